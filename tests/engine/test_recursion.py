@@ -13,7 +13,7 @@ import engine
 from engine import lie
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.kernels import spatial, world
-from engine.kernels.contact import by_bodies, mimics, newton, recursion, room
+from engine.kernels.contact import by_bodies, mimics, newton, recursion, reduced, room
 from engine.kernels.contact.body_pairs import body_pairs, join
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies
@@ -93,11 +93,16 @@ class Robot(NamedTuple):
     work: Work
 
 
-def _robot(model: engine.Model, chance: np.random.Generator, on_a_plane: bool = False, pairs: int = 0) -> Robot:
+def _robot(
+    model: engine.Model, chance: np.random.Generator, on_a_plane: bool = False, pairs: int = 0, few: bool = False
+) -> Robot:
+    """One that is factorised; with `few`, its contacts are at two bodies, and three joints have rows at most."""
     n, packed, rows = len(model.parent), layout.pack(model), _joint_rows(model)
     q, v, d = model.random(chance), chance.normal(size=model.nv), np.zeros(model.nv)
     wrench = chance.normal(size=(n, 6)) * (np.arange(n) % 2)[:, None]
     d[rows] = chance.uniform(0, 2, len(rows))
+    loaded = chance.permutation(n)[:2] if few else np.arange(n)
+    rows = np.sort(chance.permutation(rows)[: 3 if few else None])
     at, bodies = motion(model, q, v), world.bodies(n)
     M, h = equations_of_motion(model, at)
     for i in range(n):
@@ -105,7 +110,7 @@ def _robot(model: engine.Model, chance: np.random.Generator, on_a_plane: bool = 
     tree_q, tree_v = model.coupling.expand_q(q), model.coupling.expand_v(v)
     world.place(tree_q, tree_v, wrench, packed.topology, packed.constants, bodies)
     meet = [tuple(chance.permutation(n)[:2].tolist()) for _ in range(pairs if n > 1 else 0)]
-    touching = [(int(body), WORLD) for body in chance.integers(n, size=3 * n)]
+    touching = [(int(body), WORLD) for body in chance.choice(loaded, size=3 * n)]
     for k, pair in enumerate(meet):  # one to four contacts each, in any order
         touching += [pair] * (k % 4 + 1)
     touching = [touching[k] for k in chance.permutation(len(touching))]
@@ -122,7 +127,10 @@ def _robot(model: engine.Model, chance: np.random.Generator, on_a_plane: bool = 
         else:
             assert join(k, body, other, tuple(x), bodies, p, found.tree.pairs)
             jacobians[-1] -= frame @ point_jacobian(model, at, other, x)
-    return Robot(at, M + np.diag(d), h, d, np.concatenate(jacobians), rows, mimics.topology(model), bodies, found)
+    topology = mimics.topology(model)
+    recursion.factorise(np.zeros(model.nv), d, topology, bodies, found.tree)
+    reduced.leave_out_unloaded(len(rows), topology, bodies, p, found.tree)
+    return Robot(at, M + np.diag(d), h, d, np.concatenate(jacobians), rows, topology, bodies, found)
 
 
 def _turned(chance: np.random.Generator) -> Array:
@@ -160,14 +168,34 @@ def _draw_impulses(robot: Robot, chance: np.random.Generator) -> None:
     p.law[:R] = np.stack([chance.uniform(0, 1, R), -chance.uniform(0, 1, R), chance.uniform(0, 1, R)], 1)
 
 
+def _loaded(model: engine.Model, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Which bodies (n,) and which velocities (nv,) Newton's steps are about."""
+    bodies = robot.work.tree.loaded[:, recursion.TO_PARENT] != reduced.LEFT_OUT
+    velocities = np.zeros(model.nv, bool)
+    for i in np.flatnonzero(bodies):
+        start = robot.topology[i, 3]
+        velocities[start : start + recursion.dofs.function(model.kind[i])] = True
+    return bodies, velocities
+
+
+def _completed(robot: Robot, x: Array, loaded: np.ndarray) -> Array:
+    """x with those velocities of the others that nothing but the loaded ones makes."""
+    x, M = x.copy(), robot.M
+    x[~loaded] = -np.linalg.solve(M[np.ix_(~loaded, ~loaded)], M[np.ix_(~loaded, loaded)] @ x[loaded])
+    return x
+
+
+@pytest.mark.parametrize("few", [False, True], ids=["all loaded", "few loaded"])
 @pytest.mark.parametrize("pairs", [0, 1, 5])
 @every_robot
-def test_newtons_step_solves_the_dense_system(model, pairs, chance):
+def test_newtons_step_solves_the_dense_system(model, pairs, few, chance):
     """(M + d + JᵀΩJ) δv = Jᵀ(s + λ) − (M + d) v, v what earlier steps have made of the velocities."""
-    robot = _robot(model, chance, pairs=pairs)
+    robot = _robot(model, chance, pairs=pairs, few=few)
     p, tree, R = robot.work.problem, robot.work.tree, len(robot.rows)
+    bodies, loaded = _loaded(model, robot)
+    assert few or loaded[_joint_rows(model)].all()
     _draw_impulses(robot, chance)
-    p.total[:], p.dv[:] = chance.normal(size=(2, model.nv))
+    p.total[:], p.dv[:] = (_completed(robot, x, loaded) for x in chance.normal(size=(2, model.nv)))
     tree.moved[:], tree.step[:] = _twists(robot, p.total), _twists(robot, p.dv)
     before = p.total + GONE * p.dv
     newton.direction(R, GONE, SHARE, WEIGHT, robot.d, robot.topology, robot.bodies, robot.work)
@@ -175,13 +203,15 @@ def test_newtons_step_solves_the_dense_system(model, pairs, chance):
     right -= robot.M @ before
     for k, omega in enumerate(p.omega.reshape(-1, 3, 3)):
         assert np.array_equal(omega, omega.T) == (k % 3 != SLIPS or p.mu[k] == 0)
-    _same(p.dv, np.linalg.solve(A, right))
-    _same(p.total, before, 1e-12)
-    _same(tree.moved, _twists(robot, before), 1e-12)
-    _same(tree.step, _twists(robot, p.dv), 1e-10)
-    du = (robot.J @ p.dv).reshape(-1, 3)
-    _same(p.motion, du, 1e-10)
-    _same(p.change, p.s - (p.omega.reshape(-1, 3, 3) @ du[:, :, None])[:, :, 0], 1e-10)
+    dv = np.linalg.solve(A, right)
+    _same(dv, _completed(robot, dv, loaded))
+    _same(p.dv[loaded], dv[loaded])
+    _same(p.total[loaded], before[loaded], 1e-12)
+    _same(tree.moved[bodies], _twists(robot, before)[bodies], 1e-12)
+    _same(tree.step[bodies], _twists(robot, dv)[bodies])
+    du = (robot.J @ dv).reshape(-1, 3)
+    _same(p.motion, du)
+    _same(p.change, p.s - (p.omega.reshape(-1, 3, 3) @ p.motion[:, :, None])[:, :, 0], 1e-10)
     _same(p.joint_motion[:R], p.dv[robot.rows], 1e-12)
     _same(p.joint_change[:R], p.joint_s[:R] - p.joint_omega[:R] * p.dv[robot.rows], 1e-12)
 
@@ -199,8 +229,9 @@ def test_a_stiff_step_is_solved_to_rounding(model, pairs, chance):
     p.mu[:], p.impulse[:, 0], p.u[:, 0] = 0.0, np.abs(p.impulse[:, 0]), -np.abs(p.u[:, 0])
     newton.direction(R, 0.0, SHARE, 1e-6, robot.d, robot.topology, robot.bodies, robot.work)
     A, right = _system(robot)
-    most = np.abs(A).max() * np.abs(p.dv).max() + np.abs(right).max()
-    assert np.abs(A @ p.dv - right).max() <= (1e-8 if pairs else 1e-11) * most
+    dv = _completed(robot, p.dv, _loaded(model, robot)[1])
+    most = np.abs(A).max() * np.abs(dv).max() + np.abs(right).max()
+    assert np.abs(A @ dv - right).max() <= (1e-8 if pairs else 1e-11) * most
 
 
 def _system(robot: Robot) -> tuple[Array, Array]:
@@ -214,15 +245,17 @@ def _system(robot: Robot) -> tuple[Array, Array]:
     return A, right
 
 
+@pytest.mark.parametrize("few", [False, True], ids=["all loaded", "few loaded"])
 @pytest.mark.parametrize("pairs", [0, 4])
 @every_robot
-def test_accelerations_and_what_impulses_do_are_those_of_the_dense_system(model, pairs, chance):
-    robot = _robot(model, chance, pairs=pairs)
+def test_accelerations_and_what_impulses_do_are_those_of_the_dense_system(model, pairs, few, chance):
+    robot = _robot(model, chance, pairs=pairs, few=few)
     p, tree, R = robot.work.problem, robot.work.tree, len(robot.rows)
     tau, out = chance.normal(size=model.nv), np.zeros(model.nv)
     recursion.factorise(tau, robot.d, robot.topology, robot.bodies, tree)
     recursion.accelerations(model.gravity, robot.topology, robot.bodies, tree, out)
     _same(out, np.linalg.solve(robot.M, tau - robot.h))
+    reduced.leave_out_unloaded(R, robot.topology, robot.bodies, p, tree)
     _draw_impulses(robot, chance)
     p.free[:], p.joint_free[:R], push = chance.normal(size=p.free.shape), chance.normal(size=R), np.zeros(model.nv)
     push[robot.rows] = p.joint_impulse[:R]
@@ -263,7 +296,6 @@ def test_rows_have_their_mobility_and_their_velocity(model, pairs, chance):
     p, C, R = robot.work.problem, len(robot.J) // 3, len(robot.rows)
     ground = room.ground(model, Scene(), "bodies")._replace(bodies=robot.bodies, tree=robot.work)
     ground.free[:] = chance.normal(size=model.nv)
-    recursion.factorise(np.zeros(model.nv), robot.d, robot.topology, robot.bodies, robot.work.tree)
     by_bodies._mobilities(R, robot.topology, ground)
     between = np.zeros(C, bool)
     if robot.work.tree.pairs:

@@ -27,6 +27,7 @@ from engine.kernels.contact.problem import (
 )
 from engine.kernels.contact.recursion import (
     GATHERS,
+    TO_PARENT,
     accelerations,
     axis_of,
     carried,
@@ -37,6 +38,7 @@ from engine.kernels.contact.recursion import (
     mobility_of,
     shifted_mobility,
 )
+from engine.kernels.contact.reduced import LEFT_OUT, leave_out_unloaded
 from engine.kernels.contact.rounding import (
     asked,
     asked_of_overlaps,
@@ -138,6 +140,8 @@ def _mobilities(joints, topology, ground):
     if len(tree.mimics) > 0:
         mimics.own_mobilities(tree.mimics, p.dv)
     for i in range(topology.shape[0]):
+        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+            continue
         parent, kind, start, sums = topology[i, 0], topology[i, 1], topology[i, 3], tree.sums[i]
         if parent == WORLD:
             E, F, H = ZERO6, ZERO9, ZERO6
@@ -279,6 +283,7 @@ def rows_by_bodies(count, q, inertia, rows, topology, ground):
     if not _contacts(moved, topology, ground):
         return 0, -1, 0
     joints = _joints(q, rows, ground)
+    leave_out_unloaded(joints, topology, ground.bodies, ground.tree.problem, ground.tree.tree)
     _mobilities(joints, topology, ground)
     if len(ground.tree.tree.pairs) > 0:
         _between(moved, inertia, topology, ground)

@@ -20,9 +20,9 @@ from engine.kernels.contact.recursion import (
     column,
     hand_over,
     has_one_axis,
-    rigid_at,
     row,
 )
+from engine.kernels.contact.reduced import LEFT_OUT, composite_at, momentum
 from engine.kernels.spatial import (
     ZERO9,
     add,
@@ -31,11 +31,9 @@ from engine.kernels.spatial import (
     dot,
     full,
     load3,
-    load6,
     load9,
     matmul,
     minus_outer,
-    momentum,
     mul,
     mul_t,
     plus,
@@ -46,7 +44,7 @@ from engine.kernels.spatial import (
     sub,
     transpose,
 )
-from engine.kernels.world import FIRST_MOMENT, INERTIA, MASS, ZERO
+from engine.kernels.world import ZERO
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -98,14 +96,13 @@ def _with_contacts(i, share, eps, p, a, b, c, d, n, f):
 
 
 @inline
-def _momentum(i, part, bodies, tree):
+def _momentum(i, part, tree):
     """What the motion of body i takes, `part` of the last step on, which is added to it."""
     omega = add(load3(tree.moved[i], 0, 1), scale(part, load3(tree.step[i], 0, 1)))
     velocity = add(load3(tree.moved[i], 3, 1), scale(part, load3(tree.step[i], 3, 1)))
     store3(tree.moved[i], 0, 1, omega)
     store3(tree.moved[i], 3, 1, velocity)
-    rigid = bodies.rigid[i]
-    return momentum(rigid[MASS], load3(rigid, FIRST_MOMENT, 1), full(load6(rigid, INERTIA, 1)), omega, velocity)
+    return momentum(i, omega, velocity, tree)
 
 
 @inline
@@ -197,13 +194,15 @@ def inward(part, share, eps, topology, bodies, tree, p):
     if len(tree.mimics) > 0:
         mimics.begin(tree.mimics.newton)
     for i in range(topology.shape[0] - 1, -1, -1):
+        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+            continue
         kind, parent, start, sums = topology[i, 1], topology[i, 0], topology[i, 3], tree.sums[i]
-        A, B, C = rigid_at(bodies.rigid[i])
+        A, B, C = composite_at(i, tree)
         a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
-        n, f = _momentum(i, part, bodies, tree)
+        n, f = _momentum(i, part, tree)
         n, f = body_pairs.pushed(i, add(n, n0), add(f, f0), tree)
         a, b, c, d, n, f = _with_contacts(i, share, eps, p, a, b, c, d, n, f)
-        if tree.flow[i, GATHERS] == 1:
+        if tree.loaded[i, GATHERS] == 1:
             n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
             a, b = plus(a, load9(sums, 6, 1)), plus(b, load9(sums, 15, 1))
             c, d = plus(c, load9(sums, 24, 1)), plus(d, load9(sums, 33, 1))
@@ -240,7 +239,7 @@ def inward(part, share, eps, topology, bodies, tree, p):
                 a, b, c, d, n, f = _without_axis(i, k, REVOLUTE, e, forces, right, added, -1, a, b, c, d, n, f, tree)
         if body_pairs.have_unknowns(tree) and kind != FREE:
             body_pairs.hand_on(i, parent, load3(bodies.arm[i], 0, 1), tree.pairs)
-        hands = tree.flow[i, TO_PARENT]
+        hands = tree.loaded[i, TO_PARENT]
         a0, b0, c0, d0, n0, f0 = _handed(parent, hands, load3(bodies.arm[i], 0, 1), a, b, c, d, n, f, tree)
     if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
         mimics.settle(topology.shape[0], p.right, p.added, tree.mimics.newton, tree.mimics)
@@ -264,9 +263,11 @@ def add_pushes(topology, bodies, tree):
     if len(tree.mimics) > 0:
         mimics.begin_again(tree.mimics.newton)
     for i in range(topology.shape[0] - 1, -1, -1):
+        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+            continue
         kind, R = topology[i, 1], bodies.rotation[i]
         n, f = body_pairs.pushed(i, n, f, tree)
-        if tree.flow[i, GATHERS] == 1:
+        if tree.loaded[i, GATHERS] == 1:
             n, f = add(n, load3(tree.sums[i], 0, 1)), add(f, load3(tree.sums[i], 3, 1))
         if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
             n, f = mimics.pushed_more(i, n, f, tree.mimics.newton)
@@ -285,7 +286,7 @@ def add_pushes(topology, bodies, tree):
         else:
             for k in range(3):
                 n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
-        n, f = hand_over(i, n, f, topology, bodies, tree)
+        n, f = hand_over(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
         mimics.pushed_more(topology.shape[0], n, f, tree.mimics.newton)
 

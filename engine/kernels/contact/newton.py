@@ -21,6 +21,7 @@ from engine.kernels.contact.mimics import ENDS
 from engine.kernels.contact.problem import joint_velocity
 from engine.kernels.contact.recursion import (
     GATHERS,
+    TO_PARENT,
     axis_of,
     carried,
     column,
@@ -32,6 +33,7 @@ from engine.kernels.contact.recursion import (
     move,
     set_out,
 )
+from engine.kernels.contact.reduced import LEFT_OUT
 from engine.kernels.spatial import (
     ZERO9,
     add,
@@ -140,6 +142,8 @@ def _move_pairs(tree, p):
 def direction(joints, part, share, eps, inertia, topology, bodies, work):
     """A Newton step's δv into `dv`, δu and δλ of all rows, after the last was gone for `part`; `inertia` (nv,) is d.
 
+    Of bodies that are left out, see `reduced`, there is none.
+
     With `share` 0 it is the one that Ω and s in the problem say.
     """
     p, tree = work.problem, work.tree
@@ -161,6 +165,8 @@ def direction(joints, part, share, eps, inertia, topology, bodies, work):
     if len(tree.mimics) > 0:
         set_out(topology.shape[0], ZERO, tree.mimics.newton, tree, p.dv)
     for i in range(topology.shape[0]):
+        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+            continue
         omega, velocity = carried(i, topology[i, 0], bodies, ZERO, omega, velocity, tree)
         omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
         keep_twist(i, omega, velocity, tree)
@@ -219,7 +225,9 @@ def respond(contacts, joints, topology, bodies, work, out):
         _push_pairs(tree.pairs, p)
     n, f = ZERO, ZERO
     for i in range(topology.shape[0] - 1, -1, -1):
-        if tree.flow[i, GATHERS] == 1:
+        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+            continue
+        if tree.loaded[i, GATHERS] == 1:
             n, f = add(n, load3(tree.sums[i], 0, 1)), add(f, load3(tree.sums[i], 3, 1))
         k = p.head[i]
         while k >= 0:
@@ -228,7 +236,7 @@ def respond(contacts, joints, topology, bodies, work, out):
             k = p.following[k]
         n, f = body_pairs.pushed(i, n, f, tree)
         n, f = gather(i, n, f, p.right, topology, bodies, tree)
-        n, f = hand_over(i, n, f, topology, bodies, tree)
+        n, f = hand_over(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     omega, velocity = ZERO, ZERO
     if len(tree.mimics) > 0:
         if tree.mimics.waits[topology.shape[0]] == ENDS:

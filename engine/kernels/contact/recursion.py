@@ -64,19 +64,22 @@ class Tree(NamedTuple):
     """What the passes work in, for n bodies.
 
     Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; D⁻¹ in `inverse`
-    (n, 27), of a free joint three blocks of (I^A)⁻¹. Of Newton's matrix `G` (n, 36), six numbers of an axis. `t` (n, 6)
-    and the `twist` (n, 6) are those of the last right-hand side, `sums` (n, 42) what children hand to bodies where the
-    tree branches. `moved` (n, 6) are the twists that impulses give the bodies, `step` (n, 6) those that Newton's last
-    step adds.
+    (n, 27), of a free joint three blocks of (I^A)⁻¹. Of Newton's matrix `G` (n, 36), six numbers of an axis; before its
+    first step what bodies hand to their parents of M + d, by 21. `t` (n, 6) and the `twist` (n, 6) are of the last
+    right-hand side, `sums` (n, 42) what children hand to bodies where the tree branches. `moved` (n, 6) are the twists
+    that impulses give the bodies, `step` (n, 6) those that Newton's last step adds. `loaded` (n, 2) is the `flow` among
+    the bodies that Newton's steps are about, and `composite` (n, 21) their inertias, see `reduced`.
     """
 
     flow: NDArray[np.int64]
+    loaded: NDArray[np.int64]
     U: NDArray[np.floating]
     inverse: NDArray[np.floating]
     G: NDArray[np.floating]
     t: NDArray[np.floating]
     twist: NDArray[np.floating]
     sums: NDArray[np.floating]
+    composite: NDArray[np.floating]
     moved: NDArray[np.floating]
     step: NDArray[np.floating]
     mimics: Mimics | tuple[()]
@@ -95,9 +98,8 @@ def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs 
             flow[i, TO_PARENT] = FURTHER if above in begun else FIRST
             flow[above, GATHERS] = 1
             begun.add(above)
-    widths = (18, 27, 36, 6, 6, _SUMS, 6, 6)
-    U, inverse, G, t, twist, sums, moved, step = (np.zeros((n, width)) for width in widths)
-    return Tree(flow, U, inverse, G, t, twist, sums, moved, step, mimic, pairs)
+    arrays = (np.zeros((n, width)) for width in (18, 27, 36, 6, 6, _SUMS, 21, 6, 6))
+    return Tree(flow, np.zeros((n, 2), np.int64), *arrays, mimic, pairs)
 
 
 @inline
@@ -122,6 +124,12 @@ def axis_of(rotation):
 def has_one_axis(kind):
     """Whether a joint of this kind turns about one axis or slides along one."""
     return kind <= PRISMATIC
+
+
+@inline
+def dofs(kind):
+    """How many velocities a joint of this kind has."""
+    return 1 if kind <= PRISMATIC else (6 if kind == FREE else 3)
 
 
 @inline
@@ -151,12 +159,21 @@ def _keep_shares(sums, hands, shares):
 
 
 @inline
-def _handed(parent, hands, r, A, B, C, n, f, tree):
+def handed_inertia(i, tree):
+    """What body i hands to its parent of its inertia, where that was kept."""
+    return load6(tree.G[i], 0, 1), load9(tree.G[i], 6, 1), load6(tree.G[i], 15, 1)
+
+
+@inline
+def _handed(i, parent, hands, r, A, B, C, n, f, tree):
     """A body's inertia and wrench to its parent, r away; returns what the body before it gets, if any."""
     if parent == WORLD:
         return ZERO6, ZERO9, ZERO6, ZERO, ZERO
     A, B, C = inertia_shifted(r, A, B, C)
     n = add(n, cross(r, f))
+    store6(tree.G[i], 0, 1, A)
+    store9(tree.G[i], 6, 1, B)
+    store6(tree.G[i], 15, 1, C)
     if hands == NEXT:
         return A, B, C, n, f
     above = tree.sums[parent]
@@ -232,7 +249,7 @@ def factorise(tau, added, topology, bodies, tree):
             A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
             B = minus(B, matmul(S, X))
         hands = tree.flow[i, TO_PARENT]
-        A0, B0, C0, n0, f0 = _handed(parent, hands, load3(bodies.arm[i], 0, 1), A, B, C, n, f, tree)
+        A0, B0, C0, n0, f0 = _handed(i, parent, hands, load3(bodies.arm[i], 0, 1), A, B, C, n, f, tree)
     if len(tree.mimics) > 0:
         if tree.mimics.waits[topology.shape[0]] == ENDS:
             mimics.settle(topology.shape[0], tau, added, tree.mimics.mass, tree.mimics)
@@ -354,9 +371,9 @@ def gather(i, n, f, tau, topology, bodies, tree):
 
 
 @inline
-def hand_over(i, n, f, topology, bodies, tree):
+def hand_over(i, hands, n, f, topology, bodies, tree):
     """A wrench (n, f) of body i to its parent; returns that which the body before it gets: none, if it is not that."""
-    parent, hands = topology[i, 0], tree.flow[i, TO_PARENT]
+    parent = topology[i, 0]
     if parent == WORLD:
         return ZERO, ZERO
     n = add(n, cross(load3(bodies.arm[i], 0, 1), f))
