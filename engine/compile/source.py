@@ -16,6 +16,8 @@ class Source(NamedTuple):
     body: list[ast.stmt]
     settled: frozenset[str]
     """Names that are assigned once, and read only where that must have happened."""
+    changed: frozenset[str]
+    """Names that are assigned anywhere."""
     ends_with_return: bool
     """The only `return` is the last statement."""
 
@@ -35,7 +37,9 @@ def of(function: Callable[..., Any]) -> Source:
     parameters = tuple(argument.arg for argument in node.args.args)
     returns = [x for x in ast.walk(node) if isinstance(x, ast.Return)]
     last = bool(returns) and returns == [node.body[-1]]
-    return Source(parameters, node.body, _settled(node.body) - set(parameters), last or not returns)
+    names = [x for statement in node.body for x in ast.walk(statement) if isinstance(x, ast.Name)]
+    changed = frozenset(x.id for x in names if not isinstance(x.ctx, ast.Load))
+    return Source(parameters, node.body, _settled(node.body) - set(parameters), changed, last or not returns)
 
 
 def _settled(body: list[ast.stmt]) -> frozenset[str]:

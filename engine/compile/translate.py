@@ -131,16 +131,7 @@ class Frame(Expressions):
         self._branches = 0  # that are open here, of those which running decides
         self._answered = False
         self._outside = 0  # such branches of its callers
-        changed = (
-            set()
-            if written_out()
-            else {
-                node.id
-                for statement in self._source.body
-                for node in ast.walk(statement)
-                if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-            }
-        )
+        changed = frozenset() if written_out() else self._source.changed
         for name, value in zip(self._source.parameters, arguments, strict=True):
             if name in changed:
                 self._names[name] = slot = Slot(self.builder, materialised(value))

@@ -131,7 +131,7 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
     count = touches(q, v, rows, known, loads, ground)
     lap(watched, phases, COLLISION)
-    free_velocity(False, v, forces, rows, ground.topology, gravity, ground)
+    free_velocity(v, forces, rows, ground.topology, gravity, ground)
     stop_turning(v, robot.rotations, rows.dt, ground)
     frictional, contacts, joints = rows_by_bodies(count, q, forces.inertia[0], rows, ground.topology, ground)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0

@@ -98,8 +98,9 @@ def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs 
             flow[i, TO_PARENT] = FURTHER if above in begun else FIRST
             flow[above, GATHERS] = 1
             begun.add(above)
-    arrays = (np.zeros((n, width)) for width in (18, 27, 36, 6, 6, _SUMS, 21, 6, 6))
-    return Tree(flow, np.zeros((n, 2), np.int64), *arrays, mimic, pairs)
+    widths, loaded = (18, 27, 36, 6, 6, _SUMS, 21, 6, 6), np.zeros((n, 2), np.int64)
+    U, inverse, G, t, twist, sums, composite, moved, step = (np.zeros((n, width)) for width in widths)
+    return Tree(flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs)
 
 
 @inline
