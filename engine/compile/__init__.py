@@ -13,8 +13,9 @@ from typing import Any
 from engine.compile import machine, parts
 from engine.compile.entry import function_object, sort_of, written, written_for, written_for_code, written_in
 from engine.compile.known import described
+from engine.compile.machine import Style
 from engine.compile.translate import Emitted, Unit
-from engine.compile.values import kind
+from engine.compile.values import kind, lanes
 from engine.process import OnePerProcess
 
 
@@ -50,7 +51,7 @@ class Function:
         with _compiling():
             if sorts not in self._loaded:
                 name = self._name(sorts)
-                code = parts.read(name) or parts.made(name, written(self, sorts, name))
+                code = parts.read(name) or parts.begun(name, written(self, sorts, name))
                 self._loaded[sorts] = function_object(parts.address(name, code), name)
             return self._loaded[sorts]
 
@@ -63,7 +64,7 @@ class Function:
         with _compiling():
             if count not in self._addresses:
                 name = self._name(("address", count))
-                code = parts.read(name) or parts.made(name, written_for_code(self, count, name))
+                code = parts.read(name) or parts.begun(name, written_for_code(self, count, name))
                 self._addresses[count] = parts.address(name, code)
             return self._addresses[count]
 
@@ -78,8 +79,8 @@ class Function:
             unit = Unit(name)
             emitted = Emitted(unit, self.function, arguments, name)
             answer = str(emitted.llvm.ftype.return_type)
-            code = parts.made(name, unit, written=tuple(sorted(emitted.written)), answer=answer)
-            parts.load(name, code)
+            style = Style.LOOPS if max(map(lanes, arguments), default=1) > 1 else Style.ONE_ROBOT
+            code = parts.begun(name, unit, style, written=tuple(sorted(emitted.written)), answer=answer)
         return name, code
 
     def _name(self, sorts: tuple[Any, ...]) -> str:
@@ -119,7 +120,7 @@ def specialise_in(function: Function, dtype: str, *examples: Any) -> Callable[..
     name = function._name((dtype, sorts))
     with _compiling():
         if name not in _written_out:
-            code = parts.read(name) or parts.made(name, written_in(function, dtype, sorts, name))
+            code = parts.read(name) or parts.begun(name, written_in(function, dtype, sorts, name))
             _written_out[name] = function_object(parts.address(name, code), name)
         return _written_out[name]
 
@@ -154,7 +155,7 @@ def _name_for(function: Function, known: tuple[Any, ...], dtype: str, others: An
 
 def _place(name: str, write: Callable[[], Unit]) -> int:
     """Where code that is written out is, read from disk or made."""
-    return parts.address(name, parts.read(name) or parts.made(name, write(), straight=True))
+    return parts.address(name, parts.read(name) or parts.begun(name, write(), Style.STRAIGHT))
 
 
 _places: dict[str, int] = {}

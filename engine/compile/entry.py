@@ -201,18 +201,34 @@ class _Entry:
         fine.add_incoming(none, ask)
         return fine
 
+    def _is_array(self) -> Any:
+        """A function: whether an object is an array of so many axes, with these flags, of the type of that number."""
+        module, name = self._unit.module, "is_array"
+        if name not in module.globals:
+            function = ir.Function(module, ir.FunctionType(BOOL, [POINTER, SHORT, SHORT, SHORT]), name)
+            function.linkage = "internal"
+            thing, axes, flags, number = function.args
+            outside, self._builder = self._builder, ir.IRBuilder(function.append_basic_block("entry"))
+            refuse, self._refuse = self._refuse, function.append_basic_block("refuse")
+            builder = self._builder
+            kind = self._field(thing, _HEAD - 8, POINTER)
+            self._demand(builder.icmp_unsigned("==", kind, self._variable("ndarray", BYTE)))
+            description = self._field(thing, _DESCRIPTION, POINTER)
+            self._demand(builder.icmp_signed("==", self._field(thing, _AXES, SHORT), axes))
+            self._demand(builder.icmp_signed("==", builder.and_(self._field(thing, _FLAGS, SHORT), flags), flags))
+            self._demand(builder.icmp_signed("==", self._field(description, _NUMBER, SHORT), number))
+            native = builder.icmp_signed("!=", self._field(description, _ORDER, BYTE), ir.Constant(BYTE, _FOREIGN))
+            builder.ret(native)
+            builder.position_at_end(self._refuse)
+            builder.ret(ir.Constant(BOOL, 0))
+            self._builder, self._refuse = outside, refuse
+        return module.globals[name]
+
     def _array(self, thing: Any, element: ir.Type, number: int, axes: int, written: bool) -> Array:
         builder = self._builder
-        kind = self._field(thing, _HEAD - 8, POINTER)
-        self._demand(builder.icmp_unsigned("==", kind, self._variable("ndarray", BYTE)))
-        self._demand(builder.icmp_signed("==", self._field(thing, _AXES, SHORT), ir.Constant(SHORT, axes)))
         flags = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if written else 0)
-        found = builder.and_(self._field(thing, _FLAGS, SHORT), ir.Constant(SHORT, flags))
-        self._demand(builder.icmp_signed("==", found, ir.Constant(SHORT, flags)))
-        description = self._field(thing, _DESCRIPTION, POINTER)
-        self._demand(builder.icmp_signed("==", self._field(description, _NUMBER, SHORT), ir.Constant(SHORT, number)))
-        order = self._field(description, _ORDER, BYTE)
-        self._demand(builder.icmp_signed("!=", order, ir.Constant(BYTE, _FOREIGN)))
+        known = [ir.Constant(SHORT, x) for x in (axes, flags, number)]
+        self._demand(builder.call(self._is_array(), [thing, *known]))
         shape = self._field(thing, _SHAPE, INT.as_pointer())
         extents = [builder.load(builder.gep(shape, [ir.Constant(INT, axis)])) for axis in range(axes)]
         data = builder.bitcast(self._field(thing, _DATA, POINTER), element.as_pointer())

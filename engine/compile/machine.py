@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import enum
 import sys
 from functools import cache
 from typing import Any
@@ -40,13 +41,24 @@ def describe() -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def compiled(text: str, straight: bool = False) -> bytes:
-    """Machine code, as an object file, for intermediate code; `straight`: hardly a branch is in it, and no memory.
+class Style(enum.Enum):
+    """What code is like, and so what is done to make it fast: all else takes time to compile, and gains nothing."""
 
-    For such code what makes others fast takes half of the time, and gains nothing.
-    """
+    LOOPS = enum.auto()
+    """Loops over numbers or robots, which are taken several at a time."""
+    ONE_ROBOT = enum.auto()
+    """Loops over the bodies or contacts of one robot."""
+    STRAIGHT = enum.auto()
+    """Hardly a branch, and no memory."""
+
+
+def compiled(text: str, style: Style = Style.LOOPS) -> bytes:
+    """Machine code, as an object file, for intermediate code."""
     machine = _target()
-    return bytes(machine.emit_object(parsed(text, machine) if straight else optimised(text, machine)))
+    module = parsed(text, machine)
+    if style != Style.STRAIGHT:
+        tuned(module, machine, vectorised=style == Style.LOOPS)
+    return bytes(machine.emit_object(module))
 
 
 def parsed(text: str, machine: Any) -> Any:
@@ -57,15 +69,10 @@ def parsed(text: str, machine: Any) -> Any:
     return module
 
 
-def optimised(text: str, machine: Any) -> Any:
-    """The same, made fast for a machine."""
-    return tuned(parsed(text, machine), machine)
-
-
-def tuned(module: Any, machine: Any, inlining: int | None = None) -> Any:
+def tuned(module: Any, machine: Any, inlining: int | None = None, vectorised: bool = True) -> Any:
     """A module, made fast for a machine; functions cheaper than `inlining` become part of those that call them."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=SPEED)
-    tuning.loop_vectorization, tuning.slp_vectorization = True, False
+    tuning.loop_vectorization, tuning.slp_vectorization = vectorised, False
     tuning.loop_unrolling = False  # doubles the time of making a step with contact, whose steps it slows by a tenth
     if inlining is not None:
         tuning.inlining_threshold = inlining

@@ -219,6 +219,15 @@ def kind(value: Any) -> Any:
     return "known", repr(value)
 
 
+def lanes(value: Any) -> int:
+    """How many robots the kernel that is given this works on at a time: tuples of zeros, one for each, say so."""
+    if not isinstance(value, Record):
+        return 1
+    if value.items and all(type(item) is int for item in value.items):
+        return len(value.items)
+    return max(map(lanes, value.items), default=1)
+
+
 def constant(value: Any) -> bool:
     """Whether it is known as the kernel is translated."""
     if isinstance(value, Record):

@@ -11,7 +11,7 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from engine.compile.machine import optimised
+from engine.compile.machine import parsed, tuned
 from engine.compile.translate import Emitted, Frame, Unit
 from engine.compile.values import ELEMENTS, INT, Array, of_python, writing_out
 
@@ -115,4 +115,4 @@ def ptx(code: str, architecture: str) -> str:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(_NVPTX).create_target_machine(cpu=architecture, opt=3)
-    return str(machine.emit_assembly(optimised(code, machine)))
+    return str(machine.emit_assembly(tuned(parsed(code, machine), machine)))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from engine.compile import inline, kernel, specialise
+from engine.compile import apart, cache, inline, kernel, machine, specialise
 from engine.compile.operations import address, call
 from engine.compile.shared import array_at, count, exchange, give_way, pause, read, write
 from engine.compile.values import Untranslatable
@@ -265,6 +265,50 @@ def twice(x):
 
 def test_kernels_of_one_name_may_call_each_other():
     assert twice(1.5) == 9.0
+
+
+@apart
+def _summed(x, lanes):
+    total = 0.0
+    for k in range(len(lanes)):
+        total += x[k]
+    return total
+
+
+@kernel
+def _summed_twice(x, few, many):
+    return _summed(x, few) + _summed(x, many)
+
+
+def test_parts_are_made_while_what_calls_them_is_written(monkeypatch):
+    """By one other thread, in the order in which they were written, in the style that they want."""
+    made, original = [], machine.compiled
+
+    def compiled(text, style=machine.Style.LOOPS):
+        made.append((threading.current_thread() is threading.main_thread(), style))
+        return original(text, style)
+
+    monkeypatch.setattr(machine, "compiled", compiled)
+    monkeypatch.setattr(cache, "read", lambda name: None)
+    assert _summed_twice(np.arange(1.0, 9.0), (0,), (0,) * 8) == 37.0
+    style = machine.Style
+    assert made == [(False, style.ONE_ROBOT), (False, style.LOOPS), (False, style.LOOPS)]
+
+
+def test_what_llvm_refuses_is_told_to_who_calls(monkeypatch):
+    def refused(text, style=machine.Style.LOOPS):
+        raise RuntimeError("no such instruction")
+
+    monkeypatch.setattr(machine, "compiled", refused)
+    monkeypatch.setattr(cache, "read", lambda name: None)
+    with pytest.raises(RuntimeError, match="no such instruction"):
+        kernel(_one_more)(2.0)
+    monkeypatch.undo()
+    assert kernel(_one_more)(2.0) == 3.0
+
+
+def _one_more(x):
+    return x + 1.0
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator overwrites what is freed")

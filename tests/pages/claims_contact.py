@@ -81,9 +81,7 @@ def restitution_and_gaps() -> Iterable[str]:
     )
     yield "With the integrator `implicit`, joint damping and gains are taken at the end of the step"
     integrators = (ROOT / "engine" / "cpu" / "stepping" / "integrators.py").read_text("utf-8")
-    assert integrators.index("if _touching_step(True") < integrators.index(
-        "    _rk4_stages(robots"
-    )
+    assert integrators.index("if _touching_step(True") < integrators.index("    _rk4_stages(robots")
     yield "With `rk4`, a step in which something touches is the semi-implicit one, and so of first order."
     yield "their $h (k_d + h k_p)$ stands on the diagonal of $M$, also in $G$"
     yield "A ball of radius 0.1 m that rolls at 1 m/s turns by 0.01 rad in a millisecond"

@@ -23,7 +23,7 @@ from functools import partial
 
 import numpy as np
 
-from engine.compile import inline, kernel, specialise
+from engine.compile import apart, inline, kernel, specialise
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.kernels.spatial import (
@@ -191,7 +191,7 @@ def _ball(w, i, parent, L):
             store3(below, (at.BIAS + 3) * L + k, L, add(load3(below, (at.BIAS + 3) * L + k, L), f))
 
 
-@kernel
+@apart
 def inertia_recursion(topology, w, lanes):
     """Articulated inertias and biases, from the tips to the base."""
     L = len(lanes)

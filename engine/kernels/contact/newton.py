@@ -14,7 +14,7 @@ From no impulses, or from those of the step before, some four to nine steps reac
 
 from __future__ import annotations
 
-from engine.compile import inline, kernel
+from engine.compile import apart, inline, kernel
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact.matrix import add_pushes, begin_pairs, inward
 from engine.kernels.contact.mimics import ENDS
@@ -138,7 +138,7 @@ def _move_pairs(tree, p):
             k = p.following[k]
 
 
-@kernel
+@apart
 def direction(joints, part, share, eps, inertia, topology, bodies, work):
     """A Newton step's δv into `dv`, δu and δλ of all rows, after the last was gone for `part`; `inertia` (nv,) is d.
 
@@ -213,7 +213,7 @@ def _push_pairs(pairs, p):
         body_pairs.push(j, n, f, pairs)
 
 
-@kernel
+@apart
 def respond(contacts, joints, topology, bodies, work, out):
     """out (nv,) ← M̃⁻¹Jᵀλ of the impulses `impulse`, with u and the twists of the bodies."""
     p, tree = work.problem, work.tree
