@@ -289,18 +289,18 @@ def test_parts_are_made_while_what_calls_them_is_written(monkeypatch):
         return original(text, style)
 
     monkeypatch.setattr(machine, "compiled", compiled)
-    monkeypatch.setattr(cache, "read", lambda name: None)
+    monkeypatch.setattr(cache, "read", lambda _name: None)
     assert _summed_twice(np.arange(1.0, 9.0), (0,), (0,) * 8) == 37.0
     style = machine.Style
     assert made == [(False, style.ONE_ROBOT), (False, style.LOOPS), (False, style.LOOPS)]
 
 
 def test_what_llvm_refuses_is_told_to_who_calls(monkeypatch):
-    def refused(text, style=machine.Style.LOOPS):
+    def refused(_text, _style):
         raise RuntimeError("no such instruction")
 
     monkeypatch.setattr(machine, "compiled", refused)
-    monkeypatch.setattr(cache, "read", lambda name: None)
+    monkeypatch.setattr(cache, "read", lambda _name: None)
     with pytest.raises(RuntimeError, match="no such instruction"):
         kernel(_one_more)(2.0)
     monkeypatch.undo()
