@@ -49,10 +49,11 @@ from engine.phases import MEANINGS as PHASE_MEANINGS
 from engine.phases import PHASES
 from engine.recording import RecordedFrame, Recording, Run, Setup
 from engine.recording.files import SavedRun, read_run, recording_of, save_run
-from engine.recording.files import trajectory as recorded_trajectory
 from engine.recording.parts import recording_of_parts, save_part
+from engine.recording.resampling import Resampled, resample
 from engine.recording.robot_text import robot_as_text, robot_of_text
 from engine.recording.tables import save_csv
+from engine.recording.trajectories import trajectory as recorded_trajectory
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
 from engine.scene.mesh_parts import MeshPart
@@ -143,6 +144,7 @@ __all__ = [
     "Point",
     "RecordedFrame",
     "Recording",
+    "Resampled",
     "Run",
     "SavedRun",
     "Scaling",
@@ -184,6 +186,7 @@ __all__ = [
     "refuse_endless",
     "repair",
     "replacing",
+    "resample",
     "robot_as_text",
     "robot_of_text",
     "rollout",

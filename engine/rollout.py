@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
@@ -34,14 +34,18 @@ KEPT = ("q", "v", "tau")
 class Trajectory:
     """States at `time` (samples,): q (samples, nq), v and tau (samples, nv); a batch stands in front.
 
-    `tau` is the control during the step that ends at the sample; the first sample is the start. What was not kept is
-    None. q, v and tau are arrays of the simulation's device and number type, `time` is NumPy's.
+    `tau` is the control during the step that ends at the sample; of a recorded run it is the drives' effort, with what
+    gains gave. The first sample is the start. What was not kept is None. q, v and tau are arrays of the simulation's
+    device and number type, `time` is NumPy's. `wrench` (samples, links, 6) is what acted from outside in that step, as
+    `Simulation.wrench`, on the links of which a recorded run has any: `wrench_links`.
     """
 
     time: Array
     q: Any
     v: Any
     tau: Any
+    wrench: Any = None
+    wrench_links: tuple[str, ...] = ()
 
 
 def rollout(
@@ -103,7 +107,8 @@ def rollout(
 
     def kept(samples: int) -> Trajectory:
         parts = (None if x is None else x[0, :samples] if single else x[:, :samples] for x in (*record, tau))
-        return Trajectory(time[:samples], *parts)
+        q, v, tau_kept = parts
+        return Trajectory(time[:samples], q, v, tau_kept)
 
     try:
         simulation.advance(steps, None if held else sequence, every, (record[0], record[1]))
@@ -269,7 +274,16 @@ class Recorder:
             tau[:, 0] = self._controls[:, 0]
             tau[:, 1:] = self._controls[:, every - 1 :: every][:, : n - 1]
         time = np.arange(n) * (every * self._simulation.dt)
-        return Trajectory(time, *(x[0] if batch == 1 else x for x in (self._q[:, :n], self._v[:, :n], tau)))
+        q, v, tau = (x[0] if batch == 1 else x for x in (self._q[:, :n], self._v[:, :n], tau))
+        return Trajectory(time, q, v, tau)
+
+
+def arrays_of(trajectory: Trajectory) -> dict[str, Any]:
+    """The arrays of a trajectory by their names, as files have them; wrenches where there are any."""
+    arrays = {name: getattr(trajectory, name) for name in ("time", *KEPT)}
+    if trajectory.wrench_links:
+        arrays |= {"wrench": trajectory.wrench, "wrench_links": np.array(trajectory.wrench_links)}
+    return arrays
 
 
 def save(
@@ -286,7 +300,7 @@ def save(
     there are any, all `controls` (1, steps, nv). `more` are further arrays.
     """
     arrays = {
-        **asdict(trajectory),
+        **arrays_of(trajectory),
         "joint_names": np.array(model.joint_names),
         "coordinate_names": np.array(model.coordinate_names),
         "settings": np.array(json.dumps({**settings, "format": FORMAT})),

@@ -23,6 +23,10 @@ NO_POSITION, NO_ROW = -1, -2  # in `StepSettings.q_of_v`
 LOWER, UPPER, VELOCITY_LIMIT, EFFORT_LIMIT, DAMPING, FRICTION, KP, KD = range(8)  # rows of `StepSettings.joints`
 
 
+State = tuple[Array, Array]
+"""q (batch, nq) and v (batch, nv)."""
+
+
 class Rotations(NamedTuple):
     """Where the coordinates and the velocities of each free joint and of each ball joint start, (joints, 2) each."""
 
@@ -65,11 +69,33 @@ class StepSettings:
 
         q is (batch, nq), the others (batch, nv).
         """
+        clipped: Array = np.clip(self._pull(q, v, tau, target), -self._effort_limit, self._effort_limit)
+        return clipped
+
+    def applied(self, before: State, after: State, tau: Array, target: Array) -> Array:
+        """(batch, nv): the drives' effort in a step, N m or N; q (batch, nq) and v (batch, nv) before it and after it.
+
+        With "implicit" it is that at the step's end, unless that of `before`, moved on by dt v, is beyond the limit.
+        """
+        q, v = before
+        if self.integrator != "implicit":
+            return self.effort(q, v, tau, target)
+        scalar, q_of_v, ahead = self.model.q_of_v >= 0, self.model.q_of_v, q.copy()
+        ahead[:, q_of_v[scalar]] += self.dt * v[:, scalar]
+        drive = self._pull(ahead, v, tau, target)
+        clipped: Array = np.clip(drive, -self._effort_limit, self._effort_limit)
+        return np.where(drive == clipped, self._pull(*after, tau, target), clipped)
+
+    @property
+    def _effort_limit(self) -> Array:
+        return self.joints[:, EFFORT_LIMIT]
+
+    def _pull(self, q: Array, v: Array, tau: Array, target: Array) -> Array:
+        """(batch, nv): tau and the gains' pull, whatever the limits are."""
         rows, q_of_v = self.joints, self.model.q_of_v
         ahead = np.where(q_of_v >= 0, target - q[:, q_of_v], 0.0)
-        effort = tau + rows[:, KP] * ahead - rows[:, KD] * v
-        clipped: Array = np.clip(effort, -rows[:, EFFORT_LIMIT], rows[:, EFFORT_LIMIT])
-        return clipped
+        pull: Array = tau + rows[:, KP] * ahead - rows[:, KD] * v
+        return pull
 
     @property
     def has_limits(self) -> bool:

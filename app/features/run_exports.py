@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from PyQt6.QtCore import QTimer
-from PyQt6.QtWidgets import QMenu
+from PyQt6.QtWidgets import QDialog, QMenu
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
@@ -19,6 +19,7 @@ from app.desktop.reasons import reason
 from app.features.picture_exports import PictureExports
 from app.features.time_view import TimeView
 from app.jobs.background import Background
+from app.panels.run_dialog import RunDialog
 from app.recording import run_files
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 LOOK = 50  # ms between two looks at whether a file is written
 WRITING = 30.0  # s that closing waits for a file which is being written
+
+
+class _Stopped(Exception):
+    """The user does not want the file any more."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +50,17 @@ class RunExports:
         make = partial(make_action, window)
         self.trajectory = make(
             "Run as &trajectory (.npz)…", partial(self._ask, "npz"), "Ctrl+E",
-            tip="All of the run that is shown, a branch with what led to it; it opens again here and in NumPy",
+            tip="The run on the timeline, with efforts and external wrenches; opens in Catena and in NumPy",
         )  # fmt: skip
-        self.table = make("Run as ta&ble (.csv)…", partial(self._ask, "csv"), tip="Time, q, v and tau of every frame")
+        self.table = make(
+            "Run as ta&ble (.csv)…",
+            partial(self._ask, "csv"),
+            tip="Positions, velocities and efforts of all joints, external wrenches",
+        )
         self.menu = QMenu("&Export", window)
         self.menu.setToolTipsVisible(True)
         self.pictures = PictureExports(window, self)
-        self.stop = make("&Stop exporting", self._stop, tip="Give up the video that is being drawn")
+        self.stop = make("&Stop exporting", self._stop, tip="Cancel the export that is running")
         self.menu.addActions([self.pictures.picture, self.pictures.film, self.trajectory, self.table])
         self.menu.addSeparator()
         self.menu.addAction(self.stop)
@@ -82,35 +91,56 @@ class RunExports:
     def _ask(self, kind: str) -> None:
         name = file_name(self._bench.model.name, f".{kind}")
         filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
-        replay = self._bench.replay
-        title = f"Export {run_files.which(replay.chosen, replay.runs)}"
-        if path := ask_path(self._window, title, name, filters, kind):
-            self.write(path, kind)
+        replay, run = self._bench.replay, self._bench.replay.chosen
+        title = f"Export {run_files.which(run, replay.runs)}"
+        (start, end), setup = replay.recording.span(run), replay.recording.frame(run, run.last).setup
+        dialog = RunDialog(self._window, title, end - start, setup.settings.dt, len(run))
+        if dialog.exec() == QDialog.DialogCode.Accepted and (
+            path := ask_path(self._window, title, name, filters, kind)
+        ):
+            self.write(path, kind, dialog.seconds)
+        dialog.deleteLater()
 
-    def write(self, path: str, kind: str) -> None:
-        """Write the run that is shown, as "npz" or "csv", whatever the file's name."""
+    def write(self, path: str, kind: str, interval: float | None = None) -> None:
+        """Write the run that is shown, as "npz" or "csv", whatever the file's name; `interval` as `writer` takes it."""
         if self._bench.replay.chosen is not None and not self.writing.running:
-            self.begin(self.writer(path, kind), f"writing {Path(path).name} …")
+            work = self.writer(path, kind, interval)
+            self.begin(work, f"writing {Path(path).name} …", stoppable=interval is not None)
 
-    def writer(self, path: str, kind: str) -> Callable[[threading.Event], str]:
-        """What writes the run that is shown now, in a thread, and answers what has become of it."""
+    def writer(self, path: str, kind: str, interval: float | None = None) -> Callable[[threading.Event], str]:
+        """What writes the run that is shown now, in a thread, and returns what has become of it.
+
+        `interval`: from row to row, s; 0 for each step, None for the frames as they are recorded.
+        """
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
         model = bench.model
         robot, floating, folders = bench.path, bench.floating, bench.package_dirs
         seen = cast(TimeView, self._window.features[TimeView]).keyframes.seen_in(run, bench.replay.runs)
         named = [[run.number, each.frame.time, each.name] for each in seen]
         looked_at, which = bench.replay.robot, run_files.which(run, bench.replay.runs)
+        told = run_files.lasting(model, robot) | ({run_files.KEYFRAMES: named} if named else {})
+        name, end = Path(path).name, recording.span(run)[1]
 
-        def work(_: threading.Event) -> str:
-            frame = recording.frame(run, run.last)
+        def work(stop: threading.Event) -> str:
+            def look_up(time: float) -> None:
+                if stop.is_set():
+                    raise _Stopped
+                self.tell(f"{name}: {time:.1f} of {end:.1f} s")
+
+            rows, source, effort = recording, run, None
+            if interval is not None:
+                try:
+                    rows, source, effort = engine.resample(recording, run, interval or None, look_up)
+                except _Stopped:
+                    return f"stopped: {name} was not written"
+            setup = rows.frame(source, source.last).setup
             if kind == "csv":
-                written = engine.recorded_trajectory(recording, run)
-                engine.save_csv(path, frame.setup.model, written, looked_at)
+                written = engine.recorded_trajectory(rows, source, effort)
+                engine.save_csv(path, setup.model, written, looked_at)
             else:
-                told = run_files.facts(frame.setup, robot, floating, folders) | run_files.lasting(model, robot)
-                told |= {run_files.KEYFRAMES: named} if named else {}
-                written = engine.save_run(path, recording, run, told, run_files.describe)
-            return f"{len(written.time)} frames written to {Path(path).name}: {which}, {run_files.extent(run, written)}"
+                facts = run_files.facts(setup, robot, floating, folders) | told
+                written = engine.save_run(path, rows, source, facts, run_files.describe, effort)
+            return f"{len(written.time)} rows written to {name}: {which}, {run_files.extent(run, written)}"
 
         return work
 
@@ -129,7 +159,7 @@ class RunExports:
         def told(stop: threading.Event) -> Written:
             try:
                 return Written(work(stop))
-            except (OSError, RuntimeError, ValueError, MemoryError) as fault:
+            except (OSError, RuntimeError, ValueError, MemoryError, IndexError, ArithmeticError) as fault:
                 return Written(f"nothing was written: {reason(fault)}")
 
         self._finish, self._stoppable = finish, stoppable

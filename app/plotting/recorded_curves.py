@@ -124,7 +124,7 @@ class _Moment(NamedTuple):
 
 def evaluate(recording: engine.Recording, wanted: Wanted, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Times (N,), s, and values (N, quantities), SI, of those of these frames that are still recorded."""
-    moments, sampled = [], _is_sampled(recording, wanted.run)
+    moments, sampled = [], recording.is_sampled(wanted.run)
     for index in indices:
         try:
             frame = recording.frame(wanted.run, index)
@@ -168,17 +168,6 @@ def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[
         time, np.stack(q), np.stack(v), np.stack(rate), np.stack(effort), np.stack(target), contact
     )  # fmt: skip
     return states, model
-
-
-def _is_sampled(recording: engine.Recording, run: engine.Run) -> bool:
-    """Whether its frames are samples that stand for themselves, from a file: there each of them begins."""
-    if len(run) < 2:
-        return False
-    try:
-        first, second = (recording.frame(run, index) for index in (run.first, run.first + 1))
-    except IndexError:  # the oldest go
-        return False
-    return first.begins and second.begins and first.time < second.time
 
 
 def _contact(frame: engine.RecordedFrame, robot: int) -> ContactForces | None:

@@ -14,7 +14,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from pathlib import Path
@@ -30,7 +30,8 @@ from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike, shared
 from engine.recording.recording import Recording, Run
 from engine.recording.setup import Setup
-from engine.rollout import FORMAT, UNORDERED, Trajectory, require_run
+from engine.recording.trajectories import of_frames, of_one_batch
+from engine.rollout import FORMAT, UNORDERED, Trajectory, arrays_of, require_run
 from engine.scene import Touches
 from engine.simulation import Simulation
 from engine.stepper import UNKNOWN, fastest
@@ -52,45 +53,22 @@ class SavedRun:
     arrays: dict[str, Array]
 
 
-def trajectory(recording: Recording, run: Run) -> Trajectory:
-    """A recorded run, from its oldest frame that is kept, as `rollout` answers it; a batch stands in front.
-
-    Where the batch had another size at first, it begins where it got the one that it ended with.
-    """
-    return _trajectory(_of_one_batch(recording.stored(run)))
-
-
-def _of_one_batch(frames: list[StoredFrame]) -> list[StoredFrame]:
-    """The frames since the batch has its last size, which alone fit into one array."""
-    batch, first = len(frames[-1].q), len(frames) - 1
-    while first and len(frames[first - 1].q) == batch:
-        first -= 1
-    return frames[first:]
-
-
-def _trajectory(frames: list[StoredFrame]) -> Trajectory:
-    batch, nv = frames[0].q.shape[0], frames[0].v.shape[1]
-    tau = [np.broadcast_to(frame.inputs[0], (batch, nv)) for frame in frames]
-    parts = [np.stack(x, 1) for x in ([f.q for f in frames], [f.v for f in frames], tau)]
-    time = np.array([frame.time for frame in frames])
-    return Trajectory(time, *(x[0] if batch == 1 else x for x in parts))
-
-
 def save_run(
     path: str | Path,
     recording: Recording,
     run: Run,
     settings: dict[str, Any],
     describe: Callable[[Any], Any] = lambda about: about,
+    effort: Array | None = None,
 ) -> Trajectory:
-    """Write a recorded run to an .npz file, whole or not at all; the answer is the trajectory that is in it.
+    """Write a recorded run to an .npz file, whole or not at all; returns the trajectory that is in it.
 
     It may go on meanwhile: what is written is the run as it was at the call, a branch with the frames before its own.
     `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`.
-    It begins as `trajectory` does. Raises ValueError where the arrays would take more than `LARGEST`, which `read_run`
-    refuses.
+    It begins as `trajectory` does, and takes `effort` as that does. Raises ValueError where the arrays would take more
+    than `LARGEST`, which `read_run` refuses.
     """
-    return write_frames(path, _of_one_batch(recording.stored(run)), run, settings, describe)
+    return write_frames(path, of_one_batch(recording.stored(run)), run, settings, describe, effort=effort)
 
 
 def write_frames(
@@ -100,6 +78,7 @@ def write_frames(
     settings: dict[str, Any],
     describe: Callable[[Any], Any] = lambda about: about,
     packed: bool = True,
+    effort: Array | None = None,
 ) -> Trajectory:
     """Write frames of a run that follow each other and are of as many robots, as `save_run` does; see there."""
     first, end = frames[0].setup, frames[-1].setup + 1
@@ -136,8 +115,8 @@ def write_frames(
     texts = [setup_text.write(setup, f"setup_{k}_", arrays, describe) for k, setup in enumerate(setups)]
     for text, shapes in zip(texts, shapes_of, strict=True):
         text["contact_shapes"] = shapes
-    written = _trajectory(frames)
-    arrays |= asdict(written) | {
+    written = of_frames(frames, setups, effort)
+    arrays |= arrays_of(written) | {
         "joint_names": np.array(model.joint_names),
         "coordinate_names": np.array(model.coordinate_names),
         "settings": np.array(json.dumps({**settings, "format": FORMAT})),

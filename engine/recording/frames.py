@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -65,6 +65,11 @@ def taken_out(frame: StoredFrame) -> StoredFrame:
     arrays = unbundle(frame.contact) if frame.contact else ()
     contact = tuple(zip(arrays[::2], arrays[1::2], strict=True))
     return frame._replace(contact=contact, touches=None if frame.touches is None else unbundle(frame.touches))
+
+
+def are_samples(frames: Sequence[StoredFrame]) -> bool:
+    """Whether they are samples from a file, from none of which steps lead to the next."""
+    return len(frames) > 1 and frames[0].begins and frames[1].begins and frames[0].time < frames[1].time
 
 
 def diverged(checkpoint: Checkpoint) -> Array | None:

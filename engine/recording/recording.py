@@ -16,6 +16,7 @@ from engine.recording.frames import (
     RecordedFrame,
     Stored,
     StoredFrame,
+    are_samples,
     checkpoint_of,
     diverged,
     size_of,
@@ -349,6 +350,11 @@ class Recording(NotCopied):
         """The times of the oldest and the newest frame, s."""
         with self._lock:
             return (run._stored(run.first).time, run._stored(run.last).time) if len(run) else (0.0, 0.0)
+
+    def is_sampled(self, run: Run) -> bool:
+        """Whether its frames are samples from a file, from none of which steps lead to the next."""
+        with self._lock:
+            return are_samples([run._stored(run.first + k) for k in range(min(2, len(run)))])
 
     def resimulate(self, run: Run, index: int) -> Iterator[tuple[int, Checkpoint]]:
         """The frames after `index`, computed anew from there under all that acted: index and checkpoint of each.

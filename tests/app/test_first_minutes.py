@@ -10,7 +10,7 @@ import pytest
 from PyQt6.QtCore import QRect, Qt
 from PyQt6.QtWidgets import QApplication, QDoubleSpinBox, QFileDialog, QToolButton, QTreeView
 from test_window import drop
-from windows import press, wait, wait_loaded
+from windows import choose_rows, press, wait, wait_loaded
 
 from app.desktop import dialogs, theme
 from app.features.appearance import Appearance
@@ -19,6 +19,7 @@ from app.features.ground_view import GroundView
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
 from app.panels.joints import DRIVE, VALUE
+from app.panels.run_dialog import RECORDED
 from app.panels.timing import LOWEST, StackedPlot, TimingPanel
 from engine.files import ROBOTS
 
@@ -135,6 +136,7 @@ def test_whatever_asks_for_a_file_does_so_in_a_dialog_with_room(qtbot, opened, m
     monkeypatch.setattr(
         QFileDialog, "exec", lambda dialog: asked.append(dialog.width()) or QFileDialog.DialogCode.Rejected
     )
+    choose_rows(monkeypatch, RECORDED)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     exports = window.features[RunExports]
     wait(qtbot, exports.trajectory.isEnabled)

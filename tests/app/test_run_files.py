@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from test_time import load, play
-from windows import name_file, wait, wait_loaded
+from windows import choose_rows, name_file, wait, wait_loaded
 
 import engine
 import main
 from app.features.ground_view import GroundView
 from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
+from app.panels.run_dialog import INTERVAL, RECORDED, STEPS
 from app.recording import run_files
 from app.simulation.messages import Settings
 from app.simulation.spread import Spread
@@ -29,13 +30,14 @@ def exports(window) -> RunExports:
     return window.features[RunExports]
 
 
-def export(qtbot, window: Window, action, path: Path, monkeypatch) -> None:
-    """Press an entry of File › Export, and answer its dialog."""
+def export(qtbot, window: Window, action, path: Path, monkeypatch, choice: int = RECORDED, interval=10.0) -> None:
+    """Press an entry of File › Export, and answer its dialogs."""
     name_file(monkeypatch, path)
+    choose_rows(monkeypatch, choice, interval)
     wait(qtbot, action.isEnabled)
     action.trigger()
     exports = window.features[RunExports]
-    assert not exports.stop.isEnabled(), "only a film can be stopped"
+    assert exports.stop.isEnabled() == (choice != RECORDED)
     wait(qtbot, lambda: not exports.writing.running)
 
 
@@ -52,7 +54,7 @@ def test_a_run_is_exported_opened_and_gone_on_from(qtbot, window, exports, tmp_p
     play(qtbot, window, 0.5)
     path = tmp_path / "walk.npz"
     export(qtbot, window, exports.trajectory, path, monkeypatch)
-    assert "frames written to walk.npz" in window.statusBar().currentMessage()
+    assert "rows written to walk.npz" in window.statusBar().currentMessage()
     (run,) = recording.runs
     written = [recording.frame(run, index).checkpoint for index in range(len(run))]
     load(qtbot, window, "arm7")
@@ -177,7 +179,7 @@ def test_a_run_goes_on_upon_the_ground_that_it_was_on(qtbot, window, exports, tm
     play(qtbot, window, 0.2)
     path = tmp_path / "walk.npz"
     export(qtbot, window, exports.trajectory, path, monkeypatch)
-    assert "frames written to walk.npz" in window.statusBar().currentMessage()
+    assert "rows written to walk.npz" in window.statusBar().currentMessage()
     window.features[GroundView].shapes[0].trigger()
     load(qtbot, window, "quadruped")
     level = window.viewport.overlays._world
@@ -211,12 +213,13 @@ def test_an_export_says_which_run_it_has(qtbot, window, exports, tmp_path, monke
     end = recording.span(branch)[1]
     extent = f"run 2, one of 2, 0.00 to {end:.2f} s, until {left:.2f} s that of run 1"
     titles = []
+    choose_rows(monkeypatch, RECORDED)
     for action, name in ((exports.trajectory, "branch.npz"), (exports.table, "branch.csv")):
         path = tmp_path / name
         monkeypatch.setattr("app.features.run_exports.ask_path", lambda *a, path=path: titles.append(a[1]) or str(path))
         wait(qtbot, action.isEnabled)
         action.trigger()
-        said = f"{len(branch)} frames written to {name}: {extent}"
+        said = f"{len(branch)} rows written to {name}: {extent}"
         wait(qtbot, lambda said=said: window.statusBar().currentMessage() == said)
     assert titles == ["Export run 2, one of 2"] * 2
     times = np.load(tmp_path / "branch.npz")["time"]
@@ -244,6 +247,29 @@ def test_a_table_is_exported(qtbot, window, exports, tmp_path, monkeypatch):
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))
     assert len(rows) == 1 + len(recording.runs[0])
     assert rows[0][:2] == ["time_s", "q:" + window.workbench.model.joint_names[0]]
+
+
+def test_each_step_is_exported_with_what_held_and_pulled(qtbot, window, exports, tmp_path, monkeypatch):
+    recording, bench = load(qtbot, window), window.workbench
+    bench.forces.set(bench.model.link_names.index("link7"), np.array([0.0, 0, 0, 60.0, 0, 0]), world=False)
+    play(qtbot, window, 0.3)
+    (run,), paths = recording.runs, [tmp_path / name for name in ("run.csv", "run.npz", "coarse.npz")]
+    export(qtbot, window, exports.table, paths[0], monkeypatch, STEPS)
+    export(qtbot, window, exports.trajectory, paths[1], monkeypatch, STEPS)
+    export(qtbot, window, exports.trajectory, paths[2], monkeypatch, INTERVAL, 20.0)
+    names, *rows = list(csv.reader(paths[0].read_text("utf-8").splitlines()))
+    table = dict(zip(names, np.array(rows, float).T, strict=True))
+    last = recording.frame(run, run.last)
+    assert len(rows) == last.checkpoint.steps + 1
+    np.testing.assert_allclose(np.diff(table["time_s"]), last.setup.settings.dt)
+    assert max(abs(table[f"tau:{name}"][-1]) for name in bench.model.joint_names) > 10, "its motors hold against it"
+    assert table["wrench:link7.fx"][-1] == 60.0
+    with np.load(paths[1]) as whole, np.load(paths[2]) as coarse:
+        np.testing.assert_array_equal(whole["q"], np.array(rows, float)[:, 1 : 1 + bench.model.nq])
+        np.testing.assert_array_equal(whole["wrench"][-1, 0], [0, 0, 0, 60, 0, 0])
+        np.testing.assert_allclose(np.diff(coarse["time"][-8:]), 0.02, atol=1e-9)
+    again = open_run(qtbot, window, paths[1])
+    assert len(again) == len(rows)
 
 
 @pytest.mark.parametrize("name", ["run.txt", "run.CSV"])

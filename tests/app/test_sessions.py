@@ -185,7 +185,7 @@ def save(qtbot, window, path) -> None:
     """A session with its recording, and the window closed."""
     window.features[Sessions].save(str(path))
     wait(qtbot, lambda: not window.features[RunExports].writing.running)
-    assert "frames written" in window.statusBar().currentMessage()
+    assert "rows written" in window.statusBar().currentMessage()
     window.close()
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 from PyQt6.QtCore import Qt, QTimer
-from PyQt6.QtWidgets import QFileDialog, QLineEdit
+from PyQt6.QtWidgets import QDialog, QFileDialog, QLineEdit
 
+from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
 
 PATIENCE = 60_000  # ms, for the first compilation of the engine
@@ -41,6 +42,18 @@ def name_file(monkeypatch, path: Path) -> None:
         return QFileDialog.DialogCode.Accepted
 
     monkeypatch.setattr(QFileDialog, "exec", exec_)
+
+
+def choose_rows(monkeypatch, choice: int, interval: float = 10.0) -> None:
+    """Have the dialog that asks at which times a run is exported answered: `interval` in ms."""
+
+    def exec_(dialog: RunDialog) -> int:
+        if choice == INTERVAL:
+            dialog.interval.setValue(interval)
+        dialog.choices.button(choice).click()
+        return QDialog.DialogCode.Accepted
+
+    monkeypatch.setattr(RunDialog, "exec", exec_)
 
 
 def answers(qtbot, count: int, percent: float) -> bool:

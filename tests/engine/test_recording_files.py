@@ -221,12 +221,14 @@ def test_a_table_has_a_column_for_each_number(tmp_path, recorded):
     engine.save_csv(path, model, whole)
     names, *rows = list(csv.reader(io.StringIO(path.read_text("utf-8"))))
     assert names[:5] == ["time_s", "q:floating_base.x", "q:floating_base.y", "q:floating_base.z", "q:floating_base.qx"]
-    assert len(names) == len(set(names)) == 1 + model.nq + 2 * model.nv
+    wrenches = 6 * len(whole.wrench_links)
+    assert len(names) == len(set(names)) == 1 + model.nq + 2 * model.nv + wrenches
     table = np.array(rows, float)
     assert len(table) == len(run)
     np.testing.assert_array_equal(table[:, 0], whole.time)
     np.testing.assert_array_equal(table[:, 1 : 1 + model.nq], whole.q)
-    np.testing.assert_array_equal(table[:, -model.nv :], whole.tau)
+    np.testing.assert_array_equal(table[:, -model.nv - wrenches : -wrenches], whole.tau)
+    np.testing.assert_array_equal(table[:, -wrenches:], whole.wrench.reshape(len(run), -1))
 
 
 def test_a_run_that_no_reader_takes_is_not_written(tmp_path, recorded, monkeypatch):

@@ -1,0 +1,65 @@
+"""`RunDialog`: asks at which times a run is exported."""
+
+from __future__ import annotations
+
+from PyQt6.QtWidgets import (
+    QButtonGroup,
+    QDialog,
+    QDialogButtonBox,
+    QDoubleSpinBox,
+    QHBoxLayout,
+    QLabel,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+STEPS, INTERVAL, RECORDED = range(3)
+
+
+class RunDialog(QDialog):
+    """Asks for each step, an interval, or the frames as they are recorded; `duration` and `dt` in s."""
+
+    def __init__(self, parent: QWidget, title: str, duration: float, dt: float, frames: int):
+        super().__init__(parent)
+        self.setWindowTitle(title)
+        self.choices = QButtonGroup(self)
+        self.interval = QDoubleSpinBox()
+        self.interval.setDecimals(2)
+        self.interval.setRange(max(1e3 * dt, 0.01), max(1e3 * duration, 1.0))
+        self.interval.setValue(10.0)
+        self.interval.setSuffix(" ms")
+        texts = (
+            f"Every step: {dt * 1e3:g} ms, {round(duration / dt) + 1:,} rows",
+            "Every",
+            f"As recorded: {frames:,} rows at uneven times, without simulating again",
+        )
+        layout = QVBoxLayout(self)
+        for choice, text in enumerate(texts):
+            button, row = QRadioButton(text), QHBoxLayout()
+            self.choices.addButton(button, choice)
+            row.addWidget(button)
+            if choice == INTERVAL:
+                row.addWidget(self.interval)
+            row.addStretch(1)
+            layout.addLayout(row)
+        self.choices.button(STEPS).setChecked(True)
+        self.interval.valueChanged.connect(lambda: self.choices.button(INTERVAL).setChecked(True))
+        note = QLabel(
+            "Position, velocity and effort of each joint; external wrenches on the links that have any. "
+            "Efforts are those of the drives, with gravity compensation, gains and controllers, within the limits."
+        )
+        note.setWordWrap(True)
+        layout.addWidget(note)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+        buttons.button(QDialogButtonBox.StandardButton.Save).setText("Save…")
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        layout.addWidget(buttons)
+
+    @property
+    def seconds(self) -> float | None:
+        """The interval, s: 0 for every step, None for the frames as they are recorded."""
+        if self.choices.checkedId() == RECORDED:
+            return None
+        return 1e-3 * self.interval.value() if self.choices.checkedId() == INTERVAL else 0.0

@@ -1,0 +1,142 @@
+"""`resample`: a recorded run simulated again, with a frame at each step or at an interval, and what acted in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import floor
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.cuda.runtime import arrays
+from engine.recording.inputs import act
+from engine.recording.packing import Array
+from engine.recording.recording import Recording, Run
+from engine.recording.setup import Setup
+from engine.simulation import Simulation
+
+MOST = 2 * 2**30
+"""Bytes that the frames take at most."""
+
+
+class Resampled(NamedTuple):
+    """A run of another recording; `effort` (batch, frames, nv), N m or N, is what the drives gave in the last step.
+
+    With the integrator "implicit" that is their effort at the end of the step, else at its beginning. A frame that
+    begins has the effort in its state.
+    """
+
+    recording: Recording
+    run: Run
+    effort: Array
+
+
+def resample(
+    recording: Recording,
+    run: Run,
+    interval: float | None = None,
+    look_up: Callable[[float], None] = lambda _: None,
+) -> Resampled:
+    """The run with a frame at each step, or at the steps nearest to multiples of `interval`, s.
+
+    All that acted is applied again, so states that both runs have agree to the bit. Frames from which a simulation
+    went on otherwise (moved by hand, other settings) are kept too. Where the batch changed its size, the run begins
+    with the last size. `look_up` is told the time, s, of each frame of `run`.
+
+    Raises ValueError where the frames would take more than `MOST` bytes, IndexError where the oldest frames of
+    `run` are dropped meanwhile, and what `Simulation` raises, for example where its GPU is missing.
+    """
+    if interval is not None and not interval > 0:
+        raise ValueError(f"interval is {interval!r}; expected a time above 0, s, or None for each step")
+    resampling = _Resampling(recording, run, interval)
+    for index in range(resampling.first, resampling.last + 1):
+        resampling.follow(index)
+        look_up(resampling.time)
+    return resampling.made()
+
+
+class _Resampling:
+    """One simulation that follows the recorded one, and is recorded itself."""
+
+    def __init__(self, recording: Recording, run: Run, interval: float | None):
+        self._source, self._run, self._interval = recording, run, interval
+        self._sampled = recording.is_sampled(run)
+        self.first = self.last = run.last
+        batch = recording.frame(run, self.last).checkpoint.q.shape[0]
+        while self.first > run.first and recording.frame(run, self.first - 1).checkpoint.q.shape[0] == batch:
+            self.first -= 1
+        self._frame = recording.frame(run, self.first)
+        self._simulation: Simulation | None = None
+        self._setup: Setup | None = None
+        self._recording = Recording(MOST)
+        self._effort: dict[int, Array] = {}  # by the frame's index
+
+    @property
+    def time(self) -> float:
+        return self._frame.time
+
+    def made(self) -> Resampled:
+        (run,) = self._recording.runs
+        return Resampled(self._recording, run, np.stack([self._effort[k] for k in range(len(run))], 1))
+
+    def follow(self, index: int) -> None:
+        """On to a frame of the recorded run."""
+        with self._source._lock:  # the newest frame of a run that plays may be replaced
+            self._frame = self._source.frame(self._run, index)
+            changes = self._source.stored(self._run, index, 1)[0].changes
+        following = self._source.frame(self._run, index + 1) if index < self.last else None
+        left = following is not None and following.begins  # no step is taken from here
+        replaced = left and following is not None and following.time == self.time
+        end = self._frame.checkpoint.steps
+        if self._simulation is None or self._frame.begins:
+            if not replaced and (index == self.first or not left or self._is_wanted(end)):
+                self._begin()
+            return
+        most = end - 1 if replaced else end
+        for steps, inputs in changes:
+            self._advance(self._simulation, steps, most)
+            act(self._simulation, inputs)
+            self._recording.note(self._simulation)
+        self._advance(self._simulation, end, most)
+
+    def _begin(self) -> None:
+        """Go on from a state that does not come from the frame before by steps."""
+        at, setup, is_first = self._frame.checkpoint, self._frame.setup, self._simulation is None
+        is_other, self._setup = setup is not self._setup, setup
+        simulation = setup.simulation() if self._simulation is None or is_other else self._simulation
+        self._simulation = simulation
+        simulation.restore(at)
+        if is_first:
+            self._recording.begin(simulation, self.time, setup.about)
+        elif is_other:
+            self._recording.go_on(simulation, self.time, setup.about)
+        else:
+            self._recording.add(simulation, begins=True)
+        self._keep(at.tau.astype(float) if self._sampled else simulation.effort)
+
+    def _advance(self, simulation: Simulation, end: int, most: int) -> None:
+        """To so many steps, with a frame after each that is wanted, up to `most`."""
+        while simulation.steps < end:
+            start = simulation.steps
+            steps = next(filter(self._is_wanted, range(start + 1, min(end, most) + 1)), None)
+            simulation.step((end if steps is None else steps - 1) - start)
+            if steps is not None:
+                before = simulation.state()
+                simulation.step(1)
+                tau, target = (arrays.to_host(x).astype(float) for x in (simulation.tau, simulation.target))
+                self._recording.add(simulation)
+                self._keep(simulation.settings.applied(before, simulation.state(), tau, target))
+
+    def _is_wanted(self, steps: int) -> bool:
+        """Whether no other step is nearer to a multiple of the interval."""
+        if self._interval is None:
+            return True
+        time, half = self._frame.setup.time(steps), self._frame.setup.settings.dt / 2
+        before, after = (floor((time + apart) / self._interval + 1e-9) for apart in (-half, half))
+        return after > before
+
+    def _keep(self, effort: Array) -> None:
+        (run,) = self._recording.runs
+        if run.first:
+            raise ValueError(f"its frames would take more than {MOST / 2**30:.0f} GB; export it at a longer interval")
+        self._effort[run.last] = effort

@@ -1,0 +1,73 @@
+"""`trajectory`: a recorded run as arrays, with the efforts and the wrenches that acted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.recording.frames import StoredFrame, are_samples
+from engine.recording.packing import Array
+from engine.recording.recording import Recording, Run
+from engine.recording.setup import Setup
+from engine.rollout import Trajectory
+
+
+def trajectory(recording: Recording, run: Run, effort: Array | None = None) -> Trajectory:
+    """A recorded run, from its oldest frame that is kept, as `rollout` returns it; a batch stands in front.
+
+    `tau` is `effort` (batch, frames, nv), see `Resampled`; without it, what the drives give in the state of each
+    frame. Where the batch had another size at first, it begins where it got the one that it ended with.
+    """
+    return of_frames(of_one_batch(recording.stored(run)), run.setups, effort)
+
+
+def of_one_batch(frames: list[StoredFrame]) -> list[StoredFrame]:
+    """The frames since the batch has its last size, which alone fit into one array."""
+    batch, first = len(frames[-1].q), len(frames) - 1
+    while first and len(frames[first - 1].q) == batch:
+        first -= 1
+    return frames[first:]
+
+
+def of_frames(frames: list[StoredFrame], setups: Sequence[Setup], effort: Array | None = None) -> Trajectory:
+    """The trajectory of frames of as many robots; see `trajectory`."""
+    q: Any
+    v: Any
+    q, v = (np.stack([getattr(frame, name) for frame in frames], 1) for name in "qv")
+    if effort is None:
+        sampled = are_samples(frames)
+        effort = np.stack([_effort(frame, setups[frame.setup], sampled) for frame in frames], 1)
+    links, names = _pushed(frames, setups[-1]), setups[-1].model.link_names
+    wrench: Any = _wrenches(frames, setups[-1], links) if links else None
+    arrays = q, v, effort.astype(v.dtype), wrench
+    of_one = len(q) == 1
+    q, v, tau, wrench = (x[0] if of_one and x is not None else x for x in arrays)
+    time = np.array([frame.time for frame in frames])
+    return Trajectory(time, q, v, tau, wrench, tuple(names[link] for link in links))
+
+
+def _effort(frame: StoredFrame, setup: Setup, sampled: bool) -> Array:
+    """(batch, nv): in the state of a frame; of a sample, which does not say where gains pulled to, its tau."""
+    tau, target = (np.broadcast_to(x, frame.v.shape).astype(float) for x in frame.inputs[:2])
+    return tau if sampled else setup.settings.effort(frame.q.astype(float), frame.v.astype(float), tau, target)
+
+
+def _pushed(frames: Sequence[StoredFrame], setup: Setup) -> list[int]:
+    """The links on which wrenches from outside acted."""
+    numbers = [frame.inputs[2][1] for frame in frames if frame.inputs[2] is not None]
+    links: Array = np.unique(np.concatenate([np.zeros(0, np.int32), *numbers]) % len(setup.model.link_names))
+    return [int(link) for link in links]
+
+
+def _wrenches(frames: Sequence[StoredFrame], setup: Setup, links: list[int]) -> Array:
+    """(batch, frames, links, 6), N m and N."""
+    count, places = len(setup.model.link_names), np.zeros(len(setup.model.link_names), int)
+    places[links] = np.arange(len(links))
+    wrench = np.zeros((len(frames[0].q), len(frames), len(links), 6), frames[0].q.dtype)
+    for k, frame in enumerate(frames):
+        if frame.inputs[2] is not None:
+            rows, numbers = frame.inputs[2]
+            wrench[numbers // count, k, places[numbers % count]] = rows
+    return wrench
