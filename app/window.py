@@ -56,7 +56,6 @@ from app.workbench import Workbench
 TICK = 16  # ms between two looks at the simulation
 TIME_REFRESH = 0.1  # s between two updates of the shown time while it plays
 IN_REAL_TIME = 0.95  # of the speed that was asked for: a simulation below it lacks time
-COMPARE_SHARE = 0.62  # of the window, that the Compare panel has at most until the user gives it more
 SPACE_USERS = (QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox)  # besides what takes text
 ARROW_USERS = (QAbstractItemView, QAbstractSlider, QComboBox)
 ARROWS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
@@ -100,10 +99,11 @@ class Window(QMainWindow):
         self._make_docks()
         self._make_status_bar()
         self.features = {kind: kind(self) for kind in FEATURES}
-        self._share_out()
         self._tools_width = self.toolbar.sizeHint().width()
         self._connect()
         self._time_due = 0.0
+        self._restore_place()
+        self._share_out()
         self._restore_layout()
         self.viewport.setFocus()  # else the speed's slider has it, and the arrows
         self.refresh()
@@ -152,7 +152,7 @@ class Window(QMainWindow):
             Dock("Joints", self.joints, RIGHT),
             Dock("Timing", self.timing, RIGHT),
             Dock("Compare", scrolled(self.compare), BOTTOM, "", "compare", key.Key_C, "Compare algorithms (C)"),
-            Dock("Diagnostics", self.diagnostics, BOTTOM, beside="Compare"),
+            Dock("Diagnostics", self.diagnostics, BOTTOM, beside="Compare", height=260),
             Dock("Batch", scrolled(self.batch), RIGHT, "Timing", "batch", key.Key_B, "Many robots at once (B)"),
         ):
             self.docks.add(dock)
@@ -166,15 +166,11 @@ class Window(QMainWindow):
         """The docks' sizes; after the features, which may change the style and with it the layout."""
         self.docks.share(Qt.Orientation.Horizontal, {"Joints": 430, "Timing": 430})
         self.docks.share(Qt.Orientation.Vertical, {"Joints": 440, "Timing": 440})
-        self.docks.share(Qt.Orientation.Vertical, {"Diagnostics": 260})
 
     def _show_compare(self, shown: bool) -> None:
         """A comparison has the window's whole width where beside the panels on the right it would be cut off."""
         beside = self.width() - self.docks["Joints"].width() >= self.compare.minimumSizeHint().width()
         self.docks.let_reach_right(shown and not beside)
-        if shown and not self.settings.contains("layout"):
-            asked = self.compare.sizeHint().height() + 2 * self.toolbar.iconSize().height()  # and its title
-            self.docks.share(Qt.Orientation.Vertical, {"Compare": min(asked, int(COMPARE_SHARE * self.height()))})
 
     def _make_status_bar(self) -> None:
         self.status = Status(self._bar, self.step_menu, self.algorithm_menu, self.device_menu)
@@ -197,11 +193,13 @@ class Window(QMainWindow):
         self.timing.measured.connect(self._measured)
         self.compare.message.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
 
-    def _restore_layout(self) -> None:
+    def _restore_place(self) -> None:
         restored = self.restoreGeometry(kept(self.settings, "geometry", QByteArray()))
         available = self.screen().availableGeometry()
         self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
-        self.restoreState(kept(self.settings, "layout", QByteArray()))
+
+    def _restore_layout(self) -> None:
+        self.docks.restore(kept(self.settings, "layout", QByteArray()))
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
         self.docks["Diagnostics"].hide()
 

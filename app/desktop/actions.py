@@ -37,13 +37,12 @@ def make_action(
 
 
 def dock_action(dock: QDockWidget, icon: str, key: Qt.Key | str, tip: str) -> QAction:
-    """What shows a dock, which is hidden at first, before those it shares its place with, or hides it."""
+    """What shows a dock, which is hidden at first, or hides it."""
     dock.hide()
     action = dock.toggleViewAction()
     action.setIcon(theme.icon(icon))
     action.setShortcut(QKeySequence(key))
     action.setToolTip(tip)
-    action.triggered.connect(dock.raise_)
     return action
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer
 from PyQt6.QtGui import QAction
-from PyQt6.QtWidgets import QDockWidget, QMainWindow, QWidget
+from PyQt6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QWidget
 
 from app.desktop.actions import dock_action
 from app.desktop.menus import TopMenu
@@ -17,13 +18,15 @@ RIGHT, BOTTOM, LEFT = (
     Qt.DockWidgetArea.LeftDockWidgetArea,
 )
 SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px that the panels on the right have at least, and those on the left
+HIGHEST = 0.45  # of the window, that a dock at the bottom takes as it is shown
 
 
 @dataclass(frozen=True)
 class Dock:
     """A panel and its place. One with an `icon` is hidden at first, and shown by an action with that `key` and `tip`.
 
-    `beside` is the title of the dock with which it shares its place, as tabs.
+    `beside` is the title of the dock with which it shares its place, as tabs. At the bottom it has a `height` of its
+    own, px, and `HIGHEST` of the window at most, which is what 0 stands for.
     """
 
     title: str
@@ -33,14 +36,20 @@ class Dock:
     icon: str = ""
     key: Qt.Key | str = ""
     tip: str = ""
+    height: int = 0
 
 
-class Docks:
+class Docks(QObject):
     """Adds docks to a window, and the entries that show them to its View menu."""
 
     def __init__(self, window: QMainWindow, menu: TopMenu):
+        super().__init__(window)
         self._window, self._menu = window, menu
         self._docks: dict[str, QDockWidget] = {}  # by their titles
+        self._heights: dict[str, int] = {}  # of those at the bottom, as they are to be when they are shown
+        self._as_restored: set[str] = set()
+        self._to_fit, self._fitting = "", QTimer(window, singleShot=True)
+        self._fitting.timeout.connect(self._fit_height)
         self.let_reach_right(False)
 
     def __getitem__(self, title: str) -> QDockWidget:
@@ -56,11 +65,46 @@ class Docks:
         self._window.addDockWidget(dock.area, widget)
         self._docks[dock.title] = widget
         self._menu.addAction(widget.toggleViewAction())
+        widget.toggleViewAction().triggered.connect(widget.raise_)
+        if dock.area is BOTTOM:
+            self._heights[dock.title] = dock.height
+            widget.visibilityChanged.connect(partial(self._seen, dock.title))
+            widget.installEventFilter(self)
         if dock.icon:
             dock_action(widget, dock.icon, dock.key, dock.tip)
         if dock.beside:  # hidden by now, else its tab would stay in sight
             self._window.tabifyDockWidget(self._docks[dock.beside], widget)
         return widget.toggleViewAction()
+
+    def restore(self, state: QByteArray) -> None:
+        """Arrange them as `QMainWindow.saveState` told."""
+        if self._window.restoreState(state):
+            self._as_restored = set(self._heights)
+
+    def eventFilter(self, dock: QObject, event: QEvent) -> bool:
+        """A dock at the bottom keeps the height that its user drags it to."""
+        if event.type() == QEvent.Type.Resize and QApplication.mouseButtons() and isinstance(dock, QDockWidget):
+            self._heights[dock.windowTitle()] = dock.height()
+        return False
+
+    def _seen(self, title: str, seen: bool) -> None:
+        """A dock at the bottom has come into sight, also as a tab."""
+        if seen:
+            self._to_fit = title
+            self._fitting.start(0)
+
+    def _fit_height(self) -> None:
+        title, window = self._to_fit, self._window
+        dock = self._docks[title]
+        if not dock.isVisible() or dock.isFloating():
+            return
+        others = window.minimumSizeHint().height() - dock.minimumSizeHint().height()
+        most = min(round(HIGHEST * window.height()), window.height() - others)
+        height = dock.height() if title in self._as_restored else self._heights[title]
+        self._as_restored.discard(title)
+        bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        tabs = max((bar.height() for bar in bars), default=0) if window.tabifiedDockWidgets(dock) else 0
+        window.resizeDocks([dock], [min(height + tabs if height else most, most)], Qt.Orientation.Vertical)
 
     def let_reach_right(self, whole: bool) -> None:
         """Whether the docks at the bottom have the window's whole width, or leave the right to those there."""

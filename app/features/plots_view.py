@@ -27,7 +27,6 @@ REMEMBERED = 20  # robots
 LOOK = 50  # ms between two looks at what was worked out
 SLACK = 0.1  # s before the end of a run, from where on samples may be missing
 LOOKED_AT = 1000  # times of a run at which samples may be missing
-HEIGHT = 0.42  # of the window, that the dock has until the user gives it more or less
 
 
 class PlotsView:
@@ -39,7 +38,6 @@ class PlotsView:
         self.action = window.docks.add(
             Dock("Plots", self.panel, BOTTOM, "Compare", "plots", Qt.Key.Key_P, "Plot any quantity over time (P)")
         )
-        self.action.triggered.connect(self._make_room)
         window.toolbar.addAction(self.action)
         self._robot, self._name = 0, ""  # which of a batch, and what it is called
         self._watched: tuple[Quantity, ...] | None = ()
@@ -61,10 +59,6 @@ class PlotsView:
         window.loaded.connect(self._set_robot)
         window.framed.connect(self._show)
         window.closing.connect(self._remember)
-
-    def _make_room(self, shown: bool) -> None:
-        if shown and not self._settings.contains("layout"):
-            self._window.docks.share(Qt.Orientation.Vertical, {"Plots": int(HEIGHT * self._window.height())})
 
     def _set_robot(self, event: Loaded) -> None:
         """The plots that the robot had when it was open last, else those that are there, as far as it has such."""

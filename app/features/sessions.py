@@ -202,7 +202,7 @@ class Sessions:
             *((lambda: self._go_on(session),) if opening.recording else state),
             lambda: window.speed.set_speed(session_text.speed(session, bench.speed)),
             lambda: self._see(session_text.camera(session, window.viewport.camera)),
-            lambda: window.restoreState(QByteArray.fromBase64(session_text.layout(session).encode())),
+            lambda: window.docks.restore(QByteArray.fromBase64(session_text.layout(session).encode())),
             lambda: self._plots.set_plots(session_text.plots(session)),
             lambda: self._put_beside(session),
         )

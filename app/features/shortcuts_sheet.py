@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtGui import QAction, QKeySequence
 from PyQt6.QtWidgets import QDialog, QLabel, QLineEdit, QMainWindow, QMenu, QTreeWidget, QTreeWidgetItem, QVBoxLayout
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 OTHER = "Elsewhere"
-SIZE = (560, 640)  # px
+SIZE, SHARE = (560, 640), 0.9  # px, and at most so much of the window
 MOUSE = (
     "Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms; a click chooses a link. "
     "While the robot plays, a drag with the right button, or with Ctrl, pulls at a link."
@@ -48,7 +48,7 @@ class ShortcutsSheet:
             self.dialog.close()
         dialog = self.dialog = QDialog(self._window)
         dialog.setWindowTitle("Keyboard shortcuts")
-        dialog.resize(*SIZE)
+        dialog.resize(QSize(*SIZE).boundedTo(self._window.size() * SHARE))
         search, tree, mouse = QLineEdit(), QTreeWidget(), QLabel(MOUSE, wordWrap=True)
         search.setPlaceholderText("Search")
         search.setClearButtonEnabled(True)

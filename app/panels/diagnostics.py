@@ -30,6 +30,7 @@ from app.desktop import theme
 from app.desktop.dialogs import ask_path
 from app.jobs.repairing import Repaired, Repairing
 
+LEAST_HEIGHT = 40  # px
 COLUMNS = ("line", "element", "fault", "cure")
 LINE, ELEMENT, FAULT, CURE = range(4)
 ELEMENT_WIDTH = 200  # px that it takes at most
@@ -134,6 +135,8 @@ class DiagnosticsPanel(QWidget):
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.addWidget(self.list)
         parts.addWidget(self.excerpt)
+        for each in (self.list, self.excerpt):
+            each.setMinimumHeight(LEAST_HEIGHT)
         parts.setStretchFactor(0, 3)
         parts.setStretchFactor(1, 2)
         layout = QVBoxLayout(self)

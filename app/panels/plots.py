@@ -10,11 +10,12 @@ from PyQt6.QtCore import QPoint, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QPixmap, QShowEvent
 from PyQt6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QLabel,
     QMenu,
     QScrollArea,
+    QSizePolicy,
     QSplitter,
+    QToolBar,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -36,7 +37,7 @@ WINDOW = 10.0
 MOST = 32  # curves
 EACH = 8  # curves of one entry of the menu for whole groups
 PICTURE_SCALE = 2
-LIST_WIDTH, LIST_LEAST = 250, 150  # px
+LIST_WIDTH, LIST_LEAST = 200, 150  # px
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Joint &positions", "joint", ("position",)),
     ("Joint &velocities", "joint", ("velocity",)),
@@ -93,7 +94,7 @@ class PlotsPanel(QWidget):
         column = QVBoxLayout(plots)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addLayout(self._make_tools())
+        column.addWidget(self._make_tools())
         column.addWidget(self.welcome, 1)
         column.addWidget(area, 1)
         column.addWidget(self.axis)
@@ -113,7 +114,7 @@ class PlotsPanel(QWidget):
         theme.signals.changed.connect(self.dress)
         self._arrange()
 
-    def _make_tools(self) -> QHBoxLayout:
+    def _make_tools(self) -> QToolBar:
         self.groups, self.add_plot, self.follow, self.fit, self.clear_all, self.save = (QToolButton() for _ in range(6))
         for button, text, tip in (
             (self.groups, "Groups", f"Plot a whole group, up to {EACH} curves of it"),
@@ -147,15 +148,9 @@ class PlotsPanel(QWidget):
         self.fit.clicked.connect(self._fit)
         self.clear_all.clicked.connect(self.remove_all)
         self.span.currentIndexChanged.connect(lambda _: self._look_anew())
-        tools = QHBoxLayout()
-        tools.setContentsMargins(6, 4, 6, 4)
-        tools.setSpacing(1)
-        before: tuple[QWidget, ...] = (self.groups, self.add_plot, self.span, self.follow, self.fit)
-        behind: tuple[QWidget, ...] = (self.save, self.clear_all)
-        for widget in before:
-            tools.addWidget(widget)
-        tools.addStretch(1)
-        for widget in behind:
+        tools, space = QToolBar(), QWidget()
+        space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        for widget in (self.groups, self.add_plot, self.span, self.follow, self.fit, space, self.save, self.clear_all):
             tools.addWidget(widget)
         return tools
 

@@ -1,0 +1,83 @@
+"""Docks at the bottom: heights of their own, no more than a part of the window, and no window wider than its screen."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from PyQt6.QtCore import QPoint, QSize, Qt
+from windows import wait
+
+import engine
+from app.desktop.docks import HIGHEST
+from app.features.shortcuts_sheet import ShortcutsSheet
+from app.window import Window
+
+AT_SCALE_2 = QSize(960, 600)
+"""Of a screen with 1920 × 1200 pixels."""
+
+
+def show(qtbot, window: Window, title: str, on: bool = True) -> None:
+    action = window.docks[title].toggleViewAction()
+    if action.isChecked() != on:
+        action.trigger()
+    wait(qtbot, lambda: not window.docks._fitting.isActive())
+
+
+@pytest.mark.parametrize(
+    "titles", [("Plots",), ("Robot", "Plots"), ("Plots", "Compare", "Diagnostics"), ("Ghost", "Plots")]
+)
+def test_no_dock_lies_over_another_in_a_small_window(qtbot, opened, titles):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(AT_SCALE_2)
+    for title in titles:
+        show(qtbot, window, title)
+    qtbot.wait(50)
+    assert window.size() == AT_SCALE_2
+    seen = [
+        dock.geometry()
+        for dock in window.docks._docks.values()
+        if dock.isVisible() and not dock.visibleRegion().isEmpty()
+    ]
+    assert len(seen) >= 3
+    assert not any(one.intersects(other) for one, other in combinations([*seen, window.centralWidget().geometry()], 2))
+    assert all(window.rect().contains(each) for each in seen)
+
+
+def test_each_dock_at_the_bottom_has_a_height_of_its_own(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(1400, 900)
+    docks, most = window.docks, HIGHEST * 900 + 1
+    show(qtbot, window, "Plots")
+    wait(qtbot, lambda: 380 < docks["Plots"].height() <= most)
+    show(qtbot, window, "Diagnostics")
+    wait(qtbot, lambda: abs(docks["Diagnostics"].height() - 260) <= 8)
+    docks["Plots"].raise_()
+    wait(qtbot, lambda: 380 - 40 < docks["Plots"].height() <= most)  # less the tabs
+
+
+def test_the_sheet_of_keys_is_no_taller_than_a_small_window(opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(AT_SCALE_2)
+    sheet = window.features[ShortcutsSheet]
+    sheet.show()
+    assert sheet.dialog.height() < AT_SCALE_2.height()
+    sheet.dialog.close()
+
+
+def test_a_height_that_was_dragged_is_kept(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(1400, 900)
+    dock = window.docks["Plots"]
+    show(qtbot, window, "Plots")
+    wait(qtbot, lambda: dock.height() > 380)
+    edge = QPoint(dock.geometry().center().x(), dock.geometry().top() - 2)
+    qtbot.mousePress(window, Qt.MouseButton.LeftButton, pos=edge)
+    qtbot.mouseMove(window, edge + QPoint(0, 60))
+    qtbot.mouseMove(window, edge + QPoint(0, 120))
+    wait(qtbot, lambda: dock.height() < 320)
+    qtbot.mouseRelease(window, Qt.MouseButton.LeftButton, pos=edge + QPoint(0, 120))
+    dragged = dock.height()
+    show(qtbot, window, "Plots", False)
+    show(qtbot, window, "Plots")
+    wait(qtbot, lambda: abs(dock.height() - dragged) <= 2)
