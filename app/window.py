@@ -306,9 +306,7 @@ class Window(QMainWindow):
     def _measure(self) -> None:
         """Measure for the automatic choice; what would disturb it rests meanwhile."""
         if self.compare.running:
-            self.timing.refuse_to_measure(
-                "a comparison is running, which would disturb this: wait for its end or stop it"
-            )
+            self.timing.refuse_to_measure("a comparison is running; stop it or wait until it ends")
             return
         self._play_after = self.workbench.model if self.workbench.playing else None
         self.workbench.pause()

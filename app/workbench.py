@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import engine
 from app.acting.controlling import ControllerControls, Controlling
 from app.acting.coordinates import Coordinate, coordinates
-from app.acting.drives import DriveControls, Drives
+from app.acting.drives import Drive, DriveControls, Drives
 from app.acting.forces import ForceControls, Forces
 from app.acting.joint_driving import JointDriving
 from app.plotting.probe import Probe
@@ -110,6 +110,7 @@ class Workbench(JointDriving):
         """The moments of opened runs that have names: the run's number, the time in s, the name."""
         self._asked = 0  # the number under which the worker knows the settings that were asked for last
         self._grabbed: int | None = None
+        self._suspended: tuple[engine.Model | None, Settings, dict[int, Drive]] | None = None
         self._keeper: Keeper | None = None
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from app.simulation.messages import ControllerChanged, Event
 from app.simulation.running import Running
 
 SHORT = 0.02  # s for which an answer is awaited before commands are looked at
+LATE = 1.0  # s after which it is reported that there is none
 
 
 class Controlling(Attachment):
@@ -30,6 +32,7 @@ class Controlling(Attachment):
         self._path = ""
         self._asked = self._again = False  # whether an answer is under way; whether the file has to be executed first
         self._left = 0  # steps for which the last answer is held still
+        self._since, self._late = 0.0, False  # when it was asked, and whether it was reported as late
 
     def load(self, path: str, running: Running) -> None:
         """Have the file drive the robot, from where it is."""
@@ -58,6 +61,7 @@ class Controlling(Attachment):
 
     def _begin(self, running: Running) -> None:
         self._left, self._asked, self._again = 0, False, False
+        self._since, self._late = perf_counter(), False
         try:
             if self._controller is None:
                 self._controller = engine.Controller(self._path, running.simulation.model)
@@ -104,19 +108,29 @@ class Controlling(Attachment):
     def _drive(self, controller: engine.Controller, running: Running) -> int:
         """Have the answer act once it is there; for how many steps, 0 while it is not."""
         if not controller.loaded:
+            self._report_late()
             return 0
         every = controller.every(running.simulation.dt)
         if not self._asked:
             time, *_ = running.state()
             q, v = running.present()
             controller.ask(time, q[0], v[0])
-            self._asked = True
+            self._asked, self._since = True, perf_counter()
         tau = controller.answer(SHORT)
         if tau is None:
+            self._report_late()
             return 0
         self._asked = False
+        if self._late:
+            self._late = False
+            self.tell(ControllerChanged(self._path))
         running.set_all("tau", tau)
         return every
+
+    def _report_late(self) -> None:
+        if not self._late and perf_counter() - self._since > LATE:
+            self._late = True
+            self.tell(ControllerChanged(self._path, late=True))
 
     def after(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._left = max(0, self._left - count)
@@ -129,6 +143,8 @@ class ControllerControls:
         self._controlling, self._worker = controlling, worker
         self.path = self.fault = ""
         """The file, empty where there is none; and how it has failed, empty while it has not."""
+        self.late = False
+        """Whether the simulation has been waiting for it for a while."""
 
     def load(self, path: str | Path) -> None:
         """Have the function `control` of a file drive the robot."""
@@ -150,4 +166,4 @@ class ControllerControls:
 
     def take(self, event: ControllerChanged) -> None:
         """What has become of it."""
-        self.path, self.fault = event.path, event.fault
+        self.path, self.fault, self.late = event.path, event.fault, event.late

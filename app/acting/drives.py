@@ -128,6 +128,11 @@ class DriveControls:
         self._drives, self._worker = drives, worker
         self._known: dict[int, Drive] = {}
 
+    @property
+    def known(self) -> dict[int, Drive]:
+        """Those that are not plain, by their velocities."""
+        return dict(self._known)
+
     def __getitem__(self, v: int) -> Drive | None:
         """The drive of the velocity v, if it is one that was set here and is not plain."""
         return self._known.get(v)

@@ -31,6 +31,8 @@ class JointDriving:
     drives: DriveControls
     _worker: Worker
     _grabbed: int | None
+    _suspended: tuple[engine.Model | None, Settings, dict[int, Drive]] | None
+    """What `set_held` took away: of which robot, its settings and drives."""
 
     def _configure(self, settings: Settings) -> None:
         raise NotImplementedError
@@ -45,7 +47,7 @@ class JointDriving:
         """
         row = self.coordinates[index]
         if self.replay.active:
-            raise ValueError(f"a recorded moment is shown; to move joints {self.replay.ways_on}")
+            raise ValueError(f"a recorded frame is shown; to move joints {self.replay.ways_on}")
         if row.leader is not None:
             raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
         value = min(max(value, row.lower), row.upper) if row.limited else value
@@ -58,7 +60,7 @@ class JointDriving:
                 self._worker.set_rotation(partial(row.put, value=value), row.v)
             return
         if not row.holdable:
-            raise ValueError(f"{row.name} has no drive that could bring it there; pause to place it by hand")
+            raise ValueError(f"{row.name} has no position drive; pause to set it by hand")
         if not self.is_held(index):
             grabbed = self.mode(index) == "effort"
             self.drive(index, by_effort=False)
@@ -71,10 +73,24 @@ class JointDriving:
             self.drive(index, by_effort=True)
 
     def set_held(self, on: bool) -> None:
-        """Hold every joint where it stands by gains, or let go of all."""
+        """Hold every joint where it stands by gains, or let go of all; what this suspends, `on` brings back."""
         self._grabbed = None
+        model, settings, drives = self._suspended or (None, self.settings, {})
+        now, known = self.settings, self.drives.known
         self.drives.clear()
-        self._configure(replace(self.settings, held=on, driven=frozenset(), by_velocity=frozenset()))
+        if on and model is self.model:
+            self._suspended = None
+            self._configure(replace(now, held=True, driven=settings.driven, by_velocity=settings.by_velocity))
+            for v, drive in drives.items():
+                self.drives.set(v, drive)
+            return
+        self._suspended = (self.model, now, known) if now.held and not on else None
+        self._configure(replace(now, held=on, driven=frozenset(), by_velocity=frozenset()))
+
+    @property
+    def suspended(self) -> int:
+        """How many joints have a drive of their own that `set_held` brings back."""
+        return 0 if self._suspended is None else len(self._suspended[2])
 
     def drive(self, index: int, by_effort: bool) -> None:
         """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
@@ -116,7 +132,7 @@ class JointDriving:
         if self.replay.active:
             return
         if not row.driveable:
-            raise ValueError(f"{row.name} has no drive; choose a joint of its own")
+            raise ValueError(f"{row.name} follows another joint and has no drive of its own")
         drive = self.drives[row.effort_v] or Drive(self.mode(index))
         self.drives.set(row.effort_v, within(row, replace(drive, value=value)))
 

@@ -15,8 +15,8 @@ def show(parent: QWidget) -> None:
         f"<h3>Catena {_version()}</h3>"
         "<p>A simulator for articulated robots, built on parallel forward dynamics.</p>"
         "<p>All keys are in Help › Keyboard shortcuts (F1).</p>"
-        "<p>A click chooses a link.</p>"
-        "<p>Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms. While the robot "
+        "<p>A click selects a link.</p>"
+        "<p>Drag rotates the view, Shift+drag or the middle button pans, the wheel zooms. While the robot "
         "plays, a drag with the right button, or with Ctrl, pulls at a link.</p>",
     )
 

@@ -7,7 +7,8 @@ it again when `signals.changed` tells.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -81,6 +82,17 @@ def is_dark() -> bool:
 def color(name: str) -> QColor:
     """A colour of the palette by its name in `COLORS`."""
     return QColor(COLORS[name])
+
+
+@contextmanager
+def palette(colors: Mapping[str, str]) -> Iterator[None]:
+    """`color` gives these meanwhile, for what is painted for a file; nothing on the screen changes."""
+    before = dict(COLORS)
+    COLORS.update(colors)
+    try:
+        yield
+    finally:
+        COLORS.update(before)
 
 
 def curve_color(number: int) -> str:

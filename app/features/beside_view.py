@@ -1,4 +1,4 @@
-"""File › Open beside: a second robot that stands and plays beside the first, to compare the two."""
+"""File › Open second robot: a second robot that stands and plays beside the first, to compare the two."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 LOOK = 30  # ms between two looks at whether the file is read
 REFRESH = 0.1  # s between two updates of the numbers while it plays
-UNRECORDED = "A recorded moment is shown, and this robot is not recorded: it stands where it was left"
-CROWDED = "A batch is shown, and beside it nothing: this robot is there again once the batch is one robot"
+UNRECORDED = "The second robot is not recorded: it stays at its last live state"
+CROWDED = "The second robot is hidden while a batch is shown"
 GAP = 0.12  # of the larger robot's size, between the two
-TIP = "Another robot beside this one, simulated with it: to compare the two"
+TIP = "Load a second robot and simulate both side by side"
 
 
 @dataclass(frozen=True)
@@ -72,16 +72,18 @@ class BesideView(QObject):
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._look)
         self.panel = BesidePanel()
-        self.action = window.docks.add(Dock("Beside", scrolled(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP))
+        self.action = window.docks.add(
+            Dock("Second robot", scrolled(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP)
+        )
         self._make_menu()
         self._connect()
 
     def _make_menu(self) -> None:
         window = self._window
-        self.menu = QMenu("Open &beside", window)
+        self.menu = QMenu("Open &second robot", window)
         self.menu.setToolTipsVisible(True)
         self.open_action = make_action(window, "&File…", self._ask, "Ctrl+Alt+O", tip=TIP)
-        self.close_action = make_action(window, "&Close the robot beside", self.close, tip="The first one stays")
+        self.close_action = make_action(window, "&Close second robot", self.close, tip="The first robot stays loaded")
         self.menu.addAction(self.open_action)
         for path in sorted(engine.ROBOTS.glob("*.urdf")):
             self.menu.addAction(path.stem.replace("_", " ")).triggered.connect(partial(self.open, path))
@@ -110,7 +112,7 @@ class BesideView(QObject):
     # Opening and closing.
 
     def _ask(self) -> None:
-        if path := dialogs.ask_file(self._window, "Open a robot beside", str(engine.ROBOTS)):
+        if path := dialogs.ask_file(self._window, "Open a second robot", str(engine.ROBOTS)):
             self.open(path)
 
     def open(self, path: str | Path, *_: object, kept: Kept | None = None) -> None:
@@ -139,16 +141,16 @@ class BesideView(QObject):
         path, kept = self._opening
         self._drop_reading()
         if read.model is None:
-            text = f"nothing stands beside; File › Open tells all that is wrong with it: {read.fault}"
+            text = f"the second robot was not loaded; File › Open lists every problem: {read.fault}"
             self._window.statusBar().showMessage(text, MESSAGE)
             return
         self.close()
         self.model, self.path, self._kept = read.model, path, kept
         self._placed, self._fit_due = False, kept is None
         self._scene = Scene(self.model)
-        self._tell(f"{self.model.name} is being made ready …")
-        self._window.docks["Beside"].show()
-        self._window.docks["Beside"].raise_()
+        self._tell(f"{self.model.name} is being prepared …")
+        self._window.docks["Second robot"].show()
+        self._window.docks["Second robot"].raise_()
         self._scene.load(self._mesh_read.emit, apart=True, simplify=True)
         self._take_meshes()
         self._window.refresh()

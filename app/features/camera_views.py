@@ -47,13 +47,15 @@ class CameraViews:
             for text, key, azimuth, elevation in STANDARD
         ]
         menu.addActions(self.standard)
-        tip = "Without perspective: what is parallel looks so"
+        tip = "Parallel lines stay parallel"
         self.parallel = make_action(window, "&Orthographic", self._set_parallel, "5", tip=tip, checkable=True)
-        self.save = make_action(window, "&Save view…", self._ask_name, "Ctrl+Shift+S", tip="Keep this view by a name")
+        self.save = make_action(
+            window, "&Save view…", self._ask_name, "Ctrl+Shift+S", tip="Save this view under a name"
+        )
         self.menu = QMenu("Saved v&iews", window)
         self.menu.setToolTipsVisible(True)
         self.menu.aboutToShow.connect(self._fill)
-        tip = "The window alone on the screen, and back"
+        tip = "Full screen on or off"
         self.full_screen = make_action(window, "F&ull screen", self._turn_full, "F11", tip=tip, checkable=True)
         window.menus.view.put(menu, self.parallel, self.menu, self.full_screen)
         window.menus.view.aboutToShow.connect(self._show_full)

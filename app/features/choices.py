@@ -21,7 +21,7 @@ class Choices:
     def __init__(self, window: QWidget, bench: Workbench):
         self._bench = bench
         self.integrators, self.time_steps, self.algorithms, self.devices = (QActionGroup(window) for _ in range(4))
-        self.chosen = QAction("Chosen for the robot", window, checkable=True)
+        self.chosen = QAction("Automatic", window, checkable=True)
         self.chosen.triggered.connect(self._choose)
         for name in ("auto", *ALGORITHMS):
             self._add(self.algorithms, name, partial(bench.set_algorithm, name))

@@ -16,7 +16,7 @@ from app.simulation.messages import Snapshot
 if TYPE_CHECKING:
     from app.window import Window
 
-TIP = "Show where the robot touches, and the forces there: green sticks, orange slips"
+TIP = "Contact points and forces: green sticks, orange slips"
 READ = 2.0  # s that a residual stays to be read
 MISSED = (
     "In a step since the picture before, the impulses of contacts obeyed their law but to {:.1e} of the greatest "

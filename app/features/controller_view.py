@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 LOOK = 300  # ms between two looks at whether the file was saved
 RECENT = "controller_folder"  # the settings' key
-TIP = "Have a Python function control(t, q, v) drive the joints; the file runs with all your rights"
-END_TIP = "Have the controller drive the joints no more"
-RUNS = "{} drives the joints; it is read again when it is saved, and at each reset"
+TIP = "Drive the joints by a Python function control(t, q, v); the file runs with your user rights"
+END_TIP = "Stop the controller; joints that were held before are held again"
+WAITING = "waiting for "
+LATE = "{} has not returned for 1 s: the simulation waits; Simulation › Stop controller ends it"
+RUNS = "{} drives the joints; it is reloaded when it is saved and at each reset"
 
 
 class ControllerView(QObject):
@@ -32,11 +34,11 @@ class ControllerView(QObject):
         super().__init__(window)
         self._window, self._bench, self._findings = window, window.workbench, window.findings
         self.action = make_action(window, "&Controller…", self._ask, tip=TIP)
-        self.end_action = make_action(window, "E&nd the controller", self._bench.controller.unload, tip=END_TIP)
+        self.end_action = make_action(window, "S&top controller", self._stop, tip=END_TIP)
         window.menus.simulation.put(self.action, self.end_action, apart=True)
         self.label = QLabel()
         window.statusBar().addPermanentWidget(self.label)
-        self._read = GONE
+        self._read, self._held = GONE, False
         self._timer = QTimer(self, interval=LOOK)
         self._timer.timeout.connect(self._look)
         window.happened.connect(self._react)
@@ -51,10 +53,19 @@ class ControllerView(QObject):
 
     def load(self, path: str) -> None:
         """Have the file's function drive the joints, and their gains no more."""
+        if not self._bench.controller.path:
+            self._held = self._bench.settings.held
         self._bench.set_held(False)
         self._bench.controller.load(path)
         self._read = signature(path)
         self._timer.start()
+        self._window.refresh()
+
+    def _stop(self) -> None:
+        """Stop it; the joints are held again where they were before."""
+        self._bench.controller.unload()
+        if self._held:
+            self._bench.set_held(True)
         self._window.refresh()
 
     def _look(self) -> None:
@@ -68,9 +79,13 @@ class ControllerView(QObject):
     def _react(self, event: Event) -> None:
         if not isinstance(event, ControllerChanged):
             return
-        if event.fault:
+        if event.late:
+            self._window.statusBar().showMessage(LATE.format(Path(event.path).name))
+        elif event.fault:
             self._findings.show_controller_fault(event.fault)
         else:
+            if self.label.text().startswith(WAITING):
+                self._window.statusBar().clearMessage()
             self._findings.forget_stop()
         self._show()
         if event.detail:
@@ -84,7 +99,8 @@ class ControllerView(QObject):
             self._timer.stop()
         name = Path(controller.path).name
         self.label.setVisible(bool(name))
-        self.label.setText(f"{name} has failed" if controller.fault else name)
-        theme.tint(self.label, "error" if controller.fault else "accent")
+        waiting = f"{WAITING}{name}" if controller.late else name
+        self.label.setText(f"{name} has failed" if controller.fault else waiting)
+        theme.tint(self.label, "error" if controller.fault else "warning" if controller.late else "accent")
         if name and not controller.fault:
             self.label.setToolTip(RUNS.format(name))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from app.picture.viewport import Viewport
     from app.window import Window
 
-HELP = "While the robot plays, drag one of its links with the right button, or with Ctrl and the left one"
+HELP = "While the simulation runs, drag a link with the right button, or with Ctrl and the left one"
 SOON = 0.5  # s, after which it is said what is waited for
 COMPILING = "compiling, once for this machine"
 PAD, AWAY = 5.0, 14.0  # px, around the force's number, and of it from the cursor
@@ -55,7 +55,7 @@ class Dragging(QObject):
         self.hold: Hold | None = None
         self.layer = SpringLayer(self._viewport)
         self._viewport.installEventFilter(self)
-        self.action = make_action(window, "P&ull at a link…", self._tell, tip=HELP)
+        self.action = make_action(window, "P&ull a link…", self._tell, tip=HELP)
         window.menus.simulation.put(self.action)
         window.loaded.connect(self._forget)
         window.framed.connect(self._show)
@@ -95,10 +95,10 @@ class Dragging(QObject):
             return False
         if self._bench.replay.active:
             ways = self._bench.replay.ways_on
-            self._status.showMessage(f"a recorded moment is shown; to pull at links {ways}", MESSAGE)
+            self._status.showMessage(f"a recorded frame is shown; to pull links {ways}", MESSAGE)
             return True
         if model.link_body[hit.link] < 0:
-            self._status.showMessage(f"{model.link_names[hit.link]} stands fast; pull at a link that moves", MESSAGE)
+            self._status.showMessage(f"{model.link_names[hit.link]} is fixed; pull a link that moves", MESSAGE)
             return True
         pose = frame.link_poses[hit.link]
         point = pose[:3, :3].T @ (hit.point - pose[:3, 3])
@@ -106,7 +106,7 @@ class Dragging(QObject):
         self.hold = Hold(hit.link, point, hit.point, depth, event.button(), place, time.perf_counter())
         self._bench.forces.grab(hit.link, point, hit.point, self._viewport.robot_size)
         if not self._bench.playing:
-            self._status.showMessage("The spring pulls while the robot plays: press Space", MESSAGE)
+            self._status.showMessage("The spring acts while the simulation runs: press Space", MESSAGE)
         self._show(frame)
         return True
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 REFRESH = 0.1  # s between two updates of what moves
-WEIGHT_TIP = "Gravity compensation: every drive adds the effort that carries what hangs on its joint"
+WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"
 
 
 class DriveView:
@@ -41,7 +41,7 @@ class DriveView:
         self._drive_shown = Drive()
         self._lent = 0  # px of height that the dock has for it from the one below
         self.form.hide()
-        self.weight_action = make_action(window, "Carry the &weight", self._carry, tip=WEIGHT_TIP)
+        self.weight_action = make_action(window, "Gravity &compensation", self._carry, tip=WEIGHT_TIP)
         window.menus.simulation.put(self.weight_action)
         self._due = 0.0
         self._table.clicked.connect(self._choose)

@@ -44,7 +44,7 @@ class FindingsView:
         cure = "press Reset, then try a smaller time step"
         if detail:
             print(detail, file=sys.stderr)
-            cure = "this is a fault of Catena: please report it with what the terminal says"
+            cure = "this is a bug in Catena: please report it with the terminal's output"
         diagnostic = engine.Diagnostic("error", None, "simulation", message, cure)
         self._panel.show_file(self._bench.path, "The run stopped", [diagnostic])
         self._dock.show()
@@ -53,7 +53,7 @@ class FindingsView:
     def show_controller_fault(self, message: str) -> None:
         """Show why a controller drives the robot no more."""
         self._run_stopped = True
-        cure = "correct the file and save it: it is read again; played on meanwhile, the joints are not driven"
+        cure = "fix the file and save it: it is reloaded; until then the controller gives no efforts"
         diagnostic = engine.Diagnostic("error", None, "controller", message, cure)
         self._panel.show_file(self._bench.path, "The controller failed", [diagnostic])
         self._dock.show()

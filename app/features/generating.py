@@ -46,7 +46,7 @@ class Generator(QDialog):
         self.kind, self.straight, self.floating = (
             QComboBox(),
             QCheckBox("Straight, axes parallel"),
-            QCheckBox("Free base"),
+            QCheckBox("Floating base"),
         )
         self.kind.addItems([CHAIN, TREE])
         self.links, self.slider = QSpinBox(), QSlider(Qt.Orientation.Horizontal)
@@ -54,7 +54,7 @@ class Generator(QDialog):
         self.links.setValue(12)
         self.slider.setRange(0, round(STEPS * math.log10(MOST)))
         self.branching, self.prismatic, self.spherical = (_share(value) for value in (30.0, 0.0, 0.0))
-        self.seed, self.other = QSpinBox(), QPushButton("&Other")
+        self.seed, self.other = QSpinBox(), QPushButton("&New seed")
         self.seed.setRange(0, 999_999)
         self.note, self.save = QLabel(wordWrap=True), QPushButton("&Save as URDF…")
         theme.tint(self.note, "faint")
@@ -80,15 +80,15 @@ class Generator(QDialog):
             (
                 self.branching,
                 "branching",
-                "Of a tree: how likely a link hangs on an earlier one, percent",
+                "Tree: probability that a link branches off an earlier one, percent",
             ),
-            (self.prismatic, "prismatic joints", "Share of joints that slide, percent"),
+            (self.prismatic, "prismatic joints", "Share of prismatic joints, percent"),
             (self.spherical, "ball joints", "Share of ball joints, percent; together with prismatic ones at most 100"),
-            (self.seed, "seed", "By which lengths, masses and axes are drawn"),
-            (self.other, "other seed", "Another robot of these numbers"),
-            (self.straight, "straight", "Of a chain: every joint 0.1 m above the one before"),
-            (self.floating, "free base", "Of a tree: its root moves freely"),
-            (self.save, "save", "Write what is shown as a URDF file, and open that"),
+            (self.seed, "seed", "Random seed of lengths, masses and axes"),
+            (self.other, "new seed", "Another robot with these settings"),
+            (self.straight, "straight", "Chain: every joint 0.1 m above the previous one"),
+            (self.floating, "floating base", "Tree: the root link moves freely"),
+            (self.save, "save", "Save the robot as a URDF file and open it"),
         ):
             widget.setToolTip(tip)
             widget.setAccessibleName(name)

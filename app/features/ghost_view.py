@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 REFRESH = 0.1  # s between two updates of the numbers while it plays
-TIP = "A second simulation beside the robot, by another algorithm, time step or precision (Shift+G)"
+TIP = "A second simulation of the robot, with another algorithm, time step or precision (Shift+G)"
 
 
 class GhostView(QObject):

@@ -1,4 +1,4 @@
-"""Simulation › Ground shape: what robots stand on, and how the picture shows it."""
+"""Simulation › Terrain: what robots stand on, and how the picture shows it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from app.window import Window
 
 SHAPES: tuple[tuple[str, str, Callable[[float], engine.Scene]], ...] = (
-    ("&Level", "A plane without end", grounds.level),
+    ("&Flat", "Infinite plane", grounds.level),
     ("&Slope of 10°", "A plane that rises towards −x", grounds.sloping),
     ("&Rough", "Bumps up to a tenth of the robot's size: a height field", grounds.rough),
-    ("S&tairs", "Level ground with steps in front of the robot", grounds.stairs),
+    ("S&tairs", "Flat ground with steps in front of the robot", grounds.stairs),
 )
 CELL, FEWEST, MOST = 0.1, 1e-4, 1e3  # m
 
@@ -35,7 +35,7 @@ class GroundView:
 
     def __init__(self, window: Window):
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
-        self.menu = QMenu("Ground s&hape", window)
+        self.menu = QMenu("&Terrain", window)
         self.menu.setToolTipsVisible(True)
         group = QActionGroup(window)
         self.shapes = [self._add(group, text, tip, partial(self._choose, make)) for text, tip, make in SHAPES]

@@ -39,9 +39,9 @@ class KeptRuns(QObject):
         self._timer.start(LOOK)
         window.closing.connect(self._close)
         if (last := self.last) is not None:
-            text = f"the last run was kept ({keeping.words(last)}): File › Open last run"
+            text = f"the last run was saved ({keeping.words(last)}): File › Open last run"
             if (last / keeping.CUT_SHORT).exists():
-                text += "; its last moments are missing, since there was no time to write them"
+                text += "; its end is missing: the program stopped before it was written"
             cast(LogView, window.features[LogView]).add(text)
             window.statusBar().showMessage(text, MESSAGE)
 
@@ -54,21 +54,21 @@ class KeptRuns(QObject):
     def _refresh(self) -> None:
         last = self.last
         self.action.setEnabled(last is not None)
-        tip = "the runs that were recorded last and not saved"
+        tip = "the runs recorded last and not exported"
         self.action.setToolTip(f"Open {tip if last is None else keeping.words(last)} (Ctrl+Shift+T)")
 
     def _open(self) -> None:
         if (last := self.last) is not None:
             self._window.open(last)
         else:
-            self._window.statusBar().showMessage("no run has been kept yet", MESSAGE)
+            self._window.statusBar().showMessage("no run was saved yet", MESSAGE)
 
     def _set_robot(self, event: Loaded) -> None:
         bench = self._bench
         folder = Path(event.path) if event.path.endswith(run_files.KEPT_SUFFIX) else None
         self.keeper.set_robot(Origin(event.model, bench.path, bench.floating, bench.package_dirs, folder))
         if folder is not None:
-            text = "the last run, as it was left: Branch here (Ctrl+B) goes on from it"
+            text = "last run opened; press Branch here (Ctrl+B) to continue from it"
             self._window.statusBar().showMessage(text, MESSAGE)
 
     def _tell_fault(self) -> None:

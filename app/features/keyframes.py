@@ -84,8 +84,8 @@ class Keyframes(QMenu):
         for each in self.all:
             menu = self.addMenu(f"{each.name}  ·  {each.frame.time:.3f} s".replace("&", "&&"))
             for text, slot in (
-                ("&Jump there", self._jump),
-                ("&Start from there", self._start),
+                ("&Go to", self._jump),
+                ("&Continue from here", self._start),
                 ("&Rename…", self._rename),
                 ("Re&move", self._remove),
             ):
@@ -97,7 +97,7 @@ class Keyframes(QMenu):
         name, done = QInputDialog.getText(
             self.parentWidget(),
             "Rename a keyframe",
-            f"Name of the moment at {keyframe.frame.time:.3f} s",
+            f"Name of the keyframe at {keyframe.frame.time:.3f} s",
             text=keyframe.name,
         )
         if done and name.strip():

@@ -41,7 +41,7 @@ class LogView:
     def __init__(self, window: Window):
         self._window = window
         self.entries: deque[Entry] = deque(maxlen=KEPT)
-        self.action = make_action(window, "&Log…", self.show, tip="What was told in the status bar, with the time")
+        self.action = make_action(window, "&Log…", self.show, tip="Messages of the status bar, with their times")
         window.menus.help.put(self.action)
         window.statusBar().messageChanged.connect(self.add)
         window.happened.connect(self._hear)

@@ -22,11 +22,11 @@ ENTRIES = (
     ("axes", "Joint &axes", "The axis of each joint: yellow turns, cyan slides"),
     ("masses", "Centres of &mass", "The centre of mass of each body, orange, and of the whole robot, pink"),
     ("inertias", "&Inertia ellipsoids", "For each body the uniform ellipsoid of the same mass and moments of inertia"),
-    ("trails", "&Trails", "Where the chosen link has been, or without one the ends of all limbs"),
+    ("trails", "&Trails", "The path of the selected link, or of the ends of all limbs"),
 )
 LOOKS = (
-    ("through", "See &through the robot", "Draw the robot as glass", "Shift+T"),
-    ("wireframe", "&Wireframe", "Draw the edges of the robot's triangles alone", "Shift+W"),
+    ("through", "&Transparent", "Draw the robot transparent", "Shift+T"),
+    ("wireframe", "&Wireframe", "Draw the edges of the triangles only", "Shift+W"),
 )
 
 

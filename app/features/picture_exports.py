@@ -41,8 +41,8 @@ class PictureExports:
     def __init__(self, window: Window, exports: RunExports):
         self._window, self._bench, self._exports = window, window.workbench, exports
         make = partial(make_action, window)
-        self.picture = make("&Picture (.png)…", self._ask_picture, "Ctrl+P", tip="What is shown, in any size")
-        self.film = make("&Video of the run (.mp4)…", self._ask_film, tip="The run from where the camera stands")
+        self.picture = make("&Picture (.png)…", self._ask_picture, "Ctrl+P", tip="The current view, in any size")
+        self.film = make("&Video of the run (.mp4)…", self._ask_film, tip="The run, seen from the current camera")
         self._views: queue.Queue[View | None] = queue.Queue(AHEAD)
         self._coming: Iterator[View] = iter(())
         self._feeder = QTimer(window)
@@ -72,7 +72,7 @@ class PictureExports:
                 save_picture(file, studio.draw(view, transparent), transparent)
             return f"{size[0]} × {size[1]} pixels written to {Path(path).name}"
 
-        self._exports.begin(work, f"drawing {Path(path).name} …", studio.close)
+        self._exports.begin(work, f"rendering {Path(path).name} …", studio.close)
 
     # Films.
 
@@ -105,9 +105,9 @@ class PictureExports:
                     count = encode(file, _pictures(studio, views, stop), order.rate, tell)
             except _Stopped:
                 return f"stopped: {name} was not written"
-            return f"{count} pictures written to {name}"
+            return f"{count} frames written to {name}"
 
-        self._exports.begin(work, f"drawing {name} …", studio.close, stoppable=True)
+        self._exports.begin(work, f"rendering {name} …", studio.close, stoppable=True)
         self._feeder.start(FEED)
 
     def _make_views(self, run: engine.Run, moments: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:

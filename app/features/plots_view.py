@@ -15,7 +15,7 @@ from app.desktop.settings import kept
 from app.panels.plots import PlotsPanel
 from app.plotting.catalogue import catalogue
 from app.plotting.quantities import Quantity
-from app.plotting.recorded_curves import RecordedCurves, Wanted, evaluate
+from app.plotting.recorded_curves import Curves, RecordedCurves, Wanted, evaluate
 from app.plotting.series import Series
 from app.simulation.messages import Loaded, Snapshot
 
@@ -142,18 +142,25 @@ class PlotsView:
 
     def _look(self) -> None:
         """Show what is worked out."""
-        curves, run = self._recorded.poll(), self._shown
-        if curves is not None and run is not None:
-            if curves.fault:
-                self.panel.message.emit(f"the curves of the recording were not worked out: {curves.fault}")
+        curves, run, replay = self._recorded.poll(), self._shown, self._bench.replay
+        if curves is not None and not replay.active and curves.wanted.run is replay.newest:
+            self._report(curves)
+            for quantity, value in zip(curves.wanted.quantities, curves.values.T, strict=True):
+                self.panel.fill(quantity, curves.time, value)
+        elif curves is not None and run is not None:
+            self._report(curves)
             sampled = self._sampled(run)
             for quantity, value in zip(curves.wanted.quantities, curves.values.T, strict=True):
                 if curves.over or quantity not in self._curves:
                     self._curves[quantity] = sampled.get(quantity, Series()).filled(curves.time, value)
-            if self._bench.replay.active:
-                self.panel.show_recorded(sampled | self._curves, self._bench.replay.recording.span(run))
+            if replay.active:
+                self.panel.show_recorded(sampled | self._curves, replay.recording.span(run))
         if not self._recorded.running:
             self._timer.stop()
+
+    def _report(self, curves: Curves) -> None:
+        if curves.fault:
+            self.panel.message.emit(f"the recording could not be plotted: {curves.fault}")
 
     def _forget_run(self) -> None:
         self._shown, self._curves = None, {}
@@ -191,6 +198,9 @@ class PlotsView:
             self._bench.probe.watch(wanted)
         if (frame := self._bench.replay.frame) is not None:
             self._show_moment(frame.time)
+        elif wanted and (run := self._bench.replay.newest) is not None and len(run) > 1:
+            self._newest = run
+            self._work_out(run, self._bench.replay.recording.span(run))
 
     # From one run of the program to the next.
 

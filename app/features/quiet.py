@@ -24,11 +24,9 @@ LOAD = 0.25  # processes that others keep busy, for each core, above which it do
 KEY = "measure_at_rest"  # the settings' key
 BATTERIES = Path("/sys/class/power_supply")
 TOUCHES = {getattr(QEvent.Type, name) for name in ("KeyPress", "ShortcutOverride", "MouseButtonPress", "Wheel", "Drop")}
-ACTION_TIP = "Once for this machine, while nothing is done here: which algorithm is the fastest"
-LABEL_TIP = (
-    "At low priority, once for this machine; any key or click ends it. Simulation › Measure at rest turns it off"
-)
-DONE = "measured: robots opened from now on are simulated by what is fastest on this machine"
+ACTION_TIP = "Once, while the program is idle: measure which algorithm is fastest on this machine"
+LABEL_TIP = "Low priority, once per machine; any key or click stops it. Simulation › Measure when idle turns it off"
+DONE = "measured: from now on the fastest algorithm on this machine is chosen"
 
 
 def measure_quietly(progress: Callable[[int, int], None], *, stop: Callable[[], bool]) -> object | None:
@@ -65,7 +63,7 @@ class QuietMeasuring(QObject):
         self.label = QLabel()
         self.label.setToolTip(LABEL_TIP)
         self._bar.addWidget(self.label)
-        self.action = QAction("&Measure at rest", window, checkable=True)
+        self.action = QAction("&Measure when idle", window, checkable=True)
         self.action.setToolTip(ACTION_TIP)
         self.action.setChecked(kept(settings, KEY, True))
         self.action.toggled.connect(lambda on: settings.setValue(KEY, on))
@@ -119,7 +117,7 @@ class QuietMeasuring(QObject):
             self.over.emit()
 
     def _say(self, done: float) -> None:
-        self.label.setText(f"measuring algorithms at rest, {done:.0%}")
+        self.label.setText(f"idle: measuring algorithms, {done:.0%}")
 
     def close(self) -> None:
         """End it, and wait until it has ended."""

@@ -53,10 +53,10 @@ class Recovery(QObject):
         try:
             self._reports.remember(session)
         except OSError as fault:
-            self._log.add(f"what is open is not noted, so that the next start cannot offer it: {reason(fault)}")
+            self._log.add(f"crash recovery is off: {reason(fault)}")
 
     def _tell(self, fault: str, report: Path | None) -> None:
-        self._window.statusBar().showMessage(f"a fault in the program: {fault}; Help › Log says where the report is")
+        self._window.statusBar().showMessage(f"internal error: {fault}; Help › Log says where the report is")
         self._log.add("no report could be written" if report is None else f"a report is in {report}")
 
     def _offer(self, left: Left) -> None:

@@ -46,9 +46,9 @@ class Reloading:
 
     def __init__(self, window: Window):
         self._window, self._bench, self._settings = window, window.workbench, window.settings
-        tip = "Read the robot's file again, and keep pose, camera and settings; its recording goes"
+        tip = "Reload the robot's file; pose, camera and settings are kept, the recording is discarded"
         self.action = make_action(window, "&Reload", self.reload, "F5", tip=tip)
-        tip = f"Read the robot's file again by itself, unless keyframes or {LASTING:g} s of recording would go"
+        tip = f"Reload the robot's file when it changes, unless keyframes or {LASTING:g} s of recording would be lost"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
         check(self.watching, kept(self._settings, KEY, True))
         window.menus.file.put(self.action, self.watching, apart=True)
@@ -88,7 +88,7 @@ class Reloading:
     def _tell(self, what_follows: str) -> None:
         """Say once that the file has changed."""
         self._known = self._seen
-        text = f"{Path(self._path).name} has changed; F5 reads it again, {what_follows}"
+        text = f"{Path(self._path).name} has changed; F5 reloads it, {what_follows}"
         self._window.statusBar().showMessage(text)
 
     def _would_go(self) -> bool:
@@ -131,7 +131,7 @@ class Reloading:
         if before.playing:
             self._bench.play()
         self._window.refresh()
-        self._window.statusBar().showMessage(f"{file.name} has changed and was read again", MESSAGE)
+        self._window.statusBar().showMessage(f"{file.name} has changed and was reloaded", MESSAGE)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Refused):

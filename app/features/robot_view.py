@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 330  # px
 REFRESH = 0.1  # s between two updates of the inspector while something moves
-TIP = "Links, joints and what is known of them (L)"
+TIP = "Links, joints and their properties (L)"
 
 
 class RobotView:

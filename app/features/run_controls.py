@@ -13,7 +13,7 @@ from app.features.status import too_heavy
 from app.workbench import Workbench
 
 PLAY_TIP = "Play the simulation, or pause (Space)"
-PLAY_RECORDED_TIP = "Play the recording from the moment that is shown, or pause (Space); Live goes back to the present"
+PLAY_RECORDED_TIP = "Play the recording from this frame, or pause (Space); End returns to the live simulation"
 
 
 class RunControls(QObject):
@@ -36,17 +36,26 @@ class RunControls(QObject):
             "&Step", self._step, key.Key_S, key.Key_Right, icon="step", tip="Pause, and advance one time step"
         )
         self.hold = make(
-            "&Hold", self._set_held, key.Key_H, icon="hold", tip="Hold joints as they stand, or let go", checkable=True
+            "&Hold",
+            self._set_held,
+            key.Key_H,
+            icon="hold",
+            tip="Hold the joints where they are, or release them",
+            checkable=True,
         )
         self.reset = make(
-            "&Reset", self._reset, key.Key_R, icon="reset", tip="To where the run began; again: to the neutral pose"
+            "&Reset",
+            self._reset,
+            key.Key_R,
+            icon="reset",
+            tip="Back to the start of the run; again: neutral pose",
         )
         self.gravity = make(
             "&Gravity", bench.set_gravity, key.Key_G, icon="gravity", tip="Gravity on or off", checkable=True
         )
-        self.ground = make("G&round", bench.set_ground, tip="Ground to stand on", checkable=True)
+        self.ground = make("G&round", bench.set_ground, tip="Ground on or off", checkable=True)
         self.floating = make(
-            "&Floating base", self._set_floating, tip="Set the root link free of the world", checkable=True
+            "&Floating base", self._set_floating, tip="Free the root link from the world", checkable=True
         )
 
     def refresh(self, measuring: bool) -> None:
@@ -92,6 +101,9 @@ class RunControls(QObject):
 
     def _set_held(self, on: bool) -> None:
         self._bench.set_held(on)
+        if count := self._bench.suspended:
+            which = "the drive of one joint is" if count == 1 else f"the drives of {count} joints are"
+            self._bar.showMessage(f"Hold is off: {which} suspended until it is on again", MESSAGE)
         self.changed.emit()
 
     def _set_floating(self, on: bool) -> None:

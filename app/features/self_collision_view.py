@@ -9,8 +9,8 @@ from app.desktop.actions import check, make_action
 if TYPE_CHECKING:
     from app.window import Window
 
-TIP = "Links touch each other: not neighbours, nor shapes that touch in the neutral pose"
-NO_SHAPES = "The robot's file gives its links no <collision> shapes to touch each other with"
+TIP = "Contacts between links, but for neighbours and shapes that touch in the neutral pose"
+NO_SHAPES = "The robot's file has no <collision> shapes"
 
 
 class SelfCollisionView:

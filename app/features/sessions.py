@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 KIND = "Catena sessions (*.catena)"
 SUFFIX = ".catena"
-GENERATED = "no session is saved of a robot without a file: File › Generate saves one as URDF, File › Export its run"
-PASSING = "no session is saved of a generated robot whose last run was opened: its file goes when newer runs are kept"
+GENERATED = "a generated robot has no file that a session could name: save it as URDF first, File › Generate"
+PASSING = "the robot of this run has a temporary file only, which no session can name"
 
 
 class Sessions:
@@ -46,9 +46,9 @@ class Sessions:
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
-        tip = "Write what is open to a file: robots, pose, drives, ground, batch, camera, layout, plots, the run shown"
+        tip = "Save what is open: robots, pose, drives, ground, batch, camera, layout, plots, the run shown"
         self.save_action = make_action(window, "&Save session…", self._ask_save, "Ctrl+S", tip=tip)
-        tip = "Take up a session that was saved"
+        tip = "Open a saved session"
         self.open_action = make_action(window, "Open sess&ion…", self._ask_open, "Ctrl+Shift+O", tip=tip)
         window.menus.file.put(self.save_action, self.open_action, apart=True)
         self._opening: Opening | None = None
@@ -115,7 +115,7 @@ class Sessions:
         """
         exports, replay = cast(RunExports, self._window.features[RunExports]), self._bench.replay
         if exports.writing.running:
-            raise OSError("another file is still being written; save the session once it is there")
+            raise OSError("another file is being written; save the session when it is done")
         session, run = self.session(), replay.chosen
         _write(path, session)
         if run is None or len(run) < 2 or np.ptp(replay.recording.span(run)) == 0:
@@ -212,7 +212,7 @@ class Sessions:
         if faults:
             window.statusBar().showMessage(f"part of the session cannot be read: {'; '.join(faults)}", MESSAGE)
         elif controller:
-            text = f"the session had the controller {controller}; it runs once you load it, Simulation › Controller"
+            text = f"the session had the controller {controller}; load it with Simulation › Controller"
             window.statusBar().showMessage(text)
 
     def _drive(self, session: dict[str, Any]) -> None:

@@ -15,11 +15,11 @@ from app.desktop.actions import make_action
 if TYPE_CHECKING:
     from app.window import Window
 
-OTHER = "Elsewhere"
+OTHER = "Other"
 SIZE, SHARE = (560, 640), 0.9  # px, and at most so much of the window
 MOUSE = (
-    "Drag turns the view, Shift-drag or the middle button shifts it, the wheel zooms; a click chooses a link. "
-    "While the robot plays, a drag with the right button, or with Ctrl, pulls at a link."
+    "Drag rotates the view, Shift+drag or the middle button pans, the wheel zooms; a click selects a link. "
+    "While the simulation runs, a drag with the right button, or with Ctrl, pulls a link."
 )
 
 
@@ -37,7 +37,7 @@ class ShortcutsSheet:
 
     def __init__(self, window: Window):
         self._window = window
-        tip = "All keys that the window knows"
+        tip = "All keyboard shortcuts"
         self.action = make_action(window, "&Keyboard shortcuts", self.show, "F1", tip=tip)
         window.menus.help.put(self.action)
         self.dialog: QDialog | None = None

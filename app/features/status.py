@@ -1,4 +1,4 @@
-"""The status bar: what the window is busy with, and by what the robot is simulated, each a button that changes it."""
+"""The status bar: what the window is doing, and by what the robot is simulated, each a button that changes it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from app.workbench import Workbench
 GRAVITY_NOTE = "gravity is off: floating base and no ground"
 FALL_NOTE = "no ground: the floating base falls"
 NAMED = 3  # joints that a passing message names
-READING = "Reading meshes: crosses stand for them …"
+READING = "Loading meshes …"
 STEP_TIP = "Time step and integrator: click to change them"
-CHOSEN_TIP = "Time step and integrator, chosen for this robot: click to change them"
+CHOSEN_TIP = "Time step and integrator, automatic for this robot: click to change them"
 
 
 class Status:
@@ -54,7 +54,9 @@ class Status:
         self.loading_label.setText(_busy(bench) or (READING if reading else ""))
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
         count = len(bench.overloaded)
-        heavy = f"{count} joint{'s sink' if count > 1 else ' sinks'}: too weak for the weight" if count else ""
+        heavy = (
+            f"{count} joint{'s sink' if count > 1 else ' sinks'}: effort limit below the gravity load" if count else ""
+        )
         self.note_label.setText(note if bench.floats and not settings.ground else heavy)
         self.note_label.setToolTip(too_heavy(bench.overloaded, every=True) if heavy else "")
         self.name_label.setText(model.name if model else "no robot")
@@ -64,11 +66,11 @@ class Status:
         self.step_button.setText(f"{settings.dt * 1e3:g} ms  {settings.integrator}")
         self.step_button.setToolTip(CHOSEN_TIP if settings.automatic else STEP_TIP)
         if settings.automatic:
-            self.step_button.setText(f"{self.step_button.text()}  (chosen)")
+            self.step_button.setText(f"{self.step_button.text()}  (automatic)")
         self.algorithm_button.setText(bench.algorithm)
         self.algorithm_button.setToolTip(bench.why)
         self.device_button.setText(device_name(bench.device))
-        self.device_button.setToolTip(f"Where the robot is simulated: click to change it\n{bench.why}")
+        self.device_button.setToolTip(f"Device of the simulation: click to change it\n{bench.why}")
 
     def show_findings(self, severities: Sequence[str]) -> None:
         """Count the diagnostics on their button, which goes where there are none."""
@@ -82,14 +84,14 @@ def too_heavy(names: Sequence[str], every: bool = False) -> str:
     shown = names if every or len(names) <= NAMED + 1 else names[:NAMED]
     *others, last = [*shown, f"{len(names) - NAMED} more joints"] if len(shown) < len(names) else shown
     listed = f"{', '.join(others)} and {last}" if others else last
-    return f"{listed} will sink: less effort is allowed than the weight needs"
+    return f"{listed} will sag: the effort limit is below the gravity load"
 
 
 def _busy(bench: Workbench) -> str:
     if bench.loading:
         return f"Loading {Path(bench.loading).name} …"
     if bench.compiling:
-        return f"compiling once for this machine, about {max(1, round(bench.compiling))} s"
+        return f"compiling (once per machine), about {max(1, round(bench.compiling))} s"
     return "preparing the GPU …" if bench.preparing else ""
 
 

@@ -44,7 +44,7 @@ class TimeView:
         self.keyframe_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.keyframe_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.keyframe_button.setAutoRaise(True)
-        self.keyframe_button.setToolTip("Moments with names: jump there, or start from there")
+        self.keyframe_button.setToolTip("Named frames: go to one, or continue from it")
         self.keyframe_button.setMenu(self.keyframes)
         moves = (self.first, self.back, self.play, self.forward, self.last)
         self.bar = Timeline(moves, (self.branch, self.keyframe_button))
@@ -58,28 +58,34 @@ class TimeView:
 
     def _make_actions(self) -> None:
         make, key = partial(make_action, self._window), Qt.Key
-        self.first = make("&First moment", partial(self._to_end, False), key.Key_Home, icon="first", tip="To the first")
+        self.first = make(
+            "&Go to start",
+            partial(self._to_end, False),
+            key.Key_Home,
+            icon="first",
+            tip="The first frame",
+        )
         self.back = make("&Back", partial(self._move, -1), key.Key_Left, icon="back", tip="One frame back")
-        self.forward = make("&Forward", partial(self._move, 1), icon="forward", tip="One frame on (→)")
+        self.forward = make("&Forward", partial(self._move, 1), icon="forward", tip="One frame forward (→)")
         self.play = make("&Play back", self._toggle, icon="playback", tip="Play the recording, or pause")
         self.last = make(
-            "&Live", partial(self._to_end, True), key.Key_End, icon="last", tip="Back to the present, live"
+            "Go to &end", partial(self._to_end, True), key.Key_End, icon="last", tip="Return to the live simulation"
         )
         self._live_tip = self.last.toolTip()
         self.branch = make(
             "B&ranch here", self._branch, "Ctrl+B", icon="branch",
-            tip="Go on simulating from this moment, in a run of its own",
+            tip="Continue the simulation from this frame, as a new run",
         )  # fmt: skip
-        self.keyframe = make("Add &keyframe", self._add_keyframe, key.Key_K, icon="keyframe", tip="Name this moment")
+        self.keyframe = make("Add &keyframe", self._add_keyframe, key.Key_K, icon="keyframe", tip="Name this frame")
         self.skips = (
-            make("A second back", partial(self._skip, -SKIP), "Shift+Left"),
-            make("A second on", partial(self._skip, SKIP), "Shift+Right"),
+            make("Back 1 s", partial(self._skip, -SKIP), "Shift+Left"),
+            make("Forward 1 s", partial(self._skip, SKIP), "Shift+Right"),
         )
         self.jumps = (
-            make("Keyframe before", partial(self._jump_on, False), "Ctrl+Left"),
-            make("Keyframe after", partial(self._jump_on, True), "Ctrl+Right"),
+            make("Previous keyframe", partial(self._jump_on, False), "Ctrl+Left"),
+            make("Next keyframe", partial(self._jump_on, True), "Ctrl+Right"),
         )
-        self.memory = make("&Memory of the recording…", self._ask_budget)
+        self.memory = make("&Recording limit…", self._ask_budget)
 
     def _place(self) -> None:
         """The timeline stands under the picture."""
@@ -155,7 +161,7 @@ class TimeView:
         frame = self._replay.frame
         self._bench.branch()
         if frame is not None:
-            text = f"a branch begins at {frame.time:.3f} s: play goes on from here"
+            text = f"a new run starts at {frame.time:.3f} s: press Play to continue from here"
             self._window.statusBar().showMessage(text, MESSAGE)
         self._window.refresh()
 
@@ -198,8 +204,8 @@ class TimeView:
 
     def _ask_budget(self) -> None:
         now = self._replay.recording.budget // 2**20
-        text = "Megabytes that the recording may take; then its oldest moments go:"
-        megabytes, done = QInputDialog.getInt(self._window, "Memory of the recording", text, now, *BUDGETS, 64)
+        text = "Limit in MB; beyond it the oldest frames are dropped:"
+        megabytes, done = QInputDialog.getInt(self._window, "Recording limit", text, now, *BUDGETS, 64)
         if done:
             self._settings.setValue("recording_megabytes", megabytes)
             self._replay.recording.budget = megabytes * 2**20
@@ -241,8 +247,7 @@ class TimeView:
         for action in (self.first, self.back, self.play, *self.skips):
             action.setEnabled(recorded)
         self.last.setEnabled(not replay.at_end if replay.opened else replay.active)
-        self.last.setText("&Last moment" if replay.opened else "&Live")
-        self.last.setToolTip("To the last moment (End)" if replay.opened else self._live_tip)
+        self.last.setToolTip("The last frame of the recording (End)" if replay.opened else self._live_tip)
         self.forward.setEnabled(replay.active and not replay.at_end)
         self.branch.setEnabled(replay.active)
         self.keyframe.setEnabled(there and run is not None)

@@ -18,12 +18,12 @@ class ViewControls:
 
     def __init__(self, window: Window):
         self._bench, self._viewport = window.workbench, window.viewport
-        tip = "Bring the whole robot into view"
+        tip = "Fit the robot in the view"
         self.fit = make_action(window, "&Fit", self._viewport.fit, Qt.Key.Key_F, icon="fit", tip=tip)
         tip = "The camera follows the robot's root link"
         self.follow = make_action(window, "F&ollow", self._set_follow, icon="follow", tip=tip, checkable=True)
         self.follow.setChecked(bool(self._viewport.follow))
-        tip = "Show what may touch others"
+        tip = "Show the collision shapes"
         self.collisions = make_action(
             window, "Collision &shapes", self._viewport.show_collisions, tip=tip, checkable=True
         )

@@ -15,7 +15,7 @@ from app.simulation.messages import Loaded, Snapshot
 if TYPE_CHECKING:
     from app.window import Window
 
-TIP = "Push a link by a force and a moment, in numbers (E)"
+TIP = "Apply a force and a moment to a link (E)"
 
 
 class WrenchView:

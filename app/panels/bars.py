@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate,
 import engine
 from app.desktop import theme
 
-COLUMNS = ("algorithm", "one call", "median", "× the fastest", "on the GPU", "residual")
+COLUMNS = ("algorithm", "one call", "median", "slowdown", "on the GPU", "residual")
 NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))
 ROW_HEIGHT, HEADING_HEIGHT = 24, 28  # px
 LABEL_WIDTH = 76  # px, of a number on the axis and some room
@@ -161,12 +161,12 @@ class BarTable(QAbstractTableModel):
 
 HINTS = (
     "The algorithm, and the device it runs on",
-    "One call for the whole batch, until its answer is there: from 0 on, or as multiples of the fastest from 1 × on, "
-    "logarithmic, where the times differ much; the light line is where another comparison's median lies",
-    "The median of one call's time on the host, until its answer is there",
-    "The time as a multiple of the fastest one's, with its interval: measured in turns, compared turn by turn",
+    "Time of one call for the whole batch, until its result is there: from 0, or relative to the fastest from 1, "
+    "logarithmic, where the times differ much; the light line is the range expected in a repeated comparison",
+    "Median time of one call on the host, until its result is there",
+    "Time relative to the fastest, with its confidence interval: measured in turns, compared turn by turn",
     "The time between two events on the GPU",
-    "How far inverse dynamics in double precision is from the torques, relative: ‖ID(q̈) − τ‖ / ‖τ_δ‖",
+    "Relative residual of inverse dynamics in double precision: ‖ID(q̈) − τ‖ / ‖τ_δ‖",
 )
 
 
@@ -207,7 +207,7 @@ def hover(row: engine.AlgorithmResult) -> str:
             lines.append(f"one robot: {duration(row.host / row.batch)}")
     if row.host_interval is not None:
         low, _, high = map(duration, row.host_interval)
-        lines.append(f"another comparison would find {low} to {high}")
+        lines.append(f"expected in a repeated comparison: {low} to {high}")
     if len(row.host_runs) > 1:
         least, most = duration(min(row.host_runs)), duration(max(row.host_runs))
         lines.append(f"medians of the {len(row.host_runs)} processes: {least} to {most}")
@@ -215,14 +215,14 @@ def hover(row: engine.AlgorithmResult) -> str:
         lines.append(f"on the GPU: {duration(row.on_device)}")
     if row.ratio is not None and row.ratio.low != row.ratio.high:
         least_ratio, middle, most_ratio = row.ratio
-        doubt = ", no difference beyond doubt" if row.level else ""
-        lines.append(f"{middle:.3f} times the fastest ({least_ratio:.3f} to {most_ratio:.3f}){doubt}")
+        doubt = ", no significant difference" if row.level else ""
+        lines.append(f"{middle:.3f} times the fastest's time ({least_ratio:.3f} to {most_ratio:.3f}){doubt}")
         if len(row.ratio_runs) > 1:
             lines.append(f"by process {min(row.ratio_runs):.3f} to {max(row.ratio_runs):.3f} times")
     if row.residual is not None:
         lines.append(f"residual: {row.residual:.2g}")
     if row.first is not None:
-        lines.append(f"first answer after {duration(row.first)}")
+        lines.append(f"first result after {duration(row.first)}")
     return "\n".join(lines)
 
 

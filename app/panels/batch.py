@@ -28,12 +28,12 @@ from app.panels.heat_map import HeatMap
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
 from app.simulation.spread import LARGEST, Spread
 
-ONE = "One robot. With more, each starts and is made a little differently."
+ONE = "One robot. More robots differ by small random deviations."
 NARROW = 64  # px of a box at least
 STEPS = 12  # of the slider, from one power of two to the next
 PAUSE = 250  # ms without a change, after which robots are made as asked
 SMOOTH = 1 / 15  # s for a picture, up to which motion looks smooth
-FRICTION = "Friction and damping of each joint: up to so many percent more or less than robot 0's"
+FRICTION = "Friction and damping of each joint: maximum deviation from robot 0, percent"
 MARGIN = 0.8  # of the robots that would just draw smoothly, that are promised to
 
 
@@ -60,7 +60,7 @@ class BatchPanel(QWidget):
         self.pose.setSuffix(" rad")
         self.mass.setSuffix(" %")
         self.friction.setSuffix(" %")
-        self.seed, self.again = QSpinBox(), QPushButton("Other")
+        self.seed, self.again = QSpinBox(), QPushButton("New seed")
         self.seed.setRange(0, 999_999)
         self.seed.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
         self.arrangement, self.coloring = _choice(ARRANGEMENTS), _choice(COLORINGS)
@@ -89,11 +89,11 @@ class BatchPanel(QWidget):
         """Tooltips, and the names that screen readers say."""
         tips = {
             self.robots: f"Robots of the batch, 1 to {LARGEST}; robot 0 is the one that the others are copies of",
-            self.pose: "Initial pose: each joint starts up to so far from robot 0's, rad (m where it slides)",
-            self.mass: "Mass of each body, with its inertia: up to so many percent more or less than robot 0's",
+            self.pose: "Initial pose: maximum offset of each joint from robot 0, rad (m if prismatic)",
+            self.mass: "Mass and inertia of each body: maximum deviation from robot 0, percent",
             self.friction: FRICTION,
-            self.seed: "Seed of the chance: the same one makes the same robots",
-            self.again: "Another seed",
+            self.seed: "Random seed: the same seed makes the same robots",
+            self.again: "Take another random seed",
             self.arrangement: "Side by side, or all in one place",
             self.coloring: "What colours tell: nothing; the energy, kinetic and potential, J; or the deviation, m: "
             "how far the farthest link is from where robot 0 has it",
@@ -102,7 +102,7 @@ class BatchPanel(QWidget):
             widget.setToolTip(tip)
             widget.setAccessibleName(tip.split(":")[0].split(",")[0])
         self.slider.setToolTip(self.robots.toolTip())
-        self.map.setToolTip("A cell for each robot; click one, or use the arrow keys, to look at it")
+        self.map.setToolTip("One cell per robot; click one, or use the arrow keys, to select it")
         for box in (self.robots, self.pose, self.mass, self.friction, self.seed, self.arrangement, self.coloring):
             box.setMinimumWidth(NARROW)
         for widget in (self.slider, self.again, self.arrangement, self.coloring):

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QHeaderView, QLabel, QPushButton, QTableWidget, QTab
 from app.desktop import theme
 
 ROWS = ("links", "degrees of freedom", "moving mass", "time", "kinetic energy", "potential energy", "algorithm")
-EMPTY = "No robot stands beside this one: File › Open beside"
+EMPTY = "No second robot: open one with File › Open second robot"
 HINT = "Click a link of either robot to see what it is"
 
 
@@ -37,12 +37,12 @@ class BesidePanel(QWidget):
                 self.table.setItem(row, column, item)
         header = self.table.horizontalHeader()
         self.table.setFixedHeight(header.sizeHint().height() + 24 * len(ROWS) + 4)
-        self.link, self.note, self.close_button = QLabel(HINT), QLabel(EMPTY), QPushButton("Close the robot beside")
+        self.link, self.note, self.close_button = QLabel(HINT), QLabel(EMPTY), QPushButton("Close the second robot")
         for label in (self.link, self.note):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.tint(self.note, "faint")
-        self.close_button.setToolTip("Take the robot beside away; the first one stays")
+        self.close_button.setToolTip("Close the second robot; the first one stays loaded")
         self.close_button.clicked.connect(self.closed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)

@@ -21,7 +21,7 @@ STYLES = theme.CURVE_COUNT * len(DASHES)
 LEAST_HEIGHT = 124  # px
 MARGIN = 0.06  # of the values' span, beyond them
 WIDTH = 7  # figures of a value in the names, so that they stay where they are
-EMPTY = "an empty plot: tick what it shall show"
+EMPTY = "empty plot: tick a quantity in the list"
 
 
 class Chart(QWidget):

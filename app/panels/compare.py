@@ -32,7 +32,7 @@ FORM_WIDTH = (325, 340)  # px, at least and at most
 LISTED = 4  # faults, and crossings, that are listed in words
 EMPTY = (
     "Choose robots and algorithms on the left, then press Start.\n"
-    "All take turns on the same states; answers are checked by inverse dynamics."
+    "All run on the same states in turns; results are checked by inverse dynamics."
 )
 
 
@@ -56,8 +56,8 @@ class ComparePanel(QWidget):
         self.comparing = Comparing()
         self.report = Report()
         """The latest."""
-        self.start_button = self._button("Start", self.start, "Measure what is chosen")
-        self.stop_button = self._button("Stop", self.stop, "End the measurement; what was found stays")
+        self.start_button = self._button("Start", self.start, "Measure the selected algorithms")
+        self.stop_button = self._button("Stop", self.stop, "Stop; the results so far are kept")
         self.copy_button = self._button("Copy command", self.copy, "")
         self.picture_button = self._button("Save picture…", self._ask_picture, "Write what is shown as a PNG")
         self.csv_button = self._button("Save CSV…", self._ask_csv, "Write the numbers, times in seconds")
@@ -243,7 +243,7 @@ class ComparePanel(QWidget):
         self.form.setEnabled(not running)
         self.progress.setVisible(running)
         self.start_button.setEnabled(not running and not problem)
-        self.start_button.setToolTip(problem or "Measure what is chosen")
+        self.start_button.setToolTip(problem or "Measure the selected algorithms")
         self.stop_button.setEnabled(running and not self.comparing.stopping)
         self.copy_button.setEnabled(found and bool(self.report.command))
         self.copy_button.setToolTip(self.report.no_command or "Copy the shell command that measures the same again")

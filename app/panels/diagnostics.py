@@ -31,14 +31,14 @@ from app.desktop.dialogs import ask_path
 from app.jobs.repairing import Repaired, Repairing
 
 LEAST_HEIGHT = 40  # px
-COLUMNS = ("line", "element", "fault", "cure")
+COLUMNS = ("line", "element", "problem", "fix")
 LINE, ELEMENT, FAULT, CURE = range(4)
 ELEMENT_WIDTH = 200  # px that it takes at most
 PAD = 10  # px beside the words of a cell
 POLL = 50  # ms between looks at the copy that is being written
 TRUST_TIP = (
-    "Let this xacro file run any Python, with all that you may do on this computer, and open it;\n"
-    "only if you know where it comes from. It is asked anew each time."
+    "The file may run any Python code with your user rights: open it\n"
+    "only if you trust its source. You are asked each time."
 )
 EXCERPT = 2  # lines of the file before and after the one at fault
 
@@ -85,7 +85,7 @@ class DiagnosticsPanel(QWidget):
         self.outcome.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.repair_button = QPushButton("Write repaired copy…")
         self.repair_button.setToolTip(
-            "Write a copy of the file that says in so many words what was read; comments and layout stay"
+            "Write a copy of the file with every repair made explicit; comments and layout are kept"
         )
         self.repair_button.clicked.connect(self._ask)
         self.open_button = QPushButton("Open the copy", toolTip="Load the repaired copy in place of the file")
@@ -93,10 +93,10 @@ class DiagnosticsPanel(QWidget):
         self.trust_button = QPushButton("Trust this file and open it", toolTip=TRUST_TIP)
         self.trust_button.clicked.connect(lambda: self.trusted.emit(self._path))
         self._copy = QPushButton("Copy")
-        self._copy.setToolTip("Copy the chosen diagnostics, or all, as text")
+        self._copy.setToolTip("Copy the selected diagnostics, or all of them, as text")
         self._copy.clicked.connect(self.copy)
         self._open = QPushButton("Open file")
-        self._open.setToolTip("Open the file in the program that edits such files")
+        self._open.setToolTip("Open the file in your editor")
         self._open.clicked.connect(self._open_file)
         self.list = self._make_list()
         self.excerpt = QPlainTextEdit(readOnly=True)
@@ -186,7 +186,7 @@ class DiagnosticsPanel(QWidget):
         words = max((self.fontMetrics().horizontalAdvance(each.element) for each in self.diagnostics), default=0)
         self.list.setColumnWidth(ELEMENT, min(words + 2 * PAD, ELEMENT_WIDTH))
         self.repair_button.setVisible(any(each.repair for each in self.diagnostics))
-        self.summary.setText(f"{self._title}: {_counts(self.diagnostics) or 'no faults'}")
+        self.summary.setText(f"{self._title}: {_counts(self.diagnostics) or 'no problems'}")
         self.excerpt.setVisible(any(each.line for each in self.diagnostics) and bool(self._source))
 
     def copy(self) -> None:
@@ -264,12 +264,12 @@ def _counts(diagnostics: Iterable[engine.Diagnostic]) -> str:
 
 
 def _outcome(done: Repaired) -> str:
-    """Such as "Written: arm-repaired.urdf, with 3 repairs. 1 warning is left, which only its author can mend."."""
+    """Such as "Written: arm-repaired.urdf, with 3 repairs. 1 warning is left, to be fixed by hand."."""
     written = f"Written: {done.path}, with {done.count} repair{'s' * (done.count != 1)}."
     if not done.left:
-        return f"{written} Nothing is left to mend."
+        return f"{written} No problems remain."
     are = "is" if len(done.left) == 1 else "are"
-    return f"{written} {_counts(done.left)} {are} left, which only its author can mend."
+    return f"{written} {_counts(done.left)} {are} left, to be fixed by hand."
 
 
 def _lines(path: str) -> list[str]:

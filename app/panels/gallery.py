@@ -33,7 +33,7 @@ LINES = {
 }
 """What each robot is; in the order in which they are shown, others after them."""
 TITLE = "Open a robot"
-WORDS = "Drop a URDF here, open one with Ctrl+O, or begin with one that ships:"
+WORDS = "Drop a URDF here, open one with Ctrl+O, or start with an example:"
 CARD = QSize(172, 158)
 PICTURE = QSize(128, 96)
 GAP = 8  # px
@@ -112,7 +112,7 @@ class Gallery(QWidget):
         self.cards.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.cards.setMouseTracking(True)
         self.cards.setProperty("bare", True)
-        self.cards.setAccessibleName("Robots that ship")
+        self.cards.setAccessibleName("Example robots")
         self.cards.setCursor(Qt.CursorShape.PointingHandCursor)
         for path in _shipped():
             item = QListWidgetItem(path.stem.replace("_", " "), self.cards)

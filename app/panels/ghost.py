@@ -16,9 +16,9 @@ from app.desktop.numbers import prefixed
 from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
 
-SAME = "as the robot"
+SAME = "same as robot"
 COMING = "preparing …"
-ALIKE = "It takes the robot's own steps so far: choose what is to be different"
+ALIKE = "Same settings as the robot: choose what should differ"
 STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}
 PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
 SCALE = ((0.16, 0.72, 0.86), (0.98, 0.90, 0.35), (0.90, 0.16, 0.20))
@@ -72,7 +72,7 @@ class GhostPanel(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.on = QCheckBox("Show a ghost")
-        self.on.setToolTip("A second simulation from the same state, drawn as glass and coloured by its deviation")
+        self.on.setToolTip("A second simulation from the same state, drawn transparent and coloured by its deviation")
         self.algorithm, self.integrator, self.step, self.precision = (QComboBox() for _ in range(4))
         self.integrator.addItem(SAME, "")
         for name in engine.INTEGRATORS:
@@ -90,8 +90,8 @@ class GhostPanel(QWidget):
         theme.tint(self.refusal, "warning")
         theme.tint(self.alike, "accent")
         self.alike.hide()
-        self.meet = QPushButton("Meet again")
-        self.meet.setToolTip("Put the ghost where the robot is now, and count the deviation from here")
+        self.meet = QPushButton("Reset to robot")
+        self.meet.setToolTip("Copy the robot's state to the ghost; the deviation starts from here")
         self.legend = Legend()
         self._lay_out()
         self.set_algorithms(())
@@ -109,9 +109,9 @@ class GhostPanel(QWidget):
             ("Integrator", self.integrator),
             ("Time step", self.step),
             ("Precision", self.precision),
-            ("Deviation now", self.now),
-            ("Greatest", self.worst),
-            ("Reckoned by", self.by),
+            ("Deviation", self.now),
+            ("Maximum", self.worst),
+            ("Computed with", self.by),
         ):
             form.addRow(label, widget)
         top = QHBoxLayout()

@@ -13,7 +13,7 @@ import engine
 from app.panels.robot_tree import joint_of_link
 from app.simulation.messages import Snapshot
 
-FIXED = "fixed to the world: it has no mass that moves"
+FIXED = "fixed to the world: no moving mass"
 ABOUT = "about the centre of mass, along the link's axes"
 DEGREES = 180 / math.pi
 
@@ -121,7 +121,7 @@ def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section
         Row("position, mm", _fixed(1000 * pose[:3, 3]), "of the link's frame, in the world"),
         Row("roll pitch yaw, °", _fixed(DEGREES * roll_pitch_yaw(pose[:3, :3])), "fixed axes x, y, z, as in URDF"),
         Row("velocity, mm/s", _fixed(1000 * twist[3:]), "of the link's origin, along the world's axes"),
-        Row("turning, °/s", _fixed(DEGREES * twist[:3]), "angular velocity, along the world's axes"),
+        Row("angular velocity, °/s", _fixed(DEGREES * twist[:3]), "angular velocity, along the world's axes"),
     ]
     found = mass_of(model, link)
     if found is not None and found.mass > 0:
@@ -154,7 +154,7 @@ def _joint_state(model: engine.Model, link: int, frame: Snapshot) -> tuple[Row, 
         rows.append(Row(f"{name}velocity", f"{_fixed(shown * scale * frame.v[v])} {unit}/s"))
         if joint.leader is None and np.isfinite(frame.effort[v]):
             effort, unit = ("torque", "N m") if turns else ("force", "N")
-            rows.append(Row(f"{name}{effort}", f"{_fixed(frame.effort[v])} {unit}", "what the joint's drive gives"))
+            rows.append(Row(f"{name}{effort}", f"{_fixed(frame.effort[v])} {unit}", "effort of the joint's drive"))
     return tuple(rows)
 
 

@@ -25,19 +25,13 @@ from app.desktop import theme
 
 MOST = 1e6
 NARROW = 56  # px of a number's box at least
+MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}
 MODE_TIP = (
-    "Target: gains pull the joint to a position. Velocity: its gain kd alone pulls to a velocity, "
-    "which friction and weight slow. "
-    "Effort: a torque or force alone"
+    "Position: gains kp and kd hold a position. Velocity: the gain kd holds a velocity, with gravity compensation. "
+    "Effort: a torque or force, without gains"
 )
-WAVE_TIP = (
-    "Constant; sine: value + amplitude · sin(2π t / period); step: the amplitude is added from half of each period on"
-)
-WEIGHT_TIP = "Gravity compensation: the effort that carries what hangs on the joint, N m or N, is added"
-GAIN_TIPS = (
-    "kp: effort for each rad or m from the target, N m/rad or N/m",
-    "kd: effort against each rad/s or m/s, N m s/rad or N s/m",
-)
+WAVE_TIP = "Constant; sine: value + amplitude · sin(2π t / period); step: the amplitude from half of each period on"
+WEIGHT_TIP = "The effort that balances gravity at this joint is added"
 
 
 class JointForm(QWidget):
@@ -52,12 +46,15 @@ class JointForm(QWidget):
         super().__init__()
         self.title, self.motion = QLabel(), QLabel()
         self.mode, self.wave = QComboBox(), QComboBox()
-        self.mode.addItems(MODES)
-        self.wave.addItems(WAVES)
+        for mode in MODES:
+            self.mode.addItem(MODE_NAMES[mode], mode)
+        for wave in WAVES:
+            self.wave.addItem(wave.capitalize(), wave)
         self.value, self.amplitude = _number("Value"), _number("Amplitude of the wave")
         self.period = _number("Period of the wave, s")
-        self.kp, self.kd = _number(GAIN_TIPS[0]), _number(GAIN_TIPS[1])
-        self.weight, self.suited = QCheckBox("Carry the weight"), QPushButton("Suited")
+        self.kp, self.kd = _number("kp: effort per position error"), _number("kd: effort per velocity error")
+        self.quantity = QLabel()
+        self.weight, self.suited = QCheckBox("Gravity compensation"), QPushButton("Automatic gains")
         self.away = QToolButton()
         self.away.setIcon(theme.icon("close"))
         self.away.setIconSize(QSize(10, 10))
@@ -71,7 +68,7 @@ class JointForm(QWidget):
         for widget, tip in ((self.mode, MODE_TIP), (self.wave, WAVE_TIP), (self.weight, WEIGHT_TIP)):
             widget.setToolTip(tip)
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
-        self.suited.setToolTip("Take the gains that suit the robot again")
+        self.suited.setToolTip("Use the gains computed for this robot")
         self.suited.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row: Coordinate | None = None
         self._arrange()
@@ -89,7 +86,7 @@ class JointForm(QWidget):
         rows = QGridLayout(self)
         rows.setContentsMargins(10, 6, 10, 8)
         rows.setHorizontalSpacing(6)
-        rows.setVerticalSpacing(4)
+        rows.setVerticalSpacing(2)
         self.title.setStyleSheet("font-weight: 600")
         theme.tint(self.motion, "faint")
         head = QHBoxLayout()
@@ -97,20 +94,18 @@ class JointForm(QWidget):
         head.addStretch(1)
         head.addWidget(self.motion)
         head.addWidget(self.away)
-        rows.addLayout(head, 0, 0, 1, 4)
-        rows.addWidget(QLabel("Drive"), 1, 0)
-        for column, widget in enumerate((self.mode, self.value, self.weight), 1):
-            rows.addWidget(widget, 1, column)
-        rows.addWidget(QLabel("Wave"), 2, 0)
-        for column, widget in enumerate((self.wave, self.amplitude, self.period), 1):
-            rows.addWidget(widget, 2, column)
-        rows.addWidget(QLabel("Gains"), 3, 0)
-        for column, widget in enumerate((self.kp, self.kd, self.suited), 1):
-            rows.addWidget(widget, 3, column)
-        for column in (1, 2, 3):
-            rows.setColumnStretch(column, 1)
-        self.kp.setPrefix("kp ")
-        self.kd.setPrefix("kd ")
+        rows.addLayout(head, 0, 0, 1, 3)
+        lines: tuple[tuple[tuple[QLabel, QWidget], ...], ...] = (
+            ((QLabel("Drive"), self.mode), (self.quantity, self.value), (QLabel(), self.weight)),
+            ((QLabel("Wave"), self.wave), (QLabel("Amplitude"), self.amplitude), (QLabel("Period"), self.period)),
+            ((QLabel("Gain kp"), self.kp), (QLabel("Gain kd"), self.kd), (QLabel(), self.suited)),
+        )
+        for line, pairs in enumerate(lines):
+            for column, (label, widget) in enumerate(pairs):
+                theme.tint(label, "faint")
+                rows.addWidget(label, 2 * line + 1, column)
+                rows.addWidget(widget, 2 * line + 2, column)
+                rows.setColumnStretch(column, 1)
 
     def show_joint(self, row: Coordinate | None, drive: Drive, gains: tuple[float, float]) -> None:
         """Show how that joint is driven, and its gains kp and kd."""
@@ -118,17 +113,22 @@ class JointForm(QWidget):
         can = row is not None and row.driveable
         for widget in (self.mode, self.value, self.wave, self.weight, self.kp, self.kd, self.suited):
             widget.setEnabled(can)
-        self.title.setText("No joint chosen" if row is None else row.name)
+        self.title.setText("No joint selected" if row is None else row.name)
         if row is None:
             self.motion.clear()
             return
         choices = cast(QStandardItemModel, self.mode.model())
         for place in (0, 1):
             choices.item(place).setEnabled(row.holdable)
-        self.mode.setCurrentText(drive.mode)
-        self.wave.setCurrentText(drive.wave)
+        self.mode.setCurrentIndex(self.mode.findData(drive.mode))
+        self.wave.setCurrentIndex(self.wave.findData(drive.wave))
+        self.quantity.setText(self.mode.currentText())
         self.weight.setChecked(drive.weight)
-        for box, unit in ((self.value, self._unit), (self.amplitude, self._unit)):
+        for box, unit in (
+            (self.value, self._unit), (self.amplitude, self._unit),
+            (self.kp, row.effort_unit + ("/rad" if row.angular else "/m")),
+            (self.kd, row.effort_unit + (" s/rad" if row.angular else " s/m")),
+        ):  # fmt: skip
             box.setSuffix(f" {unit}")
         for box in (self.amplitude, self.period):
             box.setEnabled(can and drive.wave != "constant")
@@ -157,7 +157,7 @@ class JointForm(QWidget):
             "target": (row.lower, row.upper) if row.limited else (-math.inf, math.inf),
             "velocity": (-row.velocity, row.velocity),
             "effort": (-row.effort, row.effort),
-        }[self.mode.currentText()]
+        }[self.mode.currentData()]
         if not math.isfinite(most):
             return f"In {unit}, without limits"
         return f"In {unit}, from {least * self._scale:.4g} to {most * self._scale:.4g}"
@@ -165,19 +165,19 @@ class JointForm(QWidget):
     @property
     def _unit(self) -> str:
         row = self._row
-        return {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[self.mode.currentText()]
+        return {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[self.mode.currentData()]
 
     @property
     def _scale(self) -> float:
         """Shown numbers per SI unit."""
-        return 1.0 if self.mode.currentText() == "effort" else self._row.scale
+        return 1.0 if self.mode.currentData() == "effort" else self._row.scale
 
     def _drive(self) -> Drive:
         scale = self._scale
         return Drive(
-            self.mode.currentText(),
+            self.mode.currentData(),
             self.value.value() / scale,
-            self.wave.currentText(),
+            self.wave.currentData(),
             self.amplitude.value() / scale,
             self.period.value(),
             self.weight.isChecked(),
@@ -187,13 +187,14 @@ class JointForm(QWidget):
         self.driven.emit(self._drive())
 
     def _ask_mode(self) -> None:
-        """Begin another mode with nothing: the joint stays where it is."""
-        self.driven.emit(Drive(self.mode.currentText(), math.nan, weight=self.weight.isChecked()))
+        """Begin another mode with nothing: the joint stays where it is; kd alone would let its weight sink."""
+        mode = self.mode.currentData()
+        self.driven.emit(Drive(mode, math.nan, weight=self.weight.isChecked() or mode == "velocity"))
 
     def _ask_wave(self) -> None:
-        if self.amplitude.value() == 0 and self.wave.currentText() != "constant":
+        if self.amplitude.value() == 0 and self.wave.currentData() != "constant":
             with QSignalBlocker(self.amplitude):
-                self.amplitude.setValue(10.0 if self.mode.currentText() != "effort" else 1.0)
+                self.amplitude.setValue(10.0 if self.mode.currentData() != "effort" else 1.0)
         self._ask()
 
     def _ask_gains(self) -> None:

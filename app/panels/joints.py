@@ -34,7 +34,7 @@ HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
 MOST_EFFORT = 1e5  # N m or N, that can be typed where a joint has no effort limit
 NAMES = 0.4  # of the width, that the names take at most
-NO_ROBOT, NO_JOINTS = "The joints of a robot stand here, each with its slider", "This robot has no joint that moves"
+NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
 SLIDER_LEAST = 62  # px that a slider has at least: longer names end in an ellipsis, and stand whole in their tips
 
 Role = Qt.ItemDataRole
@@ -100,7 +100,7 @@ class JointTable(QAbstractTableModel):
         if role == Role.ToolTipRole:
             if column == DRIVE and row.driveable:
                 return self._drive_hint(index.row())
-            return self._hint(row) + (", and is at a limit" if row.limited and row.at_limit(self.q) else "")
+            return self._hint(row) + (", at a limit" if row.limited and row.at_limit(self.q) else "")
         if role == Role.TextAlignmentRole and column >= VALUE:
             return RIGHT
         if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
@@ -154,10 +154,10 @@ class JointTable(QAbstractTableModel):
         row = self.rows[number]
         most = f"at most {row.effort:g} {row.effort_unit} either way" if math.isfinite(row.effort) else "without limit"
         if (drive := self.drives.get(number)) is not None:
-            return f"{row.name}: {drive.mode}, {drive.wave}{', with its weight' if drive.weight else ''}; effort {most}"
+            return f"{row.name}: {drive.mode}, {drive.wave}{', compensated' if drive.weight else ''}; effort {most}"
         if number in self.held:
-            return f"{row.name}: the target that it is held at, in {row.unit}; the effort is {most}"
-        return f"{row.name}: the effort that drives it, in {row.effort_unit}, {most}"
+            return f"{row.name}: position setpoint, in {row.unit}; effort {most}"
+        return f"{row.name}: effort of the drive, in {row.effort_unit}, {most}"
 
     @staticmethod
     def _hint(row: Coordinate) -> str:
@@ -323,7 +323,7 @@ class JointPanel(QTableView):
         """The choice of what drives a row."""
         menu = QMenu(self)
         either = QActionGroup(menu)
-        for text, by_effort in (("Hold at a target", False), ("Drive by an effort", True)):
+        for text, by_effort in (("Hold position", False), ("Drive by effort", True)):
             action = menu.addAction(text)
             action.setCheckable(True)
             either.addAction(action)

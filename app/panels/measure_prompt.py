@@ -9,10 +9,10 @@ from app.desktop import theme
 from app.jobs.measuring import Measuring
 
 REFRESH = 100  # ms between two looks at the measurement
-UNMEASURED = "by measurements of another machine, not of this one yet"
-MEASURING = "measuring; playing and comparing wait, since they would disturb it"
-MEASURE_TIP = "Measure every algorithm here, for a minute or two, so that the choice can be the fastest"
-STOP_TIP = "End the measurement; nothing of it is kept"
+UNMEASURED = "chosen by reference timings; not measured on this machine yet"
+MEASURING = "measuring; simulation and comparison are paused"
+MEASURE_TIP = "Time every algorithm on this machine (one to two minutes) for the automatic choice"
+STOP_TIP = "Stop the measurement and discard it"
 
 
 class MeasurePrompt(QWidget):

@@ -28,7 +28,7 @@ class SizeChoice(QWidget):
     def __init__(self, size: tuple[int, int], largest: int):
         super().__init__()
         self.width_box, self.height_box, self.known = QSpinBox(), QSpinBox(), QComboBox()
-        self.known.addItem(f"as shown, {size[0]} × {size[1]}", size)
+        self.known.addItem(f"current view, {size[0]} × {size[1]}", size)
         for each in SIZES:
             self.known.addItem(f"{each[0]} × {each[1]}", each)
         row = QHBoxLayout(self)
@@ -58,7 +58,7 @@ class PictureDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Picture")
         self.choice, self.transparent = SizeChoice(size, largest), QCheckBox("Transparent background")
-        self.transparent.setToolTip("The robot and what is shown of it, without ground, shadow and backdrop")
+        self.transparent.setToolTip("The robot and its overlays, without ground, shadow and background")
         form = QFormLayout(self)
         form.addRow("Size", self.choice)
         form.addRow("", self.transparent)
@@ -84,7 +84,7 @@ class FilmDialog(QDialog):
         self.setWindowTitle("Video of the run")
         self.choice, self.rate, self.speed = SizeChoice(size, largest), QComboBox(), QComboBox()
         for rate in RATES:
-            self.rate.addItem(f"{rate:g} pictures a second", rate)
+            self.rate.addItem(f"{rate:g} fps", rate)
         self.rate.setCurrentIndex(RATES.index(30.0))
         for speed in SPEEDS:
             self.speed.addItem(f"{speed:g} ×", speed)
@@ -103,10 +103,10 @@ class FilmDialog(QDialog):
         row.addStretch(1)
         form = QFormLayout(self)
         for name, widget in (
-            ("Size", self.choice), ("Pictures", self.rate), ("Speed", self.speed), ("From", part),
+            ("Size", self.choice), ("Frame rate", self.rate), ("Speed", self.speed), ("From", part),
         ):  # fmt: skip
             form.addRow(name, widget)
-        note = QLabel("From where the camera stands now, with the overlays that are shown.")
+        note = QLabel("Rendered from the current camera, with the overlays that are shown.")
         note.setWordWrap(True)
         form.addRow("", note)
         form.addRow(_buttons(self, "Save…"))

@@ -6,16 +6,56 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QBuffer, QIODevice
+from PyQt6.QtCore import QBuffer, QIODevice, QPoint, QRectF, QSize
+from PyQt6.QtGui import QAbstractTextDocumentLayout, QPainter, QPalette, QPixmap, QTextDocument
 from PyQt6.QtWidgets import QMenu
 
 import engine
+from app.desktop import theme
 from app.desktop.dialogs import ask_path
 from app.desktop.reasons import reason
 from app.plotting.plot_files import table
 
 if TYPE_CHECKING:
     from app.panels.plots import PlotsPanel
+
+
+PICTURE_SCALE = 2
+MARGIN = 8  # px
+
+
+def picture(panel: PlotsPanel) -> QPixmap:
+    """All plots as they stand, one below the other, in the light palette and in twice their size."""
+    width, height = panel.axis.width(), panel.axis.height()
+    whole = QSize(width, sum(chart.height() for chart in panel.charts) + height)
+    pixmap = QPixmap(whole * PICTURE_SCALE)
+    pixmap.setDevicePixelRatio(PICTURE_SCALE)
+    with theme.palette(theme.LIGHT):
+        panel.draw()
+        panel.show_whole(True)
+        pixmap.fill(theme.color("ground"))
+        painter, top = QPainter(pixmap), 0
+        for chart in panel.charts:
+            _draw_names(painter, chart.names.text(), QRectF(MARGIN, top + 2, width - 2 * MARGIN, chart.names.height()))
+            chart.canvas.render(painter, QPoint(0, top + chart.names.height()))
+            top += chart.height()
+        panel.axis.render(painter, QPoint(0, top))
+        painter.end()
+    panel.show_whole(False)
+    return pixmap
+
+
+def _draw_names(painter: QPainter, html: str, place: QRectF) -> None:
+    """What a label would say, in the palette in force."""
+    document, context = QTextDocument(), QAbstractTextDocumentLayout.PaintContext()
+    document.setDocumentMargin(0)
+    document.setTextWidth(place.width())
+    document.setHtml(html)
+    context.palette.setColor(QPalette.ColorRole.Text, theme.color("text"))
+    painter.save()
+    painter.translate(place.topLeft())
+    document.documentLayout().draw(painter, context)
+    painter.restore()
 
 
 class PlotSaving:
@@ -31,7 +71,7 @@ class PlotSaving:
         """Write all plots as they stand as a PNG. Raises OSError."""
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        self._panel.picture().save(buffer, "PNG")
+        picture(self._panel).save(buffer, "PNG")
         with engine.replacing(path) as file:
             file.write(buffer.data().data())
 

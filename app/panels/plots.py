@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from PyQt6.QtCore import QPoint, QSize, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QPixmap, QShowEvent
+import numpy as np
+from numpy.typing import NDArray
+from PyQt6.QtCore import Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import (
     QComboBox,
     QLabel,
@@ -36,7 +38,6 @@ WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s
 WINDOW = 10.0
 MOST = 32  # curves
 EACH = 8  # curves of one entry of the menu for whole groups
-PICTURE_SCALE = 2
 LIST_WIDTH, LIST_LEAST = 200, 150  # px
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Joint &positions", "joint", ("position",)),
@@ -49,7 +50,7 @@ GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("&Momentum", "robot", ("momentum", "angular momentum")),
     ("&Contact force", "robot", ("contact force",)),
 )
-WELCOME = "Tick what to plot in the list, or take a whole group with <b>Groups</b>."
+WELCOME = "Tick quantities in the list, or choose one of the <b>Groups</b>."
 
 
 class PlotsPanel(QWidget):
@@ -117,10 +118,10 @@ class PlotsPanel(QWidget):
     def _make_tools(self) -> QToolBar:
         self.groups, self.add_plot, self.follow, self.fit, self.clear_all, self.save = (QToolButton() for _ in range(6))
         for button, text, tip in (
-            (self.groups, "Groups", f"Plot a whole group, up to {EACH} curves of it"),
-            (self.add_plot, "New plot", "Put what is ticked next into a plot of its own"),
-            (self.follow, "Live", "Follow the newest samples (0 in a plot)"),
-            (self.fit, "Fit", "Keep all values of every plot in sight"),
+            (self.groups, "Groups", f"Plot a group of quantities, up to {EACH} curves"),
+            (self.add_plot, "New plot", "Put the next quantity into a new plot"),
+            (self.follow, "Follow", "Follow the newest samples (0 in a plot)"),
+            (self.fit, "Fit", "Fit all values and the whole run"),
             (self.clear_all, "Clear", "Remove all plots"),
             (self.save, "Save", "Save numbers or a picture"),
         ):
@@ -141,8 +142,8 @@ class PlotsPanel(QWidget):
             self.span.addItem("whole run" if math.isinf(seconds) else f"{seconds:g} s", seconds)
         self.span.setCurrentIndex(WINDOWS.index(WINDOW))
         self.span.setMinimumContentsLength(5)
-        self.span.setToolTip("How much of the time is in sight, in simulated seconds")
-        self.span.setAccessibleName("time in sight")
+        self.span.setToolTip("Time range that is shown, simulated seconds")
+        self.span.setAccessibleName("time range")
         self.add_plot.clicked.connect(self.new_plot)
         self.follow.clicked.connect(self._press_live)
         self.fit.clicked.connect(self._fit)
@@ -197,7 +198,7 @@ class PlotsPanel(QWidget):
             self.remove(quantity)
             return
         if len(self._series) >= MOST:
-            self.message.emit(f"{MOST} curves are plotted, as many as there can be; remove one first")
+            self.message.emit(f"{MOST} curves are plotted, the maximum; remove one first")
             return
         self._add(quantity, self._chart_for(quantity))
         self._arrange()
@@ -298,6 +299,12 @@ class PlotsPanel(QWidget):
                 if (line := self._series.get(quantity)) is not None:
                     line.extend(block.time, value)
         self._stale |= bool(blocks)
+
+    def fill(self, quantity: Quantity, time: NDArray[np.float64], value: NDArray[np.float64]) -> None:
+        """Take in what was worked out of the recording, (N,) each, where nothing was sampled."""
+        if (line := self._series.get(quantity)) is not None:
+            self._series[quantity] = line.filled(time, value)
+            self._stale = True
 
     def clear(self) -> None:
         """Forget all samples."""
@@ -409,9 +416,20 @@ class PlotsPanel(QWidget):
             self._set_live(True)
 
     def _fit(self) -> None:
+        """See all values, of the whole run."""
         for chart in self.charts:
             chart.fit()
-        self._stale = True
+        self.span.setCurrentIndex(WINDOWS.index(math.inf))
+        self._look_anew()
+
+    def show_whole(self, whole: bool) -> None:
+        """All plots as a picture has them, or again as the user sees them: without what serves the mouse."""
+        for chart in self.charts:
+            if whole:
+                chart.canvas.forget_mouse()
+                chart.show_chosen(False)
+            chart.show_values(self.series, self._cursor, self._values, removable=not whole)
+        self._arrange()
 
     def _zoomed(self, chart: Chart, axis: int) -> None:
         """All plots have the same times in sight."""
@@ -424,18 +442,3 @@ class PlotsPanel(QWidget):
 
     def _point(self, time: float) -> None:
         self._pointed, self._stale = time, True
-
-    def picture(self) -> QPixmap:
-        """All plots as they stand, in twice their size, without what serves the mouse."""
-        self.draw()
-        for chart in self.charts:
-            chart.canvas.forget_mouse()
-            chart.show_values(self.series, self._cursor, self._values, removable=False)
-            chart.show_chosen(False)
-        size = self.stack.size()
-        pixmap = QPixmap((size + QSize(0, self.axis.height())) * PICTURE_SCALE)
-        pixmap.setDevicePixelRatio(PICTURE_SCALE)
-        self.stack.render(pixmap)
-        self.axis.render(pixmap, QPoint(0, size.height()))
-        self._arrange()
-        return pixmap

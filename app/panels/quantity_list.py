@@ -14,22 +14,22 @@ from app.plotting.quantities import Quantity
 
 Role = Qt.ItemDataRole
 HINT = "Search, e.g. elbow torque"
-TIP = "Words of what you look for: a joint, a link, a quantity or a unit; Return plots the first that is found"
+TIP = "Search by joint, link, quantity or unit; Return plots the first match"
 ROW_HEIGHT = 22  # px
 LEAVES_SPACE = "leavesSpace"
 """The property of a control that has a use for Space, but leaves it to the window for now."""
 MOVES = tuple(getattr(Qt.Key, f"Key_{name}") for name in ("Up", "Down", "PageUp", "PageDown", "Home", "End", "Tab"))
 TICK_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 _MEANINGS = {
-    "acceleration": "by how much the velocity changed from one sample to the next",
-    "torque": "what the drive gives: its torque and the pull of its gains, within its limit",
-    "force": "what the drive gives: its force and the pull of its gains, within its limit",
-    "target": "where gains pull the joint to; nothing while none do",
-    "error": "target − position; nothing while no gains pull",
-    "energy drift": "total energy less that where the curve begins; drives, friction and impacts change it too",
+    "acceleration": "finite difference of the velocity between samples",
+    "torque": "effort of the drive, with its gains, within the limit",
+    "force": "effort of the drive, with its gains, within the limit",
+    "target": "commanded position; empty without a position drive",
+    "error": "target − position; empty without a position drive",
+    "energy drift": "total energy minus its value at the curve's start; drives, friction and impacts change it too",
     "angular momentum": "about the world's origin",
-    "contact force": "from all that is touched",
-    "contact residual": "how far the impulses of contacts are from their law",
+    "contact force": "sum of all contacts",
+    "contact residual": "relative residual of the contact solver",
 }
 
 

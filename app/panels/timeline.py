@@ -29,7 +29,7 @@ class Track(QWidget):
         self.setFixedHeight(HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setToolTip("Drag to see any recorded moment, and play it back from there")
+        self.setToolTip("Drag to scrub through the recording")
         self._start = self._end = self._at = 0.0
         self._live = True
         self._marks: tuple[float, ...] = ()
@@ -137,7 +137,7 @@ class Timeline(QWidget):
         self.time.setFont(theme.figures())
         self.time.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.runs = QComboBox()
-        self.runs.setToolTip("Which run is shown: each reset and each branch begins another")
+        self.runs.setToolTip("The run that is shown; each reset and each branch starts a new one")
         self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.runs.activated.connect(lambda index: self.run_chosen.emit(self.runs.itemData(index)))
         layout = QVBoxLayout(self)
@@ -209,8 +209,8 @@ class Timeline(QWidget):
         """Bytes that the recording takes, and may take."""
         self._write(self.memory, f"{taken / 2**20:.1f} MB")
         self.memory.setToolTip(
-            f"Memory of the recording: at most {budget / 2**20:.0f} MB, then its oldest moments go\n"
-            "Time › Memory of the recording changes that"
+            f"Size of the recording; limit {budget / 2**20:.0f} MB, beyond it the oldest frames are dropped\n"
+            "Time › Recording limit changes it"
         )
 
     def show_runs(self, runs: Sequence[tuple[int, str]], chosen: int) -> None:

@@ -49,16 +49,16 @@ MEANINGS = {
     **engine.PHASE_MEANINGS,
     "step": "one time step of the simulation, all of its phases together",
     "steps": "the time steps of one frame, on the CPU",
-    "host launch": "telling the GPU of the steps of one frame and of the copy back, on the CPU",
+    "host launch": "launching the kernels and the copy of one frame, on the CPU",
     "device steps": "the time steps of one frame, by the GPU's clock",
-    "poses": "where the links stand",
-    "copy": "state and poses on their way from the GPU to the host",
+    "poses": "poses of the links",
+    "copy": "copy of state and poses from the GPU to the host",
     "upload": "sending the poses of the links to the graphics card",
-    "draw": "drawing one picture",
-    "frame": "one picture and what was simulated for it; a GPU's part goes on beside the host's",
+    "draw": "rendering of one frame",
+    "frame": "one frame on the screen and its simulation; GPU and host work in parallel",
 }
 
-TOTALS = {"step": "One step", "frame": "One picture"}
+TOTALS = {"step": "Step", "frame": "Frame"}
 """How the rows of the sums are called."""
 
 Role = Qt.ItemDataRole
@@ -264,8 +264,8 @@ class TimingPanel(QWidget):
     def _heading(self) -> QVBoxLayout:
         for button in (self.choice, self.device_choice):
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.choice.setToolTip("The algorithm that the simulation advances by; it can be switched during play")
-        self.device_choice.setToolTip("Where the robot is simulated; it can be switched during play")
+        self.choice.setToolTip("Algorithm of the simulation; it can be changed while it runs")
+        self.device_choice.setToolTip("Device of the simulation; it can be changed while it runs")
         self.why.setWordWrap(True)
         theme.tint(self.why, "faint")
         self.why.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)

@@ -23,11 +23,11 @@ from app.desktop import theme
 
 MOST = 1e6  # N and N m
 NARROW = 52  # px of a number's box at least
-AXES = ("the world's axes", "the link's axes")
+AXES = ("world", "link")
 FORCE_TIP = "Force on the link along {}, N, at its frame's origin"
 MOMENT_TIP = "Moment on the link about {}, N m"
-AXES_TIP = "The world's: the wrench keeps its direction as the link turns. The link's: it turns with the link"
-ACT_TIP = "Whether this wrench acts on the link; what is changed meanwhile acts at once. Reset takes all away"
+AXES_TIP = "World: the wrench keeps its direction. Link: it turns with the link"
+ACT_TIP = "Apply this wrench to the link; changes take effect at once. Reset removes all wrenches"
 
 
 class WrenchPanel(QWidget):
@@ -48,14 +48,14 @@ class WrenchPanel(QWidget):
         self.axes.addItems(AXES)
         self.force = [self._number(FORCE_TIP.format(axis)) for axis in "xyz"]
         self.moment = [self._number(MOMENT_TIP.format(axis)) for axis in "xyz"]
-        self.act, self.clear = QCheckBox("Acts"), QPushButton("Clear all")
+        self.act, self.clear = QCheckBox("Apply"), QPushButton("Clear all")
         self.acting = QLabel()
         self.acting.setWordWrap(True)
         self.acting.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.link.setToolTip("The link that is pushed; a click on one in the picture chooses it")
+        self.link.setToolTip("The link; a click on one in the view selects it")
         self.axes.setToolTip(AXES_TIP)
         self.act.setToolTip(ACT_TIP)
-        self.clear.setToolTip("Take all wrenches away")
+        self.clear.setToolTip("Remove all wrenches")
         self._arrange()
         self._wrenches: Mapping[int, SetWrench] = {}
         self.link.activated.connect(self._turn)
@@ -85,7 +85,7 @@ class WrenchPanel(QWidget):
         rows.setVerticalSpacing(5)
         rows.addWidget(QLabel("Link"), 0, 0)
         rows.addWidget(self.link, 0, 1, 1, 3)
-        rows.addWidget(QLabel("Along"), 1, 0)
+        rows.addWidget(QLabel("Frame"), 1, 0)
         rows.addWidget(self.axes, 1, 1, 1, 3)
         for column, axis in enumerate("xyz", 1):
             title = QLabel(axis)
@@ -124,7 +124,7 @@ class WrenchPanel(QWidget):
         self._wrenches = wrenches
         self.clear.setEnabled(bool(wrenches))
         lines = [f"{self._name(link)}: {_told(each)}" for link, each in sorted(wrenches.items())]
-        self.acting.setText("\n".join(lines) or "No wrench acts.")
+        self.acting.setText("\n".join(lines) or "No wrench is applied.")
         self._load()
 
     def choose(self, link: int) -> None:

@@ -211,7 +211,7 @@ class Viewport(SteeredView):
         self._review()
 
     def fit(self) -> None:
-        """Bring the whole robot into view."""
+        """Fit the robot in the view."""
         if self._scene is not None and self._batch is not None:
             self.camera.fit(*self._batch.bounds(self._scene.content.reach))
         elif self._scene is not None and self._poses is not None:

@@ -102,8 +102,8 @@ class Replay:
     @property
     def ways_on(self) -> str:
         """What the user may do where what was asked for is for the present alone."""
-        branch = "press Branch here (Ctrl+B) to go on from it"
-        return branch if self.opened else f"{branch}, or End to go back to the present"
+        branch = "press Branch here (Ctrl+B) to continue from it"
+        return branch if self.opened else f"{branch}, or End to return to the live simulation"
 
     def toggle(self) -> None:
         """Play on from what is shown, from the beginning where that is the end; or pause."""

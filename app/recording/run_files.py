@@ -107,7 +107,7 @@ def extent(run: engine.Run, written: engine.Trajectory) -> str:
     if run.left is not None and run.left[1] > start:
         text += f", until {run.left[1]:.2f} s that of run {run.left[0]}"
     if run.first and start > 0:
-        text += "; what was before is no longer recorded"
+        text += "; earlier frames are no longer recorded"
     return text
 
 

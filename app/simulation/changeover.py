@@ -219,7 +219,7 @@ class Changeover:
         self.compile()
         self.frames.withdraw()
         self._begun(False)
-        self._tell_settings(self._number, f"on the CPU from here on: {gpu_failure(fault)}")
+        self._tell_settings(self._number, f"switched to the CPU: {gpu_failure(fault)}")
 
     def end(self) -> None:
         """End every process that compiles."""

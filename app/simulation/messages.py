@@ -15,7 +15,7 @@ from app.simulation.contacts import Contacts
 from app.simulation.spread import ALONE, Spread
 
 LEVEL = engine.Scene()
-"""A plane without end at height 0."""
+"""Infinite plane at height 0."""
 SPENT = {"cpu": ("steps", "poses"), "cuda": ("host launch", "device steps", "poses", "copy")}
 """What a snapshot takes on each device, in the order in which it is done."""
 
@@ -260,11 +260,15 @@ class Stopped:
 
 @dataclass(frozen=True)
 class ControllerChanged:
-    """The file whose function drives the robot from now on, none where empty; or why it does not, and the traceback."""
+    """The file whose function drives the robot from now on, none where empty; or why it does not, and the traceback.
+
+    `late`: it has not returned for a second, and the simulation waits.
+    """
 
     path: str
     fault: str = ""
     detail: str = ""
+    late: bool = False
 
 
 @dataclass(frozen=True)

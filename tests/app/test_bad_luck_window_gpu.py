@@ -47,7 +47,7 @@ def test_the_cpu_goes_on_and_the_run_so_far_is_kept(qtbot, on_gpu, pretended_gpu
         pretended_gpu.fault_in_flight = fault
     wait(qtbot, lambda: bench.device == "cpu")
     told = on_gpu.statusBar().currentMessage()
-    assert told == f"on the CPU from here on: the GPU failed ({fault})"
+    assert told == f"switched to the CPU: the GPU failed ({fault})"
     failed = bench.time
     wait(qtbot, lambda: bench.time > failed + 0.2)
     assert bench.playing

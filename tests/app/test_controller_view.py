@@ -46,6 +46,7 @@ def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, shown, choose)
     window = shown(ROBOT)
     bench, view = window.workbench, window.features[ControllerView]
     assert not view.end_action.isEnabled()
+    bench.set_held(True)
     choose(window, "def control(t, q, v):\n    return [3 + t, -1]\n")
     wait(qtbot, lambda: view.label.text() == "mine.py")
     assert not bench.settings.held
@@ -57,6 +58,7 @@ def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, shown, choose)
     view.end_action.trigger()
     wait(qtbot, lambda: bench.newest is not None and not bench.newest.tau.any())
     wait(qtbot, lambda: view.label.isHidden())
+    assert bench.settings.held, "as it was before"
 
 
 def test_a_run_after_a_reset_is_the_same_bit_for_bit_and_the_engines_own(qtbot, shown, choose):
@@ -123,6 +125,9 @@ def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, shown, 
     choose(window, "def control(t, q, v):\n    while t > 0.03:\n        pass\n    return q\n")
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.time > 0.02)
+    wait(qtbot, lambda: window.features[ControllerView].label.text() == "waiting for mine.py")
+    assert "has not returned for 1 s: the simulation waits" in window.statusBar().currentMessage()
+    assert not bench.controller.fault, "it is told before it is given up"
     assert answers(qtbot, 50, 50)
     press(qtbot, window, window.run.reset)  # obeyed, although no answer has come
     wait(qtbot, lambda: bench.newest.time < 0.02)

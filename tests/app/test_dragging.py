@@ -95,7 +95,7 @@ def test_in_a_recorded_moment_it_says_how_to_go_on(qtbot, opened):
     wait(qtbot, told)
     assert bench.replay.active
     assert drag.hold is None
-    assert "to pull at links press Branch here (Ctrl+B) to go on from it, or End" in hint
+    assert "to pull links press Branch here (Ctrl+B) to continue from it, or End" in hint
     assert "Space" not in hint
 
 

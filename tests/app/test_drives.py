@@ -12,7 +12,7 @@ from windows import press, wait
 import engine
 from app.acting.drives import Drive
 from app.features.drive_view import DriveView
-from app.panels.joints import DRIVE, EFFORT, NAME, VELOCITY, WIDE
+from app.panels.joints import DRIVE, EFFORT, NAME, VALUE, VELOCITY, WIDE
 from app.recording.run_files import describe, understand
 from app.simulation.messages import Settings
 
@@ -42,7 +42,7 @@ def choose(qtbot, window, row: int):
 
 def pick(box, text: str) -> None:
     """Choose an entry as a user does."""
-    box.setCurrentText(text)
+    box.setCurrentIndex(box.findData(text))
     box.activated.emit(box.currentIndex())
 
 
@@ -135,6 +135,35 @@ def test_gains_are_typed_and_given_back(qtbot, shown):
     assert simulation(window).settings.kp[0, 2] == bench.gains(2)[0]
     qtbot.mouseClick(form.suited, LEFT)
     wait(qtbot, lambda: simulation(window).settings.kp[0, 1] == suited[0])
+
+
+def test_hold_off_and_on_brings_drives_back(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    bench = window.workbench
+    swing = Drive("target", 0.0, "sine", 0.3, 0.5)
+    bench.set_joint_drive(2, swing)
+    bench.set_joint_drive(0, Drive("velocity", 0.2))
+    bench.drive(5, by_effort=True)
+    press(qtbot, window, window.run.hold)
+    wait(qtbot, lambda: not bench.settings.held)
+    assert [bench.mode(k) for k in range(7)] == ["effort"] * 7
+    assert "the drives of 2 joints are suspended" in window.statusBar().currentMessage()
+    press(qtbot, window, window.run.hold)
+    assert [bench.mode(k) for k in (0, 1, 2, 5)] == ["velocity", "target", "target", "effort"]
+    assert bench.drive_of(2) == swing
+    assert bench.suspended == 0
+
+
+def test_a_velocity_of_zero_does_not_sink(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    bench, form = window.workbench, choose(qtbot, window, 1)
+    window.joints.table.setData(window.joints.table.index(1, VALUE), 60.0)
+    pick(form.mode, "velocity")
+    assert (form.quantity.text(), form.weight.isChecked()) == ("Velocity", True)
+    assert (form.kp.suffix(), form.kd.suffix()) == (" N m/rad", " N m s/rad")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.time > 1.0)
+    assert abs(math.degrees(bench.newest.q[1]) - 60.0) < 0.5
 
 
 def test_hold_takes_all_back_and_another_robot_begins_plain(qtbot, shown):

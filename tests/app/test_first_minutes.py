@@ -85,11 +85,11 @@ def test_a_window_lies_on_its_screen_whatever_was_remembered():
 
 def test_the_step_that_was_chosen_is_shown_and_can_be_changed(qtbot, opened):
     window = opened(ROBOTS / "arm7.urdf")
-    assert window.status.step_button.text() == "1 ms  implicit  (chosen)"
+    assert window.status.step_button.text() == "1 ms  implicit  (automatic)"
     next(action for action in window.choices.time_steps.actions() if action.text() == "0.5 ms").trigger()
     wait(qtbot, lambda: window.status.step_button.text() == "0.5 ms  implicit")
     window.choices.chosen.trigger()
-    wait(qtbot, lambda: window.status.step_button.text() == "1 ms  implicit  (chosen)")
+    wait(qtbot, lambda: window.status.step_button.text() == "1 ms  implicit  (automatic)")
 
 
 def test_comparing_widens_no_window_of_a_thousand_pixels(qtbot, opened):

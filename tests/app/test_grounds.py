@@ -27,7 +27,7 @@ def standing(qtbot, opened):
 
 
 def choose(qtbot, window, shape: int) -> None:
-    """Press an entry of Simulation › Ground shape, and wait until the robot stands there."""
+    """Press an entry of Simulation › Terrain, and wait until the robot stands there."""
     view = window.features[GroundView]
     assert view.menu.menuAction() in window.menus.simulation.actions()
     before = window.workbench.newest.q.copy()

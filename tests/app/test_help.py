@@ -33,7 +33,7 @@ def test_the_sheet_lists_every_action_that_has_keys(qtbot, window):
         for key in action.shortcuts():
             assert key.toString(QKeySequence.SequenceFormat.NativeText) in keys
     assert {("Play", "Space"), ("Plots", "P"), ("Keyboard shortcuts", "F1")} <= listed
-    assert ("Open beside › File", "Ctrl+Alt+O") in listed
+    assert ("Open second robot › File", "Ctrl+Alt+O") in listed
     qtbot.keyClicks(sheet.dialog.findChild(QLineEdit), "plot any")
     assert rows(tree) == {("Plots", "P")}
     sheet.dialog.close()

@@ -65,7 +65,7 @@ def assert_same_frames(ones, others):
 def test_a_run_that_is_closed_in_the_middle_is_there_at_the_next_start(qtbot, start):
     window = start()
     window.kept.action.trigger()
-    assert window.statusBar().currentMessage() == "no run has been kept yet"
+    assert window.statusBar().currentMessage() == "no run was saved yet"
     recording = load(qtbot, window)
     play(qtbot, window, 0.4)
     qtbot.keyClick(window, Key.Key_Left)
@@ -79,7 +79,7 @@ def test_a_run_that_is_closed_in_the_middle_is_there_at_the_next_start(qtbot, st
     assert time.perf_counter() - began < HEARD
     first, branch = recording.runs
     window = start()
-    assert "the last run was kept (arm7, of" in window.features[LogView].text
+    assert "the last run was saved (arm7, of" in window.features[LogView].text
     assert "missing" not in window.features[LogView].text
     replay = open_last(qtbot, window)
     assert [run.left for run in replay.runs] == [None, branch.left]

@@ -170,7 +170,7 @@ def test_the_inspector_tells_where_links_are_how_they_move_and_what_they_weigh(c
             twist = J[link] @ v
             assert told["position, mm"] == pytest.approx(1e3 * pose[:3, 3], abs=6e-3)
             assert told["velocity, mm/s"] == pytest.approx(1e3 * twist[3:], abs=6e-3)
-            assert told["turning, °/s"] == pytest.approx(np.degrees(twist[:3]), abs=6e-3)
+            assert told["angular velocity, °/s"] == pytest.approx(np.degrees(twist[:3]), abs=6e-3)
             turned = engine.lie.rotation_from_rpy(np.radians(told["roll pitch yaw, °"]))
             np.testing.assert_allclose(turned, pose[:3, :3], atol=3e-4)
             if body >= 0 and model.mass[body]:

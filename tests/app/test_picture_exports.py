@@ -94,7 +94,7 @@ def test_a_film_shows_the_run(qtbot, window, exports, tmp_path, monkeypatch):
     answer(monkeypatch, FilmDialog, path, fill)
     exports.pictures.film.trigger()
     finish(qtbot, exports)
-    assert "25 pictures written to run.mp4" in window.statusBar().currentMessage()
+    assert "25 frames written to run.mp4" in window.statusBar().currentMessage()
     with av.open(str(path)) as film:
         stream = film.streams.video[0]
         assert stream.average_rate == 30

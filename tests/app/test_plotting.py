@@ -75,7 +75,7 @@ def test_from_a_key_to_curves_of_a_run_that_a_reset_clears(qtbot, opened):
     assert energy.time.tolist() == [0.0]
 
 
-def test_closed_nothing_is_sampled_and_open_again_there_is_a_gap(qtbot, opened):
+def test_closed_nothing_is_sampled_and_open_again_the_recording_fills_the_gap(qtbot, opened):
     window = opened()
     panel = panel_of(window)
     qtbot.keyClick(window, Key.Key_P)
@@ -92,8 +92,41 @@ def test_closed_nothing_is_sampled_and_open_again_there_is_a_gap(qtbot, opened):
     assert count(panel) == before
     qtbot.keyClick(window, Key.Key_P)
     wait(qtbot, lambda: count(panel) > before + 60)
+    wait(qtbot, lambda: not np.isnan(next(iter(panel.series.values())).value).any())
     (line,) = panel.series.values()
-    assert np.isnan(line.value).sum() == 1
+    assert np.diff(line.time).max() < 0.06, "a frame's distance"
+
+
+def test_a_quantity_ticked_late_has_the_curve_of_the_whole_run(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    panel, bench = panel_of(window), window.workbench
+    bench.set_held(False)
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.5)
+    window.run.play.trigger()
+    qtbot.keyClick(window, Key.Key_P)
+    tick(panel, "joint2 velocity")
+    wait(qtbot, lambda: count(panel) > 15)
+    (line,) = panel.series.values()
+    assert line.time[0] == 0
+    assert line.time[-1] > 0.45
+    assert np.abs(line.value).max() > 0.1
+    assert not bench.replay.active, "nobody scrubbed"
+    window.run.play.trigger()
+    before = line.time[-1]
+    wait(qtbot, lambda: next(iter(panel.series.values())).time[-1] > before + 0.1)
+
+
+def test_fit_shows_all_times_and_values(panel):
+    tick(panel, "joint1 velocity")
+    fill(panel)
+    (chart,) = panel.charts
+    wheel(chart.canvas, 5)
+    assert np.diff(chart.canvas.time)[0] < 5
+    QTest.mouseClick(panel.fit, Left)
+    panel.draw()
+    assert chart.canvas.time == pytest.approx((0, 19.99), abs=0.02)
+    assert panel.span.currentText() == "whole run"
 
 
 def test_a_long_chain_sends_a_number_for_each_curve(qtbot, window):
@@ -329,12 +362,15 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     np.testing.assert_array_equal(table[:, 1], np.sin(table[:, 0]))
     picture.trigger()
     image = QImage(str(tmp_path / "run.png"))
-    assert (image.width(), image.height()) == (
-        2 * panel.stack.width(),
-        2 * (panel.stack.height() + panel.axis.height()),
-    )
-    assert colored(image.copy(0, 2 * panel.stack.height(), image.width(), 30), theme.COLORS["faint"]) > 20
-    assert colored(image, theme.curve_color(0)) > 200
+    charts = sum(chart.height() for chart in panel.charts)
+    assert (image.width(), image.height()) == (2 * panel.axis.width(), 2 * (charts + panel.axis.height()))
+    with theme.palette(theme.LIGHT):  # whatever the window has
+        curve = theme.curve_color(0)
+    assert theme.is_dark()
+    assert image.pixelColor(2, 2).name() == theme.LIGHT["ground"]
+    assert colored(image.copy(0, 2 * charts, image.width(), 30), theme.LIGHT["faint"]) > 20
+    assert colored(image, curve) > 200
+    assert colored(image, theme.DARK["panel"]) == 0, "no splitters"
     assert not list(tmp_path.glob(".*"))
     name_file(monkeypatch, tmp_path / "nowhere" / "x.csv")
     with qtbot.waitSignal(panel.message) as told:

@@ -64,7 +64,7 @@ def test_it_begins_at_rest_says_how_far_it_is_and_ends_with_a_table(qtbot, resti
     window, measure = resting
     label, algorithm = window.quiet.label, window.workbench.algorithm
     assert label.text() == ""
-    look_until(qtbot, window, lambda: label.text() == "measuring algorithms at rest, 50%")
+    look_until(qtbot, window, lambda: label.text() == "idle: measuring algorithms, 50%")
     assert window.run.play.isEnabled()
     assert window.workbench.unmeasured
     measure.go.set()

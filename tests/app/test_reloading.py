@@ -148,7 +148,7 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
     for _ in range(3):
         reloading.look()
     assert not bench.loading
-    assert told(window) == "own.urdf has changed; F5 reads it again, and the recording goes"
+    assert told(window) == "own.urdf has changed; F5 reloads it, and the recording goes"
     assert recording.runs == (run,)
     window.statusBar().clearMessage()
     reloading.look()
@@ -175,7 +175,7 @@ def test_a_trusted_xacro_file_runs_again_by_a_key_alone(qtbot, window, tmp_path)
     for _ in range(3):
         reloading.look()
     assert not window.workbench.loading
-    assert told(window) == "own.xacro has changed; F5 reads it again, and lets it run any Python"
+    assert told(window) == "own.xacro has changed; F5 reloads it, and lets it run any Python"
     qtbot.keyClick(window, Qt.Key.Key_F5)
     wait(qtbot, lambda: window.workbench.model.name == "after")
 

@@ -49,7 +49,7 @@ def test_the_button_writes_a_copy_and_offers_to_open_it(qtbot, monkeypatch, pane
     assert panel.summary.text() == "swing.urdf: 2 warnings"
     assert not panel.open_button.isVisible()
     press_repair(qtbot, monkeypatch, panel, copy)
-    assert panel.outcome.text() == f"Written: {copy}, with 2 repairs. Nothing is left to mend."
+    assert panel.outcome.text() == f"Written: {copy}, with 2 repairs. No problems remain."
     assert copy.read_text() == SWING.format(1).replace("0.0", "1.0").replace("0, 0, 1", "0 0 1")
     assert path.read_text() == SWING.format(1)
     with qtbot.waitSignal(panel.open_copy) as opened:
@@ -61,7 +61,7 @@ def test_what_is_left_is_counted_and_the_original_is_never_written(qtbot, monkey
     path = tmp_path / "swing.urdf"
     show(panel, path, SWING.format("3"))
     press_repair(qtbot, monkeypatch, panel, tmp_path / "copy.urdf")
-    assert panel.outcome.text().endswith("with 2 repairs. 1 warning is left, which only its author can mend.")
+    assert panel.outcome.text().endswith("with 2 repairs. 1 warning is left, to be fixed by hand.")
     press_repair(qtbot, monkeypatch, panel, path)
     assert "is the file itself" in panel.outcome.text()
     assert not panel.open_button.isVisible()

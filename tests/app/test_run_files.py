@@ -93,7 +93,7 @@ def test_end_goes_to_the_last_moment_of_an_opened_run(qtbot, window, run_file):
     replay, view = window.workbench.replay, window.features[TimeView]
     qtbot.keyClick(window, Qt.Key.Key_Home)
     assert replay.frame.index == run.first
-    assert view.last.text() == "&Last moment"
+    assert view.last.text() == "Go to &end"
     qtbot.keyClick(window, Qt.Key.Key_End)
     assert replay.active
     assert (replay.run, replay.frame.index) == (run, run.last)

@@ -342,13 +342,13 @@ def test_keyframes_are_named_jumped_to_and_started_from(qtbot, window, time_view
     menu.aboutToShow.emit()
     assert menu.actions()[0].text().startswith("Reach")
     entries = {action.text(): action for action in menu.actions()[0].menu().actions()}
-    entries["&Start from there"].trigger()
+    entries["&Continue from here"].trigger()
     wait(qtbot, lambda: len(recording.runs) == 2)
     wait(qtbot, lambda: window.workbench.time == here.time)
     recording.clear()  # the run that it is of is gone
     window.workbench.reset()
     wait(qtbot, lambda: len(recording.runs) == 1)
-    entries["&Jump there"].trigger()
+    entries["&Go to"].trigger()
     wait(qtbot, lambda: window.workbench.replay.frame is keyframe.frame)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: recording.span(recording.runs[-1])[0] == pytest.approx(here.time))

@@ -42,7 +42,7 @@ def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
     assert "(0, -0.5, 0) N m" in panel.acting.text()
     wait(qtbot, lambda: bench.newest.v[0] > 0.02)
     window.run.reset.trigger()
-    wait(qtbot, lambda: panel.acting.text() == "No wrench acts.")
+    wait(qtbot, lambda: panel.acting.text() == "No wrench is applied.")
     assert not panel.act.isChecked()
     wait(qtbot, lambda: bench.time > 0.05 and bench.newest.v[0] == 0)  # no frame from before the reset is at rest
     assert panel.moment[1].value() == -0.5  # to be used again

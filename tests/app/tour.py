@@ -232,7 +232,7 @@ class Tour(DialogTour):
         self.rest()
         yield
         view.close()
-        self.dock("Beside", False)
+        self.dock("Second robot", False)
 
     def batch(self) -> Iterator[None]:
         from app.simulation.spread import Spread

@@ -31,7 +31,7 @@ README = (
     "The Compare panel (`{Compare}`) sets the algorithms",
     "The Batch panel (`{Batch}`) makes copies of the robot",
     "A ghost (`{Ghost}`) takes the same steps",
-    "*File › Open beside* (`{Open beside › File}`) has a second robot",
+    "*File › Open second robot* (`{Open second robot › File}`) has a second robot",
     "it waits for `{Reload}`.",
 )
 """What the README says of keys, each by the name of what it does; a number behind it means the second of two keys."""
