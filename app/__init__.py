@@ -131,8 +131,8 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
     care = recovery.begin()
     window = Window(QSettings(), package_dirs)
     window.show()
-    kept_runs.KeptRuns(window, kept_runs.place())
-    recovery.Recovery(window, care.reports, care.left)
+    runs = kept_runs.KeptRuns(window, kept_runs.place())
+    recovery.Recovery(window, care.reports, care.left, runs)
     if robot:
         with suppress(FileNotFoundError):  # a file that is not there: the window says so
             robot = str(engine.find_robot(robot))
@@ -140,5 +140,5 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
             window.workbench.set_robot_of_run(robot, robot_of_run)
         window.open(robot, trust_xacro=trust_xacro)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: window.close())
+        signal.signal(number, lambda *_: window.end())
     return application.exec()

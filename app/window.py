@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
-from PyQt6.QtCore import QByteArray, QEvent, QSettings, QSize, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import QByteArray, QEvent, QObject, QSettings, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
-    QAbstractSlider,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
@@ -26,7 +26,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import about, dialogs
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, make_action, make_link
 from app.desktop.docks import BOTTOM, RIGHT, Dock, Docks
 from app.desktop.menus import Menus
 from app.desktop.message_bar import MessageBar
@@ -46,9 +46,9 @@ from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joints import JointPanel
 from app.panels.panel_scroller import scrolled
-from app.panels.quantity_list import LEAVES_SPACE
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
+from app.picture.pictures import renderer_name
 from app.picture.viewport import Viewport
 from app.simulation.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
 from app.workbench import Workbench
@@ -56,9 +56,8 @@ from app.workbench import Workbench
 TICK = 16  # ms between two looks at the simulation
 TIME_REFRESH = 0.1  # s between two updates of the shown time while it plays
 IN_REAL_TIME = 0.95  # of the speed that was asked for: a simulation below it lacks time
-SPACE_USERS = (QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox)  # besides what takes text
-ARROW_USERS = (QAbstractItemView, QAbstractSlider, QComboBox)
-ARROWS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
+NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
+"""Keys of the window that nobody types into a box for numbers."""
 
 
 class Window(QMainWindow):
@@ -72,6 +71,8 @@ class Window(QMainWindow):
     """`Event`: what the simulation tells besides."""
     refreshed = pyqtSignal()
     """Something has changed, after which words, buttons and menus are brought to the workbench's state."""
+    asked_to_close = pyqtSignal(object)
+    """`QCloseEvent`: who ignores it keeps the window open, and asks the user."""
     closing = pyqtSignal()
     """The window closes: threads have to end."""
 
@@ -101,7 +102,7 @@ class Window(QMainWindow):
         self.features = {kind: kind(self) for kind in FEATURES}
         self._tools_width = self.toolbar.sizeHint().width()
         self._connect()
-        self._time_due = 0.0
+        self._time_due, self._asks = 0.0, True
         self._restore_place()
         self._share_out()
         self._restore_layout()
@@ -110,6 +111,7 @@ class Window(QMainWindow):
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
         self._timer.start(TICK)
+        cast(QApplication, QApplication.instance()).focusChanged.connect(self._see_focus)
 
     # Building.
 
@@ -126,8 +128,12 @@ class Window(QMainWindow):
         self.step_menu = menu.addMenu("&Time step and integrator")
         self.choices.fill_steps(self.step_menu)
         menu.addAction(self.quiet.action)
-        self.about_action = make_action(self, "&About Catena", lambda: about.show(self))
+        self.about_action = make_action(self, "&About Catena", lambda: about.show(self, renderer_name()))
         self.menus.help.put(self.about_action)
+        if found := about.documents():
+            self.documents = self.menus.help.addMenu("&Documents")
+            for title, path in found:
+                make_link(self.documents, title, path)
 
     def _make_toolbar(self) -> None:
         bar = self.toolbar = QToolBar("Tools")
@@ -330,15 +336,29 @@ class Window(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:
         self.files.drop(event)
 
-    def event(self, event: QEvent) -> bool:
-        """Leave Space, ←, →, Home and End to a focused control that has a use for them."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
-            focused, users = QApplication.focusWidget(), _users(event)
-            used = isinstance(focused, users) and focused is not self.joints
-            if used and not (event.key() == Qt.Key.Key_Space and focused.property(LEAVES_SPACE)):
-                event.accept()
-                return True
-        return super().event(event)
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Space and letters that mean nothing in a box for numbers are keys of the window there, too."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in NO_NUMBERS:
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)
+
+    def _see_focus(self, _: QWidget | None, now: QWidget | None) -> None:
+        edits = now is not None and isinstance(now.parent().parent() if now.parent() else None, QAbstractItemView)
+        if isinstance(now, QAbstractSpinBox) and not edits and self.isAncestorOf(now):
+            now.installEventFilter(self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return presses the control that has the focus, since Space plays."""
+        focused = QApplication.focusWidget()
+        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            super().keyPressEvent(event)
+        elif isinstance(focused, QAbstractButton):
+            focused.click()
+        elif isinstance(focused, QComboBox):
+            focused.showPopup()
+        elif isinstance(focused, QAbstractItemView):
+            _tick(focused)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Where the tools have too little room, they show their icons alone."""
@@ -349,8 +369,17 @@ class Window(QMainWindow):
             self.toolbar.setToolButtonStyle(wanted)
             self.toolbar.setStyleSheet("" if roomy else "QToolButton { min-width: 22px; }")
 
+    def end(self) -> None:
+        """Close, and ask nobody."""
+        self._asks = False
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Remember the layout, and end every thread."""
+        """Remember the layout, and end every thread; unless somebody has to ask the user first."""
+        if self._asks:
+            self.asked_to_close.emit(event)
+        if not event.isAccepted():
+            return
         self._timer.stop()
         self.settings.setValue("recent", self.workbench.recent)
         self.settings.setValue("geometry", self.saveGeometry())
@@ -366,9 +395,9 @@ class Window(QMainWindow):
         super().closeEvent(event)
 
 
-def _users(event: QKeyEvent) -> tuple[type[QWidget], ...]:
-    """The kinds of controls that have a use for a key which is a shortcut too."""
-    if event.key() == Qt.Key.Key_Space:
-        return SPACE_USERS
-    plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-    return ARROW_USERS if plain and event.key() in ARROWS else ()
+def _tick(view: QAbstractItemView) -> None:
+    """Turn the tick of the current row, if it has one."""
+    index, role = view.currentIndex(), Qt.ItemDataRole.CheckStateRole
+    if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsUserCheckable:
+        on = index.data(role) in (Qt.CheckState.Checked, Qt.CheckState.Checked.value)
+        view.model().setData(index, Qt.CheckState.Unchecked if on else Qt.CheckState.Checked, role)

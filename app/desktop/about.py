@@ -1,24 +1,55 @@
-"""What the program says of itself."""
+"""What the program says of itself, and the documents that come with it."""
 
 from __future__ import annotations
 
+from html import escape
 from importlib import metadata
+from pathlib import Path
 
+from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QMessageBox, QWidget
 
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = (
+    ("&User guide", "README.md"),
+    ("&Algorithms and papers", "docs/scheme.md"),
+    ("&Contact", "docs/contact.md"),
+    ("A &step of the simulation", "docs/step.md"),
+    ("Example: &controller", "docs/controller.py"),
+    ("Example: &own algorithm", "docs/own_algorithm.py"),
+    ("C&hanges", "CHANGELOG.md"),
+    ("&Licence", "LICENSE"),
+)
+"""Entries of Help › Documents, and their files below `ROOT`; an installed program may lack them."""
+PAPERS = (
+    "Y. Yang, Y. Wu, J. Pan: A Novel GPU-based Parallel Implementation Scheme and Performance Analysis of Robot "
+    "Forward Dynamics Algorithms, 2016",
+    "K. Bhalerao, J. Critchley, K. Anderson: An efficient parallel dynamics algorithm for simulation of large "
+    "articulated robotic systems, 2012",
+)
 
-def show(parent: QWidget) -> None:
-    """The version, and the drags that the window knows."""
-    QMessageBox.about(
-        parent,
-        "About Catena",
+
+def show(parent: QWidget, renderer: str) -> QMessageBox:
+    """The version, the licence, the papers, and the `renderer` as OpenGL names it, empty where there is none."""
+    box = QMessageBox(parent)
+    box.setWindowTitle("About Catena")
+    box.setTextFormat(Qt.TextFormat.RichText)
+    box.setText(
         f"<h3>Catena {_version()}</h3>"
-        "<p>A simulator for articulated robots, built on parallel forward dynamics.</p>"
-        "<p>All keys are in Help › Keyboard shortcuts (F1).</p>"
-        "<p>A click selects a link.</p>"
-        "<p>Drag rotates the view, Shift+drag or the middle button pans, the wheel zooms. While the robot "
-        "plays, a drag with the right button, or with Ctrl, pulls at a link.</p>",
+        "<p>A simulator for articulated robots with parallel forward dynamics.</p>"
+        f"<p>Licence: Apache 2.0.<br>Renderer: {escape(renderer) or 'none (no OpenGL)'}.</p>"
+        f"<p>Algorithms:</p><ul>{''.join(f'<li>{each}</li>' for each in PAPERS)}</ul>"
+        "<p>Keyboard shortcuts and the mouse: F1. Documents: Help › Documents.</p>"
     )
+    box.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()
+    return box
+
+
+def documents() -> list[tuple[str, Path]]:
+    """Those that are there."""
+    return [(title, ROOT / name) for title, name in DOCUMENTS if (ROOT / name).is_file()]
 
 
 def _version() -> str:

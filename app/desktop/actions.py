@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
-from PyQt6.QtCore import Qt
-from PyQt6.QtGui import QAction, QKeySequence
-from PyQt6.QtWidgets import QDockWidget, QWidget
+from PyQt6.QtCore import Qt, QUrl
+from PyQt6.QtGui import QAction, QDesktopServices, QKeySequence
+from PyQt6.QtWidgets import QDockWidget, QMenu, QWidget
 
 from app.desktop import theme
 
@@ -43,6 +44,14 @@ def dock_action(dock: QDockWidget, icon: str, key: Qt.Key | str, tip: str) -> QA
     action.setIcon(theme.icon(icon))
     action.setShortcut(QKeySequence(key))
     action.setToolTip(tip)
+    return action
+
+
+def make_link(menu: QMenu, title: str, path: Path) -> QAction:
+    """An entry that opens a file in the program that shows such files."""
+    action = menu.addAction(title)
+    action.setToolTip(str(path))
+    action.triggered.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))))
     return action
 
 

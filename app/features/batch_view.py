@@ -67,6 +67,7 @@ class BatchView:
         frame = self._frame
         if frame is None:
             return
+        self._viewport.overlays.name_robot("" if frame.batch is None else f"robot {frame.robot}")
         if frame.batch is None:
             self._viewport.set_poses(frame.link_poses, contacts=frame.contacts)
             return

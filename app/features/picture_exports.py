@@ -98,7 +98,7 @@ class PictureExports:
 
         def work(stop: threading.Event) -> str:
             def tell(count: int) -> None:
-                self._exports.tell(f"{name}: {count} of {len(moments)} pictures")
+                self._exports.tell(f"{name}: {count} of {len(moments)} frames")
 
             try:
                 with studio.open(), engine.replacing(path) as file:

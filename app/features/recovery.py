@@ -13,7 +13,9 @@ from PyQt6.QtWidgets import QMessageBox
 
 from app.desktop.crash import LOCK, Left, Reports, numbered
 from app.desktop.reasons import reason
+from app.features.kept_runs import KeptRuns
 from app.features.log_view import LogView
+from app.recording.keeping import words
 from app.simulation.messages import Loaded
 
 if TYPE_CHECKING:
@@ -28,9 +30,10 @@ class Recovery(QObject):
 
     _failed = pyqtSignal(str, object)  # from any thread
 
-    def __init__(self, window: Window, reports: Reports, left: Left | None):
+    def __init__(self, window: Window, reports: Reports, left: Left | None, runs: KeptRuns | None = None):
+        """`runs` has the run that was going on, if it was kept."""
         super().__init__(window)
-        self._window, self._reports, self._begun = window, reports, time.time()
+        self._window, self._reports, self._begun, self._runs = window, reports, time.time(), runs
         self.box: QMessageBox | None = None
         self._log = cast(LogView, window.features[LogView])
         reports.told = lambda: self._log.text
@@ -65,8 +68,8 @@ class Recovery(QObject):
         box = self.box = QMessageBox(window)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle("Catena")
-        box.setText("Catena ended unexpectedly the last time.")
-        told = [f"It had {escape(Path(robot).name)} open."] if robot else []
+        box.setText("Catena ended unexpectedly last time.")
+        told = [f"{escape(Path(robot).name)} was open."] if robot else []
         if left.report is not None:
             link = QUrl.fromLocalFile(str(left.report)).toString()
             told.append(f'A report is in <a href="{link}">{escape(str(left.report))}</a>.')
@@ -77,6 +80,11 @@ class Recovery(QObject):
             floating = bool(left.session.get("floating", False))
             again.clicked.connect(lambda: window.files.open(robot, floating=floating))
             box.setDefaultButton(again)
+        last = None if self._runs is None else self._runs.last
+        if self._runs is not None and last is not None:
+            run = box.addButton(f"Open last &run: {words(last)}", QMessageBox.ButtonRole.AcceptRole)
+            run.clicked.connect(self._runs.action.trigger)
+            box.setDefaultButton(run)
         box.addButton(QMessageBox.StandardButton.Close)
         box.open()
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from PyQt6.QtCore import QTimer
-from PyQt6.QtWidgets import QDialog, QMenu
+from PyQt6.QtGui import QCloseEvent
+from PyQt6.QtWidgets import QDialog, QMenu, QMessageBox
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
@@ -65,7 +66,8 @@ class RunExports:
         self.menu.addSeparator()
         self.menu.addAction(self.stop)
         self._finish: Callable[[], None] = lambda: None
-        self._stoppable = False
+        self._stoppable = self._quits = self._given_up = False
+        self.question: QMessageBox | None = None
         window.menus.file.put(self.menu, apart=True)
         self.writing: Background[Written] = Background("export", lambda fault: Written(f"nothing was written: {fault}"))
         self._timer = QTimer(window)
@@ -73,6 +75,7 @@ class RunExports:
         window.refreshed.connect(self._refresh)
         window.framed.connect(self._follow)
         window.loaded.connect(self._play_opened)
+        window.asked_to_close.connect(self._hold_back)
         window.closing.connect(self._close)
 
     def _refresh(self) -> None:
@@ -175,6 +178,29 @@ class RunExports:
     def _stop(self) -> None:
         self.writing.stop()
 
+    def _hold_back(self, event: QCloseEvent) -> None:
+        """Ask before an export that takes long is given up."""
+        if not (self.writing.running and self._stoppable) or self._given_up:
+            return
+        event.ignore()
+        if self.question is not None and self.question.isVisible():
+            return
+        box = self.question = QMessageBox(self._window)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("Catena")
+        box.setText("An export is running. Quit and discard it?")
+        wait = box.addButton("Quit when it is &done", QMessageBox.ButtonRole.AcceptRole)
+        wait.clicked.connect(lambda: setattr(self, "_quits", True))
+        discard = box.addButton("&Discard and quit", QMessageBox.ButtonRole.DestructiveRole)
+        discard.clicked.connect(self._give_up)
+        box.setDefaultButton(wait)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.open()
+
+    def _give_up(self) -> None:
+        self._given_up = True
+        self._window.close()
+
     def _close(self) -> None:
         """Have a run's file written to its end, and a film, which takes long, given up.
 
@@ -190,6 +216,10 @@ class RunExports:
             self._timer.stop()
             self._finish()
             self._refresh()
+            if self.question is not None:
+                self.question.close()
+            if self._quits:
+                self._window.close()
 
     def _play_opened(self, event: Loaded) -> None:
         """Play a run that was opened from a file; runs that were kept are shown as they were left."""

@@ -54,9 +54,7 @@ class Status:
         self.loading_label.setText(_busy(bench) or (READING if reading else ""))
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
         count = len(bench.overloaded)
-        heavy = (
-            f"{count} joint{'s sink' if count > 1 else ' sinks'}: effort limit below the gravity load" if count else ""
-        )
+        heavy = f"{count} joint{'s sag' if count > 1 else ' sags'}: effort limit below gravity load" if count else ""
         self.note_label.setText(note if bench.floats and not settings.ground else heavy)
         self.note_label.setToolTip(too_heavy(bench.overloaded, every=True) if heavy else "")
         self.name_label.setText(model.name if model else "no robot")

@@ -23,7 +23,6 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
-from app.desktop.numbers import span
 from app.panels.heat_map import HeatMap
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
 from app.simulation.spread import LARGEST, Spread
@@ -64,10 +63,9 @@ class BatchPanel(QWidget):
         self.seed.setRange(0, 999_999)
         self.seed.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
         self.arrangement, self.coloring = _choice(ARRANGEMENTS), _choice(COLORINGS)
-        self.note, self.count, self.range = QLabel(), QLabel(), QLabel()
+        self.note, self.count = QLabel(), QLabel()
         self.note.setWordWrap(True)
         theme.tint(self.note, "faint")
-        theme.tint(self.range, "faint")
         self.map = HeatMap()
         self._noted = 0  # robots that the note is about
         self._tell()
@@ -105,6 +103,7 @@ class BatchPanel(QWidget):
         self.map.setToolTip("One cell per robot; click one, or use the arrow keys, to select it")
         for box in (self.robots, self.pose, self.mass, self.friction, self.seed, self.arrangement, self.coloring):
             box.setMinimumWidth(NARROW)
+        self.seed.setMinimumWidth(NARROW // 2)
         for widget in (self.slider, self.again, self.arrangement, self.coloring):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
 
@@ -135,16 +134,13 @@ class BatchPanel(QWidget):
                 rows.addWidget(second, row, 2, 1, 2)
         rows.setColumnStretch(1, 1)
         rows.setColumnStretch(3, 1)
-        below = QHBoxLayout()
-        below.addWidget(self.count, 1)
-        below.addWidget(self.range)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 8, 10, 8)
         layout.setSpacing(6)
         layout.addLayout(rows)
         layout.addWidget(self.note)
         layout.addWidget(self.map, 1)
-        layout.addLayout(below)
+        layout.addWidget(self.count)
 
     @property
     def spread(self) -> Spread:
@@ -188,8 +184,6 @@ class BatchPanel(QWidget):
         lost = int(np.count_nonzero(diverged))
         self.count.setText(f"robot {robot}" + (f" · {lost} of {len(diverged)} diverged" if lost else ""))
         theme.tint(self.count, "error" if lost else "text")
-        values = span(self.map.low, self.map.high, UNITS[name])
-        self.range.setText(f"{name} {values}" if len(energy) > 1 else "")
 
     def show_drawing(self, robots: int, seconds: float) -> None:
         """Tell how many robots this computer draws smoothly, after a picture of so many took so long."""

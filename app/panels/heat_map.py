@@ -1,4 +1,4 @@
-"""A cell for each robot of a batch, coloured by a number; click or use the arrow keys to choose one."""
+"""A cell for each robot of a batch, coloured by a number, above the scale; a click or the arrow keys choose one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from app.desktop.numbers import prefixed
 from app.picture.crowd import DIVERGED, ramp, shares
 
 Key = Qt.Key
+LEAST = 190  # px of its height
+RAMP = 64  # colours of the scale
+BAR, SPACE = 10, 5  # px of the scale's height, and around it
 MARKED = 7  # px of a cell, from which on a diverged robot's has a cross
 
 
@@ -34,12 +37,12 @@ class HeatMap(QWidget):
         self._image = QImage()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setMinimumSize(120, 90)
+        self.setMinimumSize(160, LEAST)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Heat map of the batch")
 
     def sizeHint(self) -> QSize:
-        return QSize(300, 260)
+        return QSize(300, LEAST + 60)
 
     def show_values(
         self, name: str, unit: str, values: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int
@@ -86,12 +89,17 @@ class HeatMap(QWidget):
 
     @property
     def _size(self) -> float:
-        return max(1.0, min(self.width(), self.height()) / self.side)
+        return max(1.0, min(self.width(), self._above) / self.side)
+
+    @property
+    def _above(self) -> int:
+        """px above the scale."""
+        return max(1, self.height() - BAR - 3 * SPACE - self.fontMetrics().height())
 
     @property
     def _corner(self) -> QPointF:
         whole = self._size * self.side
-        return QPointF((self.width() - whole) / 2, (self.height() - whole) / 2)
+        return QPointF((self.width() - whole) / 2, (self._above - whole) / 2)
 
     def paintEvent(self, _: QPaintEvent | None) -> None:
         painter = QPainter(self)
@@ -99,6 +107,7 @@ class HeatMap(QWidget):
             return
         whole = self._size * self.side
         painter.drawImage(QRectF(self._corner.x(), self._corner.y(), whole, whole), self._image)
+        self._draw_scale(painter)
         if self._size >= MARKED:
             painter.setPen(QPen(theme.color("text"), 1.2))
             for robot in np.flatnonzero(self.diverged).tolist():
@@ -112,6 +121,19 @@ class HeatMap(QWidget):
         painter.drawRect(frame)
         painter.setPen(QPen(theme.color("text" if not self.hasFocus() else "warning"), 2))
         painter.drawRect(frame)
+
+    def _draw_scale(self, painter: QPainter) -> None:
+        """The colours from the least to the greatest number, with both, and what they are."""
+        bar = QRectF(0, self._above + SPACE, self.width(), BAR)
+        colors = np.full((1, RAMP, 4), 255, np.uint8)
+        colors[0, :, :3] = np.round(255 * ramp(np.linspace(0, 1, RAMP)))
+        painter.drawImage(bar, QImage(colors.data, RAMP, 1, 4 * RAMP, QImage.Format.Format_RGBA8888).copy())
+        below = QRectF(0, bar.bottom() + SPACE, self.width(), self.fontMetrics().height())
+        painter.setPen(theme.color("faint"))
+        align, low, high = Qt.AlignmentFlag, prefixed(self.low, self._unit, 3), prefixed(self.high, self._unit, 3)
+        sides = (align.AlignLeft, low), (align.AlignHCenter, self._name), (align.AlignRight, high)
+        for side, text in sides:
+            painter.drawText(below, side, text)
 
     def event(self, event: QEvent | None) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:

@@ -16,10 +16,7 @@ Role = Qt.ItemDataRole
 HINT = "Search, e.g. elbow torque"
 TIP = "Search by joint, link, quantity or unit; Return plots the first match"
 ROW_HEIGHT = 22  # px
-LEAVES_SPACE = "leavesSpace"
-"""The property of a control that has a use for Space, but leaves it to the window for now."""
-MOVES = tuple(getattr(Qt.Key, f"Key_{name}") for name in ("Up", "Down", "PageUp", "PageDown", "Home", "End", "Tab"))
-TICK_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+TICK_KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _MEANINGS = {
     "acceleration": "finite difference of the velocity between samples",
     "torque": "effort of the drive, with its gains, within the limit",
@@ -108,7 +105,6 @@ class QuantityList(QWidget):
         self.search.textChanged.connect(self._search)
         self.search.returnPressed.connect(self._plot_first)
         self.view.clicked.connect(self.model.toggle)
-        self.view.pressed.connect(lambda _: self._leave_space(True))
         self.search.installEventFilter(self)
         self.view.installEventFilter(self)
         theme.tint(self.count, "faint")
@@ -127,15 +123,10 @@ class QuantityList(QWidget):
         if self.model.shown:
             self.model.toggle(self.model.index(0))
 
-    def _leave_space(self, on: bool) -> None:
-        self.view.setProperty(LEAVES_SPACE, on)
-
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() != QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
             return super().eventFilter(watched, event)
         key, current = event.key(), self.view.currentIndex()
-        if watched is self.search or key in MOVES:
-            self._leave_space(False)
         if watched is self.search and key == Qt.Key.Key_Down and self.model.shown:
             self.view.setFocus()
             self.view.setCurrentIndex(self.model.index(max(current.row(), 0)))
@@ -143,8 +134,6 @@ class QuantityList(QWidget):
         if watched is self.view and key == Qt.Key.Key_Up and current.row() <= 0:
             self.search.setFocus()
             return True
-        if key == Qt.Key.Key_Space and self.view.property(LEAVES_SPACE):
-            return super().eventFilter(watched, event)
         if watched is self.view and key in TICK_KEYS and current.isValid():
             self.model.toggle(current)
             return True

@@ -9,6 +9,7 @@ import numpy as np
 import engine
 
 WORLD = -1
+DEEPEST = 16  # levels
 
 
 @dataclass(frozen=True)
@@ -24,34 +25,28 @@ class Entry:
 
 
 def entries(model: engine.Model) -> tuple[Entry, ...]:
-    """An entry for each link, in their order.
+    """An entry for each link, in their order, under the link that carries it.
 
-    Sub-chains lie flat: the links after the first of one stand under that one, however long it is, so that an arm is a
-    list and only what branches goes deeper. Links that fixed joints hold stand under the link that holds them.
+    Below `DEEPEST` a sub-chain lies flat, so that one of hundreds of links is a list. Links that fixed joints hold stand
+    under the link that holds them.
     """
     parent, first = _first_links(model)
     joint_of = _joints(model)
-    children = np.bincount(parent[parent >= 0], minlength=len(parent)) if len(parent) else np.zeros(0, int)
-    head: dict[int, int] = {}  # of each body, the link under which the next of its sub-chain stands
-    made = []
+    made: list[Entry] = []
+    depth: list[int] = []
     for link, name in enumerate(model.link_names):
         body = int(model.link_body[link])
         leader = first[body]
         if link != leader:
             made.append(Entry(link, name, "", "fixed", leader))
-            continue
-        joint = joint_of.get(body)
-        above = int(parent[body]) if body != WORLD else WORLD
-        if body == WORLD:
-            head[body], under = link, -1
-        elif above == WORLD:
-            head[body], under = link, first.get(WORLD, -1)
-        elif children[above] == 1:
-            head[body] = under = head[above]
         else:
-            head[body], under = link, first[above]
-        shown, kind = (joint.name, joint.kind) if joint is not None else ("", "root")
-        made.append(Entry(link, name, shown, kind, under))
+            under = -1 if body == WORLD else first.get(int(parent[body]), -1)
+            if under >= 0 and depth[under] >= DEEPEST:
+                under = made[under].under
+            joint = joint_of.get(body)
+            shown, kind = (joint.name, joint.kind) if joint is not None else ("", "root")
+            made.append(Entry(link, name, shown, kind, under))
+        depth.append(depth[made[-1].under] + 1 if made[-1].under >= 0 else 0)
     return tuple(made)
 
 

@@ -88,6 +88,6 @@ class Crowd:
             tints[:, :3] = ramp(shares(self.values(energy, deviation), ~diverged)[0])
             tints[:, 3] = STRENGTH
         tints[diverged] = (*DIVERGED, STRENGTH)
-        if self.looked_at and self.looked_at < len(tints):
-            tints[self.looked_at] = (*LOOKED_AT, 0.6)
+        if len(tints) > 1 and self.looked_at < len(tints):
+            tints[self.looked_at] = (*LOOKED_AT, STRENGTH)
         return Batch(link_poses, self.offsets(len(link_poses)), tints)

@@ -23,6 +23,8 @@ THROUGH = 0.4
 GHOST = 0.45
 """The opacity of a ghost."""
 GRAVITY = 9.81  # m/s², by which a force is long beside a robot's weight
+NAMED = 0.12
+"""Of the robot's size, that the name of one of a batch stands above its highest link."""
 STILL, FAINT = 2e-5, 0.02
 """Of the robot's size, by which a ghost has to move before it is drawn anew; and of its colours."""
 
@@ -45,6 +47,7 @@ class Overlays(QObject):
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
         self._companion: tuple[Content, np.ndarray] | None = None  # another robot, and where its links stand
         self._chosen_beside = -1
+        self._robot_name = ""
         self._world: World | None = None
         self._joined: tuple[tuple[object, ...], Content] | None = None  # what is drawn together, and of what it is
         self._known: tuple[np.ndarray, Extras] | None = None  # what was answered last, and for which poses
@@ -89,6 +92,12 @@ class Overlays(QObject):
             return
         self._pushes = tuple(acting)
         self._change()
+
+    def name_robot(self, name: str) -> None:
+        """Write that name above the robot, to tell which of a batch is looked at; "" for none."""
+        if name != self._robot_name:
+            self._robot_name = name
+            self._change()
 
     def see_through(self, on: bool) -> None:
         self._through = on
@@ -214,7 +223,7 @@ class Overlays(QObject):
         look = Look(chosen, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
         told = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
         kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen, *told)
-        if not self.kinds and self._chosen < 0 and not acting:
+        if not self.kinds and self._chosen < 0 and not acting and (alone or not self._robot_name):
             return Extras(look, kinds=kinds, world=self._world, backdrop=self.backdrop)
         here = poses.copy()
         here[:, :3, 3] += center
@@ -224,7 +233,8 @@ class Overlays(QObject):
         weight = max(GRAVITY * float(self._model.mass.sum()), 1e-9)
         arrows = pushes.arrows(acting, here, weight, self._size)
         found = _merged(found, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
-        labels = (*self._labels(here), *map(_told, arrows))
+        above = (self._robot_name, (*map(float, here[0, :2, 3]), float(here[:, 2, 3].max()) + NAMED * self._size), True)
+        labels = (*([above] if self._robot_name else ()), *self._labels(here), *map(_told, arrows))
         return Extras(look, found, kinds, labels, self._world, self.backdrop)
 
     def _labels(self, poses: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:

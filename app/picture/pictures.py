@@ -48,11 +48,8 @@ class Picture:
     upload_seconds: float
 
 
-def processor_draws() -> bool:
-    """Whether OpenGL here is software, as its name says, or there is none. An application must be running.
-
-    A window with a QOpenGLWidget stays black as a whole where there is none; `PictureThread` tells it in a sentence.
-    """
+def renderer_name() -> str:
+    """The renderer of OpenGL, as the driver names it; empty where there is none. An application must be running."""
     shared, surface = QOpenGLContext.globalShareContext(), QOffscreenSurface()
     if shared is None:
         shared = QOpenGLContext()
@@ -60,13 +57,22 @@ def processor_draws() -> bool:
     surface.setFormat(shared.format())
     surface.create()
     if not shared.isValid() or not shared.makeCurrent(surface):
-        return True
+        return ""
     try:
         address = shared.getProcAddress(b"glGetString")
         name = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_uint)(int(address))(RENDERER) or b""
     finally:
         shared.doneCurrent()
-    return any(each in name.decode(errors="replace").lower() for each in SOFTWARE)
+    return name.decode(errors="replace")
+
+
+def processor_draws() -> bool:
+    """Whether OpenGL here is software, as its name says, or there is none.
+
+    A window with a QOpenGLWidget stays black as a whole where there is none; `PictureThread` tells it in a sentence.
+    """
+    name = renderer_name()
+    return not name or any(each in name.lower() for each in SOFTWARE)
 
 
 class PictureThread:

@@ -114,7 +114,7 @@ def test_a_fault_is_told_where_no_report_can_be_written(qtbot, window, begin, tm
     sys.excepthook(RuntimeError, fault, None)
     wait(qtbot, lambda: "no report could be written" in window.features[LogView].text)
     assert "in a slot" in window.statusBar().currentMessage()
-    assert "what is open is not noted" in window.features[LogView].text
+    assert "crash recovery is off" in window.features[LogView].text
 
 
 def test_two_windows_keep_their_runs_apart(qtbot, make_window, tmp_path, monkeypatch):

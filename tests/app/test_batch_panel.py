@@ -10,8 +10,8 @@ from PyQt6.QtWidgets import QToolTip
 
 import engine
 from app.panels.batch import ONE, BatchPanel
-from app.panels.heat_map import HeatMap
-from app.picture.crowd import COLORINGS, ENERGY
+from app.panels.heat_map import BAR, LEAST, SPACE, HeatMap
+from app.picture.crowd import COLORINGS, ENERGY, ramp
 from app.simulation.spread import LARGEST, Spread
 
 Key, Left = Qt.Key, Qt.MouseButton.LeftButton
@@ -114,11 +114,17 @@ def test_a_batch_that_was_asked_for_elsewhere_is_shown_without_asking(qtbot, pan
     assert panel.spread == Spread(12, 0.1, 0.2, 0.3, 4)
 
 
-def test_it_counts_who_diverged_and_tells_the_range(panel):
+def test_it_counts_who_diverged_and_has_a_scale(panel):
     panel.coloring.setCurrentText(ENERGY)
     panel.show_state(np.array([1.0, 5.0, 3.0]), np.zeros(3), np.array([False, False, True]), 1)
     assert panel.count.text() == "robot 1 · 1 of 3 diverged"
-    assert panel.range.text() == "energy 1 … 5 J"
+    assert (panel.map.low, panel.map.high, panel.map._name, panel.map._unit) == (1, 5, "energy", "J")
+    panel.map.resize(200, 220)
+    image, y = panel.map.grab().toImage(), panel.map._above + SPACE + BAR // 2
+    for x, share in ((1, 0.0), (100, 0.5), (198, 1.0)):
+        seen = np.array(image.pixelColor(x, y).getRgb()[:3])
+        np.testing.assert_allclose(seen, 255 * ramp(share), atol=9)
+    assert panel.map.minimumSizeHint().height() <= panel.map.minimumHeight() == LEAST > 180
 
 
 def test_it_says_how_many_robots_draw_smoothly(panel):

@@ -352,7 +352,7 @@ def test_a_file_that_is_no_robot_is_told(qtbot, beside, tmp_path):
     bad.write_text("<robot name='bad'>")
     view = window.features[BesideView]
     view.open(bad)
-    wait(qtbot, lambda: "nothing stands beside" in window.statusBar().currentMessage())
+    wait(qtbot, lambda: "the second robot was not loaded" in window.statusBar().currentMessage())
     assert "bad.urdf" in window.statusBar().currentMessage()
     assert view.model is None
 

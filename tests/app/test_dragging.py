@@ -55,7 +55,7 @@ def test_what_stands_fast_is_not_pulled_and_a_plain_drag_turns_the_camera(qtbot,
     qtbot.mousePress(window.viewport, RIGHT, pos=base)
     qtbot.mouseRelease(window.viewport, RIGHT, pos=base)
     assert drag.hold is None
-    assert "stands fast" in window.statusBar().currentMessage()
+    assert "is fixed; pull a link" in window.statusBar().currentMessage()
     before = window.viewport.camera.azimuth
     qtbot.mousePress(window.viewport, LEFT, pos=base)
     qtbot.mouseMove(window.viewport, base + QPoint(30, 0))

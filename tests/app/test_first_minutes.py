@@ -52,14 +52,45 @@ def test_two_files_dropped_open_the_first_and_name_the_other(qtbot, window):
     assert window.workbench.path.endswith("pendulum.urdf")
 
 
-def test_space_is_left_to_a_list_that_has_the_focus(qtbot, opened):
+def focus(qtbot, widget) -> None:
+    widget.setFocus(Qt.FocusReason.TabFocusReason)
+    wait(qtbot, widget.hasFocus)
+
+
+def test_keys_of_the_window_act_whatever_has_the_focus(qtbot, opened):
+    window = opened()
+    press(qtbot, window, window.docks["Compare"].toggleViewAction())
+    form, bench = window.compare.form, window.workbench
+    spin = form.length
+    for widget in (form.algorithms, form.measure, form.links, spin, window.compare.start_button, window.joints):
+        focus(qtbot, widget)
+        qtbot.keyClick(widget, Qt.Key.Key_Space)
+        assert bench.playing, widget
+        qtbot.keyClick(widget, Qt.Key.Key_Space)
+        assert not bench.playing
+        before = bench.time
+        qtbot.keyClick(widget, Qt.Key.Key_S)
+        wait(qtbot, lambda before=before: bench.time > before)
+        qtbot.keyClick(widget, Qt.Key.Key_R)
+        wait(qtbot, lambda: bench.time == 0)
+    assert not window.compare.running
+
+
+def test_return_presses_what_has_the_focus(qtbot, opened):
     window = opened()
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
     listed = window.compare.form.algorithms
-    listed.setFocus(Qt.FocusReason.OtherFocusReason)
-    wait(qtbot, listed.hasFocus)
-    qtbot.keyClick(listed, Qt.Key.Key_Space)
-    assert not window.workbench.playing
+    focus(qtbot, listed)
+    listed.setCurrentRow(0)
+    before = listed.item(0).checkState()
+    qtbot.keyClick(listed, Qt.Key.Key_Return)
+    assert listed.item(0).checkState() != before
+    focus(qtbot, window.compare.start_button)
+    pressed = []
+    window.compare.start_button.clicked.disconnect()
+    window.compare.start_button.clicked.connect(lambda: pressed.append(1))
+    qtbot.keyClick(window.compare.start_button, Qt.Key.Key_Return)
+    assert pressed == [1]
 
 
 def test_a_reset_brings_a_followed_robot_back_into_view(qtbot, opened):
@@ -160,7 +191,7 @@ def test_the_length_of_the_chain_is_typed_or_stepped_by_keys(qtbot, window):
     form.links.setValue(form.links.minimum())
     assert form.chain_length == 1
     for _ in range(16):
-        qtbot.keyClick(form.links, Qt.Key.Key_Right)
+        qtbot.keyClick(form.links, Qt.Key.Key_Up)
     assert form.chain_length == 2
     qtbot.keyClick(form.length, Qt.Key.Key_Up)
     assert form.chain_length == 3
@@ -258,7 +289,7 @@ def test_a_robot_too_weak_for_its_weight_is_told_by_its_joints_when_it_plays(qtb
     heavy = window.workbench.overloaded
     assert heavy[0] == "joint2"
     assert window.statusBar().currentMessage().startswith("joint2, joint4, joint6 and ")
-    assert f"{len(heavy)} joints sink" in window.status.note_label.text()
+    assert f"{len(heavy)} joints sag" in window.status.note_label.text()
     qtbot.keyClick(window, Qt.Key.Key_H)
     assert window.status.note_label.text() == ""
 
@@ -305,4 +336,4 @@ def test_a_free_base_is_not_moved_during_play_and_the_window_says_so(qtbot, open
     window = opened(ROBOTS / "quadruped.urdf")
     qtbot.keyClick(window, Qt.Key.Key_Space)
     window.joints.moved.emit(2, 0.5)
-    assert "pause to place it" in window.statusBar().currentMessage()
+    assert "pause to set it" in window.statusBar().currentMessage()

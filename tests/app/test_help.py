@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QAction, QGuiApplication, QKeySequence
-from PyQt6.QtWidgets import QLineEdit, QPlainTextEdit, QPushButton, QTreeWidget
+from PyQt6.QtWidgets import QLineEdit, QMessageBox, QPlainTextEdit, QPushButton, QTreeWidget
 from windows import wait
 
 import engine
-from app.desktop import theme
+from app.desktop import about, theme
 from app.features.log_view import KEPT, LogView
 from app.features.plots_view import PlotsView
 from app.features.shortcuts_sheet import OTHER, ShortcutsSheet, shortcuts
+from app.picture.pictures import renderer_name
 
 
 def rows(tree):
@@ -37,6 +39,26 @@ def test_the_sheet_lists_every_action_that_has_keys(qtbot, window):
     qtbot.keyClicks(sheet.dialog.findChild(QLineEdit), "plot any")
     assert rows(tree) == {("Plots", "P")}
     sheet.dialog.close()
+
+
+def test_about_names_licence_papers_and_renderer(window):
+    window.about_action.trigger()
+    (box,) = [each for each in window.findChildren(QMessageBox) if each.windowTitle() == "About Catena"]
+    for words in ("Apache 2.0", "Yang", "Bhalerao", renderer_name()):
+        assert words
+        assert words in box.text()
+    box.close()
+
+
+def test_help_leads_to_the_documents(window, monkeypatch):
+    opened = []
+    monkeypatch.setattr("app.desktop.actions.QDesktopServices.openUrl", lambda url: opened.append(url.toLocalFile()))
+    actions = window.documents.actions()
+    assert len(actions) == len(about.DOCUMENTS)
+    for action in actions:
+        action.trigger()
+    assert all(Path(each).is_file() for each in opened)
+    assert [Path(each).name for each in opened][:2] == ["README.md", "scheme.md"]
 
 
 def test_no_two_actions_have_the_same_key(window):

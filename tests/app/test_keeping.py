@@ -370,7 +370,7 @@ def test_a_parting_that_is_too_short_is_told(keeper, start, tmp_path, monkeypatc
     assert not keep(keeper, "arm7", 200).close()
     assert 1 <= len(written) < 20
     until(lambda: keeping.kept(tmp_path / "runs"))
-    assert "its last moments are missing" in start().features[LogView].text
+    assert "its end is missing" in start().features[LogView].text
 
 
 def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):

@@ -93,10 +93,9 @@ def test_robots_of_a_crowd_stand_apart_in_colours_that_tell_their_numbers(chance
         np.testing.assert_allclose(low, batch.origins.min((0, 1)) - 0.2, atol=1e-5)
         np.testing.assert_allclose(high, batch.origins.max((0, 1)) + 0.2, atol=1e-5)
         plain = ~diverged
-        if crowd.looked_at:
-            np.testing.assert_allclose(batch.tints[crowd.looked_at, :3], LOOKED_AT, atol=1e-6)
-            plain[crowd.looked_at] = False
-            diverged = diverged & (np.arange(len(diverged)) != crowd.looked_at)
+        np.testing.assert_allclose(batch.tints[crowd.looked_at, :3], LOOKED_AT, atol=1e-6)
+        plain[crowd.looked_at] = False
+        diverged = diverged & (np.arange(len(diverged)) != crowd.looked_at)
         np.testing.assert_allclose(batch.tints[diverged, :3] - DIVERGED, 0, atol=1e-6)
         if told is None:
             assert not batch.tints[plain].any()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from PyQt6.QtWidgets import QDialog
+from PyQt6.QtWidgets import QDialog, QMessageBox
 from test_time import load, play
 from windows import name_file, wait
 
@@ -110,10 +110,41 @@ def test_a_film_that_is_stopped_leaves_no_file(qtbot, window, exports, tmp_path)
     play(qtbot, window, 0.5)
     path = tmp_path / "run.mp4"
     exports.pictures.save_film(str(path), order(rate=60.0, end=window.workbench.time))
-    wait(qtbot, lambda: "pictures" in window.statusBar().currentMessage())
+    wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
     exports.stop.trigger()
     finish(qtbot, exports)
     assert "stopped" in window.statusBar().currentMessage()
+    assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
+
+
+def test_quitting_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path):
+    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
+    load(qtbot, window)
+    play(qtbot, window, 0.5)
+    exports.pictures.save_film(str(tmp_path / "run.mp4"), order(rate=60.0, end=window.workbench.time))
+    wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
+    assert not window.close()
+    assert window.isVisible()
+    box = exports.question
+    assert box.isVisible()
+    assert "An export is running" in box.text()
+    box.button(QMessageBox.StandardButton.Cancel).click()
+    assert exports.writing.running
+    assert not window.close()
+    next(button for button in exports.question.buttons() if "when it is" in button.text()).click()
+    wait(qtbot, window.isHidden)
+    assert (tmp_path / "run.mp4").exists(), "it was waited for"
+
+
+def test_a_film_that_is_discarded_leaves_no_file_when_the_window_closes(qtbot, window, exports, tmp_path):
+    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
+    load(qtbot, window)
+    play(qtbot, window, 0.5)
+    exports.pictures.save_film(str(tmp_path / "run.mp4"), order(rate=60.0, end=window.workbench.time))
+    wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
+    assert not window.close()
+    next(button for button in exports.question.buttons() if "Discard" in button.text()).click()
+    wait(qtbot, window.isHidden)
     assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
 
 

@@ -156,10 +156,10 @@ def test_the_list_is_searched_and_ticked_by_keys(panel):
     view.search.clear()
     QTest.keyClicks(view.search, "position joint")
     QTest.keyClick(view.search, Key.Key_Down)
-    for key in (Key.Key_Space, Key.Key_Down, Key.Key_Return):
+    for key in (Key.Key_Return, Key.Key_Down, Key.Key_Return):
         QTest.keyClick(view.view, key)
     assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position", "joint2 position"]
-    QTest.keyClick(view.view, Key.Key_Space)
+    QTest.keyClick(view.view, Key.Key_Return)
     assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position"]
     index = view.model.index(0)
     assert view.model.data(index, Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
@@ -169,23 +169,22 @@ def test_the_list_is_searched_and_ticked_by_keys(panel):
     assert QApplication.focusWidget() in (view.search, None)
 
 
-def test_space_plays_after_a_click_in_the_list_and_ticks_after_keys(qtbot, opened):
+def test_space_plays_from_the_list_and_return_ticks(qtbot, opened):
     window = opened()
     panel = panel_of(window)
     qtbot.keyClick(window, Key.Key_P)
     tick(panel, "total energy")
     view = panel.list.view
+    panel.list.search.clear()
     view.setFocus()
+    qtbot.keyClick(view, Key.Key_Down)
     qtbot.keyClick(view, Key.Key_Space)
     wait(qtbot, lambda: window.workbench.playing)
     assert [each.label for each in panel.quantities] == ["total energy"]
     qtbot.keyClick(view, Key.Key_Space)
     wait(qtbot, lambda: not window.workbench.playing)
-    panel.list.search.clear()
-    qtbot.keyClick(view, Key.Key_Down)
-    qtbot.keyClick(view, Key.Key_Space)
+    qtbot.keyClick(view, Key.Key_Return)
     assert len(panel.quantities) == 2
-    assert not window.workbench.playing
 
 
 def test_a_plot_has_one_unit_and_the_pressed_one_takes_the_next(panel):
@@ -281,7 +280,7 @@ def test_values_fit_until_they_are_zoomed(panel):
     assert panel.follow.isChecked()
     QTest.mouseClick(panel.fit, Left)
     panel.draw()
-    assert chart.canvas.values == pytest.approx((low, high))
+    assert chart.canvas.values == pytest.approx((low, high), rel=1e-4)
 
 
 def test_a_drag_moves_time_and_with_shift_frames_what_to_see(panel):
@@ -370,7 +369,10 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     assert image.pixelColor(2, 2).name() == theme.LIGHT["ground"]
     assert colored(image.copy(0, 2 * charts, image.width(), 30), theme.LIGHT["faint"]) > 20
     assert colored(image, curve) > 200
-    assert colored(image, theme.DARK["panel"]) == 0, "no splitters"
+    dark = [
+        all(image.pixelColor(x, y).value() < 100 for x in range(0, image.width(), 9)) for y in range(image.height())
+    ]
+    assert not any(dark), "no splitters"
     assert not list(tmp_path.glob(".*"))
     name_file(monkeypatch, tmp_path / "nowhere" / "x.csv")
     with qtbot.waitSignal(panel.message) as told:

@@ -14,6 +14,7 @@ from windows import wait
 
 import engine
 from app.desktop.crash import FAULT, KEPT, SESSION, Left, Reports
+from app.features.kept_runs import KeptRuns
 from app.features.log_view import LogView
 from app.features.recovery import Recovery
 
@@ -144,6 +145,22 @@ def test_the_next_run_offers_the_robot_and_the_report(qtbot, window, reports):
     QTimer.singleShot(0, again.click)
     wait(qtbot, lambda: window.workbench.model is not None)
     assert window.workbench.model.name == "double_pendulum"
+
+
+def test_the_next_run_offers_the_run_that_was_kept(window, reports, tmp_path):
+    kept = tmp_path / "2026-11-22 18.07.31.123456 arm7.runs"
+    kept.mkdir()
+    runs = KeptRuns(window, tmp_path)
+    opened = []
+    runs.action.triggered.connect(lambda: opened.append(runs.last))
+    robot = str(engine.find_robot("double_pendulum"))
+    box = Recovery(window, reports, Left({"robot": robot}, None), runs).box
+    words = [button.text().replace("&", "") for button in box.buttons()]
+    assert "Open last run: arm7, of 2026-11-22 18:07" in words
+    assert "Open double_pendulum.urdf again" in words
+    assert "run" in box.defaultButton().text()
+    box.defaultButton().click()
+    assert opened == [kept]
 
 
 def test_a_run_that_had_nothing_open_offers_no_robot(window, reports):

@@ -12,7 +12,7 @@ from windows import press, wait
 import engine
 from app.features.robot_view import RobotView
 from app.features.time_view import TimeView
-from app.panels.robot_tree import entries
+from app.panels.robot_tree import DEEPEST, entries
 
 ARM, HUMANOID = engine.ROBOTS / "arm7.urdf", engine.ROBOTS / "humanoid.urdf"
 
@@ -132,21 +132,24 @@ def test_letters_stay_shortcuts_while_the_tree_has_the_keyboard(qtbot, arm):
     wait(qtbot, lambda: not panel.isVisible())
 
 
-def test_a_tree_lies_flat_where_nothing_branches():
+def test_a_long_chain_lies_flat_below_so_many_levels():
     model = engine.chain(300)
-    under = [entry.under for entry in entries(model)]
-    assert max(map(_depths(under).__getitem__, range(len(under)))) <= 2
+    depth = _depths([entry.under for entry in entries(model)])
+    assert depth[:4] == [0, 1, 2, 3]
+    assert max(depth) == DEEPEST
     assert [entry.name for entry in entries(model)] == list(model.link_names)
 
 
-def test_each_limb_of_a_humanoid_is_a_list_of_its_own():
-    model = engine.load(HUMANOID)
-    found = entries(model)
-    depth = _depths([entry.under for entry in found])
-    heads = [entry for entry in found if any(other.under == entry.link for other in found)]
-    assert len(heads) >= 5
-    assert max(depth) <= 5
-    assert {entry.kind for entry in found} >= {"revolute"}
+def test_each_link_stands_under_the_one_that_carries_it():
+    model = engine.load(engine.find_robot("quadruped"))
+    found = {entry.name: entry for entry in entries(model)}
+    above = {name: model.link_names[entry.under] for name, entry in found.items() if entry.under >= 0}
+    for leg in ("FL", "FR"):
+        thigh = next(name for name in found if leg in name and "thigh" in name)
+        shank = next(name for name in found if leg in name and "shank" in name)
+        assert above[shank] == thigh
+        assert "hip" in above[thigh]
+    assert {entry.kind for entry in found.values()} >= {"revolute", "root"}
 
 
 def _depths(under: list[int]) -> list[int]:
@@ -175,7 +178,7 @@ def test_in_a_small_window_panel_picture_and_tools_have_their_room(qtbot, arm):
     wait(qtbot, lambda: last.isVisible() and last.geometry().right() < 1000)
 
 
-def test_arrows_in_the_tree_are_the_trees_and_elsewhere_the_recordings(qtbot, arm):
+def test_arrows_step_through_the_recording_whatever_has_the_focus(qtbot, arm):
     press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: arm.workbench.time > 0.1)
     press(qtbot, arm, arm.run.play)
@@ -184,17 +187,12 @@ def test_arrows_in_the_tree_are_the_trees_and_elsewhere_the_recordings(qtbot, ar
     assert arm.viewport.hasFocus()  # until another has it
     tree.setFocus()
     tree.setCurrentIndex(tree.model().index(0, 0))
-    assert tree.isExpanded(tree.currentIndex())
     qtbot.keyClick(tree, Qt.Key.Key_Left)
-    assert not tree.isExpanded(tree.currentIndex())
-    qtbot.keyClick(tree, Qt.Key.Key_Right)
-    assert tree.isExpanded(tree.currentIndex())
-    qtbot.keyClick(tree, Qt.Key.Key_End)
-    assert tree.currentIndex() != tree.model().index(0, 0)
-    assert not replay.active
-    arm.viewport.setFocus()
-    qtbot.keyClick(arm.viewport, Qt.Key.Key_Home)
     assert replay.active
+    assert tree.isExpanded(tree.currentIndex())
+    qtbot.keyClick(tree, Qt.Key.Key_Down)
+    assert tree.currentIndex() != tree.model().index(0, 0)
+    qtbot.keyClick(tree, Qt.Key.Key_Home)
     assert replay.frame.time == 0
 
 

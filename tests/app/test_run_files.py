@@ -121,7 +121,7 @@ def test_what_goes_on_from_an_opened_run_has_a_present(qtbot, window, run_file, 
     names = [view.bar.runs.itemText(k) for k in range(view.bar.runs.count())]
     assert names == ["Run 1", "Run 2, from run 1 at 0.50 s"]
     qtbot.keyClick(window, Qt.Key.Key_Home)
-    assert view.last.text() == "&Live"
+    assert view.last.text() == "Go to &end"
     qtbot.keyClick(window, Qt.Key.Key_End)
     assert not replay.active
 

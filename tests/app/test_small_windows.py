@@ -46,7 +46,7 @@ def test_a_joint_at_its_limit_says_why_it_is_amber(qtbot, opened):
     wait(qtbot, lambda: window.workbench.newest is not None)
     assert "at a limit" not in tip.data(Qt.ItemDataRole.ToolTipRole)
     window.workbench.set_coordinate(1, window.workbench.coordinates[1].upper)
-    wait(qtbot, lambda: tip.data(Qt.ItemDataRole.ToolTipRole).endswith("is at a limit"))
+    wait(qtbot, lambda: tip.data(Qt.ItemDataRole.ToolTipRole).endswith("at a limit"))
 
 
 def test_a_table_without_joints_says_why_it_is_empty(qtbot, make_window):

@@ -40,7 +40,9 @@ def test_colours_grow_lighter_with_the_number_and_mark_who_diverged():
     np.testing.assert_allclose(batch.tints[2, :3], np.float32(crowd.LOOKED_AT))
     assert np.all(np.isfinite(batch.tints))
     shown.coloring, shown.looked_at = crowd.OWN, 0
-    assert not np.any(shown.batch(np.zeros((5, 2, 4, 4), np.float32), energy, deviation, diverged < 0).tints)
+    own = shown.batch(np.zeros((5, 2, 4, 4), np.float32), energy, deviation, diverged < 0).tints
+    assert not np.any(own[1:])
+    np.testing.assert_allclose(own[0, :3], np.float32(crowd.LOOKED_AT))
     assert shown.values(energy, deviation) is deviation
     shown.coloring = DEVIATION
     assert shown.values(energy, deviation) is deviation

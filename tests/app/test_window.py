@@ -179,7 +179,7 @@ def test_drop_a_good_file(qtbot, window):
     wait_loaded(qtbot, window)
     assert window.workbench.path.endswith("pendulum.urdf")
     assert not window.docks["Diagnostics"].isVisible()
-    assert window.diagnostics.summary.text() == "pendulum.urdf: no faults"
+    assert window.diagnostics.summary.text() == "pendulum.urdf: no problems"
     window.viewport.diagnostics.emit([engine.Diagnostic("warning", 3, "mesh", "cannot be read", "put it there")])
     assert window.diagnostics.summary.text() == "pendulum.urdf: 1 warning"
 
@@ -283,7 +283,7 @@ def test_the_timing_panel_names_every_phase_and_fills_its_columns(qtbot, opened)
     wait(qtbot, lambda: bool(np.all(np.isfinite(table.seconds[:, :BEFORE]))) and window.timing.steps.count > 5)
     names = [table.data(table.index(row, 0)) for row in range(table.rowCount())]
     phases = [name for name in engine.PHASES["cpu"]["abia"] if name != "constraints"]  # of which it has none
-    assert names == ["One step", *phases, "One picture", "steps", "poses", "upload", "draw"]
+    assert names == ["Step", *phases, "Frame", "steps", "poses", "upload", "draw"]
     wait(qtbot, lambda: all(table.data(table.index(row, 2)) != "–" for row in range(table.rowCount())))
 
 

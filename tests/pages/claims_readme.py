@@ -17,6 +17,7 @@ from statuses import statuses
 import engine
 from app.acting.drives import MODES, WAVES
 from app.features import appearance, overlay_view, reloading
+from app.panels.joint_form import MODE_NAMES
 from app.recording import run_files
 from engine import step_settings
 from engine.cuda.runtime.device import LEAST_CAPABILITY
@@ -85,9 +86,12 @@ def example_robots() -> list:
 @claims
 def window() -> Iterable[str]:
     """Numbers and names of the window."""
-    modes, waves = words(MODES, "or"), {"constant": "constant", "sine": "as a sine", "step": "in steps"}
+    modes, waves = (
+        words((MODE_NAMES[mode].lower() for mode in MODES), "or"),
+        {"constant": "constant", "sine": "as a sine", "step": "in steps"},
+    )
     told = words((waves[name] for name in WAVES), "or")
-    yield f"its drive: {modes}, {told}, with gains of its own and the effort that carries its weight"
+    yield f"its drive: {modes}, {told}, with gains of its own and gravity compensation"
     yield "middle or shift-drag to pan, scroll to zoom"
     yield "drag a link with the right button, or with Ctrl: a spring"
     yield f"as `{run_files.SUFFIX}` or `.csv`, a picture in any size, or a video"
@@ -101,7 +105,7 @@ def window() -> Iterable[str]:
     yield "coloured by energy or by deviation from robot 0"
     yield "`python -m app.picture.batch_bench --robots 4096`"
     yield "with keyframes or more than " + f"{reloading.LASTING:g} s of recording it waits for"
-    yield f"A recording takes {recording.BUDGET >> 20} MB at most, then its oldest moments go."
+    yield f"A recording takes {recording.BUDGET >> 20} MB at most, beyond it its oldest frames are dropped."
     themes = [name for name in appearance.CHOICES if name != "system"]
     yield f"*View › Theme* is the system's, {words(themes, 'or')}."
     overlays = {
@@ -109,14 +113,14 @@ def window() -> Iterable[str]:
         "inertias": "inertia ellipsoids", "trails": "trails",
     }  # fmt: skip
     told = ", ".join(overlays[key] for key, *_ in overlay_view.ENTRIES)
-    looks = {"through": "glass", "wireframe": "wireframe"}
-    yield f"*View › Overlays* shows {told}, collision shapes and contacts, and the robot as "
-    yield f"the robot as {words((looks[key] for key, *_ in overlay_view.LOOKS), 'or')};"
+    looks = {"through": "transparent", "wireframe": "as a wireframe"}
+    yield f"*View › Overlays* shows {told}, collision shapes and contacts, and draws the robot "
+    yield f"draws the robot {words((looks[key] for key, *_ in overlay_view.LOOKS), 'or')};"
     yield (
         "takes the same steps by another algorithm, integrator, time step or precision, coloured by its "
         "deviation, which is"
     )
-    yield "told in metres."
+    yield "given in metres."
     yield "has slopes, rough ground, stairs and height fields to stand on"
     yield "has your own function `control(t, q, v)` → τ drive the robot, see `docs/controller.py`"
 

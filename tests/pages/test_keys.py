@@ -19,13 +19,14 @@ README = (
     "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "
     "full screen |",
     "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets |",
-    "the Forces panel (`{Forces}`) pushes in numbers",
+    "the Forces panel (`{Forces}`) applies a force and a moment",
     "the Robot dock (`{Robot}`) says its mass",
     "the Plots dock (`{Plots}`): search a quantity",
-    "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Live}` returns to the present, or "
+    "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Go to end}` returns to the live simulation, "
+    "or "
     "to the last "
-    "moment of a run from a file; `{Add keyframe}` names a moment |",
-    "*Branch here* (`{Branch here}`) simulates on from any moment, from the very bits; it waits for `{Play}` |",
+    "frame of a run from a file; `{Add keyframe}` names a frame |",
+    "*Branch here* (`{Branch here}`) continues from any frame, bit for bit; it waits for `{Play}` |",
     "*File › Open last run* (`{Open last run}`). *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all |",
     "The Compare panel (`{Compare}`) sets the algorithms",
