@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import engine
 from app.gl import mesh
 from app.gl.contact_marks import along
+from app.gl.extents import ends, link_points
 from app.gl.extras import Copies
 
 Floats = NDArray[np.floating]
@@ -58,6 +59,8 @@ class Explainer:
         self._masses()
         self.tips = _tips(model, self._first)
         """The links at the ends of the tree."""
+        self.ends = ends(link_points(model))
+        """(links, 3): the point of each link, in its frame, that is farthest from its origin."""
 
     def _masses(self) -> None:
         """Centres and equivalent ellipsoids of the bodies that have mass, in their own frames."""
@@ -132,8 +135,9 @@ class Explainer:
 class Trails:
     """Where some links have been."""
 
-    def __init__(self, links: Iterable[int], size: float):
-        self.links = tuple(links)
+    def __init__(self, links: Iterable[int], size: float, ends: Floats):
+        """`ends` (links, 3): the points of all links that leave trails, in the links' frames."""
+        self.links, self._ends = tuple(links), ends
         self._step, self._radius = STEP * size, 0.0022 * size
         self._points: dict[int, deque[Floats]] = {link: deque(maxlen=POINTS) for link in self.links}
         self._time = 0.0
@@ -145,9 +149,9 @@ class Trails:
             self.clear()
         self._time = time
         for link, points in self._points.items():
-            here = poses[link, :3, 3]
+            here = poses[link, :3, :3] @ self._ends[link] + poses[link, :3, 3]
             if not points or float(np.linalg.norm(here - points[-1])) >= self._step:
-                points.append(here.copy())
+                points.append(here)
                 changed = True
         return changed
 

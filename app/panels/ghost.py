@@ -45,7 +45,7 @@ class Legend(QWidget):
         super().__init__()
         self.size_of_robot = 1.0
         self.setFixedHeight(2 * self.fontMetrics().height() + 4)
-        self.setToolTip("A ghost's link is coloured by how far its origin is from the robot's")
+        self.setToolTip("A ghost's link is coloured by its largest distance from the robot's link")
 
     def paintEvent(self, _: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -169,7 +169,7 @@ class GhostPanel(QWidget):
         far = int(np.argmax(ghost.deviation))
         where = f"  ({links[far]})" if ghost.deviation[far] > 0 else ""
         self.now.setText(f"{prefixed(ghost.deviation[far], 'm')}{where}")
-        self.now.setToolTip("The greatest distance between a link's origin and its ghost's")
+        self.now.setToolTip("The largest distance of a point of a link from where its ghost has it")
         self.worst.setText(f"{prefixed(ghost.worst, 'm')}  since {ghost.since:.3f} s")
         device = {"cpu": "CPU", "cuda": "GPU"}[ghost.device]
         self.by.setText(f"{ghost.algorithm} on the {device}, {1e3 * ghost.dt:g} ms")

@@ -27,8 +27,8 @@ class Entry:
 def entries(model: engine.Model) -> tuple[Entry, ...]:
     """An entry for each link, in their order, under the link that carries it.
 
-    Below `DEEPEST` a sub-chain lies flat, so that one of hundreds of links is a list. Links that fixed joints hold stand
-    under the link that holds them.
+    Below `DEEPEST` a sub-chain lies flat, so that one of hundreds of links is a list. Links that fixed joints hold
+    stand under the link that holds them.
     """
     parent, first = _first_links(model)
     joint_of = _joints(model)

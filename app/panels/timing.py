@@ -47,8 +47,7 @@ FRAME_COLORS = {
 DRAWING = ("upload", "draw")
 MEANINGS = {
     **engine.PHASE_MEANINGS,
-    "contact": f"{engine.PHASE_MEANINGS['contact']};\nthe solver repeats forward dynamics in each of its iterations, so "
-    "that the algorithm's own phases are part of it where they have no rows",
+    "contact": engine.PHASE_MEANINGS["contact"] + "; with forward dynamics in each iteration, which has no rows then",
     "step": "one time step of the simulation, all of its phases together",
     "steps": "the time steps of one frame, on the CPU",
     "host launch": "launching the kernels and the copy of one frame, on the CPU",

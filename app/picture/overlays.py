@@ -131,7 +131,7 @@ class Overlays(QObject):
             return
         links = (self._chosen,) if self._chosen >= 0 else self._explainer.tips
         if self.trails is None or self.trails.links != tuple(links):
-            self.trails = Trails(links, self._size)
+            self.trails = Trails(links, self._size, self._explainer.ends)
 
     def add_to_trails(self, time: float, poses: np.ndarray) -> None:
         """The robot's links were at (links, 4, 4) at that time, s."""

@@ -16,6 +16,7 @@ import numpy as np
 
 import engine
 from app.desktop.reasons import gpu_failure
+from app.gl.extents import POINTS, link_points, moved
 from app.simulation.attachments import Attachment
 from app.simulation.messages import GhostState, Snapshot
 from app.simulation.preparing import refuses
@@ -52,6 +53,7 @@ class Ghost(Attachment):
         self._simulation: engine.Simulation | None = None
         self._ahead = Fraction(0)  # of the robot's steps, by which the ghost is behind
         self._pair: tuple[np.ndarray, np.ndarray] | None = None  # q of both when they last shared a moment
+        self._points = np.zeros((0, POINTS, 3))  # of the links, which are compared
         self._worst, self._since = 0.0, 0.0
 
     # In the simulation's thread.
@@ -108,7 +110,7 @@ class Ghost(Attachment):
 
     def _take(self, made: engine.Simulation, of: engine.Simulation, settings: GhostSettings, running: Running) -> None:
         if of is self._of and settings == self._settings:  # else another has been asked for since
-            self._simulation = made
+            self._simulation, self._points = made, link_points(made.model)
             self.tell("")
             self.meet(running)
 
@@ -155,7 +157,8 @@ class Ghost(Attachment):
         if self._pair is None or self._simulation is None:
             return
         here, there = (np.asarray(engine.link_poses(self._simulation.model, q)) for q in self._pair)
-        deviation = np.linalg.norm(there[:, :3, 3] - here[:, :3, 3], axis=1)
+        points = self._points
+        deviation = np.linalg.norm(moved(there, points) - moved(here, points), axis=2).max(1, initial=0.0)
         self._worst = max(self._worst, float(deviation.max(initial=0.0)))
         simulation = self._simulation
         frame.ghost = GhostState(

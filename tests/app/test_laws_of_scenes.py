@@ -254,13 +254,15 @@ def test_the_lights_view_and_the_shadow_hold_all_that_is_there(chance):
 
 
 def test_trails_join_where_links_have_been(chance):
-    trails, been, links = Trails((0, 2), 1.0), {0: [], 2: []}, np.tile(np.eye(4), (3, 1, 1))
+    at, been, links = chance.normal(size=(3, 3)), {0: [], 2: []}, np.tile(np.eye(4), (3, 1, 1))
+    trails = Trails((0, 2), 1.0, at)
     for k in range(30):
         links[:, :3, 3] += chance.normal(0, 0.02, (3, 3))
         trails.add(0.01 * k, links)
         for link, points in been.items():
-            if not points or np.linalg.norm(links[link, :3, 3] - points[-1]) >= 0.006:
-                points.append(links[link, :3, 3].copy())
+            here = links[link, :3, 3] + at[link]
+            if not points or np.linalg.norm(here - points[-1]) >= 0.006:
+                points.append(here)
     center = chance.normal(size=3)
     begin, end = ends(trails.glyphs(center)["rod"], -0.5, 0.5)
     np.testing.assert_allclose(begin, np.concatenate([x[:-1] for x in been.values()]) + center, atol=1e-5)

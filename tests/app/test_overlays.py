@@ -14,6 +14,7 @@ from app.features.camera_views import CameraViews
 from app.features.overlay_view import ENTRIES, OverlayView
 from app.features.robot_view import RobotView
 from app.gl.camera import Camera
+from app.gl.extents import ends, link_points, moved
 from app.gl.extras import Look
 from app.gl.glyphs import POINTS, Explainer, Trails
 from app.gl.picking import ray
@@ -127,12 +128,29 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
 
 
 def test_trails_are_bounded():
-    trails = Trails([0], 1.0)
+    trails = Trails([0], 1.0, np.zeros((1, 3)))
     poses = np.eye(4)[None].repeat(1, 0)
     for k in range(3 * POINTS):
         poses[0, 0, 3] = 0.01 * k
         trails.add(1e-3 * k, poses)
     assert len(trails.glyphs()["rod"].poses) == POINTS - 1
+
+
+def test_points_of_a_link_are_those_of_the_box_with_its_inertia(tmp_path):
+    a, b, c = 0.1, 0.2, 0.3  # half lengths
+    text = f"""<robot name="box"><link name="base"/><link name="bar"><inertial><origin xyz="0 0 {c}"/><mass value="2"/>
+      <inertia ixx="{2 * (b * b + c * c) / 3}" iyy="{2 * (a * a + c * c) / 3}" izz="{2 * (a * a + b * b) / 3}"
+       ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="j" type="continuous"><parent link="base"/><child link="bar"/><axis xyz="0 1 0"/></joint></robot>"""
+    path = tmp_path / "box.urdf"
+    path.write_text(text, "utf-8")
+    model = engine.load(path)
+    points = link_points(model)
+    assert not points[0].any()
+    np.testing.assert_allclose(ends(points)[1], (0, 0, 2 * c), atol=1e-9)
+    here, there = (engine.link_poses(model, [angle]) for angle in (0.0, 0.1))
+    apart = np.linalg.norm(moved(there, points) - moved(here, points), axis=2).max(1)
+    np.testing.assert_allclose(apart, (0, 2 * np.sin(0.05) * 2 * c), atol=1e-9)
 
 
 def test_a_ghost_stands_beside_the_robot_in_every_mesh():

@@ -1,0 +1,43 @@
+"""How far links reach, by their masses: points of each, of which some move however the link moves. Free of OpenGL."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+import engine
+
+POINTS = 7
+
+
+def link_points(model: engine.Model) -> NDArray[np.float64]:
+    """(links, POINTS, 3): the link's origin, and the middles of the faces of the box that has its body's inertia, m.
+
+    A uniform box of half lengths a has I₁ = m (a₂² + a₃²)/3, and so on. In the frames of the links; those of links
+    without mass are their origins.
+    """
+    found = np.zeros((len(model.link_names), POINTS, 3))
+    for link, body in enumerate(model.link_body.tolist()):
+        if body < 0 or model.mass[body] <= 0:
+            continue
+        mass = model.mass[body]
+        center = model.first_moment[body] / mass
+        about = model.inertia[body] - mass * (center @ center * np.eye(3) - np.outer(center, center))
+        principal, axes = np.linalg.eigh(about)
+        half = axes * np.sqrt(np.maximum(1.5 * (principal.sum() - 2 * principal) / mass, 0.0))
+        faces = center + np.concatenate([half.T, -half.T])
+        found[link, 1:] = (faces - model.link_position[link]) @ model.link_rotation[link]
+    return found
+
+
+def moved(poses: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(links, POINTS, 3): where these points of links at poses (links, 4, 4) are in the world, m."""
+    there: NDArray[np.float64] = np.einsum("lij,lpj->lpi", poses[:, :3, :3], points) + poses[:, None, :3, 3]
+    return there
+
+
+def ends(points: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(links, 3): of each link's points the one that is farthest from its origin."""
+    farthest = np.linalg.norm(points, axis=2).argmax(1)
+    found: NDArray[np.float64] = points[np.arange(len(points)), farthest]
+    return found
