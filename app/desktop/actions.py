@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,14 @@ from PyQt6.QtWidgets import QDockWidget, QMenu, QWidget
 from app.desktop import theme
 
 DEVICE_NAMES = {"auto": "auto", "cpu": "CPU", "cuda": "GPU"}
+ALGORITHM_NAMES = {"abia": "ABA", "abia-hybrid": "hybrid ABA", "jsiia": "CRBA", "cfa": "CFA", "dca": "DCA-ABA"}
+ALGORITHM_TIPS = {
+    "auto": "The fastest for this robot and device, by what was measured",
+    "abia": "Articulated-body algorithm; ABIA in Yang, Wu, Pan 2016; abia on the command line",
+    "jsiia": "Composite-body mass matrix and Cholesky factors; JSIIA in Yang, Wu, Pan 2016; jsiia on the command line",
+    "cfa": "Constraint force algorithm; Yang, Wu, Pan 2016; cfa on the command line",
+    "dca": "Divide and conquer by articulated bodies; Bhalerao, Critchley, Anderson 2012; dca on the command line",
+}
 MESSAGE = 6000  # ms that a passing message stays
 
 
@@ -58,6 +67,17 @@ def make_link(menu: QMenu, title: str, path: Path) -> QAction:
 def device_name(device: str) -> str:
     """What the window calls the engine's device of that name."""
     return DEVICE_NAMES.get(device, device)
+
+
+def algorithm_name(algorithm: str) -> str:
+    """The field's name of the engine's algorithm of that name; the name itself of a user's own."""
+    return ALGORITHM_NAMES.get(algorithm, algorithm)
+
+
+def algorithm_words(text: str) -> str:
+    """A sentence of the engine with the field's names of algorithms, and the window's of devices."""
+    text = re.sub(rf"\b({'|'.join(ALGORITHM_NAMES)})\b(?!-)", lambda found: ALGORITHM_NAMES[found[1]], text)
+    return re.sub(r"\bon (cpu|cuda)\b", lambda found: f"on {DEVICE_NAMES[found[1]]}", text)
 
 
 def check(action: QAction, on: bool) -> None:

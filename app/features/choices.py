@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 
 from PyQt6.QtGui import QAction, QActionGroup
 from PyQt6.QtWidgets import QMenu, QWidget
 
 import engine
-from app.desktop.actions import check, device_name
+from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, check, device_name
 from app.workbench import ALGORITHMS, DEVICES, Workbench
 
 TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
@@ -57,11 +58,17 @@ class Choices:
             check(action, dt == settings.dt)
         for action in self.integrators.actions():
             check(action, action.text() == settings.integrator)
-        _show(self.algorithms, settings.algorithm, self._bench.algorithm_refusals, lambda name: name)
+        _show(self.algorithms, settings.algorithm, self._bench.algorithm_refusals, algorithm_name, ALGORITHM_TIPS)
         _show(self.devices, settings.device, self._bench.device_refusals, device_name)
 
 
-def _show(group: QActionGroup, chosen: str, refusals: Mapping[str, str], label: Callable[[str], str]) -> None:
+def _show(
+    group: QActionGroup,
+    chosen: str,
+    refusals: Mapping[str, str],
+    label: Callable[[str], str],
+    tips: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Mark the entry in force; those that do not serve say why, in short beside their names, in full as their tips."""
     for action in group.actions():
         name = action.data()
@@ -69,4 +76,4 @@ def _show(group: QActionGroup, chosen: str, refusals: Mapping[str, str], label: 
         check(action, name == chosen)
         action.setEnabled(not why)
         action.setText(f"{label(name)}\t{why.split(';')[0]}" if why else label(name))
-        action.setToolTip(why or label(name))
+        action.setToolTip(why or tips.get(name, label(name)))

@@ -9,7 +9,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
 from app.desktop import theme
-from app.desktop.actions import device_name
+from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, algorithm_words, device_name
 from app.desktop.message_bar import MessageBar
 from app.workbench import Workbench
 
@@ -65,10 +65,11 @@ class Status:
         self.step_button.setToolTip(CHOSEN_TIP if settings.automatic else STEP_TIP)
         if settings.automatic:
             self.step_button.setText(f"{self.step_button.text()}  (automatic)")
-        self.algorithm_button.setText(bench.algorithm)
-        self.algorithm_button.setToolTip(bench.why)
+        what, why = ALGORITHM_TIPS.get(bench.algorithm, bench.algorithm), algorithm_words(bench.why)
+        self.algorithm_button.setText(algorithm_name(bench.algorithm))
+        self.algorithm_button.setToolTip(f"{what}\n{why}")
         self.device_button.setText(device_name(bench.device))
-        self.device_button.setToolTip(f"Device of the simulation: click to change it\n{bench.why}")
+        self.device_button.setToolTip(f"Device of the simulation: click to change it\n{why}")
 
     def show_findings(self, severities: Sequence[str]) -> None:
         """Count the diagnostics on their button, which goes where there are none."""

@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate,
 
 import engine
 from app.desktop import theme
+from app.desktop.actions import algorithm_name, device_name
 
 COLUMNS = ("algorithm", "one call", "median", "slowdown", "on the GPU", "residual")
 NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))
@@ -173,7 +174,7 @@ HINTS = (
 def cell(row: engine.AlgorithmResult, column: int) -> str:
     """What a row's column says."""
     if column == NAME:
-        return f"{row.algorithm}  ·  {row.device}"
+        return f"{algorithm_name(row.algorithm)}  ·  {device_name(row.device)}"
     if column == RESIDUAL:
         return "" if row.residual is None else f"{row.residual:.0e}"
     if row.host is None or column == BAR:
@@ -198,7 +199,9 @@ def _digits(ratio: float) -> str:
 
 def hover(row: engine.AlgorithmResult) -> str:
     """All numbers of a row."""
-    lines = [f"{row.algorithm} on {row.device}, {row.dtype}, {row.model}, batch {row.batch:,}"]
+    lines = [
+        f"{algorithm_name(row.algorithm)} on {device_name(row.device)}, {row.dtype}, {row.model}, batch {row.batch:,}"
+    ]
     if row.reason:
         lines.append(f"{row.verdict}: {row.reason}")
     if row.host is not None:

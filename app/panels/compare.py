@@ -21,6 +21,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
+from app.desktop.actions import algorithm_name, algorithm_words
 from app.desktop.dialogs import ask_path
 from app.jobs.comparing import Comparing, Report
 from app.panels.bars import BarView
@@ -257,12 +258,16 @@ def _sentences(report: Report) -> list[str]:
     if found is None:  # looked at first, since what measures is imported where it is named
         return []
     if isinstance(found, engine.ComparisonResult):
-        return _faults(found.rows) + (found.findings() if report.over else [])
+        return _faults(found.rows) + (list(map(algorithm_words, found.findings())) if report.over else [])
     crossings = [crossing_text(crossing, found.axis) for crossing in found.crossings()[:LISTED]] if report.over else []
     return _faults(point.result for point in found.points) + crossings
 
 
 def _faults(rows: Iterable[engine.AlgorithmResult]) -> list[str]:
     """What went wrong in an algorithm, with the line where it is a user's."""
-    faults = (f"{row.algorithm} {row.verdict}: {row.reason}" for row in rows if row.verdict in ("failed", "wrong"))
+    faults = (
+        f"{algorithm_name(row.algorithm)} {row.verdict}: {row.reason}"
+        for row in rows
+        if row.verdict in ("failed", "wrong")
+    )
     return list(dict.fromkeys(faults))[:LISTED]

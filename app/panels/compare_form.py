@@ -30,6 +30,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
+from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 from app.desktop.dialogs import ask_file
 from app.jobs.comparing import Measurement
 
@@ -82,7 +83,8 @@ class CompareForm(QWidget):
         self._shown.setCheckState(Checked)
         self.chain = _item(self.robots, "", None, checked=True)
         for name in ALGORITHMS:
-            _item(self.algorithms, name, name, checked=True)
+            item = _item(self.algorithms, algorithm_name(name), name, checked=True)
+            item.setToolTip(ALGORITHM_TIPS.get(name, name))
         self.links = QSlider(Qt.Orientation.Horizontal)
         self.links.setRange(0, LONGEST * STEPS)
         self.links.setToolTip("The length of the generated chain, from 1 to 4096 links")

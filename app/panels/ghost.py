@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLab
 
 import engine
 from app.desktop import theme
+from app.desktop.actions import algorithm_name
 from app.desktop.numbers import prefixed
 from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
@@ -147,7 +148,7 @@ class GhostPanel(QWidget):
             self.algorithm.clear()
             self.algorithm.addItem(SAME, "")
             for name in names:
-                self.algorithm.addItem(name, name)
+                self.algorithm.addItem(algorithm_name(name), name)
             self.algorithm.setCurrentIndex(max(0, self.algorithm.findData(chosen)))
 
     def _ask(self) -> None:
@@ -172,4 +173,4 @@ class GhostPanel(QWidget):
         self.now.setToolTip("The largest distance of a point of a link from where its ghost has it")
         self.worst.setText(f"{prefixed(ghost.worst, 'm')}  since {ghost.since:.3f} s")
         device = {"cpu": "CPU", "cuda": "GPU"}[ghost.device]
-        self.by.setText(f"{ghost.algorithm} on the {device}, {1e3 * ghost.dt:g} ms")
+        self.by.setText(f"{algorithm_name(ghost.algorithm)} on the {device}, {1e3 * ghost.dt:g} ms")

@@ -14,6 +14,7 @@ from PyQt6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 import engine
 from app.desktop import theme
+from app.desktop.actions import algorithm_words
 from app.panels.bars import duration, hover
 
 AXES = {"links": "links of the chain", "batch": "robots in the batch"}
@@ -177,7 +178,7 @@ class GrowthView(QWidget):
         self._growth = growth
         self.plot.show_growth(growth)
         curves = dict.fromkeys(point.curve for point in growth.points)
-        dots = (f'<span style="color:{_tint(name)}">●</span>&nbsp;{escape(name)}' for name in curves)
+        dots = (f'<span style="color:{_tint(name)}">●</span>&nbsp;{escape(algorithm_words(name))}' for name in curves)
         self.names.setText(" &nbsp; ".join(dots))
 
     def picture(self) -> QPixmap:
@@ -197,7 +198,9 @@ def crossing_text(crossing: engine.Crossing, axis: str) -> str:
     """A crossing in words, where times grow along the axis "links" or "batch"."""
     words = crossing.words()
     unit = {"links": "link", "batch": "robot"}[axis] + ("" if words == "about 1" else "s")
-    return f"{crossing.faster} is faster than {crossing.slower} from {words} {unit} on"
+    return (
+        f"{algorithm_words(crossing.faster)} is faster than {algorithm_words(crossing.slower)} from {words} {unit} on"
+    )
 
 
 def _time_at(curve: dict[int, float], size: float) -> float:

@@ -45,7 +45,7 @@ class LinkTree(QTreeView):
         self.setModel(self._shown)
         self.setUniformRowHeights(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setIndentation(14)
+        self.setIndentation(11)
         self.selectionModel().currentChanged.connect(self._tell)
         theme.signals.changed.connect(self._dress)
 
@@ -63,8 +63,8 @@ class LinkTree(QTreeView):
         blocked = self.selectionModel().blockSignals(True)
         self._shown.setSourceModel(self._items)  # filled before, since who looks on is told of every row
         self.selectionModel().blockSignals(blocked)
-        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         if len(model.link_names) <= OPEN:
             self.expandAll()
         else:

@@ -27,7 +27,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
-from app.desktop.actions import device_name
+from app.desktop.actions import algorithm_name, algorithm_words, device_name
 from app.panels.history import BEFORE, COLUMNS, MEDIAN, MEMORY, MINIMUM, MOST, History
 from app.panels.measure_prompt import MeasurePrompt
 from app.simulation.messages import SPENT, Settings
@@ -415,18 +415,18 @@ class TimingPanel(QWidget):
             if self.steps.count > self.steps.marked:
                 self.steps.mark()
                 self.table.algorithm_before = self.table.algorithm
-            self.table.algorithm = f"{name} {device_name(device)}" if device == "cuda" else name
+            self.table.algorithm = algorithm_name(name) + (f" {device_name(device)}" if device == "cuda" else "")
             self.view.setColumnHidden(1 + BEFORE, not self.table.algorithm_before)
             self._fit()
             self.table.headerDataChanged.emit(Qt.Orientation.Horizontal, 1 + MEDIAN, 1 + BEFORE)
-        self.choice.setText(f"{name} (auto)" if settings.algorithm == "auto" else name)
+        self.choice.setText(algorithm_name(name) + (" (auto)" if settings.algorithm == "auto" else ""))
         self.device_choice.setText(
             f"{device_name(device)} (auto)" if settings.device == "auto" else device_name(device)
         )
         for button in (self.choice, self.device_choice):
             button.setVisible(bool(name))
-        self.why.setText(_in_short(why.removeprefix(f"{name}: ")))
-        self.why.setToolTip(why)
+        self.why.setText(algorithm_words(_in_short(why.removeprefix(f"{name}: "))))
+        self.why.setToolTip(algorithm_words(why))
         prompted = unmeasured or self.measuring
         self.why.setVisible(not prompted)
         self.prompt.setVisible(prompted)

@@ -33,7 +33,7 @@ def choose(window: Window, name: str) -> None:
 def test_switching_while_it_plays(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     timing, bench = window.timing, window.workbench
-    assert timing.choice.text() == "abia (auto)"
+    assert timing.choice.text() == "ABA (auto)"
     assert timing.why.text() in bench.why
     assert timing.why.toolTip() == bench.why
     assert timing.view.isColumnHidden(1 + BEFORE)
@@ -44,7 +44,7 @@ def test_switching_while_it_plays(qtbot, opened):
     wait(qtbot, lambda: bench.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
     assert bench.playing
     assert bench.time > before
-    assert timing.choice.text() == window.status.algorithm_button.text() == "jsiia"
+    assert timing.choice.text() == window.status.algorithm_button.text() == "CRBA"
     assert timing.why.text() == "asked for"
     timing.table.refresh()
     names = engine.PHASES["cpu"]["jsiia"]
@@ -56,10 +56,10 @@ def test_switching_while_it_plays(qtbot, opened):
     assert steps["step"][MEDIAN] != steps["step"][BEFORE]
     assert steps["step"][MEDIAN] == pytest.approx(sum(steps[name][MEDIAN] for name in names), rel=0.5)
     heads = [timing.table.headerData(1 + column, Qt.Orientation.Horizontal) for column in (MEDIAN, BEFORE)]
-    assert heads == ["median\njsiia", "before\nabia"]
+    assert heads == ["median\nCRBA", "before\nABA"]
     assert not timing.view.isColumnHidden(1 + BEFORE)
     choose(window, "auto")
-    wait(qtbot, lambda: timing.choice.text() == "abia (auto)")
+    wait(qtbot, lambda: timing.choice.text() == "ABA (auto)")
 
 
 def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
@@ -88,7 +88,7 @@ def test_before_and_after_are_of_one_speed(qtbot, opened):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     choose(window, "jsiia")
-    wait(qtbot, lambda: timing.table.headerData(1 + BEFORE, Qt.Orientation.Horizontal) == "before\nabia")
+    wait(qtbot, lambda: timing.table.headerData(1 + BEFORE, Qt.Orientation.Horizontal) == "before\nABA")
     window.workbench.set_speed(0.5)
     wait(qtbot, lambda: timing.view.isColumnHidden(1 + BEFORE))
     assert np.all(np.isnan(timing.steps.before))
@@ -103,7 +103,7 @@ def test_no_figure_of_the_timing_table_is_cut(qtbot):
     for seconds in (2.34600, 234.6e-6, 99.94e-3, 888.4e-9):
         timing.add_step(dict.fromkeys(engine.PHASES["cpu"]["dca"], seconds), 1.0)
         timing.add_frame(seconds, seconds)
-        timing.show_algorithm("jsiia" if timing.table.algorithm == "abia" else "abia", "cpu", Settings(), "", False)
+        timing.show_algorithm("jsiia" if timing.table.algorithm == "ABA" else "abia", "cpu", Settings(), "", False)
         timing.add_step(dict.fromkeys(engine.PHASES["cpu"]["dca"], seconds), 1.0)
         timing.table.refresh()
         assert not timing.view.isColumnHidden(1 + BEFORE)
@@ -150,7 +150,7 @@ def test_the_state_goes_on_where_it_was(qtbot, opened):
     wait(qtbot, lambda: window.time_label.text().strip() == "0.010 s")
     q = window.joints.table.q.copy()
     choose(window, "jsiia")
-    wait(qtbot, lambda: window.status.algorithm_button.text() == "jsiia")
+    wait(qtbot, lambda: window.status.algorithm_button.text() == "CRBA")
     np.testing.assert_array_equal(window.joints.table.q, q)
     qtbot.keyClick(window, Qt.Key.Key_S)
     wait(qtbot, lambda: window.time_label.text().strip() == "0.011 s")
@@ -176,7 +176,7 @@ def test_another_robot_has_its_algorithm_chosen_anew(qtbot, opened):
     choose(window, "jsiia")
     wait(qtbot, lambda: window.workbench.algorithm == "jsiia")
     opened(engine.find_robot("scara"))
-    assert window.timing.choice.text() == "abia (auto)"
+    assert window.timing.choice.text() == "ABA (auto)"
     assert window.timing.table.algorithm_before == ""
     assert window.timing.view.isColumnHidden(1 + BEFORE)
 

@@ -22,6 +22,7 @@ from windows import HEARD, answers, name_file, press, wait
 import engine
 from app import SWITCH_INTERVAL
 from app.desktop import theme
+from app.desktop.actions import algorithm_name
 from app.panels.bars import DEVICE, RATIO, Axis, BarView, Heading, cell, duration, hover
 from app.panels.compare import ComparePanel
 from app.panels.compare_form import OVER_BATCH, OVER_LINKS, functions
@@ -79,6 +80,7 @@ def own(tmp_path, monkeypatch) -> Callable[[str, str], Path]:
 def choose(qtbot, view: QListWidget, *names: str) -> None:
     """Click the boxes until just these are checked."""
     items = [view.item(row) for row in range(view.count())]
+    names = tuple(algorithm_name(name) for name in names)
     assert {item.text() for item in items} >= set(names)
     for item in items:
         if (item.checkState() == Qt.CheckState.Checked) != (item.text() in names) and not item.isHidden():
@@ -298,7 +300,7 @@ def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
     box = plot.getPlotItem().vb
     place = QPointF(math.log10(4), math.log10(curves["jsiia on cpu"][4]))
     plot.scene().sigMouseMoved.emit(box.mapViewToScene(place) + QPointF(2, 2))
-    assert plot.note.toPlainText().startswith("jsiia on cpu, float64, chain4")
+    assert plot.note.toPlainText().startswith("CRBA on CPU, float64, chain4")
     plot.scene().sigMouseMoved.emit(QPointF(-500, -500))
     assert plot.note.scene() is None
     name_file(monkeypatch, tmp_path / "growth.png")
@@ -343,7 +345,8 @@ def test_a_crossing_is_marked_with_its_size(qtbot):
 )
 def test_a_crossing_in_words(size, axis, words):
     assert (
-        crossing_text(engine.Crossing(size, "dca", "abia", size, size), axis) == f"dca is faster than abia from {words}"
+        crossing_text(engine.Crossing(size, "dca", "abia", size, size), axis)
+        == f"DCA-ABA is faster than ABA from {words}"
     )
 
 

@@ -224,7 +224,7 @@ def test_the_window_switches_the_device_while_it_plays(qtbot, pretended_gpu, ope
     assert bench.time > before
     assert (timing.device_choice.text(), window.status.device_button.text()) == ("GPU", "GPU")
     heads = [timing.table.headerData(column, Qt.Orientation.Horizontal) for column in (4, 5)]
-    assert heads == ["median\nabia GPU", "before\nabia"]
+    assert heads == ["median\nABA GPU", "before\nABA"]
     pretended_gpu.fault_in_flight = CUDARuntimeError("the driver is gone")
     wait(qtbot, lambda: bench.device == "cpu")
     assert "the GPU failed (the driver is gone)" in window.statusBar().currentMessage()

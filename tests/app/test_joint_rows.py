@@ -53,7 +53,7 @@ def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
     assert index not in bench.held_rows
     bench.set_drive(index, 0.25)
     bench.play()
-    with pytest.raises(ValueError, match="pause to place it"):
+    with pytest.raises(ValueError, match="pause to set it"):
         bench.set_coordinate(index, 0.1)
     until(lambda: (frame := bench.frame()) and frame.time > 0.05 and abs(frame.v[row.effort_v]) > 0)
     bench.pause()

@@ -376,7 +376,7 @@ def test_the_ghosts_panel_asks_for_what_is_chosen_and_tells_how_far_it_is(chance
         assert meant(number, "m") == pytest.approx(deviation.max(), rel=5.1e-3)
         assert link == f"({'abcd'[int(np.argmax(deviation))]})"
         assert panel.worst.text() == "500 mm  since 1.250 s"
-        assert panel.by.text() == "abia on the CPU, 0.5 ms"
+        assert panel.by.text() == "ABA on the CPU, 0.5 ms"
 
 
 def test_bars_are_as_long_as_their_times(chance):
