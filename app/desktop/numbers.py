@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
+SECONDS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
+"""Units of time, and how many are a second."""
 
 
 def prefixed(value: float, unit: str, digits: int = 3) -> str:
@@ -19,3 +21,12 @@ def span(low: float, high: float, unit: str, digits: int = 3) -> str:
     power = power if power in PREFIXES else 0
     first, last = (f"{float(f'{value / 10.0**power:.{digits}g}'):g}" for value in (low, high))
     return f"{first} … {last} {PREFIXES[power]}{unit}"
+
+
+def duration(seconds: float) -> str:
+    """A duration in three digits with its unit; a dash for one not known."""
+    if not math.isfinite(seconds):
+        return "–"
+    unit, scale = next((unit, scale) for unit, scale in SECONDS if seconds * scale < 999.5 or unit == "s")
+    number = seconds * scale
+    return f"{number:.{0 if number >= 99.95 else 1 if number >= 9.995 else 2}f} {unit}"

@@ -28,6 +28,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app.desktop import theme
 from app.desktop.actions import algorithm_name, algorithm_words, device_name
+from app.desktop.numbers import SECONDS, duration
 from app.panels.history import BEFORE, COLUMNS, MEDIAN, MEMORY, MINIMUM, MOST, History
 from app.panels.measure_prompt import MeasurePrompt
 from app.simulation.messages import SPENT, Settings
@@ -37,7 +38,6 @@ ROW_HEIGHT = 21  # px
 MARGIN = 12  # px, beside a figure in its cell
 LABEL = {"font-size": "9pt", "font-weight": "bold"}  # of a plot's axis, which has little room where the plot is low
 LOWEST = 84  # px, for a plot whose axis can be read
-UNITS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
 WIDEST = ("88.8 ms", "99 %", "median")  # what a column of numbers must have room for
 FRAME_COLORS = {
     "steps": "#5aa2f5", "host launch": "#8b95a7", "device steps": "#5aa2f5", "poses": "#4cc3b5", "copy": "#e8b45a",
@@ -115,6 +115,12 @@ class TimingTable(QAbstractTableModel):
             return side | Qt.AlignmentFlag.AlignBottom
         return None
 
+    def _name(self, row: int) -> str:
+        """With the algorithm whose phases are done in that of contact, where they have no rows of their own."""
+        name = self.names[row]
+        within = name == "contact" and not {"acceleration", "solve", "refinement"} & set(self.names)
+        return f"contact with {self.algorithm}" if within else TOTALS.get(name, name)
+
     def _figure(self, row: int, column: int) -> str:
         """A dash where nothing was done, such as steps while the simulation stands still."""
         idle = not np.any(self.seconds[row, :BEFORE] > 0)
@@ -128,7 +134,7 @@ class TimingTable(QAbstractTableModel):
     def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
         row, column = index.row(), index.column()
         if role == Role.DisplayRole:
-            return TOTALS.get(self.names[row], self.names[row]) if column == 0 else self._figure(row, column - 1)
+            return self._name(row) if column == 0 else self._figure(row, column - 1)
         if role == Role.ToolTipRole:
             return row_text(self.names[row], self.seconds[row])
         if role == Role.DecorationRole and column == 0 and row not in self._sums:
@@ -147,15 +153,6 @@ class TimingTable(QAbstractTableModel):
 def color_of(name: str) -> str:
     """The colour of a phase, or of a part of a frame."""
     return theme.legible(theme.PHASE_COLORS[name] if name in theme.PHASE_COLORS else FRAME_COLORS[name])
-
-
-def duration(seconds: float) -> str:
-    """A duration in three digits with its unit; a dash for one not known."""
-    if not np.isfinite(seconds):
-        return "–"
-    unit, scale = next((unit, scale) for unit, scale in UNITS if seconds * scale < 999.5 or unit == "s")
-    number = seconds * scale
-    return f"{number:.{0 if number >= 99.95 else 1 if number >= 9.995 else 2}f} {unit}"
 
 
 def row_text(name: str, seconds: np.ndarray) -> str:
@@ -211,7 +208,7 @@ class StackedPlot(pg.GraphicsView):
     def refresh(self) -> None:
         stacked = np.cumsum(self._history.samples, axis=1)
         largest = float(stacked.max(initial=0.0))
-        unit, per_second = next((unit, scale) for unit, scale in UNITS if largest * scale < 999.5 or unit == "s")
+        unit, per_second = next((unit, scale) for unit, scale in SECONDS if largest * scale < 999.5 or unit == "s")
         stacked *= per_second
         if unit != self._unit:
             self._unit = unit

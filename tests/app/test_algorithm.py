@@ -126,8 +126,24 @@ def test_units_suit_the_durations_and_rows_say_what_they_are(qtbot):
     qtbot.waitUntil(lambda: "frame: median 1.10 s, now 1.10 s" in timing.findChildren(StackedPlot)[1].toolTip())
     row = timing.table.names.index("frame")
     tip = timing.table.data(timing.table.index(row, 1), Qt.ItemDataRole.ToolTipRole)
-    assert tip.startswith("frame: one picture and what was simulated for it")
+    assert tip.startswith("frame: one frame on the screen and its simulation")
     assert "\nnow 1.10 s; minimum 1.10 s, median 1.10 s" in tip
+
+
+def test_on_the_ground_the_row_of_contact_names_the_algorithm_within(qtbot):
+    timing = TimingPanel()
+    qtbot.addWidget(timing)
+    timing.show_algorithm("abia", "cpu", Settings(), "", False)
+    aba = dict.fromkeys(("kinematics", "bias", "inertia recursion", "acceleration"), 0.0)
+    for _ in range(3):
+        timing.add_step({**aba, "collision": 1e-6, "contact": 4e-6, "integration": 1e-7}, 1.0)
+    names = [timing.table.data(timing.table.index(row, 0)) for row in range(timing.table.rowCount())]
+    assert names[:4] == ["Step", "collision", "contact with ABA", "integration"]
+    for _ in range(3):
+        timing.add_step({**dict.fromkeys(aba, 1e-6), "contact": 4e-6, "integration": 1e-7}, 1.0)
+    names = [timing.table.data(timing.table.index(row, 0)) for row in range(timing.table.rowCount())]
+    assert "contact" in names
+    assert "acceleration" in names
 
 
 def test_what_is_forgotten_is_shown_no_longer(qtbot):

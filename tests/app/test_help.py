@@ -44,7 +44,7 @@ def test_the_sheet_lists_every_action_that_has_keys(qtbot, window):
 def test_about_names_licence_papers_and_renderer(window):
     window.about_action.trigger()
     (box,) = [each for each in window.findChildren(QMessageBox) if each.windowTitle() == "About Catena"]
-    for words in ("Apache 2.0", "Yang", "Bhalerao", renderer_name()):
+    for words in ("Catena", "Apache 2.0", "Yang", "Bhalerao", renderer_name()):
         assert words
         assert words in box.text()
     box.close()

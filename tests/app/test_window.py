@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
-from PyQt6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QMessageBox
+from PyQt6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox
 from windows import ANSWER, LOOKS, answers, press, wait, wait_loaded
 
 import engine
@@ -315,15 +315,6 @@ def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s")
     assert not window.status.findings_button.isVisible()
     assert not window.docks["Diagnostics"].isVisible()
-
-
-def test_about_names_the_version(window, monkeypatch):
-    said = []
-    monkeypatch.setattr(QMessageBox, "about", lambda *words: said.append(words[2]))
-    window.about_action.trigger()
-    assert "Catena" in said[0]
-    assert "Keyboard shortcuts (F1)" in said[0]  # where all keys are, see test_help
-    assert "pulls at a link" in said[0]
 
 
 def test_a_thousand_rows_are_painted_only_in_sight(opened):
