@@ -172,7 +172,7 @@ def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path, monkeypa
     assert window.workbench.recent == []
     monkeypatch.setattr("app.features.sessions.ask_path", lambda *_: pytest.fail("a file was asked for"))
     qtbot.keyClick(window, Key.Key_S, Ctrl)
-    assert "no session is saved of a generated robot" in window.statusBar().currentMessage()
+    assert "a temporary file only, which no session can name" in window.statusBar().currentMessage()
     qtbot.keyClick(window, Key.Key_B, Ctrl)
     window.run.step.trigger()
     wait(qtbot, lambda: not replay.active and len(replay.recording.runs) == 2)

@@ -116,7 +116,7 @@ def test_a_robot_without_a_file_says_why_it_has_no_session(qtbot, window, monkey
     monkeypatch.setattr("app.features.sessions.ask_path", lambda *_: pytest.fail("a file was asked for"))
     wait(qtbot, window.features[Sessions].save_action.isEnabled)
     qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
-    assert "no session is saved of a robot without a file" in window.statusBar().currentMessage()
+    assert "a generated robot has no file that a session could name" in window.statusBar().currentMessage()
 
 
 def test_a_session_that_is_not_there_is_told(window, tmp_path):
@@ -213,7 +213,7 @@ def test_a_session_is_saved_when_its_run_is_and_not_while_another_file_is_writte
         name_file(monkeypatch, each)
         qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
         told = window.statusBar().currentMessage()
-        assert told == "writing mine.catena.npz …" if each is path else "another file is still being written" in told
+        assert told == "writing mine.catena.npz …" if each is path else "another file is being written" in told
     assert not other.exists()
     held.set()
     wait(qtbot, lambda: not window.features[RunExports].writing.running)

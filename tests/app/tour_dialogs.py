@@ -200,6 +200,7 @@ class DialogTour(Visitor):
         self.robot("arm7")
         self.play(1.0)
         self.rest(0.2)
+        self.key("K")  # before a dialog takes the focus
         features = self.window.features
         exports, keyframes = features[RunExports], features[TimeView].keyframes
         for name, action in (
@@ -213,7 +214,6 @@ class DialogTour(Visitor):
             ("about", self.window.about_action),
         ):
             self._wait_with(name, action.trigger)
-        self.key("K")
         keyframes.aboutToShow.emit()
         rename: QAction = keyframes.actions()[0].menu().actions()[2]
         self._wait_with("rename", rename.trigger)
