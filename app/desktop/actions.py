@@ -76,6 +76,7 @@ def algorithm_name(algorithm: str) -> str:
 
 def algorithm_words(text: str) -> str:
     """A sentence of the engine with the field's names of algorithms, and the window's of devices."""
+    text = text.replace("asked for", "chosen by you")
     text = re.sub(rf"\b({'|'.join(ALGORITHM_NAMES)})\b(?!-)", lambda found: ALGORITHM_NAMES[found[1]], text)
     return re.sub(r"\bon (cpu|cuda)\b", lambda found: f"on {DEVICE_NAMES[found[1]]}", text)
 

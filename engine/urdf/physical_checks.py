@@ -52,7 +52,7 @@ def inertias(document: Document, links: Iterable[Link], beyond_error: set[str]) 
             shown = ", ".join(f"{0.0 if abs(value) < ROUNDING * scale else value:.3g}" for value in (a, b, c))
             fault = f"not positive definite: the principal moments are {shown} kg m²"
             if a < -ROUNDING * scale and name in beyond_error:
-                document.error(element, fault, "no rigid body has such an inertia; correct ixx, ixy, ixz, iyy, iyz and izz")
+                document.error(element, fault, "no rigid body has such an inertia; correct the <inertia> element")
             else:
                 document.warning(element, fault, "these numbers are used")
         elif c > (a + b) * (1 + TRIANGLE):

@@ -313,7 +313,7 @@ def test_joints_rest_while_a_recorded_moment_is_shown(qtbot, window, time_view):
     np.testing.assert_allclose(panel.table.q, stood, atol=SEEN)
     assert panel.table.data(number) == told
     hint = window.statusBar().currentMessage()
-    assert "a recorded moment is shown" in hint
+    assert "a recorded frame is shown" in hint
     assert time_view.branch.text().replace("&", "") in hint
     assert time_view.branch.shortcut().toString() in hint
     assert "End to go back to the present" in hint

@@ -168,7 +168,7 @@ def test_what_no_gains_can_hold_is_not_moved_during_play(bench):
     opened(bench, ROBOTS / "quadruped.urdf")
     bench.play()
     free = next(index for index, row in enumerate(bench.coordinates) if not row.driveable and row.leader is None)
-    with pytest.raises(ValueError, match="pause to place it"):
+    with pytest.raises(ValueError, match="pause to set it"):
         bench.set_coordinate(free, 0.5)
     bench.pause()
     bench.set_coordinate(free, 0.5)

@@ -33,7 +33,7 @@ def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
     type_into(qtbot, panel.force[2], "3")
     assert not bench.forces.wrenches  # it does not act yet
     qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
-    assert panel.acting.text() == "rod: (0, 0, 3) N, the world's axes"
+    assert panel.acting.text() == "rod: (0, 0, 3) N, world"
     window.run.play.trigger()
     wait(qtbot, lambda: bench.time > 0.2)
     assert bench.newest.v[0] == 0
