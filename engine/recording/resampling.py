@@ -116,16 +116,20 @@ class _Resampling:
 
     def _advance(self, simulation: Simulation, end: int, most: int) -> None:
         """To so many steps, with a frame after each that is wanted, up to `most`."""
+        after = None
         while simulation.steps < end:
             start = simulation.steps
             steps = next(filter(self._is_wanted, range(start + 1, min(end, most) + 1)), None)
-            simulation.step((end if steps is None else steps - 1) - start)
+            if (count := (end if steps is None else steps - 1) - start) > 0:
+                simulation.step(count)
+                after = None
             if steps is not None:
-                before = simulation.state()
+                before = simulation.state() if after is None else after
                 simulation.step(1)
+                after = simulation.state()
                 tau, target = (arrays.to_host(x).astype(float) for x in (simulation.tau, simulation.target))
                 self._recording.add(simulation)
-                self._keep(simulation.settings.applied(before, simulation.state(), tau, target))
+                self._keep(simulation.settings.applied(before, after, tau, target))
 
     def _is_wanted(self, steps: int) -> bool:
         """Whether no other step is nearer to a multiple of the interval."""

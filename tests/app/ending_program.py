@@ -45,7 +45,7 @@ class Ending:
         """Print the seconds that it takes, of this thread's work and on the wall."""
         self.timer.stop()
         work, began = time.thread_time(), time.perf_counter()
-        self.window.close()
+        self.window.end()
         print(time.thread_time() - work, time.perf_counter() - began, flush=True)
 
     def once(self, what: str) -> bool:
