@@ -16,7 +16,7 @@ from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.desktop import dialogs
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, algorithm_name, make_action
 from app.desktop.docks import RIGHT, Dock
 from app.gl.batch import Box
 from app.gl.picking import pick, ray
@@ -257,8 +257,8 @@ class BesideView(QObject):
         if self.panel.isVisible() and (now > self._due or not self._bench.playing):
             self._due = now + REFRESH
             for column, (model, seconds, q, v, name) in enumerate((
-                (self._bench.model, frame.time, frame.q, frame.v, self._bench.algorithm),
-                (state.model, state.time, state.q, state.v, state.algorithm),
+                (self._bench.model, frame.time, frame.q, frame.v, algorithm_name(self._bench.algorithm)),
+                (state.model, state.time, state.q, state.v, algorithm_name(state.algorithm)),
             )):  # fmt: skip
                 self.panel.show_column(column, [*_facts(model), f"{seconds:.3f} s", *_energies(model, q, v), name])
             self._tell_link(state.link_poses)

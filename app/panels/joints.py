@@ -278,7 +278,7 @@ class JointPanel(QTableView):
         self.nothing = "" if rows else NO_JOINTS
         advance = self.fontMetrics().horizontalAdvance
         self._longest = max((advance(row.name) for row in rows), default=0)
-        drives = {f"→ -000.0 {row.unit}" for row in rows if row.holdable}
+        drives = {f"→ ~ -000.0 {row.unit}" for row in rows if row.holdable}
         drives |= {f"-000.0 {row.effort_unit}" for row in rows if row.driveable}
         for column, widest in ((VALUE, {f"-0000.0 {row.unit}" for row in rows}), (DRIVE, drives)):
             self.setColumnWidth(column, max(map(advance, widest), default=advance("-0000.0 mm")) + 14)

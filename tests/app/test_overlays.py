@@ -19,6 +19,7 @@ from app.gl.extras import Look
 from app.gl.glyphs import POINTS, Explainer, Trails
 from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
+from app.picture.crowd import LOOKED_AT
 from app.simulation.spread import Spread
 
 ARM = engine.ROBOTS / "arm7.urdf"
@@ -125,6 +126,23 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
     arm.workbench.look_at(1)
     wait(qtbot, lambda: arm.workbench.newest.robot == 1)
     assert overlays.trails.glyphs() == {}
+
+
+def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
+    overlays, bench = arm.viewport.overlays, arm.workbench
+    assert overlays._robot_name == ""
+    bench.set_spread(Spread(4, 0.1))
+    wait(qtbot, lambda: overlays._robot_name == "robot 0")
+    bench.look_at(2)
+    wait(qtbot, lambda: overlays._robot_name == "robot 2")
+    frame = bench.newest
+    (label,) = overlays.extras(frame.link_poses.copy(), np.zeros(3)).labels
+    assert label[0] == "robot 2"
+    assert label[1][2] > frame.link_poses[:, 2, 3].max()
+    tints = arm.batch_view.batch_of(frame).tints
+    np.testing.assert_allclose(tints[2, :3], LOOKED_AT, atol=1e-6)
+    bench.set_spread(Spread())
+    wait(qtbot, lambda: overlays._robot_name == "")
 
 
 def test_trails_are_bounded():

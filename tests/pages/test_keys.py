@@ -28,7 +28,7 @@ README = (
     "frame of a run from a file; `{Add keyframe}` names a frame |",
     "*Branch here* (`{Branch here}`) continues from any frame, bit for bit; it waits for `{Play}` |",
     "*File › Open last run* (`{Open last run}`). *Save session* (`{Save session}`) keeps",
-    "| find a key | `{Keyboard shortcuts}` lists them all |",
+    "| find a key | `{Keyboard shortcuts}` lists them all;",
     "The Compare panel (`{Compare}`) sets the algorithms",
     "The Batch panel (`{Batch}`) makes copies of the robot",
     "A ghost (`{Ghost}`) takes the same steps",
