@@ -156,10 +156,10 @@ class Window(QMainWindow):
         key = Qt.Key
         for dock in (
             Dock("Joints", self.joints, RIGHT),
-            Dock("Timing", self.timing, RIGHT),
+            Dock("Timing", self.timing, RIGHT, height=440),
             Dock("Compare", scrolled(self.compare), BOTTOM, "", "compare", key.Key_C, "Compare algorithms (C)"),
             Dock("Diagnostics", self.diagnostics, BOTTOM, beside="Compare", height=260),
-            Dock("Batch", scrolled(self.batch), RIGHT, "Timing", "batch", key.Key_B, "Many robots at once (B)"),
+            Dock("Batch", scrolled(self.batch), RIGHT, "Timing", "batch", key.Key_B, "Many robots at once (B)", 520),
         ):
             self.docks.add(dock)
         self.batch_view = BatchView(self.batch, self.viewport, self.workbench, self.refresh)

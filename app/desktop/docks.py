@@ -18,15 +18,15 @@ RIGHT, BOTTOM, LEFT = (
     Qt.DockWidgetArea.LeftDockWidgetArea,
 )
 SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px that the panels on the right have at least, and those on the left
-HIGHEST = 0.45  # of the window, that a dock at the bottom takes as it is shown
+HIGHEST, HIGHEST_BESIDE = 0.45, 0.6  # of the window, that a dock at the bottom, or beside it, takes as it is shown
 
 
 @dataclass(frozen=True)
 class Dock:
     """A panel and its place. One with an `icon` is hidden at first, and shown by an action with that `key` and `tip`.
 
-    `beside` is the title of the dock with which it shares its place, as tabs. At the bottom it has a `height` of its
-    own, px, and `HIGHEST` of the window at most, which is what 0 stands for.
+    `beside` is the title of the dock with which it shares its place, as tabs. As it is shown it takes `height` px, at
+    the bottom at most `HIGHEST` of the window, which is what 0 stands for there; at a side 0 leaves what there is.
     """
 
     title: str
@@ -46,10 +46,10 @@ class Docks(QObject):
         super().__init__(window)
         self._window, self._menu = window, menu
         self._docks: dict[str, QDockWidget] = {}  # by their titles
-        self._heights: dict[str, int] = {}  # of those at the bottom, as they are to be when they are shown
+        self._heights: dict[str, int] = {}  # of those with heights of their own, when they are shown
         self._as_restored: set[str] = set()
-        self._to_fit, self._fitting = "", QTimer(window, singleShot=True)
-        self._fitting.timeout.connect(self._fit_height)
+        self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # in the order of coming
+        self._fitting.timeout.connect(self._fit_heights)
         self.let_reach_right(False)
 
     def __getitem__(self, title: str) -> QDockWidget:
@@ -66,7 +66,7 @@ class Docks(QObject):
         self._docks[dock.title] = widget
         self._menu.addAction(widget.toggleViewAction())
         widget.toggleViewAction().triggered.connect(widget.raise_)
-        if dock.area is BOTTOM:
+        if dock.area is BOTTOM or dock.height:
             self._heights[dock.title] = dock.height
             widget.visibilityChanged.connect(partial(self._seen, dock.title))
             widget.installEventFilter(self)
@@ -82,24 +82,28 @@ class Docks(QObject):
             self._as_restored = set(self._heights)
 
     def eventFilter(self, dock: QObject, event: QEvent) -> bool:
-        """A dock at the bottom keeps the height that its user drags it to."""
+        """A dock keeps the height that its user drags it to."""
         if event.type() == QEvent.Type.Resize and QApplication.mouseButtons() and isinstance(dock, QDockWidget):
             self._heights[dock.windowTitle()] = dock.height()
         return False
 
     def _seen(self, title: str, seen: bool) -> None:
-        """A dock at the bottom has come into sight, also as a tab."""
+        """A dock with a height of its own has come into sight, also as a tab."""
         if seen:
-            self._to_fit = title
+            self._to_fit[title] = None
             self._fitting.start(0)
 
-    def _fit_height(self) -> None:
-        title, window = self._to_fit, self._window
-        dock = self._docks[title]
+    def _fit_heights(self) -> None:
+        while self._to_fit:
+            self._fit_height(self._to_fit.popitem()[0])
+
+    def _fit_height(self, title: str) -> None:
+        window, dock = self._window, self._docks[title]
         if not dock.isVisible() or dock.isFloating():
             return
         others = window.minimumSizeHint().height() - dock.minimumSizeHint().height()
-        most = min(round(HIGHEST * window.height()), window.height() - others)
+        share = HIGHEST if window.dockWidgetArea(dock) is BOTTOM else HIGHEST_BESIDE
+        most = min(round(share * window.height()), window.height() - others)
         height = dock.height() if title in self._as_restored else self._heights[title]
         self._as_restored.discard(title)
         bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)

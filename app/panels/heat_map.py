@@ -15,7 +15,7 @@ from app.desktop.numbers import prefixed
 from app.picture.crowd import DIVERGED, ramp, shares
 
 Key = Qt.Key
-LEAST = 190  # px of its height
+LEAST = 120  # px of its height
 RAMP = 64  # colours of the scale
 BAR, SPACE = 10, 5  # px of the scale's height, and around it
 MARKED = 7  # px of a cell, from which on a diverged robot's has a cross

@@ -243,7 +243,7 @@ def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
     assert gpu.toolTip() == "CUDA finds no device; check that nvidia-smi lists one"
     cfa = next(action for action in window.choices.algorithms.actions() if action.data() == "cfa")
     assert not cfa.isEnabled()
-    assert cfa.text() == "cfa\tjoint 'floating_base' is free"
+    assert cfa.text() == "CFA\tjoint 'floating_base' is free"
     window.run.ground.trigger()
     wait(qtbot, lambda: not window.workbench.settings.ground)
     window.workbench.set_device("cuda")
@@ -268,7 +268,7 @@ def test_a_robot_on_the_ground_is_simulated_on_the_gpu_and_its_contacts_are_seen
     wait(qtbot, lambda: bench.device == "cuda")
     dca = next(action for action in window.choices.algorithms.actions() if action.data() == "dca")
     wait(qtbot, lambda: not dca.isEnabled())
-    assert dca.text() == "dca\tit does not step robots in a scene on device 'cuda'"
+    assert dca.text() == "DCA-ABA\tit does not step robots in a scene on device 'cuda'"
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: viewport._marks is not None and bench.time > 0.2)
     assert bench.device == "cuda"

@@ -316,7 +316,7 @@ def test_joints_rest_while_a_recorded_moment_is_shown(qtbot, window, time_view):
     assert "a recorded frame is shown" in hint
     assert time_view.branch.text().replace("&", "") in hint
     assert time_view.branch.shortcut().toString() in hint
-    assert "End to go back to the present" in hint
+    assert "End to return to the live simulation" in hint
     qtbot.keyClick(window, Qt.Key.Key_End)
     window.joints.moved.emit(1, 0.5)
     wait(qtbot, lambda: window.workbench.newest.q[1] == 0.5)
