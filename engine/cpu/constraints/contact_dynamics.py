@@ -28,6 +28,9 @@ from engine.kernels.contact.step import remember, report, stop_turning, warm
 from engine.scene.thresholds import BACK, HALVINGS, SHUT
 from engine.scene.touches import TOLERANCE
 
+MOST_ROWS = 300
+"""Rows whose matrix is tried where the inertias of bodies leave much, which takes a second of a core for so many."""
+
 
 @inline
 def _free_velocity(v, forces, rows, dynamics, loads, ground):
@@ -158,7 +161,8 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
     if moved >= 0:
         warm(moved, frictional, 2 * frictional + moved + joints, touch, robot)
         left = impulses_by_bodies(moved, frictional, joints, rows.dt, exact, forces, topology, ground)
-    if ground.by != "bodies" and left > TOLERANCE:
+    few = moved < 0 or 3 * moved + joints <= MOST_ROWS
+    if ground.by != "bodies" and left > TOLERANCE and few:
         _passes(dynamics, ground)
         _factors(forces, dynamics, ground)
         return _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot)

@@ -86,7 +86,7 @@ class Code(NamedTuple):
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         own = not alike and algorithm != "dca"
-        by: By = room.by(model) if contact else "bodies, then rows"
+        by: By = room.by(model, scene) if contact and scene is not None else "bodies, then rows"
         mimic = bool(contact and mimics(model))
         return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, own, pairs, mimic, by)
 
@@ -116,7 +116,9 @@ class Code(NamedTuple):
     def _touch(self) -> room.Touch | tuple[()]:
         if not self.contact:
             return ()
-        return room.example(self.contact, self.pairs, self.mimic, self.by, contact_matrix.example())
+        return room.example(
+            self.contact, self.pairs, self.mimic, self.by, () if self.by == "bodies" else contact_matrix.example()
+        )
 
     def _sorts(self) -> tuple[Any, ...]:
         """The sorts of arguments that `integrators.run` is called with."""
@@ -225,7 +227,7 @@ class Stepper:
         model, scene = self._settings.model, self._settings.scene
         assert scene is not None
         ground = room.ground(model, scene, self._by)
-        return ground._replace(rows=contact_matrix.matrix(model, ground))
+        return ground if self._by == "bodies" else ground._replace(rows=contact_matrix.matrix(model, ground))
 
     def start(self, q: Array, v: Array) -> None:
         """The robots at q (1 or batch, nq) and v, with nothing done yet."""

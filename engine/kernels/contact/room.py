@@ -13,7 +13,7 @@ from engine.kernels.collision.near_points import Near
 from engine.kernels.collision.shape_contacts import PairRoom, pair_room, touching_pairs
 from engine.kernels.collision.surfaces import Kind, Surface
 from engine.kernels.contact import mimics
-from engine.kernels.contact.body_pairs import BodyPairs, body_pairs
+from engine.kernels.contact.body_pairs import MOST_PAIRS, BodyPairs, body_pairs
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
@@ -27,6 +27,8 @@ PLACE, NORMAL, GAP, IMPULSE, SLIP, WRENCH, SEEN = 0, 3, 6, 7, 10, 11, 17
 OTHER, SEEN_OF_PAIRS = SEEN, SEEN + 6
 """Where the wrench on the other body stands, in scenes with pairs, and how many numbers there are then."""
 
+MOST_DENSE = 2000
+"""Rows that there may be of whose matrix there is one."""
 
 By = Literal["bodies", "rows", "bodies, then rows"]
 """What finds the impulses: Newton's steps by the inertias of bodies, or the rows' matrix, or it where those do not."""
@@ -104,15 +106,28 @@ def ground(model: Model, scene: Scene, by: By) -> Ground:
 
 def _body_pairs(model: Model, pairs: Pairs) -> BodyPairs | tuple[()]:
     """Room for the pairs of moving bodies that may touch."""
-    if not pairs.capacity:
-        return ()
+    return body_pairs(len(model.parent), model.nv, len(_pairs_of_bodies(pairs))) if pairs.capacity else ()
+
+
+def _pairs_of_bodies(pairs: Pairs) -> NDArray[np.int64]:
+    """(P, 2): the pairs of moving bodies of which any shapes may touch."""
     bodies = np.stack([pairs.body[pairs.one], pairs.body[pairs.other]], 1)
-    return body_pairs(len(model.parent), model.nv, len(np.unique(bodies[bodies[:, 1] != WORLD], axis=0)))
+    found: NDArray[np.int64] = np.unique(bodies[bodies[:, 1] != WORLD], axis=0)
+    return found
 
 
-def by(model: Model) -> By:
-    """What the impulses of robots in a scene are found by: mimic joints that `mimics` does not fit want rows."""
-    return "bodies, then rows" if mimics.fit(model) else "rows"
+def by(model: Model, scene: Scene) -> By:
+    """What the impulses of robots in a scene are found by.
+
+    Mimic joints that `mimics` does not fit want rows, and more pairs of bodies than there is room for have nothing
+    else. Where these would take gigabytes there are none.
+    """
+    if not mimics.fit(model):
+        return "rows"
+    pairs = touching_pairs(model, scene)[0]
+    has_room = not pairs.capacity or len(_pairs_of_bodies(pairs)) <= MOST_PAIRS
+    rows = 3 * (points(model, scene).capacity + pairs.capacity) + model.nv
+    return "bodies" if rows > MOST_DENSE and has_room else "bodies, then rows"
 
 
 def of_robots(touch: Touch, block: slice) -> Touch:
