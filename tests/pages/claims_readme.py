@@ -94,7 +94,8 @@ def window() -> Iterable[str]:
     yield f"its drive: {modes}, {told}, with gains of its own and gravity compensation"
     yield "middle or shift-drag to pan, scroll to zoom"
     yield "drag a link with the right button, or with Ctrl: a spring"
-    yield f"as `{run_files.SUFFIX}` or `.csv`, a picture in any size, or a video"
+    yield f"as `{run_files.SUFFIX}` or `.csv` with the efforts and wrenches that acted, at every step or at an interval"
+    yield "a picture in any size, or a video"
     yield f"beside it, in an `{run_files.SUFFIX}`, the run that is shown"
     yield "The timing panel splits a step into its phases, with minimum, median and 99th percentile."
     folders = words(mesh_paths.MESHES, mark="`")
