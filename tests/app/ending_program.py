@@ -79,7 +79,7 @@ class Ending:
             if self.once("film"):
                 order = FilmOrder((1280, 720), 60.0, 0.1, 0.0, 0.5)
                 window.features[RunExports].pictures.save_film(str(self.folder / "film.mp4"), order)
-            elif "pictures" in window.statusBar().currentMessage():
+            elif "frames" in window.statusBar().currentMessage():
                 self.close()
         elif self.state == "compare":
             if self.once("compare"):
