@@ -252,6 +252,7 @@ def test_a_table_is_exported(qtbot, window, exports, tmp_path, monkeypatch):
 def test_each_step_is_exported_with_what_held_and_pulled(qtbot, window, exports, tmp_path, monkeypatch):
     recording, bench = load(qtbot, window), window.workbench
     bench.forces.set(bench.model.link_names.index("link7"), np.array([0.0, 0, 0, 60.0, 0, 0]), world=False)
+    wait(qtbot, lambda: bench._worker._loop.changeover.running.wrench is not None)  # whose code is there
     play(qtbot, window, 0.3)
     (run,), paths = recording.runs, [tmp_path / name for name in ("run.csv", "run.npz", "coarse.npz")]
     export(qtbot, window, exports.table, paths[0], monkeypatch, STEPS)
