@@ -42,7 +42,8 @@ from engine.files import content as file_content
 from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
-from engine.model.generate import chain, tree
+from engine.model.composition import Part, compose
+from engine.model.generate import chain, free_body, tree
 from engine.model.generate import urdf as to_urdf
 from engine.parameters import Parameters
 from engine.phases import MEANINGS as PHASE_MEANINGS
@@ -55,7 +56,7 @@ from engine.recording.robot_text import robot_as_text, robot_of_text
 from engine.recording.tables import save_csv
 from engine.recording.trajectories import trajectory as recorded_trajectory
 from engine.rollout import Trajectory, rollout
-from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope
+from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope, stands
 from engine.scene.mesh_parts import MeshPart
 from engine.scene.mesh_reader import read_mesh
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
@@ -140,6 +141,7 @@ __all__ = [
     "ModelError",
     "Obstacle",
     "Parameters",
+    "Part",
     "Plane",
     "Point",
     "RecordedFrame",
@@ -160,10 +162,12 @@ __all__ = [
     "bias",
     "chain",
     "check",
+    "compose",
     "energy",
     "file_content",
     "find_robot",
     "forward_dynamics",
+    "free_body",
     "gpu_failed",
     "holding_gains",
     "inverse_dynamics",
@@ -196,6 +200,7 @@ __all__ = [
     "simulation_algorithms",
     "simulation_refusal",
     "slope",
+    "stands",
     "static_loads",
     "suggested_step",
     "to_urdf",

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.floating]
+_STRAIGHT = 1e-6  # how far RᵀR may be from the identity
 
 
 def skew(w: Array) -> Array:
@@ -46,6 +47,32 @@ def inverse(R: Array, p: Array) -> tuple[Array, Array]:
     """The inverse pose ``(Rᵀ, −Rᵀ p)``."""
     Rt = np.swapaxes(R, -1, -2)
     return Rt, -(Rt @ p[..., None])[..., 0]
+
+
+def pose(value: ArrayLike, of: str) -> Array:
+    """A position (3,), m, or a pose (4, 4), as a pose (4, 4) that nobody writes into.
+
+    Raises ValueError with one sentence that names whose it is, `of`, where it is neither.
+    """
+    try:
+        given = np.asarray(value, float)
+    except (TypeError, ValueError):
+        given = np.zeros(0)
+    made = np.eye(4)
+    if given.shape == (3,):
+        made[:3, 3] = given
+    elif given.shape == (4, 4):
+        made[:] = given
+    R = made[:3, :3]
+    straight = np.allclose(R.T @ R, np.eye(3), atol=_STRAIGHT) and np.linalg.det(R) > 0
+    fits = given.shape in ((3,), (4, 4)) and np.all(np.isfinite(given))
+    if not (fits and straight and np.array_equal(made[3], [0, 0, 0, 1])):
+        raise ValueError(
+            f"the pose of {of} is {value!r}; expected a position of three numbers in m, or a (4, 4) matrix of a "
+            "rotation and a position"
+        )
+    made.flags.writeable = False
+    return made
 
 
 def _sinc_terms(angle: Array) -> tuple[Array, Array, Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from engine import __version__, array_files, files
 from engine.model import Model
@@ -47,11 +48,11 @@ def repeat_run(args: argparse.Namespace) -> int:
     told, srdf = settings.get("package_dir"), settings.get("srdf")
     folders = [folder for folder in told if isinstance(folder, str)] if isinstance(told, list) else []
 
-    def read(file: str | Path) -> Model:
-        return load(
-            file, folders, bool(settings.get("floating")),
-            not settings.get("no_mimic"), args.trust_xacro, Path(srdf) if isinstance(srdf, str) else None,
-        )  # fmt: skip
+    def read(file: str | Path, **options: Any) -> Model:
+        own = {"floating": bool(settings.get("floating")), "mimic": not settings.get("no_mimic")} | (
+            {"package_dirs": folders, "srdf": srdf if isinstance(srdf, str) else None}
+        )
+        return load(file, trust_xacro=args.trust_xacro, **(options or own))
 
     if isinstance(srdf, str):
         files.refuse_endless(srdf)

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
 from engine import files
 from engine.model import Model
+from engine.model.composition import Part, compose
 from engine.urdf.load import load
 from engine.urdf.markup import in_one_line
 
@@ -41,10 +43,36 @@ def add_sources(command: argparse.ArgumentParser) -> None:
     command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
 
 
+def add_parts(command: argparse.ArgumentParser) -> None:
+    """The arguments that put more robots and bodies beside the robot."""
+    for word, base in (("--add", "fixed"), ("--add-free", "free")):
+        command.add_argument(
+            word, nargs=4, action="append", default=[], metavar=("FILE", "X", "Y", "Z"),
+            help=f"another robot or body on a {base} base at that place, m; may be given again",
+        )  # fmt: skip
+
+
 def load_robot(args: argparse.Namespace, srdf: Path | None = None) -> Model:
     """The robot that the arguments of `add_robot` name, with an SRDF. Raises FileNotFoundError or ModelError."""
     path = files.find_robot(args.robot)
     return load(path, args.package_dir, args.floating, not args.no_mimic, args.trust_xacro, srdf)
+
+
+def load_parts(args: argparse.Namespace, model: Model) -> Model:
+    """The robot with what the arguments of `add_parts` put beside it. Raises CallError for what is no place, too."""
+    named = [(word, free) for free, words in ((False, args.add), (True, args.add_free)) for word in words]
+    if not named:
+        return model
+    parts = [Part(model)]
+    for (name, *place), free in named:
+        try:
+            where = np.array(list(map(float, place)))
+        except ValueError:
+            raise CallError(f"{name} is to be put at {' '.join(place)}; expected x, y and z in m") from None
+        robot = load(files.find_robot(name), args.package_dir, free, not args.no_mimic, args.trust_xacro)
+        count = sum(part.model.name == robot.name for part in parts)
+        parts.append(Part(robot, where, f"{robot.name}{count + 1 if count else ''}/"))
+    return compose(*parts)
 
 
 def count(text: str) -> int:

@@ -24,13 +24,16 @@ from engine.cuda.runtime import arrays, device
 from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
 from engine.recording.files import how_made
+from engine.recording.robot_text import robot_as_text
 from engine.robot_arguments import (
     DONE,
     INTERRUPTED,
     NO,
     CallError,
+    add_parts,
     console,
     count,
+    load_parts,
     load_robot,
     positive,
     seed,
@@ -38,7 +41,7 @@ from engine.robot_arguments import (
     warn,
 )
 from engine.rollout import Recorder, save
-from engine.scene import HeightField, Plane, Scene, put_down, slope
+from engine.scene import HeightField, Plane, Scene, put_down, slope, stands
 from engine.simulation import ALGORITHMS, INTEGRATORS, Diverged, Simulation
 from engine.timestep import LONGEST, suggested_step
 from engine.urdf.markup import in_one_line
@@ -73,6 +76,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--every", type=count, default=1, metavar="N", help="keep every N-th state (default 1)")
     run.add_argument("--seed", type=seed, default=0, help="for --q random (default 0)")
     run.add_argument("--out", type=Path, metavar="FILE.npz", help="where the trajectory goes (default: nowhere)")
+    add_parts(run)
     _add_scene(run)
 
 
@@ -80,7 +84,7 @@ def _add_scene(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--ground",
         action=argparse.BooleanOptionalAction,
-        help="ground under the robot (default: on the CPU, under one with a free base and collision shapes)",
+        help="ground under the robot (default: where it has collision shapes, and does not hang from a fixed base)",
     )
     run.add_argument("--slope", type=float, default=0.0, metavar="DEG", help="the ground's angle, rising towards −x")
     run.add_argument(
@@ -144,7 +148,7 @@ def run_robot(args: argparse.Namespace) -> int:
     began = perf_counter()
     if args.srdf is not None and not args.self_collision:
         raise CallError("--srdf says which links never touch each other; add --self-collision, or leave it out")
-    model = load_robot(args, args.srdf).with_gravity(args.gravity)
+    model = load_parts(args, load_robot(args, args.srdf)).with_gravity(args.gravity)
     warn(model)
     step = suggested_step(model, args.hold)
     args.dt = args.dt or (step.dt if args.controls is None else LONGEST)
@@ -309,20 +313,22 @@ _BARE = "{} has no collision shapes that could {}; give its links <collision>"
 
 def _has_ground(args: argparse.Namespace, model: Model) -> bool:
     """Whether there is to be ground."""
-    stands = (
-        bool(np.any(model.kind == FREE))
-        and bool(model.collisions)
-        and args.device != "cuda"
-        and args.dtype == "float64"
-    )
     asked = args.ground or args.terrain is not None
-    if args.ground is False or (not asked and not stands):
+    if args.ground is False or (not asked and not _stands(model)):
         if args.terrain is not None:
             raise CallError("--terrain and --no-ground exclude each other; give one of them")
         return False
     if asked and not model.collisions:
         raise CallError(f"{'--terrain' if args.terrain else '--ground'}: {_BARE.format(model.name, 'touch it')}")
     return True
+
+
+def _stands(model: Model) -> bool:
+    """Whether it is on the ground by itself."""
+    try:
+        return stands(model)
+    except ValueError:  # of a mesh that cannot be read, which is told where the ground is asked for, or needed
+        return bool(np.any(model.kind == FREE))
 
 
 def _ground(args: argparse.Namespace) -> Plane | HeightField:
@@ -376,6 +382,7 @@ def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any
     settings = {key: value for key, value in vars(args).items() if key not in ("function", "command", "json", "out")}
     return settings | {
         "robot": str(files.find_robot(args.robot).resolve()),
+        **({"parts": robot_as_text(simulation.model)["parts"]} if simulation.model.parts else {}),
         "package_dir": [str(Path(folder).resolve()) for folder in args.package_dir],
         "controls": str(args.controls.resolve()) if args.controls else None,
         "controller": str(args.controller.resolve()) if args.controller else None,

@@ -210,7 +210,8 @@ class _RobotsRuns:
         source = self.origin.model.source
         if source is None:
             text = engine.robot_as_text(self.origin.model)
-            (folder / run_files.ROBOT).write_text(text["urdf"], "utf-8")
+            if "urdf" in text:
+                (folder / run_files.ROBOT).write_text(text["urdf"], "utf-8")
             (folder / run_files.ROBOT_TEXT).write_text(json.dumps(text), "utf-8")
         elif Path(source).parent.parent == self._root:  # which may go
             shutil.copyfile(source, folder / run_files.ROBOT)

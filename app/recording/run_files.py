@@ -141,16 +141,14 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
         folders = (*package_dirs, *(each for each in listed if isinstance(each, str)))
         floating = bool(saved.settings.get("floating"))
 
-        def read_robot(file: str) -> engine.Model:
-            return load(
-                file, package_dirs=folders, floating=floating,
-                mimic=not saved.settings.get("no_mimic"), trust_xacro=trust_xacro,
-            )  # fmt: skip
+        def read_robot(file: str, **options: Any) -> engine.Model:
+            own = {"package_dirs": folders, "floating": floating, "mimic": not saved.settings.get("no_mimic")}
+            return load(file, trust_xacro=trust_xacro, **(options or own))
 
         kept = Path(path).suffix == KEPT_SUFFIX
         text = _with_robot(saved, Path(path)) if kept else saved
         model = None if robot else engine.robot_of_text(text, read_robot)
-        if model is not None and kept:
+        if model is not None and kept and not model.parts:
             model = replace(model, source=str(Path(path) / ROBOT))
         model = model or read_robot(_robot_file(saved, robot))
         if kept:

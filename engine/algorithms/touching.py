@@ -180,15 +180,16 @@ def coefficients(scene: Scene, one: Collision | None, other: Collision | None) -
 def may_touch(model: Model, scene: Scene, robot: list[Piece], still: list[Piece]) -> list[tuple[Piece, Piece]]:
     """The pairs that are held against each other, the one that moves first."""
     found = [(x, y) for x in robot if body_of(model, x.link) != WORLD for y in still]
-    if not scene.self_collision:
+    if not (scene.self_collision or model.parts):
         return found
     neutral = motion(model, model.neutral(), np.zeros(model.nv))
     for x, y in combinations(robot, 2):
         a, b = body_of(model, x.link), body_of(model, y.link)
         pair = min(x.link, y.link), max(x.link, y.link)
-        if a == b or pair in model.disabled_collisions:
+        apart = model.part_of_link[x.link] != model.part_of_link[y.link]
+        if a == b or pair in model.disabled_collisions or not (apart or scene.self_collision):
             continue
-        if _root(model, a) == _root(model, b):  # a free joint between them makes them nobody's neighbours
+        if not apart and _root(model, a) == _root(model, b):  # a free joint between them makes them nobody's neighbours
             if _carrier(model, a) == b or _carrier(model, b) == a:
                 continue
             pair_there = _standing(model, neutral, x), _standing(model, neutral, y)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from engine import lie
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Collision, Joint, JointKind, Model, Visual
 from engine.model.joints import NQ, NV
+from engine.model.shapes import Kind, checked_size
+from engine.reals import shown
 
 _KINDS: dict[int, JointKind] = {
     FREE: "floating",
@@ -21,6 +24,59 @@ SHAPES = ("binary", "star", "caterpillar", "comb", "legs")
 _NO_LIMIT = 1e10
 """What files have for a limit that is none."""
 _COLORS = ((0.87, 0.88, 0.90, 1.0), (0.16, 0.47, 0.75, 1.0))
+
+
+SOLIDS: tuple[Kind, ...] = ("box", "sphere", "cylinder", "capsule")
+"""The shapes that `free_body` makes."""
+
+
+def free_body(
+    shape: Kind,
+    size: ArrayLike,
+    mass: float,
+    name: str = "",
+    color: tuple[float, float, float, float] = (0.85, 0.45, 0.20, 1.0),
+) -> Model:
+    """A body of one link that moves freely: a cube to grasp, a ball to throw.
+
+    `shape` is one of "box", "sphere", "cylinder" and "capsule", `size` as `Obstacle` has it, m, and `mass`, kg, is
+    spread evenly over it. Its link has the `name`, by default the shape's; `color` is RGBA in 0…1.
+
+    Raises ValueError, in one sentence, for a shape, a size or a mass that cannot be.
+    """
+    if shape not in SOLIDS:
+        raise ValueError(f"the body's shape is {shape!r}; expected one of {', '.join(SOLIDS)}")
+    size = checked_size(shape, size, "the body")
+    if isinstance(mass, bool) or not isinstance(mass, int | float | np.number) or not (np.isfinite(mass) and mass > 0):
+        raise ValueError(f"the body's mass is {shown(mass)}; expected a positive number in kg")
+    unlimited, name = np.full(6, np.inf), name or shape
+    return Model(
+        name=name, parent=np.array([-1]), kind=np.array([FREE]), home_rotation=np.eye(3)[None],
+        home_position=np.zeros((1, 3)), mass=np.array([mass]), first_moment=np.zeros((1, 3)),
+        inertia=np.diag(mass * _unit_inertia(shape, size))[None],
+        joints=(Joint("floating_base", "floating", slice(0, 1), slice(0, 7), slice(0, 6)),),
+        lower=-unlimited, upper=unlimited, velocity_limit=unlimited, effort_limit=unlimited,
+        damping=np.zeros(6), friction=np.zeros(6), link_names=(name,), link_body=np.array([0]),
+        link_rotation=np.eye(3)[None], link_position=np.zeros((1, 3)),
+        visuals=(Visual(0, shape, size, np.eye(4), color),), collisions=(Collision(0, shape, size, np.eye(4)),),
+        options={"floating": True},
+    )  # fmt: skip
+
+
+def _unit_inertia(shape: str, size: tuple[float, ...]) -> np.ndarray:
+    """The principal moments (3,) about the centre of a solid of 1 kg, kg m²."""
+    if shape == "box":
+        x, y, z = np.square(size)
+        return np.array([y + z, x + z, x + y]) / 12
+    if shape == "sphere":
+        return np.full(3, 0.4 * size[0] ** 2)
+    r, length = size
+    cylinder = np.array([(3 * r**2 + length**2) / 12, (3 * r**2 + length**2) / 12, r**2 / 2])
+    if shape == "cylinder":
+        return cylinder
+    ends = 4 * r / (4 * r + 3 * length)  # the share of both half balls in the volume
+    across = 0.4 * r**2 + length**2 / 4 + 3 * length * r / 8
+    return (1 - ends) * cylinder + ends * np.array([across, across, 0.4 * r**2])
 
 
 def chain(n: int, seed: int = 0, straight: bool = False, prismatic: float = 0.0, spherical: float = 0.0) -> Model:
@@ -227,7 +283,10 @@ def _link(model: Model, index: int, shapes: list[str]) -> list[str]:
 
 
 def urdf(model: Model) -> str:
-    """The URDF of a generated chain or tree; loading it gives the same model back, to the last digits."""
+    """The URDF of a generated chain, tree or free body, for `engine.load` with the model's `options`.
+
+    Loading it gives the same model back, to the last digits.
+    """
     lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(model.name)}>"]
     shapes: list[list[str]] = [[] for _ in model.link_names]
     for visual in model.visuals:
@@ -236,7 +295,7 @@ def urdf(model: Model) -> str:
         shapes[collision.link].append(_collision(collision))
     for index in range(len(model.link_names)):
         lines += _link(model, index, shapes[index])
-    for i, joint in enumerate(model.joints):
+    for i, joint in enumerate(() if model.options.get("floating") else model.joints):
         parent = model.link_names[int(model.parent[i]) + 1]
         lines += [
             f'  <joint name="{joint.name}" type="{joint.kind}">',

@@ -9,9 +9,10 @@ is the z-axis; each link keeps its own frame's pose in its body, for poses and d
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from engine.model.diagnostic import Diagnostic, ModelError
 from engine.model.joints import FREE, NQ, NV, Joint
 from engine.model.shapes import Collision, Visual
 from engine.reals import reals, shown
+
+if TYPE_CHECKING:
+    from engine.model.composition import Part
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.int64]
@@ -57,6 +61,8 @@ class Model:
     visuals                           `Visual` records: the shapes to draw, in the order of the links
     collisions                        `Collision` records: the shapes that may touch others, alike
     disabled_collisions               pairs of links, by index, that never touch each other (of an SRDF)
+    options                           what `engine.load` was told besides the file `source`, to load it again
+    parts                             the `Part` records of what `engine.compose` made one model of
     ==================  ============  ==================================================================
 
     Coordinates: q holds one number per revolute or prismatic body, a unit quaternion x, y, z, w per
@@ -91,6 +97,8 @@ class Model:
     source: str | None = None
     collisions: tuple[Collision, ...] = ()
     disabled_collisions: tuple[tuple[int, int], ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         self._freeze()
@@ -204,6 +212,18 @@ class Model:
         for joint in free:
             constrained[joint.v] = False
         return constrained
+
+    @cached_property
+    def part_of_body(self) -> Indices:
+        """(n,): the part of a composed model that a body belongs to; 0 for all bodies of any other."""
+        counts = [len(part.model.parent) for part in self.parts] or [len(self.parent)]
+        return np.repeat(np.arange(len(counts)), counts)
+
+    @cached_property
+    def part_of_link(self) -> Indices:
+        """(l,): the part of a composed model that a link belongs to; 0 for all links of any other."""
+        counts = [len(part.model.link_names) for part in self.parts] or [len(self.link_names)]
+        return np.repeat(np.arange(len(counts)), counts)
 
     @cached_property
     def q_of_v(self) -> Indices:

@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
+Kind = Literal["box", "cylinder", "sphere", "capsule", "mesh"]
+SIZES: dict[str, tuple[int, str]] = {
+    "box": (3, "three edges"), "cylinder": (2, "radius and length"), "capsule": (2, "radius and length"),
+    "sphere": (1, "a radius"), "mesh": (3, "three factors"),
+}  # fmt: skip
+"""Of each kind of shape how many numbers its size is, and which."""
+
+
+def checked_size(shape: str, size: Any, of: str) -> tuple[float, ...]:
+    """The size of a shape, m, of a mesh its factors. ValueError with one sentence that names whose, `of`."""
+    count, which = SIZES[shape]
+    try:
+        given = np.atleast_1d(np.asarray(size, float))
+    except (TypeError, ValueError):
+        given = np.zeros(0)
+    if given.shape != (count,) or not np.all(np.isfinite(given)) or not np.all(given > 0):
+        expected = f"{which}, positive" + ("" if shape == "mesh" else " and in m")
+        raise ValueError(f"the size of {of}, a {shape}, is {size!r}; expected {expected}")
+    return tuple(map(float, given))
 
 
 @dataclass(frozen=True)
@@ -16,7 +35,7 @@ class Shape:
     """A shape fixed to a link."""
 
     link: int
-    shape: Literal["box", "cylinder", "sphere", "capsule", "mesh"]
+    shape: Kind
     size: tuple[float, ...]
     """box: x, y, z; cylinder and capsule: radius, length along z; sphere: radius; mesh: scale x, y, z. Metres."""
     pose: Array

@@ -1,4 +1,7 @@
-"""The robot of a run that no file keeps, such as one that was generated: its URDF goes with the run, as text."""
+"""The robot of a run as its settings say it: what no file keeps, such as one that was generated, goes with the run.
+
+A generated robot goes as its URDF, as text; a composed one as its parts, each by its file or as text.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +13,81 @@ from typing import Any
 
 import numpy as np
 
-from engine.model import Model
+from engine import files
+from engine.model import Model, ModelError
+from engine.model.composition import Part, compose
 from engine.model.generate import urdf
 from engine.recording.files import SavedRun
 
-_URDF = "urdf"
+_URDF, _PARTS = "urdf", "parts"
 _ROUNDED = ("home_rotation", "inertia")
 """The arrays of a model that its URDF gives but for rounding: angles, and inertias about centres of mass."""
 _CLOSE = 1e-9  # of the largest number of such an array
+MOST_PARTS = 1000
+"""That a file may ask for."""
+_OPTIONS: dict[str, type] = {"floating": bool, "mimic": bool, "package_dirs": list, "srdf": str}
 
 
 def robot_as_text(model: Model) -> dict[str, Any]:
-    """What the settings of a run say of a robot that no file keeps: no file, its URDF, and what that rounds."""
+    """What the settings of a run say of a robot that has no file of its own: its parts, or its URDF and what it rounds.
+
+    Parts that were read from files are named by these files, which have to stay.
+    """
+    if model.parts:
+        return {"robot": "", _PARTS: [_part_as_text(part) for part in model.parts]}
     return {"robot": "", _URDF: urdf(model)} | {name: getattr(model, name).tolist() for name in _ROUNDED}
 
 
-def robot_of_text(saved: SavedRun, load: Callable[[str], Model]) -> Model | None:
-    """The robot that a run has with it as text, to the bit; None where it has none. `load` reads a file.
+def _part_as_text(part: Part) -> dict[str, Any]:
+    model = part.model
+    robot = robot_as_text(model) if model.source is None else {"robot": model.source}
+    told = {"prefix": part.prefix, "pose": np.asarray(part.pose).tolist(), "options": dict(model.options)}
+    return robot | told
 
-    Raises what `load` does.
+
+def robot_of_text(saved: SavedRun, load: Callable[..., Model]) -> Model | None:
+    """The robot that a run has with it as text or as parts, to the bit; None where it has none.
+
+    `load` reads a file, as `engine.load` does where it is told more. Raises what it does, and ValueError with one
+    sentence for parts that cannot be.
     """
-    text = saved.settings.get(_URDF)
+    name, parts = Path(saved.path).name, saved.settings.get(_PARTS)
+    if not isinstance(parts, list) or not parts:
+        return _of_urdf(saved.settings, Path(saved.path).stem, load)
+    try:
+        if len(parts) > MOST_PARTS:
+            raise ValueError(f"there are {len(parts)}, and at most {MOST_PARTS} are read")
+        return compose(*(_part_of_text(told, name, load) for told in parts))
+    except ModelError:
+        raise
+    except (KeyError, TypeError, ValueError) as fault:
+        raise ValueError(f"what {name} says of the parts of its robot is not whole ({fault})") from None
+
+
+def _part_of_text(told: dict[str, Any], name: str, load: Callable[..., Model]) -> Part:
+    given: dict[str, Any] = dict(told["options"])
+    options: dict[str, Any] = {"floating": False}
+    options |= {key: given[key] for key, kind in _OPTIONS.items() if isinstance(given.get(key), kind)}
+    if srdf := options.get("srdf"):
+        files.refuse_endless(srdf)
+    model = _of_urdf(told, name, load, **options)
+    if model is None:
+        files.refuse_endless(told["robot"])
+        model = load(str(files.find_robot(told["robot"])), **options)
+    prefix = told["prefix"]
+    return Part(model, told["pose"], prefix if isinstance(prefix, str) else "")
+
+
+def _of_urdf(told: dict[str, Any], name: str, load: Callable[..., Model], **options: Any) -> Model | None:
+    """The robot whose URDF is there as text; None where none is."""
+    text = told.get(_URDF)
     if not isinstance(text, str) or not text:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"{Path(saved.path).stem}.urdf"
+        file = Path(folder) / f"{name}.urdf"
         file.write_text(text, "utf-8")
-        model = load(str(file))
-    exact: dict[str, Any] = {name: _exact(saved.settings.get(name), getattr(model, name)) for name in _ROUNDED}
+        model = load(str(file), **options)
+    exact: dict[str, Any] = {array: _exact(told.get(array), getattr(model, array)) for array in _ROUNDED}
     return dataclasses.replace(model, source=None, **exact)
 
 

@@ -3,7 +3,7 @@
 from engine.scene.height_field import HeightField
 from engine.scene.obstacle import Obstacle
 from engine.scene.pairs import Pairs, pairs
-from engine.scene.placing import lowest, put_down
+from engine.scene.placing import lowest, put_down, stands
 from engine.scene.points import Points, points
 from engine.scene.scene import Plane, Scene, slope
 from engine.scene.touches import Touches
@@ -21,4 +21,5 @@ __all__ = [
     "points",
     "put_down",
     "slope",
+    "stands",
 ]

@@ -64,7 +64,9 @@ def pairs(model: Model, scene: Scene) -> Pairs:
     """
     shapes: list[Collision | Obstacle] = [*model.collisions, *scene.obstacles]
     body = np.array([_body(model, shape) for shape in shapes], np.int64)
-    found = _with_obstacles(model, scene, body) + (_own(model, body) if scene.self_collision else [])
+    found = _with_obstacles(model, scene, body)
+    if scene.self_collision or model.parts:
+        found += _own(model, body, scene.self_collision)
     table = np.array(found, np.int64).reshape(-1, 3)
     pieces = [(int(k), solid) for k in np.unique(table[:, :2]) for solid in _solids(model, shapes[k])]
     solids, shape = tuple(solid for _, solid in pieces), np.array([k for k, _ in pieces], np.int64)
@@ -95,18 +97,23 @@ def _with_obstacles(model: Model, scene: Scene, body: Indices) -> list[tuple[int
     return [(i, len(own) + k, False) for i in own if body[i] != WORLD for k in range(len(scene.obstacles))]
 
 
-def _own(model: Model, body: Indices) -> list[tuple[int, int, bool]]:
+def _own(model: Model, body: Indices, within: bool) -> list[tuple[int, int, bool]]:
     """Pairs of the robot's own shapes, and whether each is one that must not touch in the neutral pose.
 
-    Of a shape that moves and one that does not the former comes first.
+    Those of one part of a composed model are left out where they are not to touch `within` it. Of a shape that moves
+    and one that does not the former comes first.
     """
     disabled, tree, before, found = set(model.disabled_collisions), _trees(model), _before(model), []
+    part = model.part_of_link
     for i, j in combinations(range(len(model.collisions)), 2):
         a, b = int(body[i]), int(body[j])
         links = model.collisions[i].link, model.collisions[j].link
         if a == b or (min(links), max(links)) in disabled:
             continue
-        together = _of(tree, a) == _of(tree, b)
+        apart = part[links[0]] != part[links[1]]
+        if not (apart or within):
+            continue
+        together = not apart and _of(tree, a) == _of(tree, b)
         if together and (_of(before, a) == b or _of(before, b) == a):
             continue
         found.append((j, i, together) if a == WORLD else (i, j, together))

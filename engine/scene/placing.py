@@ -12,34 +12,64 @@ from engine.scene.points import Points, points
 from engine.scene.scene import Scene
 
 _AROUND = 64  # places on a rim
+_SUNK = 1e-6  # m, by which what stands may reach below the ground, from rounding
+
+
+def stands(model: Model) -> bool:
+    """Whether a robot is on the ground, level at z = 0, unless one says otherwise.
+
+    It is if it has shapes that can touch the ground and a free base, or a fixed one that stands there: nothing that
+    moves reaches below the ground in the neutral pose, as what hangs does. Of a composed model no part may hang.
+
+    Raises ValueError, in one sentence, for a collision mesh that cannot be read.
+    """
+    found = points(model, Scene())
+    if len(found.radius) == 0:
+        return False
+    part, free = model.part_of_body, (model.kind == FREE) & (model.parent == WORLD)
+    fixed = ~np.isin(part, part[free])[_carrier(found)]
+    height = lowest(found, body_poses(model, model.neutral()[None])[0], np.array([0.0, 0.0, 1.0]))
+    return bool(np.all(height[fixed] >= -_SUNK))
 
 
 def put_down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.floating]:
     """q (nq,) with the robot moved along a plane's normal, or up and down over a height field, until it just touches.
 
-    Robots on a pedestal stay where they are, and so do those that have nothing to touch with. Obstacles are not looked
-    at.
+    Robots on a pedestal stay where they are, and so do those that have nothing to touch with. Each part of a composed
+    model is moved by itself, one of a single body only out of the ground: it may be meant to fall, or to lie on
+    something. Obstacles are not looked at.
     """
     roots = np.flatnonzero((model.kind == FREE) & (model.parent == WORLD))
     found = points(model, scene)
     if scene.ground is None or len(roots) == 0 or len(found.radius) == 0:
         return q
-    poses = body_poses(model, q[None])[0]
+    poses, part = body_poses(model, q[None])[0], model.part_of_body
     if isinstance(scene.ground, HeightField):
-        move = np.array([0.0, 0.0, np.max(_lifts(found, poses, scene.ground))])
+        n = np.array([0.0, 0.0, 1.0])
+        way, body = _lifts(found, poses, scene.ground)
     else:
         n = np.array(scene.ground.normal)
-        move = n * (scene.ground.offset - np.min(lowest(found, poses, n)))
+        way, body = scene.ground.offset - lowest(found, poses, n), _carrier(found)
     moved = q.copy()
     for root in roots:
+        own = part[body] == part[root]
+        if not np.any(own):
+            continue
+        most = np.max(way[own])
+        alone = len(model.parts) > 0 and np.count_nonzero(part == part[root]) == 1
         start = model.coupling.q_index[model.q_start[root]]  # of bodies before it some may follow others
-        moved[start : start + 3] += model.home_rotation[root].T @ move
+        moved[start : start + 3] += model.home_rotation[root].T @ (n * (max(most, 0.0) if alone else most))
     return moved
+
+
+def _carrier(found: Points) -> NDArray[np.int64]:
+    """(P,): the body of each point."""
+    return np.repeat(found.body, np.diff(found.first))
 
 
 def lowest(found: Points, poses: NDArray[np.floating], n: NDArray[np.floating]) -> NDArray[np.floating]:
     """How far along n (3,) each of the points is at its lowest, (P,), with bodies at `poses` (n, 4, 4)."""
-    at = poses[np.repeat(found.body, np.diff(found.first))]
+    at = poses[_carrier(found)]
     R, p = at[:, :3, :3], at[:, :3, 3]
     axis = np.einsum("kij,kj->ki", R, found.axis)
     below = found.radius + found.rim * np.sqrt(np.maximum(0.0, 1 - (axis @ n) ** 2))
@@ -47,9 +77,12 @@ def lowest(found: Points, poses: NDArray[np.floating], n: NDArray[np.floating]) 
     return height
 
 
-def _lifts(found: Points, poses: NDArray[np.floating], ground: HeightField) -> NDArray[np.floating]:
-    """(…,): how far up each of the points must go to touch the ground; of rims, places all around."""
-    at = poses[np.repeat(found.body, np.diff(found.first))]
+def _lifts(
+    found: Points, poses: NDArray[np.floating], ground: HeightField
+) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
+    """(…,): how far up each of the points must go to touch the ground, and whose it is; of rims, places all around."""
+    body = _carrier(found)
+    at = poses[body]
     R, p = at[:, :3, :3], at[:, :3, 3]
     x, axis = np.einsum("kij,kj->ki", R, found.position) + p, np.einsum("kij,kj->ki", R, found.axis)
     rims = found.rim > 0
@@ -59,4 +92,4 @@ def _lifts(found: Points, poses: NDArray[np.floating], ground: HeightField) -> N
     circle = np.cos(angle)[:, None, None] * beside + np.sin(angle)[:, None, None] * np.cross(axis[rims], beside)
     around = (x[rims] + found.rim[rims, None] * circle).reshape(-1, 3)
     lifts = ground.lift(x[~rims], found.radius[~rims]), ground.lift(around, np.zeros(len(around)))
-    return np.concatenate(lifts)
+    return np.concatenate(lifts), np.concatenate([body[~rims], np.tile(body[rims], _AROUND)])

@@ -49,7 +49,8 @@ class Scene:
     With `self_collision` the robot's links touch each other as well, but not those of one body (fixed joints hold them
     together), not neighbours (one joint lies between), not shapes that touch in the neutral pose, and not
     `Model.disabled_collisions`. Where a free joint lies between links, as between several robots in one file, only the
-    last holds, since such links are nobody's neighbours and have no neutral place.
+    last holds, since such links are nobody's neighbours and have no neutral place. The parts of a composed model
+    (`engine.compose`) touch each other in any scene.
     """
 
     ground: Plane | HeightField | None = Plane()

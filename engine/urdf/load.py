@@ -7,6 +7,7 @@ lines nor the difference between what a file says and what it leaves out.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def load(
     Raises:
         ModelError: the file has errors; `ModelError.diagnostics` holds everything that was found.
     """
+    package_dirs = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else tuple(package_dirs)
     model, found = examine(path, package_dirs, floating, mimic, trust_xacro)
     errors = [entry for entry in found if entry.severity == "error"]
     if errors or model is None:
@@ -58,7 +60,11 @@ def load(
         found += told
         if errors := [entry for entry in told if entry.severity == "error"]:
             raise ModelError(_report(srdf, errors), tuple(found))
-    return dataclasses.replace(model, diagnostics=tuple(found), disabled_collisions=disabled)
+    options = {
+        "floating": floating, "mimic": mimic, "package_dirs": [str(Path(folder).absolute()) for folder in package_dirs],
+        "srdf": None if srdf is None else str(Path(srdf).absolute()),
+    }  # fmt: skip
+    return dataclasses.replace(model, diagnostics=tuple(found), disabled_collisions=disabled, options=options)
 
 
 def check(path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False) -> list[Diagnostic]:
