@@ -19,6 +19,7 @@ from app.acting.coordinates import Coordinate, coordinates
 from app.acting.drives import Drive, DriveControls, Drives
 from app.acting.forces import ForceControls, Forces
 from app.acting.joint_driving import JointDriving
+from app.acting.surroundings import Parts, Surroundings, beside, file_of
 from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.keeping import Keeper
@@ -42,6 +43,7 @@ from app.simulation.messages import (
     Stopped,
 )
 from app.simulation.recorder import Recorder
+from app.simulation.running import can_touch
 from app.simulation.spread import ALONE, Spread
 from app.simulation.worker import Worker
 
@@ -52,7 +54,7 @@ ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.
 """Those that step somewhere."""
 
 
-class Workbench(JointDriving):
+class Workbench(JointDriving, Surroundings):
     """One robot, its simulation, and the files that were open before."""
 
     def __init__(self, recent: list[str] | None = None):
@@ -62,7 +64,7 @@ class Workbench(JointDriving):
         self.floating = False
         """Whether the file's root link was set free of the world."""
         self.stands = False
-        """Whether the robot can stand on the ground."""
+        """Whether the robot has shapes to touch the ground with."""
         self.loading = ""
         """The path of the file that is being loaded; empty while none is."""
         self.findings: Findings | None = None
@@ -118,12 +120,19 @@ class Workbench(JointDriving):
         """Whether the robot has a free joint, and so falls under gravity where there is no ground."""
         return self.model is not None and any(joint.kind == "floating" for joint in self.model.joints)
 
-    def open(self, source: str | Path | engine.Model, floating: bool = False, trust_xacro: bool = False) -> None:
+    def open(
+        self,
+        source: str | Path | engine.Model,
+        floating: bool = False,
+        trust_xacro: bool = False,
+        parts: Parts = lambda _: (),
+    ) -> None:
         """Load a URDF, or a run (.npz) with its robot, or take a ready model.
 
         The present robot stays until the new one is there, or is refused.
 
-        `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python.
+        `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python; `parts`
+        are put beside a robot from a file.
         """
         self.pause()
         self._opening_file, self.opening_floating, self._opening_trusted = "", floating, trust_xacro
@@ -137,7 +146,12 @@ class Workbench(JointDriving):
             robot = self._robots_of_runs.get(source, "")
             self._worker.open(*arguments, lambda load: run_files.opener(load, self._recorder, robot))
         else:
-            self._worker.open(*arguments)
+            self._worker.open(*arguments, lambda load: beside(load, parts))
+
+    def open_again(self, floating: bool) -> None:
+        """Read the robot's file again, with the root link set free or not; what is beside it stays."""
+        parts = self.parts
+        self.open(self.path, floating, self.trusted, lambda _: parts)
 
     def set_robot_of_run(self, run: str | Path, robot: str) -> None:
         """Open the run in that file with the robot in the file `robot`, whatever robot it names."""
@@ -234,7 +248,7 @@ class Workbench(JointDriving):
         self._worker.look_at(robot)
 
     def set_ground(self, on: bool) -> None:
-        """Let a robot with a free base stand on the ground, or not."""
+        """Have ground under the robot, or none."""
         self._configure(replace(self.settings, ground=on))
 
     def set_scene(self, scene: engine.Scene) -> None:
@@ -368,14 +382,14 @@ class Workbench(JointDriving):
         self.replay.leave()
         self.named = ()
         if (opened := self._recorder.opened) is not None and opened.model is event.model:
-            self.floating, self.path = opened.floating, event.model.source or event.path
+            self.floating, self.path = opened.floating, file_of(event.model) or event.path
             self.replay.opened = len(self.replay.recording.runs) > 1  # the file's, and one without steps
             self.named = opened.named
         self.coordinates = coordinates(event.model)
         self.initial, self.time, self.playing = event.start.copy(), 0.0, False
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
         self.settings = event.settings
-        self._start, self.stands = event.start, event.settings.ground
+        self._start, self.stands = event.start, can_touch(event.model)
         self._gpu.begin()
         self._grabbed = None
         self.forces.clear()
@@ -383,8 +397,9 @@ class Workbench(JointDriving):
         self.drives.clear()
         self._frames, self.newest = event.frames, None
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
-        file = event.model.source if event.path.endswith(run_files.KEPT_SUFFIX) else event.path
-        stays = event.model.source is not None or (file or "").endswith(run_files.SUFFIX)
+        source = file_of(event.model)
+        file = source if event.path.endswith(run_files.KEPT_SUFFIX) else event.path
+        stays = source is not None or (file or "").endswith(run_files.SUFFIX)
         if file and stays and not run_files.is_passing(file):
             self.recent = [file, *(path for path in self.recent if path != file)][:RECENT]
 

@@ -41,6 +41,7 @@ from engine.files import ROBOTS, find_robot, read_json, refuse_endless, replacin
 from engine.files import content as file_content
 from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
+from engine.lie import quaternion_from_rotation, rotation_from_rpy, rpy_from_rotation
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.composition import Part, compose
 from engine.model.generate import chain, free_body, tree
@@ -52,7 +53,7 @@ from engine.recording import RecordedFrame, Recording, Run, Setup
 from engine.recording.files import SavedRun, read_run, recording_of, save_run
 from engine.recording.parts import recording_of_parts, save_part
 from engine.recording.resampling import Resampled, resample
-from engine.recording.robot_text import robot_as_text, robot_of_text
+from engine.recording.robot_text import parts_of_text, robot_as_text, robot_of_text
 from engine.recording.tables import save_csv
 from engine.recording.trajectories import trajectory as recorded_trajectory
 from engine.rollout import Trajectory, rollout
@@ -179,8 +180,10 @@ __all__ = [
     "measure_algorithms",
     "measured",
     "momentum",
+    "parts_of_text",
     "point_mobility",
     "put_down",
+    "quaternion_from_rotation",
     "read_json",
     "read_mesh",
     "read_run",
@@ -194,6 +197,8 @@ __all__ = [
     "robot_as_text",
     "robot_of_text",
     "rollout",
+    "rotation_from_rpy",
+    "rpy_from_rotation",
     "save_csv",
     "save_part",
     "save_run",

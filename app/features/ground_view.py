@@ -43,6 +43,7 @@ class GroundView:
         self._chosen: QAction = self.shapes[0]
         self._chosen.setChecked(True)
         window.menus.simulation.put(self.menu)
+        self._steps: tuple[engine.Obstacle, ...] = ()  # of stairs, which go with them; all others stay
         self._shown: tuple[engine.Scene, World] | None = None
         window.refreshed.connect(self._refresh)
 
@@ -58,8 +59,12 @@ class GroundView:
         self._take(make(self._window.viewport.robot_size))
 
     def _take(self, scene: engine.Scene) -> None:
+        present = self._bench.settings.scene
+        others = tuple(each for each in present.obstacles if each not in self._steps)
+        self._steps = scene.obstacles
+        scene = replace(scene, obstacles=others + self._steps, self_collision=present.self_collision)
         try:
-            self._bench.set_scene(replace(scene, self_collision=self._bench.settings.scene.self_collision))
+            self._bench.set_scene(scene)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
@@ -67,7 +72,7 @@ class GroundView:
     def _mark(self, scene: engine.Scene) -> None:
         """Mark the entry that the ground in force is of, which may have come with a session or a moment."""
         level, slope, rough, stairs = self.shapes
-        if scene.obstacles:
+        if self._steps and set(self._steps) <= set(scene.obstacles):
             self._chosen = stairs
         elif isinstance(scene.ground, engine.Plane):
             self._chosen = level if scene.ground.normal[2] == 1.0 else slope

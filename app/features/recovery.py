@@ -48,7 +48,7 @@ class Recovery(QObject):
     def _note(self, event: Loaded) -> None:
         bench = self._window.workbench
         session: dict[str, Any] = {"begun": self._begun, "floating": bench.floating}
-        if event.model.source is not None:
+        if bench.source is not None:
             session["robot"] = event.path
         self._remember(session)
 

@@ -114,7 +114,8 @@ class Reloading:
         self._before = Before(self._path, bench.model, state, bench.settings, camera, bench.playing)
         self._asked = self._path, signature(self._path)
         self._known = self._seen = self._asked[1]
-        self._window.files.open(self._path, floating=bench.floating, trust_xacro=bench.trusted)
+        bench.open_again(bench.floating)
+        self._window.refresh()
 
     def _take(self, event: Loaded) -> None:
         before, self._before = self._before, None
@@ -125,7 +126,7 @@ class Reloading:
         self._refresh()
         if before is None or before.path != event.path:
             return
-        self._bench.take_settings(_carried(before.settings, before.model, event.model))
+        self._bench.take_settings(carried_settings(before.settings, before.model, event.model))
         self._bench.pose(carried_pose(before.model, before.q, event.model, event.start))
         self._window.viewport.see(before.camera)
         if before.playing:
@@ -148,7 +149,7 @@ def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start
     return pose
 
 
-def _carried(settings: Settings, before: engine.Model, model: engine.Model) -> Settings:
+def carried_settings(settings: Settings, before: engine.Model, model: engine.Model) -> Settings:
     """The settings, with the velocities that are driven in a way of their own found by their names."""
     names = {name: v for v, name in enumerate(model.coordinate_names)}
     now = {v: names[name] for v, name in enumerate(before.coordinate_names) if name in names}

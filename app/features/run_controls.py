@@ -75,8 +75,9 @@ class RunControls(QObject):
         check(self.ground, bench.settings.ground)
         self.ground.setEnabled(bench.stands)
         check(self.floating, bench.floating)
-        of_file = bench.model is not None and bench.model.source is not None  # which is read again
-        self.floating.setEnabled(of_file and (bench.floating or not bench.floats))
+        robot = bench.model.parts[0].model if bench.model is not None and bench.model.parts else bench.model
+        floats = robot is not None and any(joint.kind == "floating" for joint in robot.joints)
+        self.floating.setEnabled(bench.source is not None and (bench.floating or not floats))  # a file is read again
 
     def _toggle(self) -> None:
         self.begun.emit()
@@ -107,5 +108,5 @@ class RunControls(QObject):
         self.changed.emit()
 
     def _set_floating(self, on: bool) -> None:
-        self._bench.open(self._bench.path, floating=on, trust_xacro=self._bench.trusted)
+        self._bench.open_again(on)
         self.changed.emit()

@@ -149,7 +149,7 @@ class Settings:
     integrator: str = "semi-implicit"
     gravity: bool = True
     ground: bool = False
-    """A robot with a free base stands on the ground of `scene`."""
+    """The robot stands on the ground of `scene`."""
     scene: engine.Scene = LEVEL
     algorithm: str = "auto"
     device: str = "auto"
@@ -166,22 +166,23 @@ class Settings:
     """The velocities whose joints no gains hold."""
     spread: Spread = ALONE
 
+    composed: bool = False
+    """The robot has parts, which touch each other."""
+
     @property
     def touched(self) -> engine.Scene | None:
-        """What the robot may touch: `scene`, of which only itself where it stands on no ground; None for nothing."""
-        if self.ground:
-            return self.scene
-        return replace(self.scene, ground=None, obstacles=()) if self.scene.self_collision else None
+        """What the robot may touch: `scene`, without its ground where it stands on none; None for nothing."""
+        scene = self.scene if self.ground else replace(self.scene, ground=None)
+        there = scene.ground is not None or scene.obstacles or scene.self_collision or self.composed
+        return scene if there else None
 
     def touching(self, scene: engine.Scene | None) -> Settings:
         """These, but with `scene` for what is touched."""
-        if scene is not None and (scene.ground is not None or scene.obstacles):
-            return replace(self, ground=True, scene=scene)
         if scene is None:
-            return replace(self, ground=False, scene=replace(self.scene, self_collision=False))
-        return replace(
-            self, ground=False, scene=replace(scene, ground=self.scene.ground, obstacles=self.scene.obstacles)
-        )
+            return replace(self, ground=False, scene=replace(self.scene, self_collision=False, obstacles=()))
+        if scene.ground is not None:
+            return replace(self, ground=True, scene=scene)
+        return replace(self, ground=False, scene=replace(scene, ground=self.scene.ground))
 
 
 @dataclass(frozen=True)

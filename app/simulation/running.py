@@ -282,22 +282,31 @@ def for_new(model: engine.Model, settings: Settings) -> Settings:
     Self-collision stays on where the robot can touch itself.
     """
     ground = can_stand(model)
-    gravity = ground or not any(joint.kind == "floating" for joint in model.joints)
+    robot = model.parts[0].model if model.parts else model
+    gravity = ground or not any(joint.kind == "floating" for joint in robot.joints)
     motors = bool(np.any(np.isfinite(model.effort_limit)))
     settings = replace(settings, gravity=gravity, ground=ground, algorithm="auto", held=motors, driven=frozenset())
-    settings = replace(settings, gains=(), by_velocity=frozenset())
+    settings = replace(settings, gains=(), by_velocity=frozenset(), composed=bool(model.parts))
     if settings.scene.self_collision and not can_touch_itself(model):
         settings = replace(settings, scene=replace(settings.scene, self_collision=False))
     return settled(model, settings)
 
 
 def can_stand(model: engine.Model) -> bool:
-    """Whether a robot has a free base, and collision shapes that can be read."""
-    if not any(joint.kind == "floating" for joint in model.joints) or not model.collisions:
+    """Whether a robot is on the ground by itself, and its collision shapes can be read."""
+    try:
+        return engine.stands(model)
+    except ValueError:  # a mesh that is not there
+        return False
+
+
+def can_touch(model: engine.Model) -> bool:
+    """Whether a robot has collision shapes on links that move, which can be read."""
+    if not any(model.link_body[shape.link] >= 0 for shape in model.collisions):
         return False
     try:
         engine.put_down(model, engine.Scene(), model.neutral())
-    except ValueError:  # a mesh that is not there
+    except ValueError:
         return False
     return True
 

@@ -51,17 +51,27 @@ def robot_of_text(saved: SavedRun, load: Callable[..., Model]) -> Model | None:
     `load` reads a file, as `engine.load` does where it is told more. Raises what it does, and ValueError with one
     sentence for parts that cannot be.
     """
-    name, parts = Path(saved.path).name, saved.settings.get(_PARTS)
-    if not isinstance(parts, list) or not parts:
+    name, told = Path(saved.path).name, saved.settings.get(_PARTS)
+    if not isinstance(told, list) or not told:
         return _of_urdf(saved.settings, Path(saved.path).stem, load)
+    return compose(*parts_of_text(told, name, load))
+
+
+def parts_of_text(told: list[dict[str, Any]], name: str, load: Callable[..., Model]) -> tuple[Part, ...]:
+    """The parts that a file of that name tells of, as `robot_as_text` has written them under "parts".
+
+    `load` is as for `robot_of_text`, whose errors are raised.
+    """
     try:
-        if len(parts) > MOST_PARTS:
-            raise ValueError(f"there are {len(parts)}, and at most {MOST_PARTS} are read")
-        return compose(*(_part_of_text(told, name, load) for told in parts))
+        if len(told) > MOST_PARTS:
+            raise ValueError(f"there are {len(told)}, and at most {MOST_PARTS} are read")
+        parts = tuple(_part_of_text(each, name, load) for each in told)
+        compose(*parts)
     except ModelError:
         raise
     except (KeyError, TypeError, ValueError) as fault:
         raise ValueError(f"what {name} says of the parts of its robot is not whole ({fault})") from None
+    return parts
 
 
 def _part_of_text(told: dict[str, Any], name: str, load: Callable[..., Model]) -> Part:

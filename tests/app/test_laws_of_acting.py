@@ -388,10 +388,11 @@ def test_what_a_robot_touches_is_the_scene_it_stands_in_or_itself(chance):
         found = settings.touched
         if on:
             assert found is scene
-        elif itself:
-            assert (found.ground, found.obstacles, found.self_collision) == (None, (), True)
+        elif itself or obstacles:
+            assert (found.ground, found.obstacles, found.self_collision) == (None, obstacles, itself)
         else:
             assert found is None
+            assert replace(settings, composed=True).touched == replace(scene, ground=None)  # parts touch each other
         for other in (True, False):
             again = replace(settings, ground=other).touching(found)
-            assert (again.touched, again.scene) == (found, replace(scene, self_collision=itself))
+            assert (again.touched, again.scene) == (found, scene)

@@ -1,0 +1,137 @@
+"""What is around a robot, as the workbench knows it: obstacles, and bodies and other robots beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import engine
+from app.simulation.messages import Settings, Snapshot
+from app.simulation.worker import Worker
+
+Load = Callable[..., engine.Model]
+Parts = Callable[[Load], Sequence[engine.Part]]
+"""What gives parts, reading their files by `engine.load` or the like."""
+
+
+class Surroundings:
+    """The part of a `Workbench` that holds what is around its robot."""
+
+    model: engine.Model | None
+    path: str
+    floating: bool
+    playing: bool
+    loading: str
+    time: float
+    settings: Settings
+    initial: np.ndarray
+    newest: Snapshot | None
+    _worker: Worker
+
+    def pause(self) -> None:
+        raise NotImplementedError
+
+    def open(self, source: str | Path | engine.Model, *, parts: Parts) -> None:
+        raise NotImplementedError
+
+    def _configure(self, settings: Settings) -> None:
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> tuple[engine.Part, ...]:
+        """What is beside the robot: free bodies, other robots."""
+        return () if self.model is None else self.model.parts[1:]
+
+    @property
+    def source(self) -> str | None:
+        """The file of the robot, without what is beside it; None where it has none."""
+        return None if self.model is None else file_of(self.model)
+
+    def set_obstacles(self, obstacles: Iterable[engine.Obstacle]) -> None:
+        """What stands around the robot, which goes on from where it is."""
+        self._configure(replace(self.settings, scene=replace(self.settings.scene, obstacles=tuple(obstacles))))
+
+    def set_parts(self, parts: Sequence[engine.Part]) -> None:
+        """Have these beside the robot, in a run of its own from time zero; a `Loaded` tells of it.
+
+        Raises ValueError, in one sentence, for parts that cannot be, as those with one name.
+        """
+        first = self.model.parts[0] if self.model.parts else engine.Part(self.model, prefix="")
+        model = engine.compose(first, *parts) if parts else first.model
+        self.pause()
+        self.loading = self.path
+        self._worker.open(self._present(model), self.settings, self.floating, opener=lambda _: lambda *_, **__: model)
+
+    def _present(self, model: engine.Model) -> str | engine.Model:
+        """What is opened so that it is known by the present file, where there is one."""
+        return self.path if Path(self.path).is_file() else model
+
+    def part_pose(self, number: int) -> np.ndarray:
+        """(4, 4): where the root of a part is now; `number` counts in `parts`."""
+        q = self.initial if self.newest is None else self.newest.q
+        return np.asarray(engine.link_poses(self.model, q)[self._root(number)])
+
+    def is_free(self, number: int) -> bool:
+        """Whether a part has a free base, so that it can be put anywhere."""
+        return self._free_joint(number) is not None
+
+    def part_of_link(self, link: int) -> int:
+        """The number in `parts` of what a link belongs to; −1 for the robot."""
+        return int(self.model.part_of_link[link]) - 1
+
+    def _free_joint(self, number: int) -> engine.Joint | None:
+        """The free joint between the world and a part."""
+        model = self.model
+        own = (each for each in model.joints if model.part_of_body[each.bodies.start] == number + 1)
+        first = next(own, None)
+        on_world = first is not None and first.kind == "floating" and model.parent[first.bodies.start] < 0
+        return first if on_world else None
+
+    def _root(self, number: int) -> int:
+        """The link that a part's free joint carries, or its first."""
+        joint, model = self._free_joint(number), self.model
+        own = model.part_of_link == number + 1
+        if joint is not None:
+            own &= model.link_body == joint.bodies.start
+        return int(np.flatnonzero(own)[0])
+
+    def place_part(self, number: int, pose: np.ndarray) -> np.ndarray:
+        """Put a part with a free base at `pose` (4, 4), at rest; q (nq,) with it there. Nothing moves during play.
+
+        At time zero that is where `reset` goes back to.
+        """
+        joint, home = self._free_joint(number), np.eye(4)
+        body = joint.bodies.start
+        home[:3, :3], home[:3, 3] = self.model.home_rotation[body], self.model.home_position[body]
+        local = np.linalg.inv(home) @ pose
+        coordinates = np.concatenate([local[:3, 3], engine.quaternion_from_rotation(local[:3, :3])])
+
+        def put(q: np.ndarray) -> None:
+            q[joint.q] = coordinates
+
+        if self.time == 0 and not self.playing:
+            put(self.initial)
+        q = (self.initial if self.newest is None else self.newest.q).copy()
+        put(q)
+        self._worker.set_rotation(put, tuple(range(joint.v.start, joint.v.stop)))
+        return q
+
+
+def file_of(model: engine.Model) -> str | None:
+    """The file that a robot was read from, of a composed model its first part's; None where there is none."""
+    return model.parts[0].model.source if model.parts else model.source
+
+
+def beside(load: Load, parts: Parts) -> Load:
+    """`load`, with parts put beside what it reads; those of a composed model, such as that of a run, stay."""
+
+    def read(path: str, **how: Any) -> engine.Model:
+        model = load(path, **how)
+        more = () if model.parts else parts(load)
+        return engine.compose(engine.Part(model, prefix=""), *more) if more else model
+
+    return read
