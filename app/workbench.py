@@ -330,7 +330,7 @@ class Workbench(JointDriving, Surroundings):
         """All of them at once; on another ground the neutral pose is put down there."""
         if self.model is not None and settings.ground and settings.scene is not self.settings.scene:
             self._start = engine.put_down(self.model, settings.scene, self.model.neutral())
-        self._configure(settings)
+        self._configure(replace(settings, composed=bool(self.parts)))
 
     def pose(self, q: NDArray[np.floating]) -> None:
         """Put the robot at q (nq,), at rest and held there; at time zero that is where `reset` goes back to."""

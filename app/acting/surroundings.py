@@ -73,7 +73,7 @@ class Surroundings:
     def part_pose(self, number: int) -> np.ndarray:
         """(4, 4): where the root of a part is now; `number` counts in `parts`."""
         q = self.initial if self.newest is None else self.newest.q
-        return np.asarray(engine.link_poses(self.model, q)[self._root(number)])
+        return np.asarray(engine.link_poses(self.model, q)[self.root_of_part(number)])
 
     def is_free(self, number: int) -> bool:
         """Whether a part has a free base, so that it can be put anywhere."""
@@ -91,7 +91,7 @@ class Surroundings:
         on_world = first is not None and first.kind == "floating" and model.parent[first.bodies.start] < 0
         return first if on_world else None
 
-    def _root(self, number: int) -> int:
+    def root_of_part(self, number: int) -> int:
         """The link that a part's free joint carries, or its first."""
         joint, model = self._free_joint(number), self.model
         own = model.part_of_link == number + 1

@@ -24,10 +24,12 @@ from app.features.ghost_view import GhostView
 from app.features.ground_view import GroundView
 from app.features.log_view import LogView
 from app.features.overlay_view import OverlayView
+from app.features.placing import Placing
 from app.features.plots_view import PlotsView
 from app.features.reloading import Reloading
 from app.features.robot_view import RobotView
 from app.features.run_exports import RunExports
+from app.features.scene_view import SceneView
 from app.features.self_collision_view import SelfCollisionView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet
@@ -53,6 +55,8 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     BesideView,
     PlotsView,
     GroundView,
+    SceneView,
+    Placing,
     SelfCollisionView,
     Appearance,
     Reloading,

@@ -87,6 +87,11 @@ def settings(session: dict[str, Any], present: Settings, model: engine.Model) ->
     return replace(present, **values, scene=scene(session, present.scene), spread=batch(session, present.spread))
 
 
+def parts(session: dict[str, Any]) -> list[Any]:
+    """What is beside the robot, as `engine.parts_of_text` reads it."""
+    return list(_part(session, "parts", []))
+
+
 def scene(session: dict[str, Any], present: engine.Scene) -> engine.Scene:
     """The ground and the obstacles; the present ones where the session says nothing of them."""
     kept = session.get("scene")

@@ -69,10 +69,10 @@ class Sessions:
         self.save_action.setEnabled(self._bench.model is not None)
 
     def _ask_save(self) -> None:
-        if self._bench.model.source is None:
+        if self._bench.source is None:
             self._window.statusBar().showMessage(GENERATED, MESSAGE)
             return
-        if run_files.is_passing(self._bench.model.source):
+        if run_files.is_passing(self._bench.source):
             self._window.statusBar().showMessage(PASSING, MESSAGE)
             return
         name = file_name(self._bench.model.name, SUFFIX)
@@ -146,6 +146,7 @@ class Sessions:
         return {
             "catena session": VERSION,
             "robot": {"path": bench.path, "floating": bench.floating},
+            "parts": engine.robot_as_text(model)["parts"][1:] if model.parts else [],
             "pose": {joint.name: q[joint.q].tolist() for joint in model.joints if joint.leader is None},
             "settings": {
                 **{name: getattr(settings, name) for name in KEPT},
@@ -172,20 +173,23 @@ class Sessions:
     def open(self, path: str) -> None:
         """Load the session's robot, and what else the file has once that is there. Raises OSError and NoSession."""
         session = session_text.read(path)
-        fault, recording = "", ""
+        fault, recording, parts = "", "", list[Any]()
         try:
-            recording = session_text.recording(session, path)
+            recording, parts = session_text.recording(session, path), session_text.parts(session)
         except ValueError as error:
             fault = str(error)
         if recording and not Path(recording).is_file():
             recording, fault = "", f"its recording is not there: {recording}"
-        self._open(Opening(session, recording, fault))
+        self._open(Opening(session, recording, fault, parts))
 
     def _open(self, opening: Opening) -> None:
         self._opening, robot = opening, opening.session["robot"]
-        if opening.recording:
+        if opening.recording and not opening.parts:  # else the recording has them, with the robot
             self._bench.set_robot_of_run(opening.recording, robot["path"])
-        self._bench.open(opening.file, floating=bool(robot.get("floating", False)))
+        floating, told = bool(robot.get("floating", False)), opening.parts
+        self._bench.open(
+            opening.file, floating, parts=lambda load: engine.parts_of_text(told, "the session", load) if told else ()
+        )
         self._window.refresh()
 
     def _take(self, event: Loaded) -> None:
@@ -253,15 +257,19 @@ class Sessions:
             self._opening = None
             if opening.recording:  # the robot may be there without it
                 why = event.diagnostics[0].fault if event.diagnostics else "it cannot be read"
-                self._open(Opening(opening.session, "", f"its recording: {why}"))
+                self._open(opening._replace(recording="", fault=f"its recording: {why}"))
+            elif opening.parts:
+                why = event.diagnostics[0].fault if event.diagnostics else "they cannot be read"
+                self._open(opening._replace(parts=[], fault=f"what is beside the robot: {why}"))
 
 
 class Opening(NamedTuple):
-    """A session that is being opened, the file of its recording, if it has one, and what was wrong so far."""
+    """A session that is being opened, its recording's file, what was wrong so far, and what is beside the robot."""
 
     session: dict[str, Any]
     recording: str
     fault: str
+    parts: list[Any]
 
     @property
     def file(self) -> str:

@@ -34,6 +34,11 @@ class World:
     obstacles: Content | None = None
     poses: Floats | None = None
 
+    @property
+    def count(self) -> int:
+        """K."""
+        return 0 if self.poses is None else len(self.poses)
+
 
 def world_of(scene: engine.Scene) -> World:
     """What is drawn of a scene. Meshes of obstacles are read at once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
@@ -46,7 +47,7 @@ class Overlays(QObject):
         self._size = 1.0
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
         self._companion: tuple[Content, np.ndarray] | None = None  # another robot, and where its links stand
-        self._chosen_beside = -1
+        self._chosen_beside = self._chosen_obstacle = -1
         self._robot_name = ""
         self._world: World | None = None
         self._joined: tuple[tuple[object, ...], Content] | None = None  # what is drawn together, and of what it is
@@ -150,6 +151,24 @@ class Overlays(QObject):
             self._world = world
             self._change()
 
+    @property
+    def world(self) -> World | None:
+        """The ground and what stands on it, as they were set."""
+        return self._world
+
+    def move_obstacle(self, number: int, pose: np.ndarray) -> None:
+        """Draw an obstacle at `pose` (4, 4), until there is another world."""
+        if self._world is not None and self._world.poses is not None:
+            poses = self._world.poses.copy()
+            poses[number] = pose
+            self.set_world(replace(self._world, poses=poses))
+
+    def choose_obstacle(self, number: int) -> None:
+        """Have an obstacle stand out, −1 for none."""
+        if number != self._chosen_obstacle:
+            self._chosen_obstacle = number
+            self._change()
+
     def set_companion(self, content: Content | None, poses: np.ndarray | None = None) -> None:
         """Another robot whose links stand at (links, 4, 4); None for none."""
         before = self._companion
@@ -220,6 +239,9 @@ class Overlays(QObject):
         chosen = self._chosen
         if chosen < 0 <= self._chosen_beside and self._companion is not None and not alone:
             chosen = len(poses) * (1 if ghost is None else 2) + self._chosen_beside
+        if chosen < 0 <= self._chosen_obstacle < (0 if self._world is None else self._world.count):
+            others = 0 if alone or self._companion is None else len(self._companion[1])
+            chosen = len(poses) * (1 if ghost is None else 2) + others + self._chosen_obstacle
         look = Look(chosen, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
         told = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
         kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen, *told)

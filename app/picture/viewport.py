@@ -245,6 +245,14 @@ class Viewport(SteeredView):
         eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
         return pick(self._scene.content, self._poses, eye - self._center, direction)
 
+    def obstacle_under(self, x: float, y: float) -> Hit | None:
+        """The obstacle that is seen at a place of the widget, whose number is the hit's `link`; None where none is."""
+        world = self.overlays.world
+        if world is None or world.obstacles is None or world.poses is None or self._batch is not None:
+            return None
+        eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
+        return pick(world.obstacles, world.poses, eye, direction)
+
     def place(self, point: ArrayLike) -> QPointF | None:
         """Where in the widget a point (3,) of the robot is seen; None where it lies behind the eye."""
         clip = np.append(np.asarray(point, float) + self._center, 1.0)

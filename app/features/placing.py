@@ -1,0 +1,127 @@
+"""Moving obstacles and free bodies by a right drag: along the ground, with Shift up and down, with Ctrl around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
+from PyQt6.QtGui import QMouseEvent
+
+from app.acting.things import Thing
+from app.features.scene_view import SceneView
+from app.gl.picking import ray
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+TURN = np.radians(0.5)  # for each pixel
+
+
+@dataclass
+class Grip:
+    """What the mouse holds: the row of the scene's list and what it was there, and where it was taken."""
+
+    row: int
+    thing: Thing
+    point: np.ndarray
+    """(3,), m, of the world."""
+    cursor: QPointF
+    now: np.ndarray
+    """(4, 4): where it is by now."""
+
+
+class Placing(QObject):
+    """Takes right drags that begin on an obstacle, or while nothing plays on a free body, and leaves all others."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window, self._bench, self._viewport = window, window.workbench, window.viewport
+        self.grip: Grip | None = None
+        self._viewport.installEventFilter(self)
+        self._viewport.pressed.connect(self._click)
+
+    @property
+    def _scene(self) -> SceneView:
+        return cast(SceneView, self._window.features[SceneView])
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take the mouse's events of a drag."""
+        if isinstance(event, QMouseEvent):
+            if event.type() == QEvent.Type.MouseButtonPress and self.grip is None:
+                return event.button() == Qt.MouseButton.RightButton and self._grab(event.position())
+            if self.grip is not None and event.type() == QEvent.Type.MouseMove:
+                self._move(event)
+                return True
+            if self.grip is not None and event.type() == QEvent.Type.MouseButtonRelease:
+                if event.button() == Qt.MouseButton.RightButton:
+                    self._let_go()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _under(self, at: QPointF) -> tuple[int, np.ndarray] | None:
+        """The row of what is seen there, −1 for the robot, and the point (3,) that is seen."""
+        hit, obstacle = self._viewport.under(at.x(), at.y()), self._viewport.obstacle_under(at.x(), at.y())
+        if obstacle is not None and (hit is None or obstacle.distance < hit.distance):
+            return obstacle.link, obstacle.point
+        if hit is None:
+            return None
+        part = self._bench.part_of_link(hit.link)
+        return (len(self._scene.obstacles) + part if part >= 0 else -1), hit.point
+
+    def _click(self, at: QPointF) -> None:
+        """Choose the obstacle that was clicked; links are chosen by others."""
+        found = self._under(at)
+        if found is not None and 0 <= found[0] < len(self._scene.obstacles):
+            self._window.selection.choose(-1)
+            self._scene.choose(found[0])
+        elif self._scene.panel.row >= 0 and (found is None or found[0] < 0):
+            self._scene.choose(-1)
+
+    def _grab(self, at: QPointF) -> bool:
+        found = self._under(at)
+        if found is None or found[0] < 0 or self._bench.replay.active:
+            return False
+        row, point = found
+        part = row - len(self._scene.obstacles)
+        if part >= 0 and (self._bench.playing or not self._bench.is_free(part)):
+            return False  # which is pulled at
+        thing = self._scene.things[row]
+        self.grip = Grip(row, thing, point, at, thing.pose)
+        self._scene.choose(row)
+        return True
+
+    def _move(self, event: QMouseEvent) -> None:
+        grip, keys, pose = self.grip, event.modifiers(), self.grip.thing.pose.copy()
+        if keys & Qt.KeyboardModifier.ControlModifier:
+            angle = TURN * (event.position().x() - grip.cursor.x())
+            c, s = np.cos(angle), np.sin(angle)
+            pose[:3, :3] = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ pose[:3, :3]
+        else:
+            normal = np.array([0.0, 0.0, 1.0])
+            if upwards := bool(keys & Qt.KeyboardModifier.ShiftModifier):
+                normal = self._viewport.camera.axes()[2] * [1, 1, 0]
+            to = self._on_plane(event.position(), normal)
+            if to is None:
+                return
+            pose[:3, 3] += (to - grip.point) * ([0, 0, 1] if upwards else [1, 1, 0])
+        grip.now = pose
+        if grip.row < len(self._scene.obstacles):
+            self._viewport.overlays.move_obstacle(grip.row, pose)
+        else:
+            self._bench.place_part(grip.row - len(self._scene.obstacles), pose)
+
+    def _on_plane(self, at: QPointF, normal: np.ndarray) -> np.ndarray | None:
+        """Where the line of sight meets the plane through the point that was taken; None where it does not."""
+        viewport = self._viewport
+        eye, direction = ray(viewport.camera, (viewport.width(), viewport.height()), (at.x(), at.y()))
+        eye = eye - viewport.center
+        along = float(normal @ direction)
+        way = float(normal @ (self.grip.point - eye)) / along if abs(along) > 1e-6 else -1.0
+        return eye + way * direction if way > 0 else None
+
+    def _let_go(self) -> None:
+        grip, self.grip = self.grip, None
+        if grip.now is not grip.thing.pose:
+            self._scene.change(grip.row, replace(grip.thing, pose=grip.now))

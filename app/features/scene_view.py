@@ -1,0 +1,285 @@
+"""The Scene dock: obstacles, free bodies and other robots, added, changed and removed around the robot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtWidgets import QMenu
+
+import engine
+from app.acting import things
+from app.acting.drives import Drive
+from app.acting.things import Thing
+from app.desktop.actions import MESSAGE, make_action
+from app.desktop.dialogs import ask_file
+from app.desktop.docks import LEFT, Dock
+from app.desktop.reasons import reason
+from app.features.reloading import carried_pose, carried_settings
+from app.gl.camera import Camera
+from app.panels.scene import ScenePanel
+from app.simulation.messages import Loaded, Settings, Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+TIP = "Obstacles, free bodies and other robots around the robot (O)"
+REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
+OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: the edges of what is added
+MESHES = "Meshes (*.stl *.obj *.dae *.ply *.glb *.gltf *.off);;All files (*)"
+ROBOTS = "Robots (*.urdf *.xacro *.xml);;All files (*)"
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """What stays of the robot when other parts are put beside it."""
+
+    model: engine.Model
+    q: np.ndarray
+    settings: Settings
+    camera: Camera
+    playing: bool
+    drives: dict[str, Drive]
+    row: int
+
+
+class SceneView:
+    """Makes the dock, and brings what is done there to the workbench."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
+        self.adding = QMenu("&Add to the scene", window)
+        self.adding.setToolTipsVisible(True)
+        self._fill()
+        self.panel = ScenePanel(self.adding)
+        self.action = window.docks.add(Dock("Scene", self.panel, LEFT, "Robot", "scene", "O", TIP))
+        window.toolbar.addAction(self.action)
+        window.menus.simulation.put(self.adding)
+        self._before: Before | None = None
+        self._due = 0.0
+        self.panel.chosen.connect(self._follow)
+        self.panel.changed.connect(self.change)
+        self.panel.removed.connect(self.remove)
+        self.panel.duplicated.connect(self.duplicate)
+        window.selection.changed.connect(self._follow_link)
+        window.loaded.connect(self._take)
+        window.refreshed.connect(self.show)
+        window.framed.connect(self._show_frame)
+
+    def _fill(self) -> None:
+        for title, free in (("Obstacle", False), ("Free body", True)):
+            for shape in ("box", "sphere", "cylinder", "capsule"):
+                name = "cube" if free and shape == "box" else things.LABELS[shape].lower()
+                tip = "Moves freely, and can be grasped" if free else "Stands fast where it is put"
+                self._entry(f"{title}: {name}", tip, partial(self.add, shape, free))
+            if not free:
+                self._entry("Obstacle: mesh…", "A mesh's convex parts, or its hull", self._ask_mesh)
+            self.adding.addSeparator()
+        self._entry("Robot on a fixed base…", "Another robot's file", partial(self._ask_robot, False))
+        self._entry(
+            "Robot or body on a free base…", "Another robot's file, or one link's", partial(self._ask_robot, True)
+        )
+
+    def _entry(self, text: str, tip: str, slot: Callable[[], None]) -> None:
+        self.adding.addAction(make_action(self._window, text, lambda: slot(), tip=tip))
+
+    # What there is.
+
+    @property
+    def obstacles(self) -> tuple[engine.Obstacle, ...]:
+        """Those of the scene, which come first in the list."""
+        return self._bench.settings.scene.obstacles
+
+    @property
+    def things(self) -> tuple[Thing, ...]:
+        """All of the list, as they stand now."""
+        bench = self._bench
+        fast = [things.of_obstacle(each, k) for k, each in enumerate(self.obstacles)]
+        return (
+            *fast,
+            *(things.of_part(each, bench.part_pose(k), bench.is_free(k)) for k, each in enumerate(bench.parts)),
+        )
+
+    def show(self) -> None:
+        """Bring the panel to the present state."""
+        there = self._bench.model is not None
+        self.adding.setEnabled(there)
+        self.panel.setEnabled(there)
+        if there and self.panel.isVisible():
+            self.panel.show_things(self.things, not self._bench.playing and not self._bench.replay.active)
+        self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
+
+    def _show_frame(self, _: Snapshot) -> None:
+        now = time.perf_counter()
+        if self._bench.parts and (not self._bench.playing or now > self._due):
+            self._due = now + REFRESH
+            self.show()
+
+    def _follow(self, row: int) -> None:
+        """Choose in the picture what was chosen in the list."""
+        part = row - len(self.obstacles)
+        self._window.selection.choose(self._bench.root_of_part(part) if part >= 0 else -1)
+        self._overlays.choose_obstacle(row if part < 0 else -1)
+
+    def _follow_link(self, link: int) -> None:
+        part = self._bench.part_of_link(link) if link >= 0 else -1
+        if part >= 0:
+            self.choose(len(self.obstacles) + part)
+
+    def choose(self, row: int) -> None:
+        """Turn the list to that row, −1 for none."""
+        self.panel.show_things(self.things, not self._bench.playing)
+        self.panel.choose(row)
+        self._overlays.choose_obstacle(row if row < len(self.obstacles) else -1)
+
+    # What is done.
+
+    def add(self, shape: str, free: bool) -> None:
+        """Put a new obstacle, or a free body, in front of the robot."""
+        size = self._window.viewport.robot_size
+        edge = things.round_length((BODY if free else OBSTACLE) * size)
+        self._put(things.new(shape, edge, free, self._place(edge), [each.name for each in self.things]))
+
+    def _place(self, edge: float) -> np.ndarray:
+        """(3,): on the ground in front of the robot, beside what was put there before."""
+        lower, upper = self._window.viewport.robot_bounds
+        place = np.array([upper[0] + edge, (lower[1] + upper[1]) / 2, 0.0])
+        while any(np.linalg.norm(each.pose[:2, 3] - place[:2]) < edge for each in self.things):
+            place[1] += 1.5 * edge
+        return place
+
+    def _put(self, thing: Thing) -> None:
+        if thing.mass is None:
+            self._set_obstacles([*self.obstacles, thing], len(self.obstacles))
+            self._bring_into_view(thing)
+        else:
+            row = len(self.obstacles) + len(self._bench.parts)
+            self._set_parts(lambda: [*self._bench.parts, things.body_of(thing, thing.pose)], row)
+
+    def change(self, row: int, thing: Thing) -> None:
+        """Have that thing in the place of the one in a row."""
+        if row < len(self.obstacles):
+            self._set_obstacles([*self.obstacles[:row], thing, *self.obstacles[row + 1 :]], row)
+            return
+        number = row - len(self.obstacles)
+        part, before = self._bench.parts[number], self.things[row]
+        if not np.array_equal(before.pose, thing.pose) and self._bench.is_free(number):
+            self._bench.place_part(number, thing.pose)
+            return
+        parts = self._bench.parts
+
+        def made() -> list[engine.Part]:
+            of_file = not thing.shape
+            one = engine.Part(part.model, thing.pose, part.prefix) if of_file else things.body_of(thing, part.pose)
+            return [*parts[:number], one, *parts[number + 1 :]]
+
+        self._set_parts(made, row)
+
+    def remove(self, row: int) -> None:
+        """Take away what is in a row."""
+        number, parts = row - len(self.obstacles), self._bench.parts
+        if number < 0:
+            self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1)
+        else:
+            self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1)
+
+    def duplicate(self, row: int) -> None:
+        """Put another one of a row's beside it."""
+        every = self.things
+        thing, pose = every[row], every[row].pose.copy()
+        pose[1, 3] += 1.5 * max(thing.size, default=0.2 * self._window.viewport.robot_size)
+        thing = replace(
+            thing, pose=pose, name=things.free_name(thing.name.rstrip(" 0123456789"), [x.name for x in every])
+        )
+        if thing.shape:
+            self._put(thing)
+        else:
+            model = self._bench.parts[row - len(self.obstacles)].model
+            self._set_parts(lambda: [*self._bench.parts, engine.Part(model, pose, f"{thing.name}/")], len(every))
+
+    def _set_obstacles(self, wanted: Sequence[engine.Obstacle | Thing], row: int) -> None:
+        try:
+            made = [things.obstacle_of(each) if isinstance(each, Thing) else each for each in wanted]
+            self._bench.set_obstacles(made)
+        except ValueError as refusal:
+            self._window.statusBar().showMessage(str(refusal), MESSAGE)
+        self._window.refresh()
+        self.choose(row)
+
+    def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int) -> None:
+        """Put those beside the robot, which keeps its pose, settings and drives."""
+        bench = self._bench
+        q = bench.initial if bench.newest is None else bench.newest.q.copy()
+        rows = enumerate(bench.coordinates)
+        drives = {each.name: bench.drive_of(k) for k, each in rows if each.driveable}
+        camera = replace(self._window.viewport.camera)
+        before = Before(bench.model, q, bench.settings, camera, bench.playing, drives, row)
+        try:
+            bench.set_parts(parts())
+        except ValueError as refusal:
+            self._window.statusBar().showMessage(str(refusal), MESSAGE)
+            return
+        self._before = before
+        self._window.refresh()
+
+    def _take(self, event: Loaded) -> None:
+        before, self._before = self._before, None
+        if before is None:
+            self.panel.choose(-1)
+            self.show()
+            return
+        bench = self._bench
+        bench.take_settings(carried_settings(before.settings, before.model, event.model))
+        bench.pose(carried_pose(before.model, before.q, event.model, event.start))
+        for k, row in enumerate(bench.coordinates):
+            if (drive := before.drives.get(row.name)) is not None and row.driveable:
+                bench.set_joint_drive(k, drive)
+        self._window.viewport.see(before.camera)
+        if before.playing:
+            bench.play()
+        self._window.refresh()
+        self.choose(before.row)
+        if len(bench.parts) > max(len(before.model.parts) - 1, 0):
+            self._bring_into_view(self.things[before.row])
+
+    def _bring_into_view(self, thing: Thing) -> None:
+        """Move the camera back where the thing is not seen."""
+        viewport = self._window.viewport
+        at, edge = thing.pose[:3, 3], max(thing.size, default=0.0)
+        corners = [viewport.place(at + sign * edge) for sign in (-1, 1)]
+        if any(corner is None or not viewport.rect().contains(corner.toPoint()) for corner in corners):
+            lower, upper = viewport.robot_bounds
+            camera = replace(viewport.camera)
+            camera.fit(np.minimum(lower, at - edge), np.maximum(upper, at + edge))
+            viewport.see(camera)
+
+    def _ask_mesh(self) -> None:
+        if not (path := ask_file(self._window, "Open a mesh", kinds=MESHES)):
+            return
+        pose = np.eye(4)
+        pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
+        self._set_obstacles(
+            [*self.obstacles, Thing("Mesh", "mesh", (1.0, 1.0, 1.0), pose, file=path)], len(self.obstacles)
+        )
+
+    def _ask_robot(self, free: bool) -> None:
+        if path := ask_file(self._window, "Open a robot or a body", kinds=ROBOTS):
+            self.add_robot(path, free)
+
+    def add_robot(self, path: str, free: bool) -> None:
+        """Put the robot of a file beside the present one, on a fixed or a free base."""
+        try:
+            model = engine.load(path, self._bench.package_dirs, floating=free)
+        except (ValueError, OSError) as fault:
+            self._window.statusBar().showMessage(f"{Path(path).name}: {reason(fault)}", MESSAGE)
+            return
+        pose, size = np.eye(4), self._window.viewport.robot_size
+        pose[:3, 3] = self._place(OBSTACLE * size)
+        name = things.free_name(model.name, [each.name for each in self.things])
+        row = len(self.things)
+        self._set_parts(lambda: [*self._bench.parts, engine.Part(model, pose, f"{name}/")], row)

@@ -1,0 +1,193 @@
+"""The panel of the scene: a list of what is around the robot, and the numbers of the chosen one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
+from PyQt6.QtWidgets import (
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QMenu,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+import engine
+from app.acting.things import SIZES, Thing
+from app.desktop import theme
+
+FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
+SMALLEST, LIGHTEST = 1e-4, 1e-6
+EMPTY = "Nothing stands around the robot. Add puts something there; the robot touches it."
+PLAYING = "It moves by itself while the simulation plays; pause to place it"
+FIXED = "Its base is fixed; another place or rotation begins a new run"
+HELP = "Drag it in the picture with the right button; with Shift up and down, with Ctrl about the vertical"
+
+
+class ScenePanel(QWidget):
+    """Shows things, tells what is asked for, and changes nothing by itself."""
+
+    chosen = pyqtSignal(int)
+    """The row that the user turned to, −1 for none."""
+    changed = pyqtSignal(int, object)
+    """The row, and the `Thing` that is to be there."""
+    removed = pyqtSignal(int)
+    duplicated = pyqtSignal(int)
+
+    def __init__(self, adding: QMenu) -> None:
+        super().__init__()
+        self.add, self.duplicate, self.remove = (QPushButton(name) for name in ("Add", "Duplicate", "Remove"))
+        self.add.setMenu(adding)
+        self.add.setToolTip("An obstacle that stands fast, a body that moves freely, or another robot")
+        self.list, self.note = QListWidget(), QLabel(EMPTY, wordWrap=True)
+        self.list.setAccessibleName("objects of the scene")
+        theme.tint(self.note, "faint")
+        self.sizes = [self._number(SMALLEST, LARGEST) for _ in range(3)]
+        self.size_names = [QLabel() for _ in range(3)]
+        self.place = [self._number(-FAR, FAR) for _ in range(3)]
+        self.turn = [self._number(-180.0, 180.0, 2) for _ in range(3)]
+        self.mass = self._number(LIGHTEST, HEAVIEST)
+        self._things: tuple[Thing, ...] = ()
+        self._movable = True
+        self._arrange()
+        self.list.currentRowChanged.connect(self._turn_to)
+        self.remove.clicked.connect(lambda: self.removed.emit(self.list.currentRow()))
+        self.duplicate.clicked.connect(lambda: self.duplicated.emit(self.list.currentRow()))
+        for box in (*self.sizes, *self.place, *self.turn, self.mass):
+            box.valueChanged.connect(self._change)
+        self.show_things(())
+
+    @staticmethod
+    def _number(low: float, high: float, decimals: int = 4) -> QDoubleSpinBox:
+        box = QDoubleSpinBox()
+        box.setDecimals(decimals)
+        box.setRange(low, high)
+        box.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
+        box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
+        box.setKeyboardTracking(False)
+        box.setMinimumWidth(56)
+        return box
+
+    def _arrange(self) -> None:
+        buttons = QHBoxLayout()
+        for button in (self.add, self.duplicate, self.remove):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        self.form, grid = QWidget(), QGridLayout()
+        grid.setContentsMargins(0, 0, 0, 0)
+        for column, axis in enumerate("xyz", 1):
+            grid.addWidget(QLabel(axis, alignment=Qt.AlignmentFlag.AlignHCenter), 0, column)
+            grid.setColumnStretch(column, 1)
+        rows = (("Position, m", self.place, "Position along {}"), ("Rotation, °", self.turn, "Rotation about {}"))
+        for row, (name, boxes, tip) in enumerate(rows, 1):
+            grid.addWidget(QLabel(name), row, 0)
+            for column, (box, axis) in enumerate(zip(boxes, "xyz", strict=True), 1):
+                box.setAccessibleName(tip.format(axis))
+                grid.addWidget(box, row, column)
+        self.size_name = QLabel("Size, m")
+        grid.addWidget(self.size_name, 4, 0)
+        for column, (label, box) in enumerate(zip(self.size_names, self.sizes, strict=True), 1):
+            theme.tint(label, "faint")
+            grid.addWidget(label, 3, column)
+            grid.addWidget(box, 4, column)
+        self.mass_name = QLabel("Mass, kg")
+        self.mass.setAccessibleName("Mass")
+        grid.addWidget(self.mass_name, 5, 0)
+        grid.addWidget(self.mass, 5, 1)
+        self.form.setLayout(grid)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 10, 12, 10)
+        layout.addLayout(buttons)
+        layout.addWidget(self.list, 1)
+        layout.addWidget(self.form)
+        layout.addWidget(self.note)
+
+    @property
+    def row(self) -> int:
+        """The row that is chosen, −1 for none."""
+        return self.list.currentRow()
+
+    def choose(self, row: int) -> None:
+        """Turn to that row, −1 for none."""
+        with QSignalBlocker(self.list):
+            self.list.setCurrentRow(row)
+        self._show()
+
+    def show_things(self, things: Sequence[Thing], movable: bool = True) -> None:
+        """What there is now; bodies are `movable` by hand unless the simulation plays."""
+        names = [_line(thing) for thing in things]
+        row, self._things, self._movable = self.row, tuple(things), movable
+        if names != [self.list.item(k).text() for k in range(self.list.count())]:
+            with QSignalBlocker(self.list):
+                self.list.clear()
+                self.list.addItems(names)
+                self.list.setCurrentRow(min(row, len(names) - 1))
+        self._show()
+
+    def _show(self) -> None:
+        row = self.row
+        there = 0 <= row < len(self._things)
+        self.form.setVisible(there)
+        for button in (self.duplicate, self.remove):
+            button.setEnabled(there)
+        if not there:
+            self.note.setText(EMPTY if not self._things else "Choose one in the list or in the picture.")
+            return
+        thing = self._things[row]
+        fixed = thing.mass is None
+        angles = np.degrees(engine.rpy_from_rotation(thing.pose[:3, :3]))
+        for boxes, values in ((self.place, thing.pose[:3, 3]), (self.turn, angles), (self.sizes, thing.size)):
+            for box, value in zip(boxes, values, strict=False):
+                _put(box, float(value))
+                box.setEnabled(boxes is self.sizes or fixed or not thing.placed or self._movable)
+        for k, (label, box) in enumerate(zip(self.size_names, self.sizes, strict=True)):
+            names = SIZES[thing.shape]
+            label.setText(names[k] if k < len(names) else "")
+            box.setAccessibleName(label.text())
+            box.setVisible(k < len(names))
+        self.size_name.setVisible(bool(thing.shape))
+        self.size_name.setText("Scale" if thing.shape == "mesh" else "Size, m")
+        editable = not fixed and bool(thing.shape)
+        self.mass_name.setVisible(editable)
+        self.mass.setVisible(editable)
+        if thing.mass is not None:
+            _put(self.mass, thing.mass)
+        self.note.setText(FIXED if not thing.placed else HELP if fixed or self._movable else PLAYING)
+
+    def _turn_to(self, row: int) -> None:
+        self._show()
+        self.chosen.emit(row)
+
+    def _change(self) -> None:
+        thing = self._things[self.row]
+        pose, box = thing.pose.copy(), self.sender()
+        if box in self.place:
+            pose[:3, 3] = [each.value() for each in self.place]
+        elif box in self.turn:
+            pose[:3, :3] = engine.rotation_from_rpy(np.radians([each.value() for each in self.turn]))
+        size = tuple(box.value() for box in self.sizes[: len(thing.size)]) if box in self.sizes else thing.size
+        mass = self.mass.value() if box is self.mass else thing.mass
+        self.changed.emit(self.row, replace(thing, pose=pose, size=size, mass=mass))
+
+
+def _line(thing: Thing) -> str:
+    """What the list says of a thing."""
+    if thing.mass is None:
+        return f"{thing.name} · obstacle"
+    return f"{thing.name} · {thing.mass:.3g} kg" if thing.placed else f"{thing.name} · fixed base"
+
+
+def _put(box: QDoubleSpinBox, value: float) -> None:
+    """Show a number, unless another is being typed."""
+    if box.hasFocus() and box.text() != box.textFromValue(box.value()):
+        return
+    if round(value, box.decimals()) != box.value():
+        with QSignalBlocker(box):
+            box.setValue(value)

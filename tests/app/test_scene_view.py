@@ -1,0 +1,203 @@
+"""The Scene dock: obstacles, bodies and robots put around the robot, by buttons, numbers and the mouse, and kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from windows import name_file, wait
+
+import engine
+from app.features.ground_view import GroundView
+from app.features.scene_view import SceneView
+from app.features.sessions import Sessions
+
+RIGHT, SHIFT, CTRL = Qt.MouseButton.RightButton, Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+
+
+def shown(qtbot, window, name: str) -> None:
+    """A picture to be looked at, in the folder that CATENA_PICTURES names."""
+    if folder := os.environ.get("CATENA_PICTURES"):
+        wait(qtbot, lambda: window.viewport.detail[0] == 1.0)
+        window.grab().save(str(Path(folder) / f"{name}.png"))
+
+
+@pytest.fixture
+def scene(qtbot, opened) -> SceneView:
+    window = opened(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    view = window.features[SceneView]
+    view.action.trigger()
+    wait(qtbot, view.panel.isVisible)
+    return view
+
+
+def entry(view: SceneView, text: str) -> None:
+    """Press an entry of the button Add."""
+    next(action for action in view.adding.actions() if action.text() == text).trigger()
+
+
+def settled(qtbot, view: SceneView) -> None:
+    bench = view._bench
+    wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.newest is not None)
+
+
+def type_in(qtbot, box, value: float) -> None:
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, str(value))
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+
+
+def seen_at(window, point) -> QPoint:
+    place = window.viewport.place(point)
+    return QPointF(place).toPoint()
+
+
+def dragged(qtbot, window, start: QPoint, by: QPoint, keys=Qt.KeyboardModifier.NoModifier) -> None:
+    qtbot.mousePress(window.viewport, RIGHT, keys, start)
+    for share in (0.5, 1.0):
+        qtbot.mouseMove(window.viewport, start + QPoint(round(share * by.x()), round(share * by.y())))
+        moved(window, start + QPoint(round(share * by.x()), round(share * by.y())), keys)
+    qtbot.mouseRelease(window.viewport, RIGHT, keys, start + by)
+
+
+def moved(window, at: QPoint, keys) -> None:
+    """As `mouseMove`, which knows no keys."""
+    from PyQt6.QtCore import QEvent
+    from PyQt6.QtGui import QMouseEvent
+    from PyQt6.QtWidgets import QApplication
+
+    none = Qt.MouseButton.NoButton
+    where = window.viewport.mapToGlobal(at)
+    event = QMouseEvent(QEvent.Type.MouseMove, QPointF(at), QPointF(where), none, RIGHT, keys)
+    QApplication.sendEvent(window.viewport, event)
+
+
+def test_an_obstacle_is_added_sized_turned_duplicated_and_removed(qtbot, scene):
+    bench, panel = scene._bench, scene.panel
+    entry(scene, "Obstacle: box")
+    assert [each.shape for each in scene.obstacles] == ["box"]
+    assert scene.obstacles[0].pose[2, 3] == pytest.approx(scene.obstacles[0].size[2] / 2)  # it stands on the ground
+    type_in(qtbot, panel.sizes[0], 0.4)
+    type_in(qtbot, panel.place[1], -0.3)
+    type_in(qtbot, panel.turn[2], 90)
+    (box,) = scene.obstacles
+    assert box.size[0] == 0.4
+    assert box.pose[1, 3] == -0.3
+    np.testing.assert_allclose(box.pose[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-12)
+    wait(qtbot, lambda: scene._window.viewport._view().extras.world.count == 1)
+    qtbot.mouseClick(panel.duplicate, Qt.MouseButton.LeftButton)
+    assert len(scene.obstacles) == 2
+    assert panel.row == 1
+    entry(scene, "Obstacle: ball")
+    shown(qtbot, scene._window, "obstacles")
+    qtbot.mouseClick(panel.remove, Qt.MouseButton.LeftButton)
+    assert [each.shape for each in scene.obstacles] == ["box", "box"]
+    settled(qtbot, scene)
+    assert bench.time == 0
+    scene._window.features[GroundView].shapes[1].trigger()  # a slope
+    assert len(scene.obstacles) == 2
+
+
+def test_an_obstacle_is_moved_by_the_mouse(qtbot, scene):
+    window = scene._window
+    entry(scene, "Obstacle: box")
+    window.viewport.fit()
+    wait(qtbot, lambda: window.viewport.overlays.world is not None and window.viewport.overlays.world.count == 1)
+    pose = scene.obstacles[0].pose.copy()
+    top = pose[:3, 3] + [0, 0, scene.obstacles[0].size[2] / 2]
+    dragged(qtbot, window, seen_at(window, top), QPoint(-40, 25))
+    after = scene.obstacles[0].pose
+    assert np.linalg.norm(after[:2, 3] - pose[:2, 3]) > 0.02
+    assert after[2, 3] == pose[2, 3]
+    dragged(qtbot, window, seen_at(window, after[:3, 3]), QPoint(0, -40), SHIFT)
+    assert scene.obstacles[0].pose[2, 3] > after[2, 3] + 0.02
+    dragged(qtbot, window, seen_at(window, scene.obstacles[0].pose[:3, 3]), QPoint(60, 0), CTRL)
+    assert scene.obstacles[0].pose[0, 0] == pytest.approx(np.cos(np.radians(30)), abs=0.02)
+    place = seen_at(window, scene.obstacles[0].pose[:3, 3])
+    scene.choose(-1)
+    qtbot.mouseClick(window.viewport, Qt.MouseButton.LeftButton, pos=place)
+    assert scene.panel.row == 0
+    shown(qtbot, window, "moved")
+
+
+def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
+    window, bench, panel = scene._window, scene._bench, scene.panel
+    bench.set_coordinate(0, 0.5)
+    wait(qtbot, lambda: bench.newest.q[0] == 0.5)
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    assert [each.name for each in scene.things] == ["cube"]
+    assert bench.model.joint_names[-1] == "cube/floating_base"
+    assert panel.list.currentItem().text().startswith("cube · ")
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] == 0.5)  # the arm is where it was
+    type_in(qtbot, panel.mass, 0.25)
+    settled(qtbot, scene)
+    wait(qtbot, lambda: bench.model.mass[-1] == 0.25)
+    wait(qtbot, lambda: bench.newest is not None)
+    type_in(qtbot, panel.place[2], 0.4)
+    wait(qtbot, lambda: bench.part_pose(0)[2, 3] == pytest.approx(0.4))
+    window.viewport.fit()
+    start = bench.part_pose(0)[:3, 3]
+    dragged(qtbot, window, seen_at(window, start), QPoint(30, 0))
+    wait(qtbot, lambda: np.linalg.norm(bench.part_pose(0)[:2, 3] - start[:2]) > 0.01)
+    placed = bench.part_pose(0)
+    shown(qtbot, window, "cube")
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.newest.time > 0.6)
+    window.run.play.trigger()
+    half = panel.sizes[2].value() / 2
+    wait(qtbot, lambda: bench.part_pose(0)[2, 3] == pytest.approx(half, abs=1e-3))  # it lies on the ground
+    window.run.reset.trigger()
+    wait(qtbot, lambda: np.allclose(bench.part_pose(0), placed))
+    shown(qtbot, window, "cube after reset")
+    qtbot.mouseClick(panel.remove, Qt.MouseButton.LeftButton)
+    settled(qtbot, scene)
+    wait(qtbot, lambda: bench.model.nv == 7)
+    assert not bench.parts
+
+
+def test_a_robot_and_a_body_of_files_come_beside_it_and_stay_when_the_file_is_read_again(
+    qtbot, scene, tmp_path, monkeypatch
+):
+    bench, file = scene._bench, tmp_path / "brick.urdf"
+    file.write_text(engine.to_urdf(engine.free_body("box", (0.2, 0.1, 0.06), 2.0, "brick")))
+    name_file(monkeypatch, file)
+    entry(scene, "Robot or body on a free base…")
+    wait(qtbot, lambda: len(bench.parts) == 1)
+    settled(qtbot, scene)
+    name_file(monkeypatch, engine.find_robot("pendulum"))
+    entry(scene, "Robot on a fixed base…")
+    wait(qtbot, lambda: len(bench.parts) == 2)
+    settled(qtbot, scene)
+    assert [each.name for each in scene.things] == ["brick", "pendulum"]
+    shown(qtbot, scene._window, "beside")
+    scene._window.run.floating.trigger()
+    wait(qtbot, lambda: not bench.loading and bench.model.joint_names[0] == "floating_base")
+    assert [each.name for each in scene.things] == ["brick", "pendulum"]
+    scene.add_robot(str(tmp_path / "nothing.urdf"), free=True)
+    assert "nothing.urdf: " in scene._window.statusBar().currentMessage()
+
+
+def test_a_session_keeps_what_is_around_the_robot(qtbot, scene, tmp_path):
+    window, bench = scene._window, scene._bench
+    entry(scene, "Obstacle: cylinder")
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    pose = bench.part_pose(0).copy()
+    pose[:3, 3] += [0.1, -0.2, 0.3]
+    bench.place_part(0, pose)
+    wait(qtbot, lambda: np.allclose(bench.part_pose(0), pose))
+    path, names = tmp_path / "a.catena", bench.model.joint_names
+    window.features[Sessions].save(str(path))
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
+    window.features[Sessions].open(str(path))
+    wait(qtbot, lambda: bench.model.joint_names == names and not bench.loading)
+    wait(qtbot, lambda: bench.newest is not None and np.allclose(bench.part_pose(0), pose))
+    assert [each.shape for each in scene.obstacles] == ["cylinder"]
+    assert [each.name for each in scene.things] == ["Cylinder 1", "cube"]
