@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
+from app.acting.configuring import Configuring
 from app.acting.controlling import ControllerControls, Controlling
 from app.acting.coordinates import Coordinate, coordinates
 from app.acting.drives import Drive, DriveControls, Drives
 from app.acting.forces import ForceControls, Forces
 from app.acting.joint_driving import JointDriving
 from app.acting.surroundings import Parts, Surroundings, beside, file_of
+from app.acting.undoing import undoable
 from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.keeping import Keeper
@@ -44,7 +46,7 @@ from app.simulation.messages import (
 )
 from app.simulation.recorder import Recorder
 from app.simulation.running import can_touch
-from app.simulation.spread import ALONE, Spread
+from app.simulation.spread import ALONE
 from app.simulation.worker import Worker
 
 SPEEDS = (0.1, 10.0)
@@ -54,10 +56,11 @@ ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.
 """Those that step somewhere."""
 
 
-class Workbench(JointDriving, Surroundings):
+class Workbench(JointDriving, Configuring, Surroundings):
     """One robot, its simulation, and the files that were open before."""
 
     def __init__(self, recent: list[str] | None = None):
+        super().__init__()
         self.model: engine.Model | None = None
         self.coordinates: tuple[Coordinate, ...] = ()
         self.path = ""
@@ -231,6 +234,7 @@ class Workbench(JointDriving, Surroundings):
                 self.initial = self._start.copy()
             self.time = 0.0
             self.forces.clear()
+            self._set.clear()
             self._worker.reset(self.initial)
 
     def set_speed(self, speed: float) -> None:
@@ -238,51 +242,23 @@ class Workbench(JointDriving, Surroundings):
         self.speed = self.replay.speed = self.probe.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
         self._worker.set_speed(self.speed)
 
-    def set_spread(self, spread: Spread) -> None:
-        """How many robots there are, and how they differ; new ones spread from where robot 0 is."""
-        self._configure(replace(self.settings, spread=spread))
-
     def look_at(self, robot: int) -> None:
         """Have `frame` tell of that robot of the batch."""
         self.replay.robot = robot
         self._worker.look_at(robot)
 
-    def set_ground(self, on: bool) -> None:
-        """Have ground under the robot, or none."""
-        self._configure(replace(self.settings, ground=on))
-
-    def set_scene(self, scene: engine.Scene) -> None:
-        """What robots stand on: the present one is put down on it, at rest, as later ones are."""
+    @undoable("Terrain")
+    def set_scene(self, scene: engine.Scene) -> NDArray[np.floating] | None:
+        """What robots stand on: the present one is put down on it, at rest, as later ones are; q (nq,) if so."""
         stands = self.model is not None and self.settings.ground
         start = engine.put_down(self.model, scene, self.model.neutral()) if stands else self._start
         self._configure(replace(self.settings, scene=scene))
         if stands:
             self._start, self.time = start, 0.0
             self.reset()
+        return start if stands else None
 
-    def set_self_collision(self, on: bool) -> None:
-        """Let the robot's links touch each other, or pass through."""
-        self._configure(replace(self.settings, scene=replace(self.settings.scene, self_collision=on)))
-
-    def set_gravity(self, on: bool) -> None:
-        self._configure(replace(self.settings, gravity=on))
-
-    def set_integrator(self, name: str) -> None:
-        """One of `engine.INTEGRATORS`."""
-        self._configure(replace(self.settings, integrator=name, automatic=False))
-
-    def set_dt(self, dt: float) -> None:
-        """The time step, s."""
-        self._configure(replace(self.settings, dt=dt, automatic=False))
-
-    def choose_step(self) -> None:
-        """Go back to the suggested time step and integrator."""
-        self._configure(replace(self.settings, automatic=True))
-
-    def set_algorithm(self, name: str) -> None:
-        """One of `ALGORITHMS`, or "auto"; also during play."""
-        self._configure(replace(self.settings, algorithm=name))
-
+    @undoable("Device")
     def set_device(self, name: str) -> None:
         """One of `DEVICES`; also during play. An algorithm that does not step there gives way to the choice."""
         settings = replace(self.settings, device=name)
@@ -336,6 +312,7 @@ class Workbench(JointDriving, Surroundings):
         """Put the robot at q (nq,), at rest and held there; at time zero that is where `reset` goes back to."""
         if self.time == 0:
             self.initial = q.copy()
+        self._set.clear()
         for row in self.coordinates:
             if row.holdable:
                 self._worker.set_target(row.effort_v, float(q[row.q]))
@@ -393,6 +370,7 @@ class Workbench(JointDriving, Surroundings):
         self._gpu.begin()
         self._grabbed = None
         self.forces.clear()
+        self._set.clear()
         self.controller.unload()
         self.drives.clear()
         self._frames, self.newest = event.frames, None

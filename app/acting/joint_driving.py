@@ -8,25 +8,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-import engine
 from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive, DriveControls
+from app.acting.undoing import Undoing, undoable
 from app.recording.replay import Replay
-from app.simulation.messages import Settings, Snapshot
+from app.simulation.messages import Settings
 from app.simulation.running import Running, gains_of
 from app.simulation.worker import Worker
 
 
-class JointDriving:
+class JointDriving(Undoing):
     """The part of a `Workbench` that drives its joints."""
 
-    model: engine.Model | None
-    coordinates: tuple[Coordinate, ...]
-    settings: Settings
     playing: bool
     time: float
-    initial: NDArray[np.floating]
-    newest: Snapshot | None
     replay: Replay
     drives: DriveControls
     _worker: Worker
@@ -37,11 +32,12 @@ class JointDriving:
     def _configure(self, settings: Settings) -> None:
         raise NotImplementedError
 
-    def set_coordinate(self, index: int, value: float) -> None:
+    @undoable("Move {}", steady=True)
+    def set_coordinate(self, index: int, value: float) -> NDArray[np.floating] | None:
         """Put coordinate `index` of `coordinates` to `value`, rad or m, at rest; during play gains pull it there.
 
         Within a joint's limits. What is set at time zero is part of the pose that `reset` goes back to. A joint that
-        was not held during play is held from then on, until `release`.
+        was not held during play is held from then on, until `release`. Answers q (nq,) unless it plays.
 
         Raises ValueError for a coordinate that follows another, and during play for one that no gains can hold.
         """
@@ -58,7 +54,10 @@ class JointDriving:
                 self._worker.set_coordinate(row.q, row.v, value)
             else:
                 self._worker.set_rotation(partial(row.put, value=value), row.v)
-            return
+            self._set.pop(index, None)
+            q = self.state.q
+            row.put(q, value)
+            return q
         if not row.holdable:
             raise ValueError(f"{row.name} has no position drive; pause to set it by hand")
         if not self.is_held(index):
@@ -66,17 +65,20 @@ class JointDriving:
             self.drive(index, by_effort=False)
             self._grabbed = index if grabbed else None
         self.set_drive(index, value)
+        return None
 
     def release(self, index: int) -> None:
         """Let go of coordinate `index`, if it was not held before `set_coordinate` took hold of it."""
         if self._grabbed == index:
             self.drive(index, by_effort=True)
 
+    @undoable("Hold on or off")
     def set_held(self, on: bool) -> None:
         """Hold every joint where it stands by gains, or let go of all; what this suspends, `on` brings back."""
         self._grabbed = None
         model, settings, drives = self._suspended or (None, self.settings, {})
         now, known = self.settings, self.drives.known
+        self._set.clear()
         self.drives.clear()
         if on and model is self.model:
             self._suspended = None
@@ -92,9 +94,11 @@ class JointDriving:
         """How many joints have a drive of their own that `set_held` brings back."""
         return 0 if self._suspended is None else len(self._suspended[2])
 
+    @undoable("Drive of {}")
     def drive(self, index: int, by_effort: bool) -> None:
         """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
         self._grabbed = None
+        self._set.pop(index, None)
         own = frozenset(self.coordinates[index].v)
         before = self.settings
         every = frozenset(v for row in self.coordinates if row.holdable for v in row.v)
@@ -123,6 +127,7 @@ class JointDriving:
         """The indices of all coordinates that gains hold."""
         return frozenset(index for index in range(len(self.coordinates)) if self.is_held(index))
 
+    @undoable("Drive of {}", steady=True)
     def set_drive(self, index: int, value: float) -> None:
         """The target of coordinate `index` in rad or m, its velocity, or its effort in N m or N, as it is driven.
 
@@ -134,7 +139,8 @@ class JointDriving:
         if not row.driveable:
             raise ValueError(f"{row.name} follows another joint and has no drive of its own")
         drive = self.drives[row.effort_v] or Drive(self.mode(index))
-        self.drives.set(row.effort_v, within(row, replace(drive, value=value)))
+        self._set[index] = within(row, replace(drive, value=value))
+        self.drives.set(row.effort_v, self._set[index])
 
     def drive_of(self, index: int) -> Drive:
         """How coordinate `index` is driven; a plain drive has the value of the newest frame."""
@@ -144,6 +150,7 @@ class JointDriving:
         of_mode = None if frame is None else {"target": frame.target, "effort": frame.tau}.get(mode)
         return Drive(mode or "effort", 0.0 if of_mode is None else float(of_mode[row.effort_v]))
 
+    @undoable("Drive of {}")
     def set_joint_drive(self, index: int, drive: Drive) -> None:
         """Drive coordinate `index` so, within the joint's limits.
 
@@ -156,7 +163,8 @@ class JointDriving:
             self.drive(index, by_effort=drive.mode == "effort")
         if drive.mode == "velocity":
             self._configure(replace(self.settings, by_velocity=self.settings.by_velocity | frozenset(row.v)))
-        self.drives.set(row.effort_v, within(row, drive))
+        self._set[index] = within(row, drive)
+        self.drives.set(row.effort_v, self._set[index])
 
     def gains(self, index: int) -> tuple[float, float]:
         """kp, N m/rad or N/m, and kd, N m s/rad or N s/m, that hold coordinate `index` where gains do."""
@@ -164,6 +172,7 @@ class JointDriving:
         kp, kd = gains_of(self.model, replace(self.settings, held=True, driven=frozenset(), by_velocity=frozenset()))
         return float(kp[v]), float(kd[v])
 
+    @undoable("Gains of {}")
     def set_gains(self, index: int, gains: tuple[float, float] | None) -> None:
         """kp and kd of coordinate `index`; None for those that suit the robot."""
         v = self.coordinates[index].effort_v

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.simulation.messages import Settings, Snapshot
+from app.acting.undoing import Deed, Undoing, undoable
+from app.simulation.messages import Settings
 from app.simulation.worker import Worker
 
 Load = Callable[..., engine.Model]
@@ -18,18 +19,14 @@ Parts = Callable[[Load], Sequence[engine.Part]]
 """What gives parts, reading their files by `engine.load` or the like."""
 
 
-class Surroundings:
+class Surroundings(Undoing):
     """The part of a `Workbench` that holds what is around its robot."""
 
-    model: engine.Model | None
     path: str
     floating: bool
     playing: bool
     loading: str
     time: float
-    settings: Settings
-    initial: np.ndarray
-    newest: Snapshot | None
     _worker: Worker
 
     def pause(self) -> None:
@@ -51,6 +48,7 @@ class Surroundings:
         """The file of the robot, without what is beside it; None where it has none."""
         return None if self.model is None else file_of(self.model)
 
+    @undoable("Obstacles")
     def set_obstacles(self, obstacles: Iterable[engine.Obstacle]) -> None:
         """What stands around the robot, which goes on from where it is."""
         self._configure(replace(self.settings, scene=replace(self.settings.scene, obstacles=tuple(obstacles))))
@@ -62,6 +60,9 @@ class Surroundings:
         """
         first = self.model.parts[0] if self.model.parts else engine.Part(self.model, prefix="")
         model = engine.compose(first, *parts) if parts else first.model
+        before = self.state
+        if not self._unnoted:
+            self.done(Deed("Bodies of the scene", before, replace(before, parts=model.parts)))
         self.pause()
         self.loading = self.path
         self._worker.open(self._present(model), self.settings, self.floating, opener=lambda _: lambda *_, **__: model)
@@ -99,6 +100,7 @@ class Surroundings:
             own &= model.link_body == joint.bodies.start
         return int(np.flatnonzero(own)[0])
 
+    @undoable("Place a body", steady=True)
     def place_part(self, number: int, pose: np.ndarray) -> np.ndarray:
         """Put a part with a free base at `pose` (4, 4), at rest; q (nq,) with it there. Nothing moves during play.
 

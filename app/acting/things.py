@@ -48,6 +48,13 @@ class Thing:
             return self.size[2] / 2
         return self.size[0] if self.shape == "sphere" else self.size[1] / 2 + self.size[0] * (self.shape == "capsule")
 
+    @property
+    def reach(self) -> float:
+        """From its middle to its farthest point, m; 0 where that is not known."""
+        if self.shape in ("", "mesh"):
+            return 0.0
+        return float(np.linalg.norm(self.size)) / (2 if self.shape == "box" else 1)
+
 
 def of_obstacle(obstacle: engine.Obstacle, number: int) -> Thing:
     """The obstacle of that number."""

@@ -34,12 +34,14 @@ from app.features.self_collision_view import SelfCollisionView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet
 from app.features.time_view import TimeView
+from app.features.undo_view import UndoView
 from app.features.wrench_view import WrenchView
 
 if TYPE_CHECKING:
     from app.window import Window
 
 FEATURES: tuple[Callable[[Window], object], ...] = (
+    UndoView,
     ContactView,
     OverlayView,
     CameraViews,

@@ -13,6 +13,7 @@ import engine
 from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.file_signature import signature
 from app.desktop.settings import kept
+from app.features.carrying import carried_pose, carried_settings
 from app.features.time_view import TimeView
 from app.gl.camera import Camera
 from app.simulation.messages import Event, Loaded, Refused, Settings
@@ -137,25 +138,3 @@ class Reloading:
     def _hear(self, event: Event) -> None:
         if isinstance(event, Refused):
             self._before, self._asked = None, ("", (0, 0))
-
-
-def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start: np.ndarray) -> np.ndarray:
-    """(nq,): where joints of the same name and kind stood; others as in `start`."""
-    pose, old = start.copy(), {joint.name: joint for joint in before.joints}
-    for joint in model.joints:
-        was = old.get(joint.name)
-        if joint.leader is None and was is not None and was.leader is None and was.kind == joint.kind:
-            pose[joint.q] = q[was.q]
-    return pose
-
-
-def carried_settings(settings: Settings, before: engine.Model, model: engine.Model) -> Settings:
-    """The settings, with the velocities that are driven in a way of their own found by their names."""
-    names = {name: v for v, name in enumerate(model.coordinate_names)}
-    now = {v: names[name] for v, name in enumerate(before.coordinate_names) if name in names}
-    return replace(
-        settings,
-        driven=frozenset(now[v] for v in settings.driven if v in now),
-        by_velocity=frozenset(now[v] for v in settings.by_velocity if v in now),
-        gains=tuple(sorted((now[v], kp, kd) for v, kp, kd in settings.gains if v in now)),
-    )

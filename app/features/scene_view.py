@@ -14,16 +14,16 @@ from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.acting import things
-from app.acting.drives import Drive
 from app.acting.things import Thing
+from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
 from app.desktop.reasons import reason
-from app.features.reloading import carried_pose, carried_settings
+from app.features.carrying import put_back
 from app.gl.camera import Camera
 from app.panels.scene import ScenePanel
-from app.simulation.messages import Loaded, Settings, Snapshot
+from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -39,12 +39,9 @@ ROBOTS = "Robots (*.urdf *.xacro *.xml);;All files (*)"
 class Before:
     """What stays of the robot when other parts are put beside it."""
 
-    model: engine.Model
-    q: np.ndarray
-    settings: Settings
+    state: State
     camera: Camera
     playing: bool
-    drives: dict[str, Drive]
     row: int
 
 
@@ -149,8 +146,9 @@ class SceneView:
         """(3,): on the ground in front of the robot, beside what was put there before."""
         lower, upper = self._window.viewport.robot_bounds
         place = np.array([upper[0] + edge, (lower[1] + upper[1]) / 2, 0.0])
-        while any(np.linalg.norm(each.pose[:2, 3] - place[:2]) < edge for each in self.things):
-            place[1] += 1.5 * edge
+        every = self.things
+        while any(np.linalg.norm(each.pose[:2, 3] - place[:2]) < each.reach + edge for each in every):
+            place[1] += 0.5 * edge
         return place
 
     def _put(self, thing: Thing) -> None:
@@ -211,14 +209,10 @@ class SceneView:
         self._window.refresh()
         self.choose(row)
 
-    def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int) -> None:
-        """Put those beside the robot, which keeps its pose, settings and drives."""
+    def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int, state: State | None = None) -> None:
+        """Put those beside the robot, which keeps its pose, settings and drives, or has those of a state."""
         bench = self._bench
-        q = bench.initial if bench.newest is None else bench.newest.q.copy()
-        rows = enumerate(bench.coordinates)
-        drives = {each.name: bench.drive_of(k) for k, each in rows if each.driveable}
-        camera = replace(self._window.viewport.camera)
-        before = Before(bench.model, q, bench.settings, camera, bench.playing, drives, row)
+        before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row)
         try:
             bench.set_parts(parts())
         except ValueError as refusal:
@@ -234,18 +228,18 @@ class SceneView:
             self.show()
             return
         bench = self._bench
-        bench.take_settings(carried_settings(before.settings, before.model, event.model))
-        bench.pose(carried_pose(before.model, before.q, event.model, event.start))
-        for k, row in enumerate(bench.coordinates):
-            if (drive := before.drives.get(row.name)) is not None and row.driveable:
-                bench.set_joint_drive(k, drive)
+        put_back(bench, before.state, event.start, posed=True)
         self._window.viewport.see(before.camera)
         if before.playing:
             bench.play()
         self._window.refresh()
         self.choose(before.row)
-        if len(bench.parts) > max(len(before.model.parts) - 1, 0):
+        if len(bench.parts) > max(len(before.state.model.parts) - 1, 0):
             self._bring_into_view(self.things[before.row])
+
+    def restore(self, state: State) -> None:
+        """Have the parts of a state beside the robot, and all else that it sets."""
+        self._set_parts(lambda: state.parts[1:], self.panel.row, state)
 
     def _bring_into_view(self, thing: Thing) -> None:
         """Move the camera back where the thing is not seen."""

@@ -210,7 +210,8 @@ class Sessions:
             lambda: self._plots.set_plots(session_text.plots(session)),
             lambda: self._put_beside(session),
         )
-        faults = [fault for fault in (opening.fault, *map(_fault, restored)) if fault]
+        with bench.unnoted():
+            faults = [fault for fault in (opening.fault, *map(_fault, restored)) if fault]
         window.refresh()
         controller = session.get("controller")
         if faults:

@@ -1,0 +1,51 @@
+"""What stays of a robot when it is read again, or another model takes its place: found by the names of its joints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+import engine
+from app.acting.undoing import State
+from app.simulation.messages import Settings
+from app.workbench import Workbench
+
+
+def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start: np.ndarray) -> np.ndarray:
+    """(nq,): where joints of the same name and kind stood; others as in `start`."""
+    pose, old = start.copy(), {joint.name: joint for joint in before.joints}
+    for joint in model.joints:
+        was = old.get(joint.name)
+        if joint.leader is None and was is not None and was.leader is None and was.kind == joint.kind:
+            pose[joint.q] = q[was.q]
+    return pose
+
+
+def carried_settings(settings: Settings, before: engine.Model, model: engine.Model) -> Settings:
+    """The settings, with the velocities that are driven in a way of their own found by their names."""
+    names = {name: v for v, name in enumerate(model.coordinate_names)}
+    now = {v: names[name] for v, name in enumerate(before.coordinate_names) if name in names}
+    return replace(
+        settings,
+        driven=frozenset(now[v] for v in settings.driven if v in now),
+        by_velocity=frozenset(now[v] for v in settings.by_velocity if v in now),
+        gains=tuple(sorted((now[v], kp, kd) for v, kp, kd in settings.gains if v in now)),
+    )
+
+
+def put_back(bench: Workbench, state: State, start: np.ndarray, posed: bool) -> None:
+    """Set what a state has, its pose only if `posed`; joints are found by names, others stand as at `start`."""
+    model = bench.model
+    settings = carried_settings(state.settings, state.model, model)
+    with bench.unnoted():
+        bench.take_settings(settings)
+        if posed:
+            if bench.playing:
+                bench.pause()
+            bench.pose(carried_pose(state.model, state.q, model, start))
+        now = bench.state.drives
+        for k, row in enumerate(bench.coordinates):
+            drive = state.drives.get(row.name)
+            if row.driveable and drive is not None and drive != now[row.name]:
+                bench.set_joint_drive(k, drive)

@@ -1,0 +1,104 @@
+"""Edit › Undo and Redo: of poses, drives, obstacles, bodies and settings, what a person did to them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
+
+import engine
+from app.acting.undoing import Deed, State
+from app.desktop.actions import MESSAGE
+from app.desktop.menus import TopMenu
+from app.features.carrying import put_back
+from app.features.scene_view import SceneView
+from app.simulation.messages import Loaded
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+MOST = 200
+"""Deeds that can be undone."""
+TOGETHER = 1.0  # s within which deeds of one kind are one: the steps of a slider
+
+
+class UndoView:
+    """Makes the menu, and a stack of what the workbench tells of."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench = window, window.workbench
+        self.stack = QUndoStack(window)
+        self.stack.setUndoLimit(MOST)
+        self.menu = TopMenu("&Edit", window)
+        bar = window.menuBar()
+        bar.insertMenu(window.menus.simulation.menuAction(), self.menu)
+        self.undo, self.redo = (
+            self.stack.createUndoAction(window, "&Undo"),
+            self.stack.createRedoAction(window, "&Redo"),
+        )
+        self.undo.setShortcuts([QKeySequence("Ctrl+Z")])
+        self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
+        for action in (self.undo, self.redo):
+            window.addAction(action)
+        self.menu.put(self.undo, self.redo)
+        self._robot: engine.Model | None = None
+        self._bench.done = self._note
+        window.loaded.connect(self._take)
+
+    def _take(self, event: Loaded) -> None:
+        """Another robot begins anew; the same with something else beside it goes on."""
+        robot = event.model.parts[0].model if event.model.parts else event.model
+        if robot is not self._robot:
+            self.stack.clear()
+        self._robot = robot
+
+    def _note(self, deed: Deed) -> None:
+        self.stack.push(_Command(deed, self._put))
+
+    def _put(self, state: State, text: str) -> None:
+        bench = self._bench
+        if bench.replay.active:
+            bench.to_present()
+        with bench.unnoted():
+            if _told(state.parts) != _told(bench.model.parts):
+                cast(SceneView, self._window.features[SceneView]).restore(state)
+            else:
+                put_back(bench, state, bench.state.q, state.posed)
+        self._window.refresh()
+        self._window.statusBar().showMessage(text, MESSAGE)
+
+
+class _Command(QUndoCommand):
+    """A deed, which was done when it was pushed."""
+
+    def __init__(self, deed: Deed, put: Callable[[State, str], None]):
+        super().__init__(deed.text)
+        self.deed, self._put, self._when, self._done = deed, put, time.monotonic(), True
+
+    def id(self) -> int:
+        return hash(self.deed.text) & 0x7FFFFFFF
+
+    def mergeWith(self, other: QUndoCommand | None) -> bool:
+        """Be one with the next, where that follows at once and is of the same kind."""
+        if not isinstance(other, _Command) or not self.deed.steady or other._when - self._when > TOGETHER:
+            return False
+        self.deed, self._when = replace(self.deed, after=other.deed.after), other._when
+        return True
+
+    def undo(self) -> None:
+        self._put(self.deed.before, f"Undone: {self.deed.text}")
+
+    def redo(self) -> None:
+        if self._done:
+            self._done = False
+        else:
+            self._put(self.deed.after, f"Done again: {self.deed.text}")
+
+
+def _told(parts: tuple[engine.Part, ...]) -> list[object]:
+    """What tells parts from others; each time that a model is composed they are new."""
+    return [(id(part.model), part.prefix, np.asarray(part.pose).tobytes()) for part in parts]

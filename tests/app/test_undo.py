@@ -1,0 +1,139 @@
+"""Undo and redo of what a person did: poses, drives, settings, obstacles, bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from test_scene_view import dragged, entry, seen_at, settled, shown, type_in
+from windows import wait
+
+import engine
+from app.acting.drives import Drive
+from app.features.ground_view import GroundView
+from app.features.scene_view import SceneView
+from app.features.undo_view import UndoView
+
+CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+
+
+@pytest.fixture
+def undoing(qtbot, opened) -> UndoView:
+    window = opened(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    view = window.features[UndoView]
+    assert not view.undo.isEnabled()
+    return view
+
+
+def undo(qtbot, view: UndoView) -> None:
+    qtbot.keyClick(view._window, Qt.Key.Key_Z, CTRL)
+
+
+def redo(qtbot, view: UndoView) -> None:
+    qtbot.keyClick(view._window, Qt.Key.Key_Z, CTRL | SHIFT)
+
+
+def joint(view: UndoView, number: int = 0) -> float:
+    return float(view._bench.newest.q[number])
+
+
+def test_a_joint_moved_by_its_slider_goes_back_in_one_step(qtbot, undoing):
+    window = undoing._window
+    for value in np.linspace(0.05, 0.4, 8):
+        window.joints.moved.emit(0, float(value))
+        qtbot.wait(10)
+    window.joints.moved.emit(1, 0.3)
+    wait(qtbot, lambda: joint(undoing) == 0.4 and joint(undoing, 1) == 0.3)
+    assert undoing.undo.text() == "&Undo Move joint2"
+    undo(qtbot, undoing)
+    wait(qtbot, lambda: joint(undoing, 1) == 0.0 and joint(undoing) == 0.4)
+    assert window.statusBar().currentMessage() == "Undone: Move joint2"
+    undo(qtbot, undoing)
+    wait(qtbot, lambda: joint(undoing) == 0.0)
+    assert not undoing.undo.isEnabled()
+    redo(qtbot, undoing)
+    redo(qtbot, undoing)
+    wait(qtbot, lambda: joint(undoing) == 0.4 and joint(undoing, 1) == 0.3)
+    np.testing.assert_array_equal(undoing._bench.initial[:2], [0.4, 0.3])
+
+
+def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
+    bench, window = undoing._bench, undoing._window
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.newest.time > 0.05)
+    window.run.gravity.trigger()
+    bench.set_joint_drive(2, Drive("target", 0.2, "sine", 0.1, 1.0))
+    bench.set_gains(3, (50.0, 5.0))
+    undo(qtbot, undoing)
+    assert bench.settings.gains == ()
+    undo(qtbot, undoing)
+    wait(qtbot, lambda: bench.drive_of(2).plain and bench.drive_of(2).value == pytest.approx(0.0, abs=1e-6))
+    undo(qtbot, undoing)
+    assert bench.settings.gravity
+    assert bench.playing
+    redo(qtbot, undoing)
+    redo(qtbot, undoing)
+    assert not bench.settings.gravity
+    assert bench.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)
+    window.run.hold.trigger()
+    assert not bench.settings.held
+    undo(qtbot, undoing)
+    assert bench.settings.held
+    assert bench.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)  # which letting go had wiped
+
+
+def test_obstacles_and_bodies_go_back(qtbot, undoing):
+    window, bench = undoing._window, undoing._bench
+    scene = window.features[SceneView]
+    scene.action.trigger()
+    bench.set_coordinate(0, 0.5)
+    wait(qtbot, lambda: joint(undoing) == 0.5)
+    entry(scene, "Obstacle: box")
+    box = scene.obstacles[0]
+    type_in(qtbot, scene.panel.sizes[0], 0.5)
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    start = bench.part_pose(0)
+    dragged(qtbot, window, seen_at(window, start[:3, 3]), QPoint(30, 10))
+    wait(qtbot, lambda: np.linalg.norm(bench.part_pose(0)[:2, 3] - start[:2, 3]) > 0.01)
+    place = bench.part_pose(0)
+    shown(qtbot, window, "before undo")
+    undo(qtbot, undoing)
+    wait(qtbot, lambda: np.allclose(bench.part_pose(0), start))
+    undo(qtbot, undoing)
+    wait(qtbot, lambda: not bench.loading and not bench.parts and bench.newest is not None)
+    wait(qtbot, lambda: joint(undoing) == 0.5)
+    assert scene.obstacles[0].size[0] == 0.5
+    undo(qtbot, undoing)
+    assert scene.obstacles[0].size == box.size
+    undo(qtbot, undoing)
+    assert scene.obstacles == ()
+    shown(qtbot, window, "after undo")
+    for _ in range(4):
+        redo(qtbot, undoing)
+        settled(qtbot, scene)
+        qtbot.wait(50)
+    wait(qtbot, lambda: len(bench.parts) == 1 and np.allclose(bench.part_pose(0), place))
+    assert scene.obstacles[0].size[0] == 0.5
+    assert joint(undoing) == 0.5
+
+
+def test_the_terrain_goes_back_and_the_robot_with_it(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    bench, view = window.workbench, window.features[UndoView]
+    wait(qtbot, lambda: bench.newest is not None)
+    before = bench.newest.q.copy()
+    window.features[GroundView].shapes[2].trigger()
+    wait(qtbot, lambda: not np.array_equal(bench.newest.q, before))
+    undo(qtbot, view)
+    assert isinstance(bench.settings.scene.ground, engine.Plane)
+    wait(qtbot, lambda: np.allclose(bench.newest.q, before))
+
+
+def test_another_robot_begins_with_nothing_to_undo(qtbot, undoing):
+    undoing._window.run.gravity.trigger()
+    assert undoing.undo.isEnabled()
+    undoing._window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: undoing._bench.model.name == "pendulum" and not undoing._bench.loading)
+    assert not undoing.undo.isEnabled()
