@@ -15,6 +15,7 @@ from app.features.appearance import Appearance
 from app.features.beside_view import BesideView
 from app.features.camera_views import CameraViews
 from app.features.contact_view import ContactView
+from app.features.context_menus import ContextMenus
 from app.features.controller_view import ControllerView
 from app.features.dragging import Dragging
 from app.features.drive_view import DriveView
@@ -24,6 +25,7 @@ from app.features.ghost_view import GhostView
 from app.features.ground_view import GroundView
 from app.features.log_view import LogView
 from app.features.overlay_view import OverlayView
+from app.features.palette import PaletteView
 from app.features.placing import Placing
 from app.features.plots_view import PlotsView
 from app.features.reloading import Reloading
@@ -64,7 +66,9 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Reloading,
     Generating,
     Sessions,
+    PaletteView,
     ShortcutsSheet,
     LogView,
+    ContextMenus,
 )
 """In the order of their entries in menus."""

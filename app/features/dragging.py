@@ -105,8 +105,6 @@ class Dragging(QObject):
         depth = self._viewport.camera.depth(hit.point + self._viewport.center)
         self.hold = Hold(hit.link, point, hit.point, depth, event.button(), place, time.perf_counter())
         self._bench.forces.grab(hit.link, point, hit.point, self._viewport.robot_size)
-        if not self._bench.playing:
-            self._status.showMessage("The spring acts while the simulation runs: press Space", MESSAGE)
         self._show(frame)
         return True
 
@@ -114,6 +112,8 @@ class Dragging(QObject):
         hold, viewport = self.hold, self._viewport
         if hold.over:
             return
+        if not self._bench.playing:  # a click is no drag, but asks for a menu
+            self._status.showMessage("The spring acts while the simulation runs: press Space", MESSAGE)
         hold.cursor = cursor
         size = viewport.width(), viewport.height()
         eye, direction = ray(viewport.camera, size, (cursor.x(), cursor.y()))

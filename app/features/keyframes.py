@@ -82,16 +82,19 @@ class Keyframes(QMenu):
     def _fill(self) -> None:
         self.clear()
         for each in self.all:
-            menu = self.addMenu(f"{each.name}  ·  {each.frame.time:.3f} s".replace("&", "&&"))
-            for text, slot in (
-                ("&Go to", self._jump),
-                ("&Continue from here", self._start),
-                ("&Rename…", self._rename),
-                ("Re&move", self._remove),
-            ):
-                menu.addAction(text).triggered.connect(lambda _, each=each, slot=slot: slot(each))
+            self.put_entries(self.addMenu(f"{each.name}  ·  {each.frame.time:.3f} s".replace("&", "&&")), each)
         if not self.all:
             self.addAction(NONE_YET).setEnabled(False)
+
+    def put_entries(self, menu: QMenu, keyframe: Keyframe) -> None:
+        """Put what can be done with a keyframe into a menu."""
+        for text, slot in (
+            ("&Go to", self._jump),
+            ("&Continue from here", self._start),
+            ("&Rename…", self._rename),
+            ("Re&move", self._remove),
+        ):
+            menu.addAction(text).triggered.connect(lambda _, slot=slot: slot(keyframe))
 
     def _rename(self, keyframe: Keyframe) -> None:
         name, done = QInputDialog.getText(

@@ -60,19 +60,19 @@ class Placing(QObject):
                 return True
         return super().eventFilter(watched, event)
 
-    def _under(self, at: QPointF) -> tuple[int, np.ndarray] | None:
-        """The row of what is seen there, −1 for the robot, and the point (3,) that is seen."""
+    def under(self, at: QPointF) -> tuple[int, np.ndarray, int] | None:
+        """What is seen there: its row in the scene's list, −1 for the robot; the point (3,); its link, −1 if none."""
         hit, obstacle = self._viewport.under(at.x(), at.y()), self._viewport.obstacle_under(at.x(), at.y())
         if obstacle is not None and (hit is None or obstacle.distance < hit.distance):
-            return obstacle.link, obstacle.point
+            return obstacle.link, obstacle.point, -1
         if hit is None:
             return None
         part = self._bench.part_of_link(hit.link)
-        return (len(self._scene.obstacles) + part if part >= 0 else -1), hit.point
+        return (len(self._scene.obstacles) + part if part >= 0 else -1), hit.point, hit.link
 
     def _click(self, at: QPointF) -> None:
         """Choose the obstacle that was clicked; links are chosen by others."""
-        found = self._under(at)
+        found = self.under(at)
         if found is not None and 0 <= found[0] < len(self._scene.obstacles):
             self._window.selection.choose(-1)
             self._scene.choose(found[0])
@@ -80,10 +80,10 @@ class Placing(QObject):
             self._scene.choose(-1)
 
     def _grab(self, at: QPointF) -> bool:
-        found = self._under(at)
+        found = self.under(at)
         if found is None or found[0] < 0 or self._bench.replay.active:
             return False
-        row, point = found
+        row, point, _ = found
         part = row - len(self._scene.obstacles)
         if part >= 0 and (self._bench.playing or not self._bench.is_free(part)):
             return False  # which is pulled at

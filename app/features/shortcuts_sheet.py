@@ -93,16 +93,27 @@ def _add(tree: QTreeWidget, menu: str, rows: list[Shortcut]) -> None:
 def shortcuts(window: QMainWindow) -> Iterator[Shortcut]:
     """All actions of a window that have keys, in the order of its menus; those in none come last."""
     seen: set[QAction] = set()
-    for top in window.menuBar().actions():
-        if top.menu() is not None:
-            for within, action in _in_menu(top.menu()):
-                if action.shortcuts() and action not in seen:
-                    seen.add(action)
-                    yield _shortcut(_plain(top.text()), action, within)
+    for menu, name, action in of_menus(window):
+        if action.shortcuts() and action not in seen:
+            seen.add(action)
+            yield Shortcut(menu, name, action.toolTip(), keys_of(action))
     for action in window.findChildren(QAction):
         if action.shortcuts() and action not in seen:
             seen.add(action)
-            yield _shortcut(OTHER, action)
+            yield Shortcut(OTHER, _plain(action.text()), action.toolTip(), keys_of(action))
+
+
+def of_menus(window: QMainWindow) -> Iterator[tuple[str, str, QAction]]:
+    """All actions of a window's menus, each after its menu of the bar and its name with the menus that lead there."""
+    for top in window.menuBar().actions():
+        if top.menu() is not None:
+            for within, action in _in_menu(top.menu()):
+                yield _plain(top.text()), within + _plain(action.text()), action
+
+
+def keys_of(action: QAction) -> str:
+    """Its shortcuts, as this system writes them."""
+    return " or ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
 
 
 def _in_menu(menu: QMenu, within: str = "") -> Iterator[tuple[str, QAction]]:
@@ -113,12 +124,6 @@ def _in_menu(menu: QMenu, within: str = "") -> Iterator[tuple[str, QAction]]:
             yield from _in_menu(action.menu(), f"{within}{_plain(action.text())} › ")
         elif not action.isSeparator():
             yield within, action
-
-
-def _shortcut(menu: str, action: QAction, within: str = "") -> Shortcut:
-    native = QKeySequence.SequenceFormat.NativeText
-    keys = " or ".join(key.toString(native) for key in action.shortcuts())
-    return Shortcut(menu, within + _plain(action.text()), action.toolTip(), keys)
 
 
 def _plain(text: str) -> str:

@@ -241,6 +241,8 @@ class JointPanel(QTableView):
     """Row, and whether an effort is to drive it, rather than gains that hold it."""
     form_asked = pyqtSignal(int)
     """The row whose drive the user wants to see in full."""
+    menu_made = pyqtSignal(object, int)
+    """A `QMenu` for a row, to which whoever has something to do with joints adds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -316,8 +318,14 @@ class JointPanel(QTableView):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         row = self.indexAt(event.pos()).row()
-        if row >= 0 and self.table.rows[row].holdable:
-            self.mode_menu(row).exec(event.globalPos())
+        if row >= 0:
+            self.row_menu(row).popup(event.globalPos())
+
+    def row_menu(self, row: int) -> QMenu:
+        """What can be done with a row: what drives it, and what others add."""
+        menu = self.mode_menu(row) if self.table.rows[row].holdable else QMenu(self)
+        self.menu_made.emit(menu, row)
+        return menu
 
     def mode_menu(self, row: int) -> QMenu:
         """The choice of what drives a row."""

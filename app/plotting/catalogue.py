@@ -102,6 +102,11 @@ class Catalogue(Quantities):
             return None
         return next((slot.of(owner) for slot in owner.slots if (slot.kind, slot.part) == (kind, part)), None)
 
+    def of(self, subject: str, name: str) -> list[Quantity]:
+        """All of the joint or the link of that name."""
+        owner = self._by_name.get((subject, name))
+        return [] if owner is None else [slot.of(owner) for slot in owner.slots]
+
     def of_kinds(self, subject: str, kinds: Sequence[str]) -> list[Quantity]:
         """All of these kinds that subjects of a sort have."""
         owners = (owner for owner in self._owners if owner.subject == subject)

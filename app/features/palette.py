@@ -1,0 +1,128 @@
+"""Help › Command palette: any action of the window by a few letters of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
+from PyQt6.QtGui import QAction, QKeyEvent
+from PyQt6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout
+
+from app.desktop.actions import make_action
+from app.features.shortcuts_sheet import keys_of, of_menus
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+WIDTH, HEIGHT, ABOVE = 560, 380, 90  # px
+LAST = 5
+"""Commands that were used last, which stand first while nothing is typed."""
+
+
+class Command(NamedTuple):
+    """An action, with the menus that lead to it in front of its name."""
+
+    name: str
+    action: QAction
+
+
+class Palette(QDialog):
+    """A line in which to type, over the commands that have all its words, the likeliest first."""
+
+    def __init__(self, window: Window, commands: Sequence[Command], last: Sequence[str]):
+        super().__init__(window, Qt.WindowType.Popup)
+        self._commands, self._last = commands, list(last)
+        self.line, self.list = QLineEdit(placeholderText="Type a command"), QListWidget()
+        self.list.setIconSize(QSize(16, 16))
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.addWidget(self.line)
+        layout.addWidget(self.list)
+        self.line.textChanged.connect(self._fill)
+        self.line.returnPressed.connect(self._run)
+        self.list.itemClicked.connect(self._run)
+        self.line.installEventFilter(self)
+        self._fill("")
+        self.resize(min(WIDTH, window.width() - 40), min(HEIGHT, window.height() - ABOVE - 20))
+        self.move(window.mapToGlobal(QPoint((window.width() - self.width()) // 2, ABOVE)))
+
+    def _fill(self, text: str) -> None:
+        self.list.clear()
+        for command in ranked(self._commands, text, self._last):
+            keys = keys_of(command.action)
+            item = QListWidgetItem(f"{command.name}    {keys}" if keys else command.name, self.list)
+            item.setIcon(command.action.icon())
+            item.setToolTip(command.action.toolTip())
+            item.setData(Qt.ItemDataRole.UserRole, command)
+            if command.action.isCheckable() and command.action.isChecked():
+                item.setText(f"{item.text()}    ✓")
+            if not command.action.isEnabled():
+                item.setFlags(Qt.ItemFlag.NoItemFlags)
+        self._step(1, from_row=-1)
+
+    def _step(self, by: int, from_row: int | None = None) -> None:
+        """Mark the next command that can be used."""
+        row = self.list.currentRow() if from_row is None else from_row
+        rows = [k for k in range(self.list.count()) if self.list.item(k).flags() & Qt.ItemFlag.ItemIsEnabled]
+        after = [k for k in rows if (k > row if by > 0 else k < row)]
+        if after:
+            self.list.setCurrentRow(after[0] if by > 0 else after[-1])
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The arrows move in the list while one types."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            by = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
+            if by is not None:
+                self._step(by)
+                return True
+        return super().eventFilter(watched, event)
+
+    def _run(self) -> None:
+        item = self.list.currentItem()
+        if item is not None and item.flags() & Qt.ItemFlag.ItemIsEnabled:
+            command = item.data(Qt.ItemDataRole.UserRole)
+            self.close()
+            self._last[:] = [command.name, *(name for name in self._last if name != command.name)][:LAST]
+            command.action.trigger()
+
+    @property
+    def last(self) -> list[str]:
+        """The names of the commands that were used last."""
+        return self._last
+
+
+class PaletteView:
+    """Makes the entry, and the palette anew whenever it is asked for."""
+
+    def __init__(self, window: Window):
+        self._window = window
+        tip = "Find any command by its name"
+        self.action = make_action(window, "&Command palette…", self.show, "Ctrl+Shift+P", tip=tip)
+        window.menus.help.put(self.action)
+        self.palette: Palette | None = None
+
+    def show(self) -> None:
+        """Open it, with the keyboard in its line."""
+        last = [] if self.palette is None else self.palette.last
+        found = of_menus(self._window)
+        commands = [Command(f"{menu} › {name}", action) for menu, name, action in found if action is not self.action]
+        self.palette = Palette(self._window, commands, last)
+        self.palette.show()
+        self.palette.line.setFocus()
+
+
+def ranked(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
+    """Those that have all words of a text: first where a word of the name begins with it, then by the menus' order."""
+    words = text.casefold().split()
+    found = [each for each in commands if all(word in each.name.casefold() for word in words)]
+    if not words:
+        return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))
+
+    def rank(command: Command) -> tuple[int, int]:
+        name = command.name.casefold().rpartition("› ")[2]
+        begins = sum(any(part.startswith(word) for part in name.split()) for word in words)
+        return -begins, not name.startswith(words[0])
+
+    return sorted(found, key=rank)

@@ -1,0 +1,187 @@
+"""The command palette over all actions, and right-click menus on links, things, joints, plots and moments."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QContextMenuEvent, QGuiApplication
+from PyQt6.QtWidgets import QApplication, QMenu
+from test_dragging import place_of
+from test_scene_view import entry, seen_at, settled, shown
+from windows import wait
+
+import engine
+from app.features.context_menus import ContextMenus
+from app.features.palette import PaletteView
+from app.features.plots_view import PlotsView
+from app.features.robot_view import RobotView
+from app.features.scene_view import SceneView
+from app.features.time_view import TimeView
+
+RIGHT = Qt.MouseButton.RightButton
+
+
+@pytest.fixture
+def arm(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    return window
+
+
+def names(menu: QMenu) -> list[str]:
+    return [action.text().replace("&", "") for action in menu.actions() if action.text()]
+
+
+def press(menu: QMenu, *path: str) -> None:
+    """Trigger an entry, of a menu within it where there are several names."""
+    for name in path[:-1]:
+        menu = next(action.menu() for action in menu.actions() if action.text().replace("&", "") == name)
+    next(action for action in menu.actions() if action.text().replace("&", "") == path[-1]).trigger()
+
+
+def asked(widget, at: QPoint) -> None:
+    """A right click as Qt tells of it where a menu is asked for."""
+    QApplication.sendEvent(widget, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, widget.mapToGlobal(at)))
+
+
+def test_the_palette_finds_any_command_and_runs_it(qtbot, arm):
+    view = arm.features[PaletteView]
+    qtbot.keyClick(arm, Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    wait(qtbot, lambda: view.palette is not None and view.palette.isVisible())
+    palette = view.palette
+    assert palette.list.count() > 80
+    qtbot.keyClicks(palette.line, "grav")
+    first = palette.list.item(0)
+    assert first.text().startswith("Simulation › Gravity    G")
+    if folder := os.environ.get("CATENA_PICTURES"):
+        palette.grab().save(f"{folder}/palette.png")
+    assert arm.workbench.settings.gravity
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert not arm.workbench.settings.gravity
+    assert not palette.isVisible()
+    view.show()
+    assert view.palette.list.item(0).text().startswith("Simulation › Gravity")  # which was used last
+    qtbot.keyClicks(view.palette.line, "ball obstacle")
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+    assert [each.shape for each in arm.workbench.settings.scene.obstacles] == ["sphere"]
+    view.show()
+    qtbot.keyClicks(view.palette.line, "no such thing")
+    assert view.palette.list.count() == 0
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Escape)
+    assert not view.palette.isVisible()
+
+
+def test_a_command_that_cannot_be_is_there_and_does_nothing(qtbot, window):
+    view = window.features[PaletteView]
+    view.show()
+    qtbot.keyClicks(view.palette.line, "branch here")
+    assert view.palette.list.count() == 1
+    assert view.palette.list.currentRow() == -1
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+    assert view.palette.isVisible()
+    view.palette.close()
+
+
+def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
+    menus, hand = arm.features[ContextMenus], arm.workbench.model.link_names.index("hand")
+    qtbot.mouseClick(arm.viewport, RIGHT, pos=place_of(qtbot, arm, hand))
+    wait(qtbot, lambda: menus.shown.isVisible())
+    assert names(menus.shown) == [
+        "hand", "Inspect", "Apply a force…", "Plot", "Center the view here", "Copy name",
+    ]  # fmt: skip
+    shown(qtbot, arm, "link menu")
+    if folder := os.environ.get("CATENA_PICTURES"):
+        menus.shown.grab().save(f"{folder}/menu.png")
+    press(menus.shown, "Plot", "Velocity")
+    panel = arm.features[PlotsView].panel
+    assert [each.key for each in panel.quantities] == [f"link/hand/velocity/{axis}" for axis in ("x", "y", "z", "norm")]
+    press(menus.shown, "Copy name")
+    assert QGuiApplication.clipboard().text() == "hand"
+    before = arm.viewport.camera.target.copy()
+    press(menus.shown, "Center the view here")
+    assert not np.array_equal(arm.viewport.camera.target, before)
+    press(menus.shown, "Apply a force…")
+    assert arm.docks["Forces"].isVisible()
+    assert arm.selection.link == hand
+    menus.shown.close()
+    press(menus.shown, "Inspect")
+    tree = arm.features[RobotView].panel.tree
+    wait(qtbot, tree.isVisible)
+    asked(tree.viewport(), tree.visualRect(tree.currentIndex()).center())
+    wait(qtbot, lambda: names(menus.shown)[0] == "hand")
+    assert "Center the view here" not in names(menus.shown)
+    menus.shown.close()
+
+
+def test_things_of_the_scene_have_menus(qtbot, arm):
+    menus, scene = arm.features[ContextMenus], arm.features[SceneView]
+    entry(scene, "Obstacle: box")
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    arm.viewport.fit()
+    box = scene.obstacles[0].pose[:3, 3]
+    qtbot.mouseClick(arm.viewport, RIGHT, pos=seen_at(arm, box))
+    wait(qtbot, lambda: menus.shown.isVisible())
+    assert names(menus.shown) == ["Box 1", "Center the view here", "Edit…", "Duplicate", "Remove"]
+    press(menus.shown, "Duplicate")
+    assert len(scene.obstacles) == 2
+    menus.shown.close()
+    link = arm.workbench.model.link_names.index("cube/body")
+    menu = menus.of_link(link)
+    assert names(menu)[-3:] == ["Edit…", "Duplicate", "Remove"]
+    press(menu, "Edit…")
+    assert scene.panel.isVisible()
+    assert scene.panel.row == 2
+    press(menu, "Remove")
+    wait(qtbot, lambda: not arm.workbench.parts and not arm.workbench.loading)
+    qtbot.mouseClick(arm.viewport, RIGHT, pos=QPoint(3, arm.viewport.height() - 3))
+    wait(qtbot, lambda: menus.shown.isVisible() and "Fit" in names(menus.shown))
+    menus.shown.close()
+
+
+def test_a_joint_has_a_menu(qtbot, arm):
+    bench, menus = arm.workbench, arm.features[ContextMenus]
+    bench.set_coordinate(1, 0.3)
+    wait(qtbot, lambda: bench.newest.q[1] == 0.3)
+    menu = arm.joints.row_menu(1)
+    assert {"Hold at a target", "Move to zero", "Plot", "Copy name"} <= set(names(menu))
+    press(menu, "Move to zero")
+    wait(qtbot, lambda: bench.newest.q[1] == 0.0)
+    press(menu, "Plot", "Position")
+    assert [each.key for each in arm.features[PlotsView].panel.quantities] == ["joint/joint2/position/"]
+    chart = arm.features[PlotsView].panel.charts[0]
+    asked(chart.canvas, chart.canvas.rect().center())
+    wait(qtbot, lambda: menus.shown.isVisible() and names(menus.shown)[0].startswith("Remove joint2"))
+    press(menus.shown, names(menus.shown)[0])
+    assert not arm.features[PlotsView].panel.quantities
+    menus.shown.close()
+
+
+def test_a_moment_of_the_run_has_a_menu(qtbot, arm):
+    bench, menus, view = arm.workbench, arm.features[ContextMenus], arm.features[TimeView]
+    arm.run.play.trigger()
+    wait(qtbot, lambda: bench.newest.time > 0.4)
+    arm.run.play.trigger()
+    wait(qtbot, lambda: bench.replay.chosen is not None and len(bench.replay.chosen) > 10)
+    track = view.bar.track
+    middle = QPoint(track.width() // 2, track.height() // 2)
+    asked(track, middle)
+    wait(qtbot, lambda: menus.shown.isVisible())
+    assert names(menus.shown) == [f"{track.seconds(middle.x()):.3f} s", "Show this moment", "Branch here",
+                                  "Add keyframe", "Copy time"]  # fmt: skip
+    shown(qtbot, arm, "moment menu")
+    press(menus.shown, "Add keyframe")
+    (keyframe,) = view.keyframes.all
+    assert keyframe.frame.time == pytest.approx(track.seconds(middle.x()), abs=0.03)
+    menus.shown.close()
+    asked(track, QPoint(round(track.place(keyframe.frame.time)), middle.y()))
+    wait(qtbot, lambda: "Keyframe 1" in names(menus.shown))
+    press(menus.shown, "Keyframe 1", "Remove")
+    assert not view.keyframes.all
+    press(menus.shown, "Branch here")
+    wait(qtbot, lambda: len(bench.replay.runs) == 2)
+    menus.shown.close()
