@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
-from PyQt6.QtGui import QAction, QKeyEvent
-from PyQt6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout
+from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
+from PyQt6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout
 
+from app.desktop import theme
 from app.desktop.actions import make_action
 from app.features.shortcuts_sheet import keys_of, of_menus
 
 if TYPE_CHECKING:
     from app.window import Window
 
-WIDTH, HEIGHT, ABOVE = 560, 380, 90  # px
+WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
 LAST = 5
 """Commands that were used last, which stand first while nothing is typed."""
 
@@ -33,8 +34,15 @@ class Palette(QDialog):
     def __init__(self, window: Window, commands: Sequence[Command], last: Sequence[str]):
         super().__init__(window, Qt.WindowType.Popup)
         self._commands, self._last = commands, list(last)
-        self.line, self.list = QLineEdit(placeholderText="Type a command"), QListWidget()
-        self.list.setIconSize(QSize(16, 16))
+        self.line, self.list = QLineEdit(placeholderText="Type a command"), QTreeWidget()
+        self.list.setColumnCount(2)
+        self.list.setHeaderHidden(True)
+        self.list.setRootIsDecorated(False)
+        self.list.setUniformRowHeights(True)
+        self.list.header().setStretchLastSection(False)
+        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self.list.setIconSize(QSize(ICON, ICON))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
@@ -50,25 +58,27 @@ class Palette(QDialog):
 
     def _fill(self, text: str) -> None:
         self.list.clear()
+        blank = QPixmap(ICON, ICON)
+        blank.fill(Qt.GlobalColor.transparent)
         for command in ranked(self._commands, text, self._last):
-            keys = keys_of(command.action)
-            item = QListWidgetItem(f"{command.name}    {keys}" if keys else command.name, self.list)
-            item.setIcon(command.action.icon())
-            item.setToolTip(command.action.toolTip())
-            item.setData(Qt.ItemDataRole.UserRole, command)
-            if command.action.isCheckable() and command.action.isChecked():
-                item.setText(f"{item.text()}    ✓")
-            if not command.action.isEnabled():
-                item.setFlags(Qt.ItemFlag.NoItemFlags)
-        self._step(1, from_row=-1)
+            action = command.action
+            on = "  ✓" if action.isCheckable() and action.isChecked() else ""
+            item = QTreeWidgetItem(self.list, [command.name + on, keys_of(action)])
+            item.setIcon(0, QIcon(blank) if action.icon().isNull() else action.icon())
+            item.setToolTip(0, action.toolTip())
+            item.setData(0, Qt.ItemDataRole.UserRole, command)
+            item.setForeground(1, theme.color("faint"))
+            item.setDisabled(not action.isEnabled())
+        self.list.setCurrentItem(None)
+        self._step(1)
 
-    def _step(self, by: int, from_row: int | None = None) -> None:
+    def _step(self, by: int) -> None:
         """Mark the next command that can be used."""
-        row = self.list.currentRow() if from_row is None else from_row
-        rows = [k for k in range(self.list.count()) if self.list.item(k).flags() & Qt.ItemFlag.ItemIsEnabled]
+        row = self.list.indexOfTopLevelItem(self.list.currentItem())
+        rows = [k for k in range(self.list.topLevelItemCount()) if not self.list.topLevelItem(k).isDisabled()]
         after = [k for k in rows if (k > row if by > 0 else k < row)]
         if after:
-            self.list.setCurrentRow(after[0] if by > 0 else after[-1])
+            self.list.setCurrentItem(self.list.topLevelItem(after[0] if by > 0 else after[-1]))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The arrows move in the list while one types."""
@@ -81,8 +91,8 @@ class Palette(QDialog):
 
     def _run(self) -> None:
         item = self.list.currentItem()
-        if item is not None and item.flags() & Qt.ItemFlag.ItemIsEnabled:
-            command = item.data(Qt.ItemDataRole.UserRole)
+        if item is not None and not item.isDisabled():
+            command = item.data(0, Qt.ItemDataRole.UserRole)
             self.close()
             self._last[:] = [command.name, *(name for name in self._last if name != command.name)][:LAST]
             command.action.trigger()

@@ -68,6 +68,7 @@ def test_paused_it_says_what_is_missing(qtbot, opened):
     drag, link = window.features[Dragging], len(window.workbench.model.link_names) - 1
     start = place_of(qtbot, window, link)
     qtbot.mousePress(window.viewport, RIGHT, pos=start)
+    qtbot.mouseMove(window.viewport, start + QPoint(9, 0))
     assert "press Space" in window.statusBar().currentMessage()
     wait(qtbot, lambda: drag.layer.text.endswith("paused"))
     qtbot.mouseRelease(window.viewport, RIGHT, pos=start)

@@ -300,6 +300,38 @@ class Tour(DialogTour):
             self.dock(title)
         self.key("0")
 
+    def scene(self) -> Iterator[None]:
+        """Things around the robot, one of which is chosen; the palette; a link's menu; and all taken back."""
+        from app.features.context_menus import ContextMenus
+        from app.features.palette import PaletteView
+        from app.features.scene_view import SceneView
+        from app.features.undo_view import UndoView
+
+        self.robot("arm7")
+        self.dock("Scene")
+        view = self.window.features[SceneView]
+        view.add("cylinder", False)
+        view.add("box", True)
+        self.spin(PATIENCE, lambda: len(self.bench.parts) == 1 and not self.bench.loading)
+        self.rest()
+        yield
+        palette = self.window.features[PaletteView]
+        palette.show()
+        palette.palette.line.setText("pl")
+        self.spin(0.3)
+        yield
+        palette.palette.close()
+        menu = self.window.features[ContextMenus].of_link(self.bench.model.link_names.index("cube/body"))
+        menu.popup(self.window.viewport.mapToGlobal(self.window.viewport.rect().center()))
+        self.spin(0.3)
+        yield
+        menu.close()
+        stack = self.window.features[UndoView].stack
+        while stack.canUndo():
+            stack.undo()
+            self.spin(PATIENCE, lambda: not self.bench.loading)
+        self.dock("Scene", False)
+
     def groups(self) -> Iterator[None]:
         """Many curves in several plots, and what the pointer reads."""
         from app.features.plots_view import PlotsView
@@ -320,8 +352,8 @@ class Tour(DialogTour):
 
 FEATURES = (
     "empty", "diagnostics", "held", "drive", "pull", "forces", "link", "glass", "trails", "plots", "groups",
-    "recording", "contact", "ghost", "beside", "batch", "compare", "timing", "full", "full_screen", "controller",
-    "menus", "submenus", "modal", "dialogs",
+    "recording", "contact", "scene", "ghost", "beside", "batch", "compare", "timing", "full", "full_screen",
+    "controller", "menus", "submenus", "modal", "dialogs",
 )  # fmt: skip
 
 

@@ -58,7 +58,12 @@ def run() -> Iterable[str]:
     yield f"--seed: for --q random (default {of['seed']})."
     assert of["out"] is None
     yield "--out: where the trajectory goes (default: nowhere)."
-    yield "--no-ground: ground under the robot (default: on the CPU, under one with a free base and collision shapes)."
+    for base, option in (("fixed", "add"), ("free", "add_free")):
+        assert of[option] == []
+        word = option.replace("_", "-")
+        yield f"--{word}: another robot or body on a {base} base at that place, m; may be given again."
+    shapes = "where it has collision shapes, and does not hang from a fixed base"
+    yield f"--no-ground: ground under the robot (default: {shapes})."
     yield f"--slope: the ground's angle, rising towards {rises_towards()}."
     yield "--terrain: ground of heights in m, rows along y, columns along x."
     yield f"--cell: between heights of --terrain (default {of['cell']:g})."

@@ -143,8 +143,8 @@ def shell() -> Iterable[str]:
     yield "`ROBOT` is a URDF or xacro file, or the name of a robot that ships, such as `arm7`."
     yield "is let by `--trust-xacro` (`engine.load(…, trust_xacro=True)`)"
     yield (
-        "| `main.py run ROBOT` | simulates, a robot with a free base and collision shapes on the ground; "
-        "`--hold` holds it"
+        "| `main.py run ROBOT` | simulates, a robot with collision shapes on the ground unless it hangs from its base, "
+        "and whatever `--add FILE X Y Z` puts beside it; `--hold` holds it"
     )
     yield (
         "`--hold` holds it by gains, `--controller FILE.py` drives it by your function; with `--out FILE.npz` "
@@ -255,6 +255,12 @@ def files() -> Iterable[str]:
     yield "Apache-2.0 is one of the licences that GPL 3 can be combined with."
 
 
+exempt(
+    PAGE,
+    "an example's own numbers",
+    'engine.free_body("box", (0.05, 0.05, 0.05), mass=0.1, name="cube")',
+    "engine.Part(cube, pose=(0.4, 0.0, 0.3))",
+)
 exempt(
     PAGE,
     "other people's titles and programs",
