@@ -45,7 +45,6 @@ from app.simulation.messages import (
     Stopped,
 )
 from app.simulation.recorder import Recorder
-from app.simulation.running import can_touch
 from app.simulation.spread import ALONE
 from app.simulation.worker import Worker
 
@@ -366,7 +365,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
         self.initial, self.time, self.playing = event.start.copy(), 0.0, False
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
         self.settings = event.settings
-        self._start, self.stands = event.start, can_touch(event.model)
+        self._start, self.stands = event.start, event.touches
         self._gpu.begin()
         self._grabbed = None
         self.forces.clear()

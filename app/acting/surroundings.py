@@ -73,8 +73,10 @@ class Surroundings(Undoing):
 
     def part_pose(self, number: int) -> np.ndarray:
         """(4, 4): where the root of a part is now; `number` counts in `parts`."""
-        q = self.initial if self.newest is None else self.newest.q
-        return np.asarray(engine.link_poses(self.model, q)[self.root_of_part(number)])
+        link = self.root_of_part(number)
+        if self.newest is None:
+            return np.asarray(engine.link_poses(self.model, self.initial)[link])
+        return self.newest.link_poses[link].copy()
 
     def is_free(self, number: int) -> bool:
         """Whether a part has a free base, so that it can be put anywhere."""

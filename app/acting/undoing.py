@@ -82,6 +82,16 @@ class Undoing:
         finally:
             self._unnoted = before
 
+    @contextmanager
+    def as_one(self, text: str) -> Iterator[None]:
+        """All that is done within is one deed."""
+        before = self.state
+        with self.unnoted() as noted:
+            yield
+        after = self.state
+        if noted and (before.settings != after.settings or before.drives != after.drives):
+            self.done(Deed(text, before, after))
+
 
 def undoable(text: str, steady: bool = False) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
     """Have a method of a workbench tell of its deed: `text`, with {} for the coordinate that its first argument counts.

@@ -137,6 +137,7 @@ class DriveView:
         bench = self._bench
         rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
         on = not all(bench.drive_of(k).weight for k in rows)
-        for k in rows:
-            bench.set_joint_drive(k, replace(bench.drive_of(k), weight=on))
+        with bench.as_one("Gravity compensation"):
+            for k in rows:
+                bench.set_joint_drive(k, replace(bench.drive_of(k), weight=on))
         self._window.refresh()

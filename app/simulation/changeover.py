@@ -15,7 +15,7 @@ from app.desktop.reasons import gpu_failure
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Refused, Settings
 from app.simulation.preparing import Outcome, Preparation, made, refuses
-from app.simulation.running import Running, again, for_new, held_joints, running_of, settled, simulation_of
+from app.simulation.running import Running, again, can_touch, for_new, held_joints, running_of, settled, simulation_of
 
 
 class Changeover:
@@ -74,7 +74,8 @@ class Changeover:
         self.frames = Latest(model)
         self._begun(True)
         self.compile()
-        self._tell(Loaded(model, path, self.frames, running.q[0].copy(), settings, *running.choice))
+        touches = settings.ground or can_touch(model)
+        self._tell(Loaded(model, path, self.frames, running.q[0].copy(), settings, *running.choice, touches))
         if settings.device != "cpu" and not decided:
             self._prepare(settings, self._settle_device)
 

@@ -198,6 +198,8 @@ class Loaded:
     algorithm: str
     device: str
     why: str
+    touches: bool = False
+    """Whether it has shapes to touch the ground with."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def test_a_fixed_base_stands_unless_what_it_carries_hangs_below(tmp_path, height
 
 def test_the_robots_that_ship():
     stand = {name.stem for name in engine.ROBOTS.glob("*.urdf") if engine.stands(engine.load(name))}
-    assert stand == {"arm7", "quadruped", "humanoid", "snake50"}
+    assert stand == {"arm6", "arm7", "scara", "quadruped", "humanoid", "snake50"}
 
 
 def test_the_arm_that_ships_lies_down_on_the_ground():

@@ -396,7 +396,7 @@ def test_the_shell_lets_links_touch_each_other(tmp_path, capsys):
 
 
 def test_the_shell_says_what_a_robot_without_shapes_needs(capsys):
-    assert cli.main(["run", "arm6", "--self-collision", "--seconds", "0.01"]) == 2
+    assert cli.main(["run", "pendulum", "--self-collision", "--seconds", "0.01"]) == 2
     assert "has no collision shapes that could touch each other; give its links <collision>" in capsys.readouterr().err
 
 

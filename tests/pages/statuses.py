@@ -56,7 +56,7 @@ def statuses() -> tuple[int, int, int, int]:
         )
         no = agreed([("check", broken), ("info", broken), diverges])
         wrong = agreed(
-            [("info", "no_such_robot"), ("run", "arm6", "--slope", 5), ("run", "arm7", "--dt", -1), ("fly",)]
+            [("info", "no_such_robot"), ("run", "pendulum", "--slope", 5), ("run", "arm7", "--dt", -1), ("fly",)]
         )
         with patch("engine.run_command.load_robot", side_effect=KeyboardInterrupt):
             interrupted = agreed([("run", "arm7")])

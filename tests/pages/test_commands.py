@@ -61,9 +61,9 @@ REFUSED: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("quadruped", {"srdf": "some.srdf"}, "add --self-collision"), ("chain", {"slope": 5.0}, "add --ground"),
     ("toy", {"slope": 5.0, "self_collision": True, "ground": False}, "add --ground"),
     ("toy", {"friction": 0.3, "ground": False}, "add --ground"),
-    ("arm6", {"ground": True}, "--ground: arm6 has no collision shapes"),
-    ("arm6", {"terrain": "bumps.npy"}, "--terrain: arm6 has no collision shapes"),
-    ("arm6", {"self_collision": True}, "--self-collision: arm6 has no collision shapes"),
+    ("pendulum", {"ground": True}, "--ground: pendulum has no collision shapes"),
+    ("pendulum", {"terrain": "bumps.npy"}, "--terrain: pendulum has no collision shapes"),
+    ("pendulum", {"self_collision": True}, "--self-collision: pendulum has no collision shapes"),
     ("quadruped", {"algorithm": "cfa"}, "cfa does not"), ("shod", {"ground": True}, "--package-dir"),
 )  # fmt: skip
 FILES = ("controls", "controller", "terrain", "srdf")
