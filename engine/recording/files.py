@@ -106,6 +106,9 @@ def write_frames(
     arrays |= {"frame_frozen": (diverged[:, 0] != 0) & freezes[:, None], "frame_diverged": diverged}
     for setup in range(used):
         mine = [frame.contact for frame in frames if frame.setup == setup]
+        known = next(filter(None, mine), ())  # frames of `main.py run` have none; a branch that goes on from them has
+        none_yet = tuple((rows[:0], numbers[:0]) for rows, numbers in known)
+        mine = [contact or none_yet for contact in mine]
         for k in range(len(shapes_of[setup])):  # by setup, since the types of numbers depend on the device
             _put_packed(arrays, f"frame_contact{setup}_{k}", [contact[k] for contact in mine])
     touched = [frame.touches for frame in frames if frame.touches is not None]

@@ -91,9 +91,11 @@ def size_of(frame: StoredFrame, before: Inputs | tuple[()]) -> int:
 
 
 def checkpoint_of(stored: StoredFrame, setup: Setup, shapes: tuple[tuple[int, ...], ...]) -> Checkpoint:
-    """The checkpoint that a frame holds, whose contacts are taken out."""
+    """The checkpoint that a frame holds, whose contacts are taken out; a file of `main.py run` has none of them."""
     divergences = np.zeros((2, setup.settings.batch), np.int64) if stored.divergences is None else stored.divergences
     frozen: NDArray[Any] = (divergences[0] != 0) & setup.settings.freezes
     tau, target, wrench = dense(stored.inputs, setup)
-    contact = tuple(unpack(packed, shape) for packed, shape in zip(stored.contact, shapes, strict=True))
+    contact = tuple(
+        unpack(packed, shape) for packed, shape in zip(stored.contact, shapes if stored.contact else (), strict=True)
+    )
     return Checkpoint(stored.steps, stored.q, stored.v, tau, target, wrench, frozen, contact, divergences)

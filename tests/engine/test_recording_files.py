@@ -418,3 +418,25 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path, recorded, monkeypatch
     monkeypatch.setattr(run_files, "LARGEST", 1000)
     with pytest.raises(ValueError, match="its arrays take"):
         engine.read_run(path)
+
+
+def test_what_goes_on_from_a_run_of_the_command_on_the_ground_is_saved(tmp_path):
+    """Its frames say nothing of what contacts start from; those that follow do."""
+    file, model = tmp_path / "run.npz", engine.load(engine.find_robot("quadruped"))
+    assert main(["run", "quadruped", "--seconds", "0.1", "--out", str(file)]) == 0
+    recording = engine.recording_of(engine.read_run(file), model)
+    (run,) = recording.runs
+    frame = recording.frame(run, 10)
+    simulation = frame.setup.simulation()
+    contact = tuple(np.zeros_like(x) for x in simulation.checkpoint().contact)
+    simulation.restore(frame.checkpoint._replace(contact=contact))
+    recording.branch(run, 10)
+    for _ in range(5):
+        simulation.step()
+        recording.add(simulation)
+    assert recording.frame(run, run.first).checkpoint.contact == ()
+    engine.save_run(file, recording, recording.runs[-1], {"robot": "quadruped"}, lambda about: about)
+    (again,) = (found := engine.recording_of(engine.read_run(file), model)).runs
+    last = found.frame(again, again.last).checkpoint
+    assert [x.shape for x in last.contact] == [x.shape for x in contact]
+    np.testing.assert_array_equal(last.q, simulation.q)
