@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QMenu
 
 import engine
@@ -45,10 +48,14 @@ class Before:
     row: int
 
 
-class SceneView:
+class SceneView(QObject):
     """Makes the dock, and brings what is done there to the workbench."""
 
+    _read = pyqtSignal(object, object)
+    """A model, or why a file has none, and the model beside which it is to be; from a thread that reads."""
+
     def __init__(self, window: Window):
+        super().__init__(window)
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
         self.adding = QMenu("&Add to the scene", window)
         self.adding.setToolTipsVisible(True)
@@ -59,6 +66,7 @@ class SceneView:
         window.menus.simulation.put(self.adding)
         self._before: Before | None = None
         self._due = 0.0
+        self._read.connect(self._put_robot)
         self.panel.chosen.connect(self._follow)
         self.panel.changed.connect(self.change)
         self.panel.removed.connect(self.remove)
@@ -212,6 +220,9 @@ class SceneView:
     def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int, state: State | None = None) -> None:
         """Put those beside the robot, which keeps its pose, settings and drives, or has those of a state."""
         bench = self._bench
+        if bench.loading:
+            self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
+            return
         before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row)
         try:
             bench.set_parts(parts())
@@ -266,14 +277,26 @@ class SceneView:
             self.add_robot(path, free)
 
     def add_robot(self, path: str, free: bool) -> None:
-        """Put the robot of a file beside the present one, on a fixed or a free base."""
-        try:
-            model = engine.load(path, self._bench.package_dirs, floating=free)
-        except (ValueError, OSError) as fault:
-            self._window.statusBar().showMessage(f"{Path(path).name}: {reason(fault)}", MESSAGE)
-            return
-        pose, size = np.eye(4), self._window.viewport.robot_size
-        pose[:3, 3] = self._place(OBSTACLE * size)
-        name = things.free_name(model.name, [each.name for each in self.things])
-        row = len(self.things)
-        self._set_parts(lambda: [*self._bench.parts, engine.Part(model, pose, f"{name}/")], row)
+        """Put the robot of a file beside the present one, on a fixed or a free base, once it is read."""
+        beside, package_dirs = self._bench.model, self._bench.package_dirs
+
+        def read() -> None:
+            try:
+                found: engine.Model | str = engine.load(path, package_dirs, floating=free)
+            except (ValueError, OSError) as fault:
+                found = f"{Path(path).name}: {reason(fault)}"
+            with suppress(RuntimeError):  # the window is gone
+                self._read.emit(found, beside)
+
+        self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
+        threading.Thread(target=read, name="robot beside", daemon=True).start()
+
+    def _put_robot(self, found: engine.Model | str, beside: engine.Model) -> None:
+        """Put a robot that was read beside that one, unless it has gone meanwhile; or tell why there is none."""
+        if isinstance(found, str):
+            self._window.statusBar().showMessage(found, MESSAGE)
+        elif beside is self._bench.model:
+            pose, name = np.eye(4), things.free_name(found.name, [each.name for each in self.things])
+            pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
+            self._set_parts(lambda: [*self._bench.parts, engine.Part(found, pose, f"{name}/")], len(self.things))
+            self._window.statusBar().clearMessage()

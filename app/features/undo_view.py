@@ -48,6 +48,13 @@ class UndoView:
         self._robot: engine.Model | None = None
         self._bench.done = self._note
         window.loaded.connect(self._take)
+        window.refreshed.connect(self._refresh)
+
+    def _refresh(self) -> None:
+        """Nothing is undone while a robot is on its way."""
+        still = not self._bench.loading
+        self.undo.setEnabled(still and self.stack.canUndo())
+        self.redo.setEnabled(still and self.stack.canRedo())
 
     def _take(self, event: Loaded) -> None:
         """Another robot begins anew; the same with something else beside it goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from windows import name_file, wait
 
 import engine
 from app.features.ground_view import GroundView
+from app.features.kept_runs import KeptRuns
 from app.features.scene_view import SceneView
 from app.features.sessions import Sessions
 
@@ -180,7 +182,7 @@ def test_a_robot_and_a_body_of_files_come_beside_it_and_stay_when_the_file_is_re
     wait(qtbot, lambda: not bench.loading and bench.model.joint_names[0] == "floating_base")
     assert [each.name for each in scene.things] == ["brick", "pendulum"]
     scene.add_robot(str(tmp_path / "nothing.urdf"), free=True)
-    assert "nothing.urdf: " in scene._window.statusBar().currentMessage()
+    wait(qtbot, lambda: "nothing.urdf: " in scene._window.statusBar().currentMessage())
 
 
 def test_a_session_keeps_what_is_around_the_robot(qtbot, scene, tmp_path):
@@ -201,3 +203,60 @@ def test_a_session_keeps_what_is_around_the_robot(qtbot, scene, tmp_path):
     wait(qtbot, lambda: bench.newest is not None and np.allclose(bench.part_pose(0), pose))
     assert [each.shape for each in scene.obstacles] == ["cylinder"]
     assert [each.name for each in scene.things] == ["Cylinder 1", "cube"]
+
+
+def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path):
+    """Of a window that was closed; and a session's recording has it too, to the bit."""
+
+    def start():
+        window = make_window()
+        window.kept = KeptRuns(window, tmp_path / "runs")
+        return window
+
+    window = start()
+    window.open(engine.find_robot("arm7"))
+    bench, view = window.workbench, window.features[SceneView]
+    wait(qtbot, lambda: bench.model is not None and bench.newest is not None)
+    view.add("sphere", False)
+    view.add("box", True)
+    settled(qtbot, view)
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.newest.time > 0.2)
+    window.run.play.trigger()
+    wait(qtbot, lambda: not bench.playing)
+    path = tmp_path / "with.catena"
+    assert window.features[Sessions].save(str(path))
+    wait(qtbot, lambda: "recording" in json.loads(path.read_text("utf-8")))
+    names, q = bench.model.joint_names, bench.newest.q.copy()
+    window.close()
+    for opened in ("last run", "session"):
+        window = start()
+        bench, view = window.workbench, window.features[SceneView]
+        if opened == "session":
+            window.features[Sessions].open(str(path))
+        else:
+            window.kept.action.trigger()
+        wait(qtbot, lambda bench=bench: bench.model is not None and not bench.loading)
+        assert bench.model.joint_names == names
+        assert bench.source == str(engine.find_robot("arm7"))
+        if opened == "last run":
+            bench.branch()
+        wait(qtbot, lambda bench=bench: bench.newest is not None and np.array_equal(bench.newest.q, q))
+        assert [each.name for each in view.things] == ["Ball 1", "cube"]
+        window.run.play.trigger()
+        wait(qtbot, lambda bench=bench: bench.newest.time > 0.3)
+        window.close()
+
+
+@pytest.mark.parametrize("junk", [[7], [{"robot": "nobody", "prefix": "", "pose": [0, 0, 0], "options": {}}], "all"])
+def test_a_session_whose_parts_cannot_be_opens_without_them(qtbot, scene, tmp_path, junk):
+    window, path = scene._window, tmp_path / "a.catena"
+    window.features[Sessions].save(str(path))
+    session = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(session | {"parts": junk}), "utf-8")
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: window.workbench.model.name == "pendulum" and not window.workbench.loading)
+    window.features[Sessions].open(str(path))
+    wait(qtbot, lambda: window.workbench.model.name == "arm7" and not window.workbench.loading)
+    assert "part of the session cannot be read: " in window.statusBar().currentMessage()
+    assert not window.workbench.parts
