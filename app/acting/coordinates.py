@@ -47,6 +47,11 @@ class Coordinate:
     """The velocity that its drive's effort acts on; −1 where it has no drive."""
 
     @property
+    def label(self) -> str:
+        """The name as it is shown: a body of the scene has but one joint, which needs no name of its own."""
+        return self.name.replace("/floating_base", "")
+
+    @property
     def driveable(self) -> bool:
         """Whether a drive of its own can move it: no part of a free joint, and none that mimics."""
         return self.effort_v >= 0

@@ -55,7 +55,7 @@ class JointDriving(Undoing):
             else:
                 self._worker.set_rotation(partial(row.put, value=value), row.v)
             self._set.pop(index, None)
-            q = self.state.q
+            q = (self.initial if self.newest is None else self.newest.q).copy()
             row.put(q, value)
             return q
         if not row.holdable:

@@ -94,7 +94,7 @@ class JointTable(QAbstractTableModel):
             return self._motion(row, column, role)
         if role == Role.DisplayRole and column != SLIDER:
             # Adding zero turns −0 into 0.
-            return row.name if column == NAME else f"{round(row.value(self.q) * row.scale, 1) + 0.0:.1f} {row.unit}"
+            return row.label if column == NAME else f"{round(row.value(self.q) * row.scale, 1) + 0.0:.1f} {row.unit}"
         if role == Role.EditRole and column == VALUE:
             return row.value(self.q) * row.scale
         if role == Role.ToolTipRole:
@@ -279,7 +279,7 @@ class JointPanel(QTableView):
         self.table.set_rows(rows, q)
         self.nothing = "" if rows else NO_JOINTS
         advance = self.fontMetrics().horizontalAdvance
-        self._longest = max((advance(row.name) for row in rows), default=0)
+        self._longest = max((advance(row.label) for row in rows), default=0)
         drives = {f"→ ~ -000.0 {row.unit}" for row in rows if row.holdable}
         drives |= {f"-000.0 {row.effort_unit}" for row in rows if row.driveable}
         for column, widest in ((VALUE, {f"-0000.0 {row.unit}" for row in rows}), (DRIVE, drives)):

@@ -189,16 +189,18 @@ class Posted(JointDriving):
     """A workbench's joints, whose worker remembers what it was told."""
 
     def __init__(self, model, time: float):
+        super().__init__()
+        self.newest, self._unnoted = None, True
         self.model, self.coordinates, self.settings = model, coordinates(model), Settings()
         self.time, self.initial, self.playing, self._grabbed = time, model.neutral(), False, None
-        self.replay, self.state, self.rest = SimpleNamespace(active=False), model.neutral(), ()
+        self.replay, self.there, self.rest = SimpleNamespace(active=False), model.neutral(), ()
         self._worker = SimpleNamespace(set_coordinate=self._set, set_rotation=self._put)
 
     def _set(self, q, v, value):
-        self.state[q], self.rest = value, v
+        self.there[q], self.rest = value, v
 
     def _put(self, put, v):
-        put(self.state)
+        put(self.there)
         self.rest = v
 
 
@@ -216,7 +218,7 @@ def test_a_joint_is_put_within_its_limits_and_at_time_zero_for_good(chance, tmp_
                 expected = float(np.clip(value, row.lower, row.upper)) if row.limited else value
                 assert bench.rest == row.v
                 if row.component is None:
-                    assert bench.state[row.q] == expected
+                    assert bench.there[row.q] == expected
                     assert bench.initial[row.q] == (expected if time == 0 else model.neutral()[row.q])
 
 

@@ -61,7 +61,7 @@ def names() -> Names:
     free.friction[:] = free.damping[:] = 0
     sim = engine.Simulation(arm, dt=1e-5, q=bent, parameters=free, limits=False, device="cpu")
     return {"np": np, "engine": engine, "model": arm, "q": bent, "v": np.zeros(7), "bent": bent, "sim": sim,
-            "simulation": standing}  # fmt: skip
+            "simulation": standing, "arm": arm, "cube": engine.free_body("box", (1, 1, 1), 1.0, "cube")}  # fmt: skip
 
 
 @of('model = engine.load("robots/arm7.urdf")  # or engine.chain(1000), engine.tree(...)')
@@ -176,6 +176,11 @@ def _(n: SimpleNamespace) -> None:
     (link, other), number = n.answer, n.simulation.contacts.number[0]
     assert len({n.simulation.model.link_names[i] for i in link[0, :number]}) == 4  # its feet
     assert set(other[0, :number].tolist()) == {-1}
+
+
+@of('both = engine.compose(arm, engine.Part(cube, pose=(0.4, 0.0, 0.3)))  # its joint is "cube/floating_base"')
+def _(n: SimpleNamespace) -> None:
+    assert n.both.joint("cube/floating_base").kind == "floating"
 
 
 @of("np.abs(after.v - simulation.v[0]).max() < 1e-9  # True")
