@@ -194,9 +194,9 @@ class Posted(JointDriving):
         self.model, self.coordinates, self.settings = model, coordinates(model), Settings()
         self.time, self.initial, self.playing, self._grabbed = time, model.neutral(), False, None
         self.replay, self.there, self.rest = SimpleNamespace(active=False), model.neutral(), ()
-        self._worker = SimpleNamespace(set_coordinate=self._set, set_rotation=self._put)
+        self._worker = SimpleNamespace(set_coordinate=self._told, set_rotation=self._put)
 
-    def _set(self, q, v, value):
+    def _told(self, q, v, value):
         self.there[q], self.rest = value, v
 
     def _put(self, put, v):
