@@ -168,6 +168,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
     def play(self) -> None:
         if self.model is not None and not self.playing:
             self.playing = True
+            self._forget_placed()
             self.overloaded = self._overloaded()
             self._worker.play()
 
@@ -212,6 +213,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
         run, frame = self.replay.run, self.replay.frame
         if run is not None and frame is not None:
             self.playing, self.time = False, frame.time
+            self._forget_placed()
             self.replay.leave()
             self._worker.branch(self._recorder, run, frame)
 
@@ -222,6 +224,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
         elif self.model is not None:
             self.to_present()
             self.playing = False
+            self._forget_placed()
             self._worker.step()
 
     def reset(self) -> None:
@@ -234,6 +237,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
             self.time = 0.0
             self.forces.clear()
             self._set.clear()
+            self._placed = self.initial.copy()
             self._worker.reset(self.initial)
 
     def set_speed(self, speed: float) -> None:
@@ -312,6 +316,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
         if self.time == 0:
             self.initial = q.copy()
         self._set.clear()
+        self._placed = None if self.playing else q.copy()
         for row in self.coordinates:
             if row.holdable:
                 self._worker.set_target(row.effort_v, float(q[row.q]))
@@ -370,6 +375,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
         self._grabbed = None
         self.forces.clear()
         self._set.clear()
+        self._forget_placed()
         self.controller.unload()
         self.drives.clear()
         self._frames, self.newest = event.frames, None
@@ -393,6 +399,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
         frame = self._frames.take() if self._frames else None
         if frame is not None:
             self.time, self.newest = frame.time, frame
+            self._forget_placed(frame)
         return frame
 
     def keep_runs(self, keeper: Keeper) -> None:

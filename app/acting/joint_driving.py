@@ -55,8 +55,9 @@ class JointDriving(Undoing):
             else:
                 self._worker.set_rotation(partial(row.put, value=value), row.v)
             self._set.pop(index, None)
-            q = (self.initial if self.newest is None else self.newest.q).copy()
+            q = self._here
             row.put(q, value)
+            self._placed = q
             return q
         if not row.holdable:
             raise ValueError(f"{row.name} has no position drive; pause to set it by hand")

@@ -119,8 +119,10 @@ class Surroundings(Undoing):
 
         if self.time == 0 and not self.playing:
             put(self.initial)
-        q = (self.initial if self.newest is None else self.newest.q).copy()
+        q = self._here
         put(q)
+        if not self.playing:
+            self._placed = q
         self._worker.set_rotation(put, tuple(range(joint.v.start, joint.v.stop)))
         return q
 

@@ -61,6 +61,7 @@ class Undoing:
         """Called with each deed; what one deed does by others is one."""
         self._unnoted = False
         self._set: dict[int, Drive] = {}  # by the rows of coordinates, what frames do not show yet
+        self._placed: np.ndarray | None = None  # q (nq,) where it was put by hand, which no frame shows yet
 
     def drive_of(self, index: int) -> Drive:
         raise NotImplementedError
@@ -70,8 +71,19 @@ class Undoing:
         """What is set now."""
         rows = enumerate(self.coordinates)
         drives = {row.name: self._set.get(k) or self.drive_of(k) for k, row in rows if row.driveable}
-        q = self.initial if self.newest is None else self.newest.q
-        return State(self.model, self.settings, drives, q.copy(), self.model.parts)
+        return State(self.model, self.settings, drives, self._here, self.model.parts)
+
+    @property
+    def _here(self) -> np.ndarray:
+        """q (nq,) where the robot is, a copy."""
+        if self._placed is not None:
+            return self._placed.copy()
+        return (self.initial if self.newest is None else self.newest.q).copy()
+
+    def _forget_placed(self, frame: Snapshot | None = None) -> None:
+        """A frame has come that shows where the robot was put, or it moves on from there."""
+        if frame is None or (self._placed is not None and np.array_equal(frame.q, self._placed)):
+            self._placed = None
 
     @contextmanager
     def unnoted(self) -> Iterator[bool]:
