@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+import engine
 from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive, DriveControls
 from app.acting.undoing import Undoing, undoable

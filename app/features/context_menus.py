@@ -144,7 +144,7 @@ class ContextMenus(QObject):
         zero = self._entry(menu, "Move to &zero", lambda: self._window.joints.moved.emit(row, 0.0))
         zero.setEnabled(coordinate.leader is None)
         self._add_plots(menu, "joint", coordinate.name)
-        gains = self._entry(menu, "&Suited gains", lambda: self._bench.set_gains(row, None))
+        gains = self._entry(menu, "Auto&matic gains", lambda: self._bench.set_gains(row, None))
         gains.setEnabled(coordinate.holdable and any(v == coordinate.effort_v for v, *_ in self._bench.settings.gains))
         if coordinate.driveable:
             self._entry(menu, "&Drive…", lambda: self._of(DriveView).choose(row))

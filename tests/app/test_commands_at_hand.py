@@ -148,7 +148,7 @@ def test_a_joint_has_a_menu(qtbot, arm):
     bench.set_coordinate(1, 0.3)
     wait(qtbot, lambda: bench.newest.q[1] == 0.3)
     menu = arm.joints.row_menu(1)
-    assert {"Hold at a target", "Move to zero", "Plot", "Copy name"} <= set(names(menu))
+    assert {"Move to zero", "Plot", "Copy name"} <= set(names(menu))
     press(menu, "Move to zero")
     wait(qtbot, lambda: bench.newest.q[1] == 0.0)
     press(menu, "Plot", "Position")
