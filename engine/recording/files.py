@@ -184,7 +184,7 @@ def read_run(path: str | Path) -> SavedRun:
     try:
         arrays = _arrays(path)
         settings = json.loads(str(arrays["settings"]))
-        run = Trajectory(arrays["time"], arrays["q"], arrays["v"], arrays["tau"])
+        run = Trajectory(arrays["time"], arrays["q"], arrays["v"], arrays["tau"], *_wrench(arrays))
     except zipfile.BadZipFile:
         raise ValueError(_NO_RUN.format(name, "it is no .npz file, or not whole")) from None
     except KeyError as missing:
@@ -204,7 +204,22 @@ def read_run(path: str | Path) -> SavedRun:
     return SavedRun(str(path), settings, run, arrays)
 
 
-_KNOWN = re.compile("time|q|v|tau|joint_names|coordinate_names|settings|controls|setups?|(frame|change|setup)_.+")
+def _wrench(arrays: dict[str, Array]) -> tuple[Array | None, tuple[str, ...]]:
+    """What acted from outside, and on which links, where a file says so."""
+    if "wrench" not in arrays:
+        return None, ()
+    wrench, links = arrays["wrench"], arrays["wrench_links"]
+    expected = *arrays["q"].shape[:-1], links.size, 6
+    if wrench.dtype.kind != "f" or wrench.shape != expected or links.ndim != 1 or links.dtype.kind != "U":
+        raise ValueError(f"its wrench has shape {wrench.shape} and type {wrench.dtype}; expected numbers {expected}")
+    if not np.all(np.isfinite(wrench)):
+        raise ValueError("its wrench has numbers that are not finite")
+    return wrench, tuple(links.tolist())
+
+
+_KNOWN = re.compile(
+    "time|q|v|tau|wrench(_links)?|joint_names|coordinate_names|settings|controls|setups?|(frame|change|setup)_.+"
+)
 """Names of the arrays that are read."""
 
 

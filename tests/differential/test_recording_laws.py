@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 from pathlib import Path
@@ -165,8 +164,9 @@ def files_hold_runs(found: Case) -> None:
     (run,), path = recording.runs, folder() / f"run{os.getpid()}.npz"
     written = engine.save_run(path, recording, run, {"robot": "case"})
     saved = engine.read_run(path)
-    for x, y in zip(dataclasses.astuple(saved.trajectory), dataclasses.astuple(written), strict=True):
-        assert same_bits(x, y)
+    assert saved.trajectory.wrench_links == written.wrench_links
+    for name in ("time", "q", "v", "tau", *(("wrench",) if written.wrench_links else ())):
+        assert same_bits(getattr(saved.trajectory, name), getattr(written, name)), name
     again = engine.recording_of(saved, found.model())
     (read,) = again.runs
     assert_frames(again, read, moments, "file")

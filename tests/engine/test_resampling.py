@@ -116,9 +116,37 @@ def test_files_have_the_efforts_and_wrenches_and_open_again(tmp_path, rng):
             np.testing.assert_array_equal(arrays["wrench"][:, k], rows[:, column : column + 6])
         assert np.abs(arrays["tau"]).max() > 1
         assert np.abs(arrays["wrench"]).max() > 1
+    read = engine.read_run(path).trajectory
+    assert read.wrench_links == written.wrench_links
+    np.testing.assert_array_equal(read.wrench, written.wrench)
     again = opened(path, "arm7")
     for index, computed in again.resimulate(again.runs[0], 0):
         assert_same(computed, made.recording.frame(made.run, index).checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"wrench": np.zeros((3, 1, 6))}, "its wrench has shape"),
+        ({"wrench_links": np.zeros(2)}, "its wrench has shape"),
+        ({"wrench": np.nan}, "its wrench has numbers that are not finite"),
+        ({"wrench_links": None}, "it lacks the array 'wrench_links'"),
+    ],
+)
+def test_a_file_whose_wrenches_do_not_fit_is_refused(tmp_path, rng, change, words):
+    recording = recorded(partial(standing, "arm7"), rng)
+    path = tmp_path / "run.npz"
+    engine.save_run(path, recording, recording.runs[0], {"robot": "arm7"})
+    with np.load(path) as found:
+        arrays = dict(found)
+    for name, value in change.items():
+        if value is None:
+            del arrays[name]
+        else:
+            arrays[name] = np.full_like(arrays[name], value) if np.ndim(value) == 0 else value
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=words):
+        engine.read_run(path)
 
 
 def read_table(path) -> tuple[list[str], np.ndarray]:
