@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from PyQt6.QtCore import QByteArray, QEvent, QObject, QSettings, QSize, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
+from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -359,6 +359,14 @@ class Window(QMainWindow):
             focused.showPopup()
         elif isinstance(focused, QAbstractItemView):
             _tick(focused)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """On a small screen: before all had its style, the window's least size was larger than it is."""
+        super().showEvent(event)
+        available = self.screen().availableGeometry()
+        if not available.contains(self.geometry()) and not self.isFullScreen() and not self.isMaximized():
+            self.layout().activate()
+            self.setGeometry(dialogs.place(self.geometry(), available))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Where the tools have too little room, they show their icons alone."""

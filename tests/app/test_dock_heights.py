@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import pytest
-from PyQt6.QtCore import QPoint, QSize, Qt
+from PyQt6.QtCore import QPoint, QRect, QSize, Qt
 from windows import wait
 
 import engine
@@ -42,6 +43,12 @@ def test_no_dock_lies_over_another_in_a_small_window(qtbot, opened, titles):
     assert len(seen) >= 3
     assert not any(one.intersects(other) for one, other in combinations([*seen, window.centralWidget().geometry()], 2))
     assert all(window.rect().contains(each) for each in seen)
+
+
+def test_a_new_window_lies_on_a_small_screen(make_window, monkeypatch):
+    screen = QRect(QPoint(), AT_SCALE_2)
+    monkeypatch.setattr(Window, "screen", lambda _: SimpleNamespace(availableGeometry=lambda: screen))
+    assert screen.contains(make_window().geometry())
 
 
 def test_each_dock_at_the_bottom_has_a_height_of_its_own(qtbot, opened):
