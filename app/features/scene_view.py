@@ -80,10 +80,10 @@ class SceneView(QObject):
         for title, free in (("Obstacle", False), ("Free body", True)):
             for shape in ("box", "sphere", "cylinder", "capsule"):
                 name = "cube" if free and shape == "box" else things.LABELS[shape].lower()
-                tip = "Moves freely, and can be grasped" if free else "Stands fast where it is put"
+                tip = "A body that moves freely and can be grasped" if free else "Fixed to the world"
                 self._entry(f"{title}: {name}", tip, partial(self.add, shape, free))
             if not free:
-                self._entry("Obstacle: mesh…", "A mesh's convex parts, or its hull", self._ask_mesh)
+                self._entry("Obstacle: mesh…", "A mesh, by its convex parts or its convex hull", self._ask_mesh)
             self.adding.addSeparator()
         self._entry("Robot on a fixed base…", "Another robot's file", partial(self._ask_robot, False))
         self._entry(

@@ -103,7 +103,7 @@ class _Command(QUndoCommand):
         if self._done:
             self._done = False
         else:
-            self._put(self.deed.after, f"Done again: {self.deed.text}")
+            self._put(self.deed.after, f"Redone: {self.deed.text}")
 
 
 def _told(parts: tuple[engine.Part, ...]) -> list[object]:

@@ -25,10 +25,10 @@ from app.desktop import theme
 
 FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
 SMALLEST, LIGHTEST = 1e-4, 1e-6
-EMPTY = "Nothing stands around the robot. Add puts something there; the robot touches it."
-PLAYING = "It moves by itself while the simulation plays; pause to place it"
-FIXED = "Its base is fixed; another place or rotation begins a new run"
-HELP = "Drag it in the picture with the right button; with Shift up and down, with Ctrl about the vertical"
+EMPTY = "No objects yet. Add places one beside the robot, which then collides with it."
+PLAYING = "It is simulated while the simulation plays; pause to move it"
+FIXED = "Its base is fixed; another position or rotation begins a new run"
+HELP = "Right-drag it in the picture to move it; with Shift vertically, with Ctrl to rotate it"
 
 
 class ScenePanel(QWidget):
@@ -45,7 +45,7 @@ class ScenePanel(QWidget):
         super().__init__()
         self.add, self.duplicate, self.remove = (QPushButton(name) for name in ("Add", "Duplicate", "Remove"))
         self.add.setMenu(adding)
-        self.add.setToolTip("An obstacle that stands fast, a body that moves freely, or another robot")
+        self.add.setToolTip("A fixed obstacle, a free body, or another robot")
         self.list, self.note = QListWidget(), QLabel(EMPTY, wordWrap=True)
         self.list.setAccessibleName("objects of the scene")
         theme.tint(self.note, "faint")
@@ -138,7 +138,7 @@ class ScenePanel(QWidget):
         for button in (self.duplicate, self.remove):
             button.setEnabled(there)
         if not there:
-            self.note.setText(EMPTY if not self._things else "Choose one in the list or in the picture.")
+            self.note.setText(EMPTY if not self._things else "Select an object in the list or in the picture.")
             return
         thing = self._things[row]
         fixed = thing.mass is None
