@@ -193,6 +193,8 @@ class Bench(JointDriving):
     floats = False
 
     def __init__(self, model, settings):
+        super().__init__()
+        self._unnoted = True
         self.model, self.settings, self.coordinates = model, settings, coordinates(model)
         self.drives, self.newest, self._grabbed = Known(), None, None
         self._worker = SimpleNamespace(change=lambda _: None)
