@@ -86,7 +86,7 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
     met.meet();
     begin<Real>(joints, met);
     watch.lap(phase::KINEMATICS);
-    const Touched found = touching_step(touch, joints, robot, watch, false, tells);
+    const Touched found = touching_step(touch, joints, robot, watch, tells);
     bool sound = found.sound;
     if (!found.any) {
 #pragma unroll 1
