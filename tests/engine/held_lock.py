@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import gc
+import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 HELD = 0.1
 """Seconds that a reader may keep the lock."""
@@ -29,7 +35,6 @@ def watched(look: Callable[[], None] = lambda: None) -> Iterator[list[float]]:
             before = time.process_time()
 
     watcher = threading.Thread(target=watch)
-    gc.collect()
     gc.freeze()
     watcher.start()
     try:
@@ -52,3 +57,18 @@ def allowed(held: float) -> float:
         while time.thread_time() < until:
             pass
     return HELD + longest[0]
+
+
+def afresh(call: str) -> Any:
+    """What a call of a test module's function, as text, returns in a process of its own: of JSON's types.
+
+    A process that has run other tests has gigabytes, which make new memory, and all that is measured, slow.
+    """
+    folders = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2]), *sys.path])
+    module = call.partition(".")[0]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import json, {module}; print(json.dumps({call}))"], check=False, capture_output=True,
+        text=True, env={**os.environ, "PYTHONPATH": folders},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])

@@ -92,7 +92,8 @@ def restitution_and_gaps() -> Iterable[str]:
 @claims
 def large_systems() -> Iterable[str]:
     """Where the rows' matrix is tried."""
-    yield f"of up to {contact_dynamics.MOST_ROWS} rows, which take it a second, and where more than {MOST_PAIRS} pairs touch"
+    rows = contact_dynamics.MOST_ROWS
+    yield f"of up to {rows} rows, which take it a second, and where more than {MOST_PAIRS} pairs touch"
 
 
 @claims
