@@ -59,7 +59,7 @@ def hangs(model, q, v, tau):
 
 def hangs_later(model, q, v, tau, calls=[]):
     calls.append(1)
-    while len(calls) > 3000:
+    while len(calls) > 1200:
         pass
     return engine.forward_dynamics(model, q, v, tau)
 
