@@ -327,7 +327,7 @@ def _stands(model: Model) -> bool:
     """Whether it is on the ground by itself."""
     try:
         return stands(model)
-    except ValueError:  # of a mesh that cannot be read, which is told where the ground is asked for, or needed
+    except ValueError:  # of a mesh that cannot be read, which is reported where the ground is asked for, or needed
         return bool(np.any(model.kind == FREE))
 
 

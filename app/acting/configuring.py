@@ -1,4 +1,4 @@
-"""How a robot is simulated, as the workbench is told it setting by setting."""
+"""The settings of a simulation, changed one by one."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Undoing:
 def undoable(text: str, steady: bool = False) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
     """Have a method of a workbench tell of its deed: `text`, with {} for the coordinate that its first argument counts.
 
-    One that puts the robot somewhere answers the q (nq,) that it is at.
+    One that places the robot returns its q (nq,).
     """
 
     def wrap(method: Callable[..., Answer]) -> Callable[..., Answer]:

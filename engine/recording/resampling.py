@@ -41,7 +41,7 @@ def resample(
 
     All that acted is applied again, so states that both runs have agree to the bit. Frames from which a simulation
     went on otherwise (moved by hand, other settings) are kept too. Where the batch changed its size, the run begins
-    with the last size. `look_up` is told the time, s, of each frame of `run`.
+    with the last size. `look_up` is called with the time, s, of each frame of `run`.
 
     Raises ValueError where the frames would take more than `MOST` bytes, IndexError where the oldest frames of
     `run` are dropped meanwhile, and what `Simulation` raises, for example where its GPU is missing.

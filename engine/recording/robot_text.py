@@ -48,7 +48,7 @@ def _part_as_text(part: Part) -> dict[str, Any]:
 def robot_of_text(saved: SavedRun, load: Callable[..., Model]) -> Model | None:
     """The robot that a run has with it as text or as parts, to the bit; None where it has none.
 
-    `load` reads a file, as `engine.load` does where it is told more. Raises what it does, and ValueError with one
+    `load` reads a file, as `engine.load` does with the same options. Raises what it does, and ValueError with one
     sentence for parts that cannot be.
     """
     name, told = Path(saved.path).name, saved.settings.get(_PARTS)

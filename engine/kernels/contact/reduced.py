@@ -7,7 +7,7 @@ needs, which the factors of M + d have. How they move follows from the impulses 
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.kernels.contact.body_pairs import touch
+from engine.kernels.contact.body_pairs import TOUCH, touch
 from engine.kernels.contact.mimics import STAYS
 from engine.kernels.contact.recursion import FIRST, FURTHER, GATHERS, NEXT, TO_PARENT, dofs, handed_inertia, rigid_at
 from engine.kernels.spatial import add, full, load6, load9, mul, mul_t, plus, store6, store9
@@ -48,7 +48,7 @@ def _begin(topology, bodies, p, tree):
         if len(tree.mimics) > 0 and (tree.mimics.waits[i] != 0 or tree.mimics.role[i] == STAYS):
             tree.loaded[i, TO_PARENT] = ACTS
     if touch(tree):
-        for j in range(tree.pairs.counts[0]):
+        for j in range(tree.pairs.counts[TOUCH]):
             tree.loaded[tree.pairs.body[j, 0], TO_PARENT] = ACTS
             tree.loaded[tree.pairs.body[j, 1], TO_PARENT] = ACTS
 
