@@ -275,7 +275,7 @@ exempt(
 exempt(
     PAGE,
     "times and rates that no file keeps by row, and what was asked for",
-    "two seconds of a core, six for a robot that stands on the ground",
+    "two seconds of a core, twelve for a robot that stands on the ground",
     "on an H200, 4096 arms step at 1 ms in real time and are drawn 76 times a second at 1920 × 1080",
     "On two cores of an AMD EPYC (Zen 5) … only the ratios within one run mean much.",
     "1.1e-12 was the worst seen",
