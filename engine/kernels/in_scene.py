@@ -1,7 +1,7 @@
 """The steps of one robot in a scene, in three stages: what begins a step, one Newton step of its search, its end.
 
-On a GPU the threads of a warp are at stages of their own. A round takes a step of the search as long as more than `FEW`
-of them need one; then those that wait end their steps and begin the next ones together, and the few search on with
+On a GPU the threads of a warp are at stages of their own. A round takes a step of the search as long as more than one
+in `FEW` needs one; then those that wait end their steps and begin the next ones together, and the few search on with
 them. So a robot whose impulses need many steps of the search does not keep a warp waiting, and what all robots do, they
 do together. Each robot's numbers are its own: no bit depends on which robots share a warp.
 """
@@ -36,8 +36,8 @@ from engine.step_settings import DIVERGED, Rotations
 
 BEGIN, SEARCH, END, DONE = range(4)
 """The stages of a step; a robot that is done has no more to take."""
-FEW = 6
-"""Robots of a warp that search alone only if no other one waits."""
+FEW = 5
+"""One in so many robots of a warp searches alone only if no other one waits."""
 _FRICTIONAL, _CONTACTS, _JOINTS, _FOUND, _OVERLAPS, _COUNTS = range(6)
 
 
@@ -192,7 +192,7 @@ def _is_sound(v):
 def _round(stage):
     """The stage that the lanes of a warp take together; `DONE` where none has anything to do."""
     searching, ending, beginning = lanes(stage == SEARCH), lanes(stage == END), lanes(stage == BEGIN)
-    if searching > FEW or (searching > 0 and ending + beginning == 0):
+    if FEW * searching > searching + ending + beginning:
         return SEARCH
     if ending > 0:
         return END

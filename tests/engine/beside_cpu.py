@@ -94,8 +94,8 @@ def told(simulation: engine.Simulation, robot: int) -> dict[str, np.ndarray]:
 
 def alike(cpu: engine.Simulation, ours: engine.Simulation, within: float) -> None:
     """The same states, and the same contacts at the same places."""
-    assert apart(ours.q, cpu.q) <= within
-    assert apart(ours.v, cpu.v) <= within
+    off = apart(ours.q, cpu.q), apart(ours.v, cpu.v)
+    assert max(off) <= within, f"q and v are off by {off}, not by {within} at most"
     number = arrays.to_host(ours.contacts.number)
     np.testing.assert_array_equal(number, cpu.contacts.number)
     for k in range(cpu.batch):

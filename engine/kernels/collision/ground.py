@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from engine.compile import apart, inline
 from engine.kernels.collision.frames import tangents
-from engine.kernels.collision.near_points import Motion, near_points
-from engine.kernels.spatial import cross, dot, load3, load9, store3, sub
+from engine.kernels.collision.near_points import motion_of, near_points, near_shapes
+from engine.kernels.spatial import cross, dot, load3, store3, sub
 from engine.scene.points import KEPT, WALKED
 from engine.scene.thresholds import LEAN
 
@@ -61,63 +61,77 @@ def _outside(a, b, x, n, lean):
 
 
 @inline
-def _worth(k, out, first, count, near, across, lean):
-    """How much near point k adds to the `count` contacts from `first` on: depth, then distance, then area.
-
-    Of a hull that may lean over by an angle in a step, distances, less what it takes to bring the point down so.
-    """
-    if count == 0:
-        return -near.gap[k]
-    x, a = load3(near.at[k], 0, 1), load3(out.at[first], 0, 1)
-    d, off = sub(x, a), max(near.ahead[k] - out.gap[first], 0.0) / lean if lean > 0.0 else 0.0
-    if count == 1:
-        return np.sqrt(dot(d, d)) - off if lean > 0.0 else dot(d, d)
-    b = load3(out.at[first + 1], 0, 1)
-    here = _outside(a, b, x, across, lean)
-    if count == 2:
-        return abs(here) - off
-    c = load3(out.at[first + 2], 0, 1)
-    turn = 1.0 if _area(a, b, c, across) >= 0.0 else -1.0  # what lies outside the triangle, by the widest side's area
-    others = max(turn * _outside(b, c, x, across, lean), turn * _outside(c, a, x, across, lean))
-    return max(turn * here, others) - off
+def _is_better(worth, k, most, best, near):
+    """Whether near point k adds more than the best so far does, or as much and comes before it."""
+    return worth > most or (worth == most and near.point[k] < near.point[best])
 
 
 @inline
-def _best(out, first, count, found, near, lean):
-    """Of the near points that are no contact yet the one that adds most to these, the first of equals; −1: none."""
-    across, best, most = load3(out.frame[first], 0, 1), -1, -1e30 if count == 0 else 0.0
-    for k in range(found):
-        point, taken = near.point[k], False
-        for c in range(count):
-            taken |= out.point[first + c] == point
-        worth = _worth(k, out, first, count, near, across, lean)
-        if not taken and (worth > most or (worth == most and best >= 0 and point < near.point[best])):
+def _swap(one, other, near):
+    """Near points of these numbers change places."""
+    point, gap, ahead = near.point[one], near.gap[one], near.ahead[one]
+    x, n = load3(near.at[one], 0, 1), load3(near.normal[one], 0, 1)
+    near.point[one], near.gap[one], near.ahead[one] = near.point[other], near.gap[other], near.ahead[other]
+    store3(near.at[one], 0, 1, load3(near.at[other], 0, 1))
+    store3(near.normal[one], 0, 1, load3(near.normal[other], 0, 1))
+    near.point[other], near.gap[other], near.ahead[other] = point, gap, ahead
+    store3(near.at[other], 0, 1, x)
+    store3(near.normal[other], 0, 1, n)
+
+
+@inline
+def _best(kept, found, near, lean):
+    """Of `found` near points of which the first `kept` are contacts the one that adds most, the first of equals; −1:
+    none. First it is depth, then distance, then area.
+
+    Of a hull that may lean over by an angle in a step, distances, less what it takes to bring the point down so.
+    """
+    best, most, highest = kept, -1e30 if kept == 0 else 0.0, near.gap[0]
+    n, a = load3(near.normal[0], 0, 1), load3(near.at[0], 0, 1)
+    over, b, c, turn = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1], 0, 1), load3(near.at[2], 0, 1), 1.0
+    if kept == 3:
+        turn = 1.0 if _area(a, b, c, n) >= 0.0 else -1.0  # what lies outside the triangle, by the widest side's area
+    for k in range(kept, found):
+        x, off = load3(near.at[k], 0, 1), over * max(near.ahead[k] - highest, 0.0)
+        if kept == 0:
+            worth = -near.gap[k]
+        elif kept == 1:
+            d = sub(x, a)
+            worth = np.sqrt(dot(d, d)) - off if lean > 0.0 else dot(d, d)
+        else:
+            worth = _outside(a, b, x, n, lean)
+            if kept == 2:
+                worth = abs(worth) - off
+            else:
+                others = max(turn * _outside(b, c, x, n, lean), turn * _outside(c, a, x, n, lean))
+                worth = max(turn * worth, others) - off
+        if _is_better(worth, k, most, best, near):
             best, most = k, worth
-    return best
+    return best if most > (-1e30 if kept == 0 else 0.0) else -1
 
 
 @apart
 def ground_contacts(points, bodies, surface, dt, near, out):
-    """The contacts with a surface, see `surfaces`, into `out`; answers how many there are. One lane.
+    """The contacts with a surface, see `surfaces`, into `out`; returns how many there are.
 
     Of a shape with more than four the deepest is kept, then what is farthest from it, and what widens their area most;
     of a hull with many corners only what it may lean over to within the step. A sole of many corners that rests has
     more than four points near the ground: with those that are merely far apart it would rock for ever.
     """
     total = 0
-    for s in range(points.body.size):
-        body = points.body[s]
-        R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
-        motion = Motion(R, p, load3(bodies.twist[body], 0, 1), load3(bodies.twist[body], 3, 1))
-        found, kept = near_points(s, points, motion, dt, surface, near), 0
+    for place in range(near_shapes(points, bodies, surface, dt, near)):
+        s = near.shapes[place]
+        found, kept = near_points(s, points, motion_of(s, points, bodies), dt, surface, near), 0
         many = points.first[s + 1] - points.first[s]
         lean = LEAN * dt if many >= WALKED else 0.0
         while kept < min(found, KEPT):
-            k = kept if many <= KEPT else _best(out, total, kept, found, near, lean)
+            k = kept if many <= KEPT else _best(kept, found, near, lean)
             if k < 0:
                 break
-            x, n = load3(near.at[k], 0, 1), load3(near.normal[k], 0, 1)
-            put(out, total + kept, near.point[k], s, x, n, near.gap[k])
+            if k != kept:
+                _swap(k, kept, near)
+            x, n = load3(near.at[kept], 0, 1), load3(near.normal[kept], 0, 1)
+            put(out, total + kept, near.point[kept], s, x, n, near.gap[kept])
             kept += 1
         total += kept
     return total

@@ -17,7 +17,7 @@ from engine.kernels.collision import height_field
 from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.height_field import near_sphere, under
 from engine.kernels.collision.surfaces import GAP, NORMAL, PLACE
-from engine.kernels.spatial import add, cross, dot, load3, mul, mul_t, scale, store3, sub
+from engine.kernels.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.points import KEPT, Points
 from engine.scene.thresholds import LEAN, NEAR
 
@@ -31,7 +31,7 @@ class Near(NamedTuple):
     `point` (Q,) is their number, `at` (Q, 3) their place in the world, `normal` (Q, 3) the ground's there, `gap` (Q,),
     m, now, and `ahead` (Q,) after a step in which they come down as they do now. `lowest` (m,) is of each shape the
     corner at which the last walk ended, where the next one begins; `seen` (⌈Q/32⌉,) has a bit for each point of the
-    shape that a walk came by.
+    shape that a walk came by. `shapes` (m,) are those of the robot that may have near points, the leading ones.
     """
 
     point: NDArray[np.int64]
@@ -41,6 +41,7 @@ class Near(NamedTuple):
     ahead: NDArray[np.floating]
     lowest: NDArray[np.int64]
     seen: NDArray[np.int64]
+    shapes: NDArray[np.int64]
 
 
 def room(points: Points) -> Near:
@@ -48,7 +49,8 @@ def room(points: Points) -> Near:
     n, m = max(1, int(np.max(np.diff(points.first), initial=1))), max(1, len(points.body))
     lowest, seen = np.zeros(m, np.int64), np.zeros(-(-n // 32), np.int64)
     lowest[: len(points.body)] = points.first[:-1]
-    return Near(np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), np.zeros(n), lowest, seen)
+    point, shapes = np.zeros(n, np.int64), np.zeros(m, np.int64)
+    return Near(point, np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), np.zeros(n), lowest, seen, shapes)
 
 
 class Motion(NamedTuple):
@@ -138,6 +140,14 @@ def _take(count, k, first, points, motion, dt, surface, highest, near):
 
 
 @inline
+def motion_of(s, points, bodies):
+    """How shape s moves."""
+    body = points.body[s]
+    R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
+    return Motion(R, p, load3(bodies.twist[body], 0, 1), load3(bodies.twist[body], 3, 1))
+
+
+@inline
 def _is_far(s, points, motion, dt, n, offset):
     """Whether the ball around a shape will not come near a plane."""
     arm, radius = mul(motion.R, load3(points.bound[s], 0, 1)), points.bound[s, 3]
@@ -170,39 +180,78 @@ def _is_new(k, first, near):
 
 
 @inline
+def _rate(motion, n):
+    """(g, h): a point of a body moves along n by g · x + h, x in the body's frame."""
+    return mul_t(motion.R, cross(n, motion.omega)), dot(n, motion.velocity)
+
+
+@inline
+def _take_corner(count, k, corner, plane, rate, motion, dt, surface, highest, near):
+    """As `_take`, of a corner, which has no radius; `plane` and `rate` give its gap and how fast that grows."""
+    (e, height), (g, h) = plane, rate
+    gap, way = height + dot(e, corner), dt * max(-(h + dot(g, corner)), 0.0)
+    if gap <= NEAR + 2.0 * way and gap - way <= highest:
+        n, x = load3(surface.plane, 0, 1), add(motion.p, mul(motion.R, corner))
+        near.point[count], near.gap[count], near.ahead[count] = k, dot(n, x) - surface.plane[3], gap - way
+        store3(near.at[count], 0, 1, x)
+        store3(near.normal[count], 0, 1, n)
+        return count + 1
+    return count
+
+
+@inline
 def _walk(s, points, motion, dt, surface, near):
     """The near corners of a hull: from the lowest one now, and the lowest one a step on, along edges."""
     first, n = points.first[s], load3(surface.plane, 0, 1)
     for word in range((points.first[s + 1] - first + 31) >> 5):
         near.seen[word] = 0
-    lowest = _lowest(near.lowest[s], mul_t(motion.R, n), points)
-    near.lowest[s] = lowest
-    _is_new(lowest, first, near)
-    highest = _nearest(lowest, points, 0, motion, surface)[2] + LEAN * dt * 2.0 * points.bound[s, 3]
-    count = _take(0, lowest, first, points, motion, dt, surface, highest, near)
-    later = _lowest(lowest, mul_t(motion.R, add(n, scale(dt, cross(n, motion.omega)))), points)
-    if _is_new(later, first, near):
-        count = _take(count, later, first, points, motion, dt, surface, highest, near)
-    done = 0
-    while done < count:
-        here = near.point[done]
-        done += 1
-        for place in range(points.first_neighbour[here], points.first_neighbour[here + 1]):
-            other = points.neighbour[place]
-            if _is_new(other, first, near):
-                count = _take(count, other, first, points, motion, dt, surface, highest, near)
+    plane, rate = (mul_t(motion.R, n), dot(n, motion.p) - surface.plane[3]), _rate(motion, n)
+    k = _lowest(near.lowest[s], plane[0], points)
+    near.lowest[s] = k
+    _is_new(k, first, near)
+    corner = load3(points.position[k], 0, 1)
+    highest = plane[1] + dot(plane[0], corner) + LEAN * dt * 2.0 * points.bound[s, 3]
+    count = _take_corner(0, k, corner, plane, rate, motion, dt, surface, highest, near)
+    k = _lowest(k, add(plane[0], scale(dt, rate[0])), points)
+    if _is_new(k, first, near):
+        corner = load3(points.position[k], 0, 1)
+        count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, highest, near)
+    done, place, end = 0, 0, 0
+    while place < end or done < count:
+        if place == end:
+            here = near.point[done]
+            done, place, end = done + 1, points.first_neighbour[here], points.first_neighbour[here + 1]
+        k = points.neighbour[place]
+        place += 1
+        if _is_new(k, first, near):
+            corner = load3(points.position[k], 0, 1)
+            count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, highest, near)
+    return count
+
+
+@inline
+def near_shapes(points, bodies, surface, dt, near):
+    """The shapes that may have near points, into `near`; returns how many.
+
+    They are found first, so that the threads of a GPU look at points together, each at those of a shape of its own.
+    """
+    count = 0
+    for s in range(points.body.size):
+        if len(surface) == 1:
+            n, offset = load3(surface.plane, 0, 1), surface.plane[3]
+            if _is_far(s, points, motion_of(s, points, bodies), dt, n, offset):
+                continue
+        near.shapes[count] = s
+        count += 1
     return count
 
 
 @kernel
 def near_points(s, points, motion, dt, surface, near):
-    """The points of shape s that are near a surface, or will be within two steps, into `near`; answers how many."""
+    """The points of shape s that are near a surface, or will be within two steps, into `near`; returns how many."""
     first, many = points.first[s], points.first[s + 1] - points.first[s]
-    if len(surface) == 1:
-        if _is_far(s, points, motion, dt, load3(surface.plane, 0, 1), surface.plane[3]):
-            return 0
-        if points.first_neighbour[first + 1] > points.first_neighbour[first]:
-            return _walk(s, points, motion, dt, surface, near)
+    if len(surface) == 1 and points.first_neighbour[first + 1] > points.first_neighbour[first]:
+        return _walk(s, points, motion, dt, surface, near)
     _search(first, many, points, motion, dt, surface)
     count = 0
     for k in range(first, first + many):
