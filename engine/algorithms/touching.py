@@ -25,7 +25,7 @@ NEAR = 1e-3  # m: what is this near takes part, and what comes this near within 
 NEUTRAL = 1e-6  # m: links this near in the neutral pose are not held against each other
 KEPT = 4  # contacts of a shape with the ground, and of a pair of shapes
 MANY = 16  # corners from which on a hull's contacts with the ground are those to which it may lean over in a step
-LEAN = 0.5  # rad/s: as fast as it may then turn beside how it turns already
+LEAN = 0.1  # rad/s: as fast as it may then turn beside how it turns already
 GROUND = -1
 
 

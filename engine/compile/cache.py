@@ -24,18 +24,27 @@ _SOURCES = (
     "compile/**/*.py",
     "kernels/**/*.py",
     "cpu/**/*.py",
+    "algorithms/cfa.py",
     "model/joints.py",
     "model/layout.py",
     "model/model.py",
+    "phases.py",
+    "scene/*.py",
     "step_settings.py",
 )
+
+
+def sources() -> list[Path]:
+    """The files on which the code depends: the kernels' text, and what has the numbers that it names."""
+    root = Path(__file__).parents[1]
+    return sorted(path for pattern in _SOURCES for path in root.glob(pattern))
 
 
 @lru_cache(maxsize=1)
 def _origin() -> str:
     """A digest of the kernels' text, and of Python's version."""
-    digest, root = hashlib.sha256(), Path(__file__).parents[1]
-    for path in sorted(path for pattern in _SOURCES for path in root.glob(pattern)):
+    digest = hashlib.sha256()
+    for path in sources():
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     digest.update(f"{platform.python_implementation()} {platform.python_version()}".encode())
     return digest.hexdigest()[:20]

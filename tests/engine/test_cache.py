@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +46,27 @@ def test_code_is_compiled_once_and_then_read(folder, compiled):
     assert [doubled(), doubled(), doubled(4.0)] == [6.0, 6.0, 8.0]
     assert len(compiled) == 1
     assert len(entries(folder)) == 1
+
+
+def constants_of_others(path: Path) -> list[str]:
+    """What a kernel's module takes from modules of the engine that is a number, or made of numbers and text."""
+    imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    named = [(node.module or "", name.name) for node in imports for name in node.names]
+    return [
+        module
+        for module, name in named
+        if module.startswith("engine.")
+        and isinstance(getattr(import_module(module), name, None), bool | int | float | str | tuple | dict | frozenset)
+    ]
+
+
+def test_code_depends_on_every_file_whose_numbers_kernels_use():
+    """What stands in a package's __init__ was defined below it."""
+    kernels = [path for path in cache.sources() if path.parent.name != "scene"]
+    modules = {module for path in kernels if path.name != "__init__.py" for module in constants_of_others(path)}
+    files_of = {Path(import_module(module).__file__ or "") for module in modules}
+    assert len(files_of) > 20
+    assert {path for path in files_of if path.name != "__init__.py"} <= set(cache.sources())
 
 
 @pytest.mark.parametrize(
