@@ -60,7 +60,7 @@ from engine.step_settings import FRICTION
 
 MOST_TRIES = 3
 """How often Newton's steps begin anew where impulses leave more than the search for them reckoned with, by rounding."""
-NEAR = 0.1
+NEAR = 0.5
 """Residual up to which the impulses of the step before are where Newton's steps begin."""
 
 

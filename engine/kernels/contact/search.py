@@ -109,11 +109,11 @@ def _polishes(k):
 def _plan(k, x):
     """r in multiples of 1/size, steps at most, and ε for each of the merit at first; x has the number type."""
     if k == WARM:
-        return 3.0, 6, 0.1
+        return 3.0, 6, 0.03
     if k == OVERLAP:
         return 3.0, 12, 1e-4
     if k == COLD:
-        return 3.0, 16 if is_single(x) else 25, 1.0
+        return 3.0, 16 if is_single(x) else 25, 0.1
     if _is_inside(k):
         return 3.0, 20 if is_single(x) else 40, 1.0
     if _polishes(k):
