@@ -37,7 +37,7 @@ def fine(x):
 
 @inline
 def asked_of_overlaps(x):
-    """The residual of the displacement that takes overlaps back: of micrometres, of which the next step sees the rest."""
+    """The residual of the displacement that takes overlaps back, of which the next step sees what is left."""
     return 2e-3 if is_single(x) else 1e-6
 
 
