@@ -260,6 +260,7 @@ exempt(
     "an example's own numbers",
     'engine.free_body("box", (0.05, 0.05, 0.05), mass=0.1, name="cube")',
     "engine.Part(cube, pose=(0.4, 0.0, 0.3))",
+    "target=(0.4, 0.1, 0.5))",
 )
 exempt(
     PAGE,
