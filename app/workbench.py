@@ -20,6 +20,7 @@ from app.acting.coordinates import Coordinate, coordinates
 from app.acting.drives import Drive, DriveControls, Drives
 from app.acting.forces import ForceControls, Forces
 from app.acting.joint_driving import JointDriving
+from app.acting.posing import Posing
 from app.acting.surroundings import Parts, Surroundings, beside, file_of
 from app.acting.undoing import undoable
 from app.plotting.probe import Probe
@@ -55,7 +56,7 @@ ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.
 """Those that step somewhere."""
 
 
-class Workbench(JointDriving, Configuring, Surroundings):
+class Workbench(JointDriving, Configuring, Surroundings, Posing):
     """One robot, its simulation, and the files that were open before."""
 
     def __init__(self, recent: list[str] | None = None):
@@ -317,9 +318,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
             self.initial = q.copy()
         self._set.clear()
         self._placed = None if self.playing else q.copy()
-        for row in self.coordinates:
-            if row.holdable:
-                self._worker.set_target(row.effort_v, float(q[row.q]))
+        self._worker.change(lambda running: running.aim(q))
         self._worker.set_rotation(lambda state: np.copyto(state, q), tuple(range(self.model.nv)))
 
     def _configure(self, settings: Settings) -> None:
@@ -372,7 +371,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
         self.settings = event.settings
         self._start, self.stands = event.start, event.touches
         self._gpu.begin()
-        self._grabbed = None
+        self._grabbed = self.grasp = None
         self.forces.clear()
         self._set.clear()
         self._forget_placed()

@@ -23,6 +23,7 @@ from app.features.gallery_view import GalleryView
 from app.features.generating import Generating
 from app.features.ghost_view import GhostView
 from app.features.ground_view import GroundView
+from app.features.hand_posing import HandPosing
 from app.features.log_view import LogView
 from app.features.overlay_view import OverlayView
 from app.features.palette import PaletteView
@@ -50,6 +51,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     GalleryView,
     RobotView,
     Dragging,
+    HandPosing,
     DriveView,
     ControllerView,
     WrenchView,

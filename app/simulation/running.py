@@ -102,9 +102,13 @@ class Running:
 
     def hold_everything(self) -> None:
         """Aim every joint at where it stands."""
+        self.aim(self.q[0])
+
+    def aim(self, q: np.ndarray) -> None:
+        """Aim every joint at where it stands in q (nq,)."""
         of_v = self.simulation.model.q_of_v
         scalar = of_v >= 0
-        self.target[scalar] = self.q[0, of_v[scalar]]
+        self.target[scalar] = q[of_v[scalar]]
         self.set_all("target", self.target)
 
     def set_all(self, name: str, values: np.ndarray) -> None:

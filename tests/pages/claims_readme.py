@@ -94,6 +94,7 @@ def window() -> Iterable[str]:
     yield f"its drive: {modes}, {told}, with gains of its own and gravity compensation"
     yield "middle or shift-drag to pan, scroll to zoom"
     yield "drag a link with the right button, or with Ctrl: a spring"
+    yield "or click a link, and drag one of its arrows to shift it, one of its rings to turn it"
     yield f"as `{run_files.SUFFIX}` or `.csv` with the efforts and wrenches that acted, at every step or at an interval"
     yield "a picture in any size, or a video"
     yield f"beside it, in an `{run_files.SUFFIX}`, the run that is shown"
