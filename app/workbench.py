@@ -47,6 +47,7 @@ from app.simulation.messages import (
 )
 from app.simulation.recorder import Recorder
 from app.simulation.spread import ALONE
+from app.simulation.starting import first_pose
 from app.simulation.worker import Worker
 
 SPEEDS = (0.1, 10.0)
@@ -229,7 +230,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self._worker.step()
 
     def reset(self) -> None:
-        """At rest in the pose from which the run began; from there, at time zero, to the neutral pose."""
+        """At rest in the pose from which the run began; from there, at time zero, to the first pose."""
         if self.model is not None:
             if self.replay.active:
                 self._leave_the_recording()
@@ -255,7 +256,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
     def set_scene(self, scene: engine.Scene) -> NDArray[np.floating] | None:
         """What robots stand on: the present one is put down on it, at rest, as later ones are; q (nq,) if so."""
         stands = self.model is not None and self.settings.ground
-        start = engine.put_down(self.model, scene, self.model.neutral()) if stands else self._start
+        start = engine.put_down(self.model, scene, first_pose(self.model)) if stands else self._start
         self._configure(replace(self.settings, scene=scene))
         if stands:
             self._start, self.time = start, 0.0
@@ -307,9 +308,9 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         self._asked = self._worker.configure(self.settings)
 
     def take_settings(self, settings: Settings) -> None:
-        """All of them at once; on another ground the neutral pose is put down there."""
+        """All of them at once; on another ground the first pose is put down there."""
         if self.model is not None and settings.ground and settings.scene is not self.settings.scene:
-            self._start = engine.put_down(self.model, settings.scene, self.model.neutral())
+            self._start = engine.put_down(self.model, settings.scene, first_pose(self.model))
         self._configure(replace(settings, composed=bool(self.parts)))
 
     def pose(self, q: NDArray[np.floating]) -> None:

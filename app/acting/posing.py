@@ -75,6 +75,30 @@ class Posing(Undoing):
             text = f"Pose {self.model.link_names[grasp.link]}"
             self.done(Deed(text, replace(grasp.before, posed=True), replace(after, posed=True)))
 
+    def set_pose(self, name: str) -> None:
+        """Put the robot into a named pose of its model, on the ground where it stands; what is beside it stays.
+
+        Joints that the pose does not name stay where they are.
+        """
+        model, before, scene = self.model, self.state, self.settings.scene
+        q, posed = self._here, model.pose(name, self._here)
+        own = [joint for joint in model.joints if joint.leader is None and model.part_of_body[joint.bodies.start] == 0]
+        for joint in own:
+            q[joint.q] = posed[joint.q]
+        if self.settings.ground:
+            down = engine.put_down(model, scene, q)
+            for joint in own:
+                q[joint.q] = down[joint.q]
+        with self.unnoted():
+            self.pose(q)
+        self._tell_posed(f"Pose {name}", before)
+
+    def _tell_posed(self, text: str, before: State) -> None:
+        """What was done since `before` is one deed, unless the robot is where it was."""
+        after = self.state
+        if not np.array_equal(after.q, before.q):
+            self.done(Deed(text, replace(before, posed=True), replace(after, posed=True)))
+
 
 def free_base(model: engine.Model, link: int) -> engine.Joint | None:
     """The free joint between the world and the body that carries a link; None where there is none."""

@@ -130,10 +130,10 @@ def file_of(model: engine.Model) -> str | None:
 
 
 def beside(load: Load, parts: Parts) -> Load:
-    """`load`, with parts put beside what it reads; those of a composed model, such as that of a run, stay."""
+    """`load` with the SRDF beside the file, and parts put beside what it reads; those of a composed model stay."""
 
     def read(path: str, **how: Any) -> engine.Model:
-        model = load(path, **how)
+        model = load(path, srdf="beside", **how)
         more = () if model.parts else parts(load)
         return engine.compose(engine.Part(model, prefix=""), *more) if more else model
 

@@ -29,6 +29,7 @@ from app.features.overlay_view import OverlayView
 from app.features.palette import PaletteView
 from app.features.placing import Placing
 from app.features.plots_view import PlotsView
+from app.features.pose_menu import PoseMenu
 from app.features.reloading import Reloading
 from app.features.robot_view import RobotView
 from app.features.run_exports import RunExports
@@ -52,6 +53,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     RobotView,
     Dragging,
     HandPosing,
+    PoseMenu,
     DriveView,
     ControllerView,
     WrenchView,

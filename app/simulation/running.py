@@ -13,6 +13,7 @@ import engine
 from app.simulation.contacts import ContactForces, contact_forces, contacts_of
 from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
 from app.simulation.spread import ALONE, Spread, deviations
+from app.simulation.starting import first_pose
 
 ENERGIES = 0.2  # s from one look at the energies of a batch to the next
 
@@ -352,7 +353,7 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     kp, kd = gains_of(model, settings)
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
     spread, scene = settings.spread, settings.touched
-    start = model.neutral() if scene is None else engine.put_down(model, scene, model.neutral())
+    start = first_pose(model) if scene is None else engine.put_down(model, scene, first_pose(model))
     many = spread.robots > 1
     return engine.Simulation(
         model, spread.robots, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm,
