@@ -30,6 +30,7 @@ from app.features.palette import PaletteView
 from app.features.placing import Placing
 from app.features.plots_view import PlotsView
 from app.features.pose_menu import PoseMenu
+from app.features.preferences import Preferences
 from app.features.reloading import Reloading
 from app.features.robot_view import RobotView
 from app.features.run_exports import RunExports
@@ -70,6 +71,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Reloading,
     Generating,
     Sessions,
+    Preferences,
     PaletteView,
     ShortcutsSheet,
     LogView,

@@ -32,6 +32,7 @@ README = (
     "| find a key | `{Keyboard shortcuts}` lists them all;",
     "the Scene dock (`{Scene}`) adds obstacles, free bodies",
     "`{Undo}` undoes poses, drives, settings, obstacles and bodies, `{Redo}` does them again |",
+    "*Edit › Preferences* (`{Preferences}`) has what the window remembers",
     "| find a command | `{Command palette}` finds any by its name",
     "The Compare panel (`{Compare}`) sets the algorithms",
     "The Batch panel (`{Batch}`) makes copies of the robot",
