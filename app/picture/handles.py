@@ -156,11 +156,14 @@ class HandleLayer(QWidget):
             placed = frame.copy()
             placed[:3, 3] += viewport.center
             seen = shape(placed, viewport.camera, (viewport.width(), viewport.height()))
-        self.shape = seen
+        before, self.shape = self.shape, seen
         if seen is None:
             self.marked = None
+            if before is not None:
+                self.hide()
+            return
         self.setGeometry(viewport.rect())
-        self.setVisible(seen is not None)
+        self.show()
         self.raise_()
         self.update()
 
