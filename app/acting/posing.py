@@ -38,9 +38,15 @@ class Posing(Undoing):
         raise NotImplementedError
 
     def can_pose(self, link: int) -> bool:
-        """Whether a hand can move that link now: it has a free base of its own, or joints between it and the root."""
+        """Whether a hand can move that link now: it has a free base of its own, or joints between it and the root.
+
+        Of a batch no robot is posed by hand, since the others spread from the first.
+        """
         still = self.model is not None and not self.playing and not self.replay.active
-        return still and link >= 0 and (free_base(self.model, link) is not None or _has_joints(self.model, link))
+        alone = self.settings.spread.robots == 1
+        return (
+            still and alone and link >= 0 and (free_base(self.model, link) is not None or _has_joints(self.model, link))
+        )
 
     def take_link(self, link: int, point: np.ndarray | None = None) -> None:
         """Begin to pose a link by a point (3,) in its frame, m, by default its origin."""

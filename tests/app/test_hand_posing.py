@@ -15,6 +15,7 @@ from app.features.undo_view import UndoView
 from app.gl.camera import Camera
 from app.gl.picking import ray, seen_at
 from app.picture.handles import ARROW, RING, Drag, Handle, shape, under
+from app.simulation.spread import Spread
 
 LEFT, RIGHT, CTRL = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.KeyboardModifier.ControlModifier
 NONE = Qt.KeyboardModifier.NoModifier
@@ -237,6 +238,16 @@ def test_another_robot_in_a_drag_ends_it(qtbot, arm):
     wait(qtbot, lambda: arm.workbench.model.name == "pendulum" and not arm.workbench.loading)
     assert posing.hold is None
     qtbot.mouseRelease(arm.viewport, RIGHT, pos=start)
+
+
+def test_of_a_batch_no_robot_is_posed_by_hand(arm):
+    posing = arm.features[HandPosing]
+    arm.selection.choose(6)
+    assert posing.handles.isVisible()
+    arm.workbench.set_spread(Spread(2, 0.2))
+    arm.refresh()
+    assert not posing.handles.isVisible()
+    assert not arm.workbench.can_pose(6)
 
 
 def test_how_far_a_pose_is_off_is_said_in_its_unit():
