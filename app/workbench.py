@@ -20,6 +20,7 @@ from app.acting.coordinates import Coordinate, coordinates
 from app.acting.drives import Drive, DriveControls, Drives
 from app.acting.forces import ForceControls, Forces
 from app.acting.joint_driving import JointDriving
+from app.acting.posing import Posing
 from app.acting.surroundings import Parts, Surroundings, beside, file_of
 from app.acting.undoing import undoable
 from app.plotting.probe import Probe
@@ -46,6 +47,7 @@ from app.simulation.messages import (
 )
 from app.simulation.recorder import Recorder
 from app.simulation.spread import ALONE
+from app.simulation.starting import first_pose
 from app.simulation.worker import Worker
 
 SPEEDS = (0.1, 10.0)
@@ -55,7 +57,7 @@ ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.
 """Those that step somewhere."""
 
 
-class Workbench(JointDriving, Configuring, Surroundings):
+class Workbench(JointDriving, Configuring, Surroundings, Posing):
     """One robot, its simulation, and the files that were open before."""
 
     def __init__(self, recent: list[str] | None = None):
@@ -228,7 +230,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
             self._worker.step()
 
     def reset(self) -> None:
-        """At rest in the pose from which the run began; from there, at time zero, to the neutral pose."""
+        """At rest in the pose from which the run began; from there, at time zero, to the first pose."""
         if self.model is not None:
             if self.replay.active:
                 self._leave_the_recording()
@@ -254,7 +256,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
     def set_scene(self, scene: engine.Scene) -> NDArray[np.floating] | None:
         """What robots stand on: the present one is put down on it, at rest, as later ones are; q (nq,) if so."""
         stands = self.model is not None and self.settings.ground
-        start = engine.put_down(self.model, scene, self.model.neutral()) if stands else self._start
+        start = engine.put_down(self.model, scene, first_pose(self.model)) if stands else self._start
         self._configure(replace(self.settings, scene=scene))
         if stands:
             self._start, self.time = start, 0.0
@@ -306,9 +308,9 @@ class Workbench(JointDriving, Configuring, Surroundings):
         self._asked = self._worker.configure(self.settings)
 
     def take_settings(self, settings: Settings) -> None:
-        """All of them at once; on another ground the neutral pose is put down there."""
+        """All of them at once; on another ground the first pose is put down there."""
         if self.model is not None and settings.ground and settings.scene is not self.settings.scene:
-            self._start = engine.put_down(self.model, settings.scene, self.model.neutral())
+            self._start = engine.put_down(self.model, settings.scene, first_pose(self.model))
         self._configure(replace(settings, composed=bool(self.parts)))
 
     def pose(self, q: NDArray[np.floating]) -> None:
@@ -317,9 +319,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
             self.initial = q.copy()
         self._set.clear()
         self._placed = None if self.playing else q.copy()
-        for row in self.coordinates:
-            if row.holdable:
-                self._worker.set_target(row.effort_v, float(q[row.q]))
+        self._worker.change(lambda running: running.aim(q))
         self._worker.set_rotation(lambda state: np.copyto(state, q), tuple(range(self.model.nv)))
 
     def _configure(self, settings: Settings) -> None:
@@ -372,7 +372,7 @@ class Workbench(JointDriving, Configuring, Surroundings):
         self.settings = event.settings
         self._start, self.stands = event.start, event.touches
         self._gpu.begin()
-        self._grabbed = None
+        self._grabbed = self.grasp = None
         self.forces.clear()
         self._set.clear()
         self._forget_placed()

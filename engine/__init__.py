@@ -41,6 +41,7 @@ from engine.files import ROBOTS, find_robot, read_json, refuse_endless, replacin
 from engine.files import content as file_content
 from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
+from engine.inverse_kinematics import Reach, inverse_kinematics
 from engine.lie import quaternion_from_rotation, rotation_from_rpy, rpy_from_rotation
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.composition import Part, compose
@@ -145,6 +146,7 @@ __all__ = [
     "Part",
     "Plane",
     "Point",
+    "Reach",
     "RecordedFrame",
     "Recording",
     "Resampled",
@@ -172,6 +174,7 @@ __all__ = [
     "gpu_failed",
     "holding_gains",
     "inverse_dynamics",
+    "inverse_kinematics",
     "inverse_mass_matrix",
     "link_poses",
     "link_twists",

@@ -75,7 +75,8 @@ def mesh(path: Path) -> list[str]:
 
 
 def srdf(path: Path) -> list[str]:
-    return [str(entry) for entry in read_srdf(path, "abcd")[1]]
+    joint = engine.Joint("elbow", "revolute", slice(0, 1), slice(0, 1), slice(0, 1))
+    return [str(entry) for entry in read_srdf(path, "abcd", [joint]).found]
 
 
 def robot(path: Path) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.acting.posing import put_base
 from app.acting.undoing import Deed, Undoing, undoable
 from app.simulation.messages import Settings
 from app.simulation.worker import Worker
@@ -108,14 +109,10 @@ class Surroundings(Undoing):
 
         At time zero that is where `reset` goes back to.
         """
-        joint, home = self._free_joint(number), np.eye(4)
-        body = joint.bodies.start
-        home[:3, :3], home[:3, 3] = self.model.home_rotation[body], self.model.home_position[body]
-        local = np.linalg.inv(home) @ pose
-        coordinates = np.concatenate([local[:3, 3], engine.quaternion_from_rotation(local[:3, :3])])
+        joint, root = self._free_joint(number), self.root_of_part(number)
 
         def put(q: np.ndarray) -> None:
-            q[joint.q] = coordinates
+            put_base(self.model, joint, root, pose, q)
 
         if self.time == 0 and not self.playing:
             put(self.initial)
@@ -133,10 +130,10 @@ def file_of(model: engine.Model) -> str | None:
 
 
 def beside(load: Load, parts: Parts) -> Load:
-    """`load`, with parts put beside what it reads; those of a composed model, such as that of a run, stay."""
+    """`load` with the SRDF beside the file, and parts put beside what it reads; those of a composed model stay."""
 
     def read(path: str, **how: Any) -> engine.Model:
-        model = load(path, **how)
+        model = load(path, srdf="beside", **how)
         more = () if model.parts else parts(load)
         return engine.compose(engine.Part(model, prefix=""), *more) if more else model
 

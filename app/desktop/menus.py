@@ -39,10 +39,10 @@ class Menus:
     """The menu bar of a window: whoever has an entry for one of these menus puts it there."""
 
     def __init__(self, window: QMainWindow):
-        self.file, self.simulation, self.view, self.help = (
-            TopMenu(title, window) for title in ("&File", "&Simulation", "&View", "&Help")
+        self.file, self.edit, self.simulation, self.view, self.help = (
+            TopMenu(title, window) for title in ("&File", "&Edit", "&Simulation", "&View", "&Help")
         )
-        for menu in (self.file, self.simulation, self.view, self.help):
+        for menu in (self.file, self.edit, self.simulation, self.view, self.help):
             window.menuBar().addMenu(menu)
         self.overlays = TopMenu("&Overlays", window)
         """What is shown of a robot besides its shape."""
@@ -89,23 +89,25 @@ class PackageMenu(QMenu):
 
     def _fill(self) -> None:
         self.clear()
-        add = self.addAction("&Add…", self._ask)
+        add = self.addAction("&Add…", self.ask)
         add.setToolTip(ADD_TIP)
         self.addSeparator()
         for folder in self.folders:
             action = self.addAction(_literal(folder))
             action.setToolTip(FORGET_TIP.format(folder))
-            action.triggered.connect(lambda _, folder=folder: self._forget(folder))
+            action.triggered.connect(lambda _, folder=folder: self.forget(folder))
         if not self.folders:
             self.addAction("No folders yet").setEnabled(False)
 
-    def _ask(self) -> None:
+    def ask(self) -> None:
+        """Have the user name a folder, which is looked in from then on."""
         title, near = "Add a folder that holds packages", self.folders[-1] if self.folders else ""
         folder = QFileDialog.getExistingDirectory(self.parentWidget(), title, near)
         if folder and (folder := str(Path(folder).resolve())) not in self.folders:
             self._change(self._given, [*self._lasting, folder])
 
-    def _forget(self, folder: str) -> None:
+    def forget(self, folder: str) -> None:
+        """Look in that folder no more."""
         given, lasting = ([each for each in kept if each != folder] for kept in (self._given, self._lasting))
         self._change(given, lasting)
 

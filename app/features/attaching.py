@@ -23,11 +23,14 @@ from app.features.gallery_view import GalleryView
 from app.features.generating import Generating
 from app.features.ghost_view import GhostView
 from app.features.ground_view import GroundView
+from app.features.hand_posing import HandPosing
 from app.features.log_view import LogView
 from app.features.overlay_view import OverlayView
 from app.features.palette import PaletteView
 from app.features.placing import Placing
 from app.features.plots_view import PlotsView
+from app.features.pose_menu import PoseMenu
+from app.features.preferences import Preferences
 from app.features.reloading import Reloading
 from app.features.robot_view import RobotView
 from app.features.run_exports import RunExports
@@ -50,6 +53,8 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     GalleryView,
     RobotView,
     Dragging,
+    HandPosing,
+    PoseMenu,
     DriveView,
     ControllerView,
     WrenchView,
@@ -66,6 +71,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Reloading,
     Generating,
     Sessions,
+    Preferences,
     PaletteView,
     ShortcutsSheet,
     LogView,

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
+from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
-from app.gl.picking import ray
+from app.picture.labels import write_beside
 from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 HELP = "While the simulation runs, drag a link with the right button, or with Ctrl and the left one"
 SOON = 0.5  # s, after which it is said what is waited for
 COMPILING = "compiling, once for this machine"
-PAD, AWAY = 5.0, 14.0  # px, around the force's number, and of it from the cursor
 
 
 @dataclass
@@ -115,9 +114,7 @@ class Dragging(QObject):
         if not self._bench.playing:  # a click is no drag, but asks for a menu
             self._status.showMessage("The spring acts while the simulation runs: press Space", MESSAGE)
         hold.cursor = cursor
-        size = viewport.width(), viewport.height()
-        eye, direction = ray(viewport.camera, size, (cursor.x(), cursor.y()))
-        hold.target = eye + direction * hold.depth / viewport.camera.depth(eye + direction) - viewport.center
+        hold.target = viewport.at_depth(cursor.x(), cursor.y(), hold.depth)
         self._bench.forces.pull(hold.target)
         self.layer.update()
 
@@ -163,14 +160,14 @@ class SpringLayer(QWidget):
         super().__init__(viewport)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._point: QPointF | None = None
-        self._cursor = QPointF()
+        self.cursor_at = QPointF()
         self.text = ""
         """What is written."""
         self.hide()
 
     def show_spring(self, point: QPointF | None, cursor: QPointF | None, text: str) -> None:
         """Draw it between these places of the widget; nothing where there is no point in sight."""
-        self._point, self._cursor, self.text = point, cursor or QPointF(), text
+        self._point, self.cursor_at, self.text = point, cursor or QPointF(), text
         self.setGeometry(self.parentWidget().rect())
         self.setVisible(point is not None)
         self.raise_()
@@ -185,25 +182,11 @@ class SpringLayer(QWidget):
         dark = QColor(0, 0, 0, 120) if theme.is_dark() else QColor(255, 255, 255, 160)
         for color, width in ((dark, 5.0), (accent, 2.4)):
             painter.setPen(QPen(color, width, cap=Qt.PenCapStyle.RoundCap))
-            painter.drawLine(self._point, self._cursor)
+            painter.drawLine(self._point, self.cursor_at)
         painter.setPen(QPen(dark, 1.0))
         painter.setBrush(accent)
         painter.drawEllipse(self._point, 4.5, 4.5)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(accent, 2.0))
-        painter.drawEllipse(self._cursor, 7.0, 7.0)
-        self._write(painter)
-
-    def _write(self, painter: QPainter) -> None:
-        size = QFontMetricsF(self.font()).boundingRect(self.text).size()
-        box = QRectF(0, 0, size.width() + 2 * PAD, size.height() + PAD)
-        box.moveTopLeft(self._cursor + QPointF(AWAY, -AWAY - box.height()))
-        box.moveRight(min(box.right(), self.width() - PAD))
-        box.moveTop(max(box.top(), PAD))
-        back = QColor(theme.color("ground"))
-        back.setAlphaF(0.85)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(back)
-        painter.drawRoundedRect(box, 4, 4)
-        painter.setPen(theme.color("text"))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, self.text)
+        painter.drawEllipse(self.cursor_at, 7.0, 7.0)
+        write_beside(painter, self.font(), self.cursor_at, self.text, self.width())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 REFRESH = 0.1  # s between two looks at the recording while it grows
 SKIP = 1.0  # s
-BUDGETS = (16, 65536)  # MB
+BUDGETS, DEFAULT_BUDGET = (16, 65536), 512  # MB
 
 
 class TimeView:
@@ -34,7 +34,7 @@ class TimeView:
         self._window, self._bench = window, window.workbench
         self._replay = window.workbench.replay
         self._settings, self._due, self._played = window.settings, 0.0, False
-        self._replay.recording.budget = max(kept(self._settings, "recording_megabytes", 512), 1) * 2**20
+        self._replay.recording.budget = max(kept(self._settings, "recording_megabytes", DEFAULT_BUDGET), 1) * 2**20
         self._make_actions()
         self.keyframes = Keyframes(window, self._jump, self._start_from, self._name_moments)
         self.keyframe_button = QToolButton()
@@ -202,14 +202,22 @@ class TimeView:
         self._jump(keyframe)
         self._branch()
 
+    @property
+    def budget(self) -> int:
+        """The recording limit, MB."""
+        return self._replay.recording.budget // 2**20
+
+    def set_budget(self, megabytes: int) -> None:
+        """Take that limit, and remember it."""
+        self._settings.setValue("recording_megabytes", megabytes)
+        self._replay.recording.budget = megabytes * 2**20
+        self._refresh()
+
     def _ask_budget(self) -> None:
-        now = self._replay.recording.budget // 2**20
         text = "Limit in MB; beyond it the oldest frames are dropped:"
-        megabytes, done = QInputDialog.getInt(self._window, "Recording limit", text, now, *BUDGETS, 64)
+        megabytes, done = QInputDialog.getInt(self._window, "Recording limit", text, self.budget, *BUDGETS, 64)
         if done:
-            self._settings.setValue("recording_megabytes", megabytes)
-            self._replay.recording.budget = megabytes * 2**20
-            self._refresh()
+            self.set_budget(megabytes)
 
     # To the user.
 

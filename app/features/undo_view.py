@@ -13,7 +13,6 @@ from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 import engine
 from app.acting.undoing import Deed, State
 from app.desktop.actions import MESSAGE
-from app.desktop.menus import TopMenu
 from app.features.carrying import put_back
 from app.features.scene_view import SceneView
 from app.simulation.messages import Loaded
@@ -27,15 +26,12 @@ TOGETHER = 1.0  # s within which deeds of one kind are one: the steps of a slide
 
 
 class UndoView:
-    """Makes the menu, and a stack of what the workbench tells of."""
+    """Makes the entries, and a stack of what the workbench tells of."""
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
         self.stack = QUndoStack(window)
         self.stack.setUndoLimit(MOST)
-        self.menu = TopMenu("&Edit", window)
-        bar = window.menuBar()
-        bar.insertMenu(window.menus.simulation.menuAction(), self.menu)
         self.undo, self.redo = (
             self.stack.createUndoAction(window, "&Undo"),
             self.stack.createRedoAction(window, "&Redo"),
@@ -44,7 +40,7 @@ class UndoView:
         self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
         for action in (self.undo, self.redo):
             window.addAction(action)
-        self.menu.put(self.undo, self.redo)
+        window.menus.edit.put(self.undo, self.redo)
         self._robot: engine.Model | None = None
         self._bench.done = self._note
         window.loaded.connect(self._take)

@@ -39,6 +39,14 @@ def ray(camera: Camera, size: tuple[float, float], place: tuple[float, float]) -
     return camera.eye, direction / np.linalg.norm(direction)
 
 
+def seen_at(camera: Camera, size: tuple[float, float], points: ArrayLike) -> Vector:
+    """(n, 2): where points (n, 3) are seen in a picture of this width and height, px; nan for those behind the eye."""
+    corners = np.asarray(points, float)
+    clip = np.c_[corners, np.ones(len(corners))] @ (camera.projection(size[0] / size[1]) @ camera.view()).T
+    w = np.where(clip[:, 3] > 0, clip[:, 3], np.nan)
+    return np.c_[(0.5 + 0.5 * clip[:, 0] / w) * size[0], (0.5 - 0.5 * clip[:, 1] / w) * size[1]]
+
+
 def pick(content: Content, link_poses: ArrayLike, eye: ArrayLike, direction: ArrayLike) -> Hit | None:
     """What a ray from `eye` (3,) along a unit vector (3,) meets first of a robot whose links stand at (links, 4, 4).
 

@@ -12,6 +12,7 @@ from app.gl.view import View
 
 PAD = 4.0  # px around a name
 AWAY = 9.0  # px from what is named
+MARGIN, BESIDE = 5.0, 14.0  # px, around what is written beside a place, and of it from there
 MOST = 300  # names in a picture
 
 
@@ -54,6 +55,22 @@ def _write(painter: QPainter, name: str, at: QPointF, box: QRectF, chosen: bool)
     painter.drawEllipse(at, 2.5, 2.5)
     painter.setPen(theme.color("text"))
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, name)
+
+
+def write_beside(painter: QPainter, font: QFont, at: QPointF, text: str, width: float) -> None:
+    """Write a text on its ground above and right of a place, within a picture of that width."""
+    size = QFontMetricsF(font).boundingRect(text).size()
+    box = QRectF(0, 0, size.width() + 2 * MARGIN, size.height() + MARGIN)
+    box.moveTopLeft(at + QPointF(BESIDE, -BESIDE - box.height()))
+    box.moveRight(min(box.right(), width - MARGIN))
+    box.moveTop(max(box.top(), MARGIN))
+    back = QColor(theme.color("ground"))
+    back.setAlphaF(0.85)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(back)
+    painter.drawRoundedRect(box, 4, 4)
+    painter.setPen(theme.color("text"))
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
 
 class LabelLayer(QWidget):

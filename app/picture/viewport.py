@@ -15,7 +15,7 @@ import engine
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks, marks
-from app.gl.picking import Hit, pick, ray
+from app.gl.picking import Hit, pick, ray, seen_at
 from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
@@ -255,11 +255,13 @@ class Viewport(SteeredView):
 
     def place(self, point: ArrayLike) -> QPointF | None:
         """Where in the widget a point (3,) of the robot is seen; None where it lies behind the eye."""
-        clip = np.append(np.asarray(point, float) + self._center, 1.0)
-        clip = self.camera.projection(self.width() / self.height()) @ (self.camera.view() @ clip)
-        if clip[3] <= 0:
-            return None
-        return QPointF((0.5 + 0.5 * clip[0] / clip[3]) * self.width(), (0.5 - 0.5 * clip[1] / clip[3]) * self.height())
+        x, y = seen_at(self.camera, (self.width(), self.height()), [np.asarray(point, float) + self._center])[0]
+        return None if np.isnan(x) else QPointF(x, y)
+
+    def at_depth(self, x: float, y: float, depth: float) -> NDArray[np.float64]:
+        """(3,): what would be seen at a place of the widget, so far from the eye along the line of sight, m."""
+        eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
+        return eye + direction * depth / self.camera.depth(eye + direction) - self._center
 
     def _settle(self) -> None:
         """Put the ground under a robot that is new and, until the user takes the camera, the camera in front of it."""

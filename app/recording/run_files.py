@@ -55,6 +55,7 @@ def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[s
     settings = setup.settings
     return {
         "robot": robot, "floating": floating, "no_mimic": False, "package_dir": list(package_dirs),
+        "srdf": setup.model.options.get("srdf"),
         "dt": settings.dt, "integrator": settings.integrator, "algorithm": settings.algorithm,
         "batch": settings.batch, "device": setup.device, "dtype": settings.dtype,
         "gravity": setup.model.gravity.tolist(), "no_limits": not settings.limits, "catena": engine.__version__,
@@ -139,10 +140,13 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
         told = saved.settings.get("package_dir")
         listed = told if isinstance(told, list) else []
         folders = (*package_dirs, *(each for each in listed if isinstance(each, str)))
-        floating = bool(saved.settings.get("floating"))
+        floating, srdf = bool(saved.settings.get("floating")), saved.settings.get("srdf")
+        if isinstance(srdf, str):
+            engine.refuse_endless(srdf)
 
         def read_robot(file: str, **options: Any) -> engine.Model:
             own = {"package_dirs": folders, "floating": floating, "mimic": not saved.settings.get("no_mimic")}
+            own |= {"srdf": srdf if isinstance(srdf, str) else None}
             return load(file, trust_xacro=trust_xacro, **(options or own))
 
         kept = Path(path).suffix == KEPT_SUFFIX

@@ -13,6 +13,7 @@ import engine
 from app.simulation.contacts import ContactForces, contact_forces, contacts_of
 from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
 from app.simulation.spread import ALONE, Spread, deviations
+from app.simulation.starting import first_pose
 
 ENERGIES = 0.2  # s from one look at the energies of a batch to the next
 
@@ -102,9 +103,13 @@ class Running:
 
     def hold_everything(self) -> None:
         """Aim every joint at where it stands."""
+        self.aim(self.q[0])
+
+    def aim(self, q: np.ndarray) -> None:
+        """Aim every joint at where it stands in q (nq,)."""
         of_v = self.simulation.model.q_of_v
         scalar = of_v >= 0
-        self.target[scalar] = self.q[0, of_v[scalar]]
+        self.target[scalar] = q[of_v[scalar]]
         self.set_all("target", self.target)
 
     def set_all(self, name: str, values: np.ndarray) -> None:
@@ -348,7 +353,7 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     kp, kd = gains_of(model, settings)
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
     spread, scene = settings.spread, settings.touched
-    start = model.neutral() if scene is None else engine.put_down(model, scene, model.neutral())
+    start = first_pose(model) if scene is None else engine.put_down(model, scene, first_pose(model))
     many = spread.robots > 1
     return engine.Simulation(
         model, spread.robots, dt=settings.dt, integrator=settings.integrator, algorithm=settings.algorithm,

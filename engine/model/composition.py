@@ -50,9 +50,10 @@ class Part:
 def compose(*parts: Model | Part, name: str = "") -> Model:
     """One model of several, each on its own base, fixed or free: a robot, and what it is to grasp, or another robot.
 
-    Joints, inertias, limits, shapes, frames and the collisions that an SRDF disables are those of the parts, whose
-    coordinates follow each other in q and v. In a scene parts touch each other; `Scene.self_collision` is of the links
-    within a part. A composed model among the parts counts as its parts. `name` is by default that of the first.
+    Joints, inertias, limits, shapes, frames, and what SRDFs say of collisions and poses, are those of the parts, whose
+    coordinates follow each other in q and v; names of poses have the parts' prefixes. In a scene parts touch each
+    other; `Scene.self_collision` is of the links within a part. A composed model among the parts counts as its parts.
+    `name` is by default that of the first.
 
     Raises ValueError, in one sentence, where there is no part, where two have a link or a joint of one name, or where
     their gravity differs.
@@ -102,6 +103,10 @@ def compose(*parts: Model | Part, name: str = "") -> Model:
             (a + n, b + n) for m, n in zip(models, links, strict=True) for a, b in m.disabled_collisions
         ),
         parts=tuple(flat),
+        group_states={
+            p + name: {p + joint: values for joint, values in state.items()}
+            for p, m in zip(prefixes, models, strict=True) for name, state in m.group_states.items()
+        },
     )  # fmt: skip
 
 

@@ -63,6 +63,7 @@ class Model:
     disabled_collisions               pairs of links, by index, that never touch each other (of an SRDF)
     options                           what `engine.load` was told besides the file `source`, to load it again
     parts                             the `Part` records of what `engine.compose` made one model of
+    group_states                      what the poses of an SRDF say, by name: of joints, by name, the coordinates
     ==================  ============  ==================================================================
 
     Coordinates: q holds one number per revolute or prismatic body, a unit quaternion x, y, z, w per
@@ -99,6 +100,7 @@ class Model:
     disabled_collisions: tuple[tuple[int, int], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[Part, ...] = ()
+    group_states: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._freeze()
@@ -250,6 +252,42 @@ class Model:
         scalar = self.q_of_v >= 0
         q[self.q_of_v[scalar]] = np.clip(0.0, self.lower[scalar], self.upper[scalar])
         return q
+
+    @property
+    def poses(self) -> dict[str, Array]:
+        """The named poses, (nq,) each: "neutral", and those of the SRDF that the robot was loaded with, see `pose`."""
+        return {name: self.pose(name) for name in dict.fromkeys(("neutral", *self.group_states))}
+
+    def pose(self, name: str, q: Array | None = None) -> Array:
+        """(nq,): a named pose: the joints that the SRDF names where it says, within their limits; others as in q (nq,).
+
+        Angles come there by whole turns where these lead there, else to the nearer limit.
+
+        Without q these others are where `neutral` has them. "neutral" is `neutral`, unless the SRDF has one of its own.
+        KeyError with the names there are.
+        """
+        if name not in self.group_states:
+            if name == "neutral":
+                return self.neutral()
+            names = ", ".join(("neutral", *self.group_states))
+            raise KeyError(f"{self.name} has no pose {name!r}; its poses are {names}")
+        posed = np.array(self.neutral() if q is None else q, float)
+        for joint_name, values in self.group_states[name].items():
+            posed[self.q_slice(joint_name)] = values
+        for _, quaternion in self.quaternions:
+            posed[quaternion] /= np.linalg.norm(posed[quaternion])
+        for joint in self.joints:
+            if joint.leader is None and joint.type.quaternion is None:
+                posed[joint.q] = self._within(joint, posed[joint.q])
+        return posed
+
+    def _within(self, joint: Joint, x: Array) -> Array:
+        """The coordinates of a joint within its limits, a revolute one's by whole turns where these lead there."""
+        lower, upper = self.lower[joint.v], self.upper[joint.v]
+        if joint.kind == "revolute":
+            turned = x + 2 * np.pi * np.ceil((lower - x) / (2 * np.pi))
+            x = np.where(((x < lower) | (x > upper)) & (turned <= upper), turned, x)
+        return np.clip(x, lower, upper)
 
     def random(self, rng: np.random.Generator, batch: int | None = None) -> Array:
         """(nq,) or (batch, nq): uniform inside the limits, within ±π or ±1 m without them; rotations uniform."""

@@ -7,6 +7,7 @@ import numpy as np
 from engine.lie import Array, rotation_from_quaternion
 from engine.model import PRISMATIC, REVOLUTE, Model
 from engine.model.joints import BODY_JOINTS, NV
+from engine.model.model import Indices
 
 
 def body_poses(model: Model, q: Array) -> Array:
@@ -33,6 +34,42 @@ def link_poses(model: Model, q: Array) -> Array:
     poses[..., :3, 3] = (T[..., :3, :3] @ model.link_position[..., None])[..., 0] + T[..., :3, 3]
     poses[..., 3, 3] = 1.0
     return poses
+
+
+def link_frame(model: Model, T: Array, link: int) -> tuple[Array, Array]:
+    """R (3, 3) and p (3,) of one link in the world, from `body_poses` of one robot, T (n, 4, 4)."""
+    body, R, p = int(model.link_body[link]), model.link_rotation[link], model.link_position[link]
+    return (R, p) if body < 0 else (T[body, :3, :3] @ R, T[body, :3, :3] @ p + T[body, :3, 3])
+
+
+def link_jacobian(model: Model, T: Array, link: int) -> Array:
+    """J (6, nv) of one link: ``J v`` is its twist (ω, v) along the world's axes, of its frame's origin.
+
+    T (n, 4, 4) is `body_poses` of one robot. A column for each axis of the joints between the link and the root, summed
+    where joints move together: Murray, Li, Sastry (1994), (3.54), about the link's origin.
+    """
+    path = ancestors(model, link)
+    body = np.repeat(path, NV[model.kind[path]])
+    every = [column for kind in model.kind[path].tolist() for column in BODY_JOINTS[kind].columns]
+    column = np.array(every, np.int64)
+    at = model.v_start[body] + np.arange(len(body)) - np.searchsorted(body, body)
+    axis = T[body, :3, column % 3]
+    turns = np.where(column < 3, axis.T, 0.0)
+    arm = link_frame(model, T, link)[1] - T[body, :3, 3]
+    shifts = np.where(column < 3, np.cross(axis, arm).T, axis.T)
+    J = np.zeros((model.nv, 6))
+    np.add.at(J, model.coupling.v_index[at], (model.coupling.v_scale[at] * np.concatenate([turns, shifts])).T)
+    return J.T
+
+
+def ancestors(model: Model, link: int) -> Indices:
+    """The bodies that carry a link, from the root outwards; none where the world does."""
+    path: list[int] = []
+    body = int(model.link_body[link])
+    while body >= 0:
+        path.append(body)
+        body = int(model.parent[body])
+    return np.array(path[::-1], np.int64)
 
 
 def link_twists(model: Model, q: Array, v: Array) -> Array:

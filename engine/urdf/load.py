@@ -18,8 +18,12 @@ from engine.urdf.assembly import assemble
 from engine.urdf.markup import Document, TooMany
 from engine.urdf.mesh_paths import PathName, Resources
 from engine.urdf.reading import read
+from engine.urdf.srdf import Semantics, beside
 from engine.urdf.srdf import read as read_srdf
 from engine.urdf.topology import connect, held
+
+BESIDE = "beside"
+"""As `srdf`: the one that stands beside the robot's file."""
 
 
 def load(
@@ -41,7 +45,9 @@ def load(
         trust_xacro: let a xacro file run any Python, as xacro does; if not, it has arithmetic, conditions and the
             documented functions, and reads files of its own folder and of packages only.
         srdf: MoveIt's description of the same robot, an SRDF; the links of its ``disable_collisions`` never touch each
-            other, see `Model.disabled_collisions`.
+            other, see `Model.disabled_collisions`, and its ``group_state`` elements name poses, see `Model.poses`.
+            "beside": the one of this robot that stands beside the file, in its folder or in a folder ``srdf``, if there
+            is one; of its faults one warning tells that it was left out.
 
     Returns:
         The model, with the file's warnings in `Model.diagnostics`, each naming the number used.
@@ -54,17 +60,40 @@ def load(
     errors = [entry for entry in found if entry.severity == "error"]
     if errors or model is None:
         raise ModelError(_report(path, errors), tuple(found))
-    disabled: tuple[tuple[int, int], ...] = ()
-    if srdf is not None:
-        disabled, told = read_srdf(srdf, model.link_names, package_dirs, trust_xacro)
+    semantics = None
+    if srdf == BESIDE:
+        srdf = beside(path, model.name)
+        semantics, told = _read_if_sound(srdf, model, package_dirs)
         found += told
-        if errors := [entry for entry in told if entry.severity == "error"]:
+    elif srdf is not None:
+        semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs, trust_xacro)
+        found += semantics.found
+        if errors := [entry for entry in semantics.found if entry.severity == "error"]:
             raise ModelError(_report(srdf, errors), tuple(found))
     options = {
         "floating": floating, "mimic": mimic, "package_dirs": [str(Path(folder).absolute()) for folder in package_dirs],
-        "srdf": None if srdf is None else str(Path(srdf).absolute()),
+        "srdf": None if semantics is None else str(Path(srdf or "").absolute()),
     }  # fmt: skip
-    return dataclasses.replace(model, diagnostics=tuple(found), disabled_collisions=disabled, options=options)
+    pairs, states = (semantics.pairs, semantics.states) if semantics is not None else ((), {})
+    return dataclasses.replace(
+        model, diagnostics=tuple(found), disabled_collisions=pairs, group_states=states, options=options
+    )
+
+
+def _read_if_sound(
+    srdf: Path | None, model: Model, package_dirs: Iterable[PathName]
+) -> tuple[Semantics | None, list[Diagnostic]]:
+    """What an SRDF says that nobody has named; nothing, and a warning, where it has errors."""
+    if srdf is None:
+        return None, []
+    semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs)
+    errors = [entry for entry in semantics.found if entry.severity == "error"]
+    if not errors:
+        return semantics, []
+    many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+    fault = f"it has {many}: line {errors[0].line}: {errors[0].fault}"
+    cure = "the robot is read without it; correct it, for its named poses and the links that never touch"
+    return None, [Diagnostic("warning", None, srdf.name, fault, cure)]
 
 
 def check(path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False) -> list[Diagnostic]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 SHORT = 40
 """Letters of a text that may come again."""
-COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers"}
+COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers", 7: "seven numbers"}
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)

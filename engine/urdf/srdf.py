@@ -1,19 +1,23 @@
-"""An SRDF, MoveIt's description of a robot beside its URDF: which links never touch each other.
+"""An SRDF, MoveIt's description of a robot beside its URDF: which links never touch each other, and named poses.
 
-Of all that it holds <disable_collisions>, <disable_default_collisions> and <enable_collisions> are read here, as MoveIt
-and Pinocchio read them: https://wiki.ros.org/srdf.
+Of all that it holds <disable_collisions>, <disable_default_collisions>, <enable_collisions> and <group_state> are read,
+as MoveIt and Pinocchio read them: https://wiki.ros.org/srdf.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from engine.model import Diagnostic
+from engine import files
+from engine.model import Diagnostic, Joint
 from engine.urdf import foreign
+from engine.urdf.group_states import States, read_states
 from engine.urdf.markup import Document, Element, TooMany
 from engine.urdf.mesh_paths import PathName
 from engine.urdf.spelling import Spelling
@@ -21,20 +25,37 @@ from engine.urdf.spelling import Spelling
 Pair = tuple[int, int]
 MOST = 1_000_000
 """Pairs that `disable_default_collisions` may stand for together."""
+HEAD = 10_000  # bytes, in which a file names its robot
+
+
+SUFFIX, FOLDER = ".srdf", "srdf"
+
+
+class Semantics(NamedTuple):
+    """What an SRDF says: pairs of links that never touch, by their indices, the smaller first; named poses; faults."""
+
+    pairs: tuple[Pair, ...]
+    states: States
+    found: list[Diagnostic]
 
 
 def read(
-    path: PathName, link_names: Sequence[str], package_dirs: Iterable[PathName] = (), trust_xacro: bool = False
-) -> tuple[tuple[Pair, ...], list[Diagnostic]]:
-    """Pairs of links, by their indices in `link_names`, the smaller first, that a file disables; and what is wrong.
+    path: PathName,
+    link_names: Sequence[str],
+    joints: Sequence[Joint] = (),
+    package_dirs: Iterable[PathName] = (),
+    trust_xacro: bool = False,
+) -> Semantics:
+    """What a file says of a robot with these links and joints.
 
-    Each diagnostic names the file. Links that are none of `link_names` are told once each and left out.
+    Each diagnostic names the file. Links and joints that are none of the robot's are told once each and left out.
     """
     document = Document(path, package_dirs, trust_xacro)
-    root, pairs = document.root, set[Pair]()
+    root, pairs, states = document.root, set[Pair](), States()
     if root is not None and foreign.is_robot(document, root, "an SRDF"):
         with suppress(TooMany):
             pairs = _Links(document, root, link_names).pairs(root)
+            states = read_states(document, root, joints)
     name = Path(path).name
     found = [
         dataclasses.replace(
@@ -42,7 +63,35 @@ def read(
         )
         for entry in document.all_found()
     ]
-    return tuple(sorted(pairs)), found
+    return Semantics(tuple(sorted(pairs)), states, found)
+
+
+def beside(path: PathName, robot: str) -> Path | None:
+    """The SRDF of a robot of that name whose file is at `path`: in its folder, or in a folder "srdf" in or beside that.
+
+    It has the file's stem, or its <robot> has the robot's name; of several the one whose stem is that of the file, or
+    begins it, comes first. None where there is none.
+    """
+    folder, stem = Path(path).absolute().parent, Path(path).name.partition(".")[0]
+    found: list[tuple[bool, bool, int, str, Path]] = []
+    for place in (folder, folder / FOLDER, folder.parent / FOLDER):
+        with suppress(OSError):
+            for file in place.glob(f"*{SUFFIX}"):
+                same, begins = file.stem == stem, stem.startswith(file.stem)
+                if same or _robot_of(file).casefold() == robot.casefold():
+                    found.append((not same, not begins, len(file.stem), file.stem, file))
+    return min(found)[-1] if found else None
+
+
+def _robot_of(file: Path) -> str:
+    """The name of an SRDF's robot; nothing where it has none, or is no SRDF."""
+    try:
+        with files.regular(file) as opened:
+            begin = opened.read(HEAD).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    named = re.search(r"<robot\b[^>]*?\bname\s*=\s*[\"']([^\"']*)", begin)
+    return named[1] if named else ""
 
 
 class _Links:

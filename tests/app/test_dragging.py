@@ -63,11 +63,13 @@ def test_what_stands_fast_is_not_pulled_and_a_plain_drag_turns_the_camera(qtbot,
     assert window.viewport.camera.azimuth != before
 
 
-def test_paused_it_says_what_is_missing(qtbot, opened):
+def test_paused_in_a_drag_it_says_what_is_missing(qtbot, opened):
     window = opened(engine.find_robot("double_pendulum"))
     drag, link = window.features[Dragging], len(window.workbench.model.link_names) - 1
+    window.run.play.trigger()
     start = place_of(qtbot, window, link)
     qtbot.mousePress(window.viewport, RIGHT, pos=start)
+    window.run.play.trigger()
     qtbot.mouseMove(window.viewport, start + QPoint(9, 0))
     assert "press Space" in window.statusBar().currentMessage()
     wait(qtbot, lambda: drag.layer.text.endswith("paused"))

@@ -269,6 +269,7 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
 def pulled(window, qtbot, hit, place: QPoint) -> None:
     """The point that was grabbed is pulled to where the cursor is, as far away as it was."""
     viewport, drag, right = window.viewport, window.features[Dragging], Qt.MouseButton.RightButton
+    window.workbench.playing = True  # as far as the window knows: else it poses, and nothing is to move
     qtbot.mousePress(viewport, right, pos=place)
     depth = viewport.camera.depth(hit.point + viewport.center)
     for by in (QPoint(40, 25), QPoint(-70, -30)):
@@ -277,6 +278,7 @@ def pulled(window, qtbot, hit, place: QPoint) -> None:
         assert (at.x(), at.y()) == (pytest.approx((place + by).x(), abs=1), pytest.approx((place + by).y(), abs=1))
         assert viewport.camera.depth(drag.hold.target + viewport.center) == pytest.approx(depth, rel=0.02)
     qtbot.mouseRelease(viewport, right, pos=place)
+    window.workbench.playing = False
 
 
 def test_whatever_changes_the_robot_beside_has_it_made_anew(chance, tmp_path):

@@ -93,6 +93,38 @@ class Tour(DialogTour):
         self.mouse("MouseButtonRelease", x, y, "RightButton", False)
         self.rest(0.1)
 
+    def pose(self) -> Iterator[None]:
+        from app.features.hand_posing import HandPosing
+        from app.picture.handles import ARROW, RING, Handle
+
+        self.robot("arm7")
+        self.bench.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
+        self.window.selection.choose(len(self.bench.model.link_names) - 1)
+        self.spin(0.3)
+        self.window.viewport.fit()
+        self.rest()
+        yield
+        handles, viewport = self.window.features[HandPosing].handles, self.window.viewport
+        for handle in (Handle(RING, 0), Handle(ARROW, 0)):
+            near = np.flatnonzero(~handles.shape.behind.get(handle, np.zeros(2, bool)))
+            x, y = handles.shape.lines[handle][near[-1]] / [viewport.width(), viewport.height()]
+            self.mouse("MouseMove", x, y, "NoButton", False)
+            self.mouse("MouseButtonPress", x, y, "LeftButton", True)
+            for share in np.linspace(0, 1, 6):
+                self.mouse("MouseMove", x + 0.09 * share, y + 0.05 * share, "LeftButton", True)
+                self.spin(0.05)
+            yield
+            self.mouse("MouseButtonRelease", x, y, "LeftButton", False)
+            self.rest(0.1)
+        x, y = self._on_robot()
+        self.mouse("MouseButtonPress", x, y, "RightButton", True)
+        for share in np.linspace(0, 1, 6):
+            self.mouse("MouseMove", x + 0.3 * share, y - 0.1 * share, "RightButton", True)
+            self.spin(0.05)
+        yield
+        self.mouse("MouseButtonRelease", x, y, "RightButton", False)
+        self.window.selection.choose(-1)
+
     def _on_robot(self) -> tuple[float, float]:
         """Where the last link is seen, of the picture's width and height."""
         viewport, last = self.window.viewport, len(self.bench.model.link_names) - 1
@@ -351,7 +383,7 @@ class Tour(DialogTour):
 
 
 FEATURES = (
-    "empty", "diagnostics", "held", "drive", "pull", "forces", "link", "glass", "trails", "plots", "groups",
+    "empty", "diagnostics", "held", "drive", "pull", "pose", "forces", "link", "glass", "trails", "plots", "groups",
     "recording", "contact", "scene", "ghost", "beside", "batch", "compare", "timing", "full", "full_screen",
     "controller", "menus", "submenus", "modal", "dialogs",
 )  # fmt: skip

@@ -72,10 +72,11 @@ class DialogTour(Visitor):
 
         from app.features.generating import Generating
         from app.features.log_view import LogView
+        from app.features.preferences import Preferences
         from app.features.shortcuts_sheet import ShortcutsSheet
 
         self.robot("arm7")
-        for feature in (ShortcutsSheet, LogView, Generating):
+        for feature in (ShortcutsSheet, LogView, Generating, Preferences):
             self.window.features[feature].action.trigger()
             self.rest(0.6)
             yield

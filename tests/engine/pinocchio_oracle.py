@@ -28,12 +28,13 @@ class Oracle:
         self.order = np.zeros(self.model.nv, int)
         for joint in model.joints:
             run = np.arange(joint.v.start, joint.v.stop)
-            theirs = self._joint(joint)
+            theirs = self.at(joint)
             self.order[theirs.idx_v : theirs.idx_v + theirs.nv] = (
                 run[[3, 4, 5, 0, 1, 2]] if joint.kind == "floating" else run
             )
 
-    def _joint(self, joint):
+    def at(self, joint):
+        """Pinocchio's joint of that name, which knows where its coordinates stand."""
         index = self.model.getJointId("root_joint" if joint.name == "floating_base" else joint.name)
         assert index < self.model.njoints, f"Pinocchio has no joint {joint.name}"
         return self.model.joints[index]
@@ -41,7 +42,7 @@ class Oracle:
     def q(self, q):
         theirs = pin.neutral(self.model)
         for joint in self.ours.joints:
-            run, values = self._joint(joint), q[joint.q]
+            run, values = self.at(joint), q[joint.q]
             if run.nq == 2:
                 values = [np.cos(values[0]), np.sin(values[0])]
             theirs[run.idx_q : run.idx_q + run.nq] = values

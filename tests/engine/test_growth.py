@@ -216,5 +216,5 @@ def test_beyond_so_many_faults_an_error_ends_the_reading(tmp_path: Path, monkeyp
     assert told(warned) == ["the material is not defined"] * 3 + ["2 more faults, which are not listed"]
     assert len(engine.load(path).visuals) == 5
     path.write_text(robot(*["<disable_collisions/>"] * 5))
-    _, found = srdf.read(path, ("a", "b"))
+    found = srdf.read(path, ("a", "b")).found
     assert [each.fault for each in found] == ["no link1", "no link2", "no link1", told(unread)[-1]]

@@ -27,6 +27,7 @@ from app.features import session_text
 from app.simulation.messages import Settings
 from engine import run_command
 from engine.bench import results
+from engine.model import Joint
 from engine.robot_arguments import CallError
 from engine.rollout import save
 from engine.urdf import srdf
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems t
 SIZE = 1_000_000
 SECONDS, MEGABYTES = 2.0, 300
 NAMES = [f"l{k}" for k in range(3000)]
+JOINTS = [Joint(name, "revolute", slice(k, k + 1), slice(k, k + 1), slice(k, k + 1)) for k, name in enumerate(NAMES)]
 
 
 def read_urdf(path: Path) -> None:
@@ -43,7 +45,7 @@ def read_urdf(path: Path) -> None:
 
 
 def read_srdf(path: Path) -> None:
-    srdf.read(path, NAMES)
+    srdf.read(path, NAMES, JOINTS)
 
 
 def read_heights(path: Path) -> None:
@@ -91,6 +93,9 @@ SRDFS = {
     "unknown links of long names": lambda: pairs(lambda k: f'<disable_collisions link1="{k:0900}" link2="l1"/>'),
     "links and themselves": lambda: pairs(lambda _: '<disable_collisions link1="l1" link2="l1"/>'),
     "enabled again": lambda: pairs(lambda k: f'<enable_collisions link1="l{k % 3000}" link2="l2"/>'),
+    "poses": lambda: pairs(lambda k: f'<group_state name="p{k}"><joint name="l{k % 3000}" value="1"/></group_state>'),
+    "poses of one name": lambda: pairs(lambda k: f'<group_state name="p" group="{k % 9}"><joint/></group_state>'),
+    "unknown joints": lambda: pairs(lambda k: f'<group_state name="p"><joint name="{k:0900}"/></group_state>'),
     "depth": lambda: (robot("<a>" * (SIZE // 7) + "</a>" * (SIZE // 7))).encode(),
     "attributes": lambda: robot("<a " + " ".join(f'b{k}=""' for k in range(SIZE // 11)) + "/>").encode(),
 }

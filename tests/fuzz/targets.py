@@ -22,6 +22,7 @@ from app.gl.camera import Camera
 from app.simulation import grounds
 from app.simulation.messages import Settings
 from engine.bench import results
+from engine.model.joints import Joint, JointKind
 from engine.urdf import load, srdf
 
 ROOT = Path(__file__).parents[2]
@@ -103,21 +104,35 @@ def _links() -> tuple[str, ...]:
     return tuple("abcdefgh")
 
 
+@cache
+def _joints() -> tuple[Joint, ...]:
+    """One of each kind, the last of which follows the first."""
+    kinds: tuple[JointKind, ...] = ("revolute", "planar", "spherical", "floating")
+    own = tuple(Joint(kind[0], kind, slice(0, 1), slice(0, 0), slice(0, 0)) for kind in kinds)
+    return (*own, Joint("m", "prismatic", slice(0, 1), slice(0, 0), slice(0, 0), leader="r"))
+
+
 def _srdf(path: Path, data: bytes) -> None:
     path.write_bytes(data)
-    pairs, found = srdf.read(path, _links())
+    pairs, states, found = srdf.read(path, _links(), _joints())
     _told(found)
     if any(entry.severity == "error" for entry in found):
         raise Refused
     if any(not 0 <= a < b < len(_links()) for a, b in pairs):
         raise Broken(f"pairs of links that are none: {pairs}")
+    width = {joint.name: joint.type.nq for joint in _joints()}
+    told = [(joint, values) for state in states.values() for joint, values in state.items()]
+    if any(len(values) != width.get(joint) or not np.all(np.isfinite(values)) for joint, values in told):
+        raise Broken(f"poses of joints that are none: {told}")
 
 
 def _srdfs(_: Path) -> dict[str, list[bytes]]:
     text = """<?xml version="1.0"?><robot name="r"><group name="g"><chain base_link="a" tip_link="d"/></group>
 <disable_collisions link1="a" link2="c" reason="Never"/><disable_default_collisions link="b"/>
 <enable_collisions link1="b" link2="d"/><virtual_joint name="v" type="fixed" parent_frame="w" child_link="a"/>
-</robot>"""
+<group_state name="home" group="g"><joint name="r" value="0.5"/><joint name="p" value="1 2 0.5"/>
+<joint name="m" value="1"/><joint name="s" value="0 0 0 1"/></group_state>
+<group_state name="home" group="h"><joint name="f" value="0 0 1 0 0 0 1"/></group_state></robot>"""
     return {".srdf": [text.encode()]}
 
 

@@ -19,6 +19,7 @@ from app.acting.drives import MODES, WAVES
 from app.features import appearance, overlay_view, reloading
 from app.panels.joint_form import MODE_NAMES
 from app.recording import run_files
+from app.simulation import starting
 from engine import step_settings
 from engine.cuda.runtime.device import LEAST_CAPABILITY
 from engine.recording import recording
@@ -94,6 +95,9 @@ def window() -> Iterable[str]:
     yield f"its drive: {modes}, {told}, with gains of its own and gravity compensation"
     yield "middle or shift-drag to pan, scroll to zoom"
     yield "drag a link with the right button, or with Ctrl: a spring"
+    yield "or click a link, and drag one of its arrows to shift it, one of its rings to turn it"
+    preferred = words(starting.PREFERRED, "or", mark="`")
+    yield f"starts in its SRDF's {preferred}, or in the first that it names, and the status line says so"
     yield f"as `{run_files.SUFFIX}` or `.csv` with the efforts and wrenches that acted, at every step or at an interval"
     yield "a picture in any size, or a video"
     yield f"beside it, in an `{run_files.SUFFIX}`, the run that is shown"
@@ -260,6 +264,7 @@ exempt(
     "an example's own numbers",
     'engine.free_body("box", (0.05, 0.05, 0.05), mass=0.1, name="cube")',
     "engine.Part(cube, pose=(0.4, 0.0, 0.3))",
+    "target=(0.4, 0.1, 0.5))",
 )
 exempt(
     PAGE,

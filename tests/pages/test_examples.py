@@ -40,6 +40,11 @@ assert abs(sim.time - 10) < 1e-9 and sim.model.name == "quadruped"
 assert feet.number[0] >= 4 and abs(sim.q[0, 2]) < 0.02, "it stands on its feet"
 assert set(feet.states(0)) == {"stick"} and feet.residual[0] <= engine.CONTACT_TOLERANCE
 """,
+    "reaches": """
+import numpy as np
+assert found.reached and found.distance < 1e-6 and found.angle == 0
+assert np.allclose(engine.link_poses(arm, found.q)[hand, :3, 3], (0.4, 0.1, 0.5), atol=1e-6)
+""",
     "docs/contact.md": """
 contacts = simulation.contacts
 assert contacts.residual.shape == (1,) and set(contacts.states(0)) <= {"open", "stick", "slip"}
@@ -59,7 +64,7 @@ def blocks(page: str, language: str) -> list[str]:
 def test_no_example_is_left_out():
     many = {page: len(blocks(page, "python")) for page in page_text.PAGES}
     assert {page: count for page, count in many.items() if count} == {
-        "README.md": 4,
+        "README.md": 5,
         "docs/contact.md": 2,
         "docs/kernels.md": 1,
         "docs/step.md": 9,
@@ -83,8 +88,9 @@ def ran(program: str, folder=ROOT) -> None:
 
 
 def test_the_first_and_the_last_example_of_the_readme():
-    first, _, stands, composed = blocks("README.md", "python")
+    first, _, stands, composed, reaches = blocks("README.md", "python")
     ran("\n".join(["import engine", composed, 'both.joint("cube/floating_base"); sim.step(10)']))
+    ran("\n".join(["import engine", composed, reaches, NAMED_AFTERWARDS["reaches"]]))
     kept = first.replace("engine.forward_dynamics(", "held = tau; engine.forward_dynamics(", 1)
     ran("\n".join([kept, NAMED_AFTERWARDS["README.md"], stands, NAMED_AFTERWARDS["stands"]]))
 

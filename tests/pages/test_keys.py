@@ -20,6 +20,7 @@ README = (
     "full screen |",
     "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets |",
     "the Forces panel (`{Forces}`) applies a force and a moment",
+    "`{Reset}` goes back to the pose |",
     "the Robot dock (`{Robot}`) says its mass",
     "the Plots dock (`{Plots}`): search a quantity",
     "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Go to end}` returns to the live simulation, "
@@ -31,6 +32,7 @@ README = (
     "| find a key | `{Keyboard shortcuts}` lists them all;",
     "the Scene dock (`{Scene}`) adds obstacles, free bodies",
     "`{Undo}` undoes poses, drives, settings, obstacles and bodies, `{Redo}` does them again |",
+    "*Edit › Preferences* (`{Preferences}`) has what the window remembers",
     "| find a command | `{Command palette}` finds any by its name",
     "The Compare panel (`{Compare}`) sets the algorithms",
     "The Batch panel (`{Batch}`) makes copies of the robot",

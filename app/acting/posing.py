@@ -1,0 +1,131 @@
+"""A link put by hand where it is wanted: its free base, or by inverse kinematics the joints between it and the root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import engine
+from app.acting.undoing import Deed, State, Undoing
+from app.recording.replay import Replay
+
+EFFORT, LEAST, MOST = 2400, 4, 40
+"""Steps of the descent in one answer to the hand: this by the robot's velocities, at least, and at most; some 10 ms."""
+
+
+@dataclass
+class Grasp:
+    """The link that is posed, the `point` (3,) of it that goes where it is asked, m, and what was set before."""
+
+    link: int
+    point: np.ndarray
+    before: State
+
+
+class Posing(Undoing):
+    """The part of a `Workbench` that poses its robot by hand, while nothing plays."""
+
+    playing: bool
+    replay: Replay
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.grasp: Grasp | None = None
+        """What is posed now."""
+
+    def pose(self, q: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def can_pose(self, link: int) -> bool:
+        """Whether a hand can move that link now: it has a free base of its own, or joints between it and the root.
+
+        Of a batch no robot is posed by hand, since the others spread from the first.
+        """
+        still = self.model is not None and not self.playing and not self.replay.active
+        alone = self.settings.spread.robots == 1
+        return (
+            still and alone and link >= 0 and (free_base(self.model, link) is not None or _has_joints(self.model, link))
+        )
+
+    def take_link(self, link: int, point: np.ndarray | None = None) -> None:
+        """Begin to pose a link by a point (3,) in its frame, m, by default its origin."""
+        self.grasp = Grasp(link, np.zeros(3) if point is None else point, self.state)
+
+    def move_link(self, target: np.ndarray) -> engine.Reach:
+        """Bring the link to `target`, a position (3,) of its point or a pose (4, 4), as near as it can come."""
+        grasp, model, q = self.grasp, self.model, self._here
+        base = free_base(model, grasp.link)
+        if base is None:
+            steps = min(max(EFFORT // model.nv, LEAST), MOST)
+            found = engine.inverse_kinematics(model, q, grasp.link, target, grasp.point, iterations=steps)
+        else:
+            now = engine.link_poses(model, q)[grasp.link]
+            wanted = target
+            if target.shape == (3,):
+                wanted = now.copy()
+                wanted[:3, 3] += target - now[:3, :3] @ grasp.point - now[:3, 3]
+            put_base(model, base, grasp.link, wanted, q)
+            found = engine.Reach(q, 0.0, 0.0, True)
+        with self.unnoted():
+            self.pose(found.q)
+        return found
+
+    def let_go_of_link(self) -> None:
+        """End it; all that was done since `take_link` is one deed."""
+        grasp, self.grasp = self.grasp, None
+        if grasp is None or self.model is not grasp.before.model:
+            return
+        after = self.state
+        if not np.array_equal(after.q, grasp.before.q):
+            text = f"Pose {self.model.link_names[grasp.link]}"
+            self.done(Deed(text, replace(grasp.before, posed=True), replace(after, posed=True)))
+
+    def set_pose(self, name: str) -> None:
+        """Put the robot into a named pose of its model, on the ground where it stands; what is beside it stays.
+
+        Joints that the pose does not name stay where they are.
+        """
+        model, before, scene = self.model, self.state, self.settings.scene
+        q, posed = self._here, model.pose(name, self._here)
+        own = [joint for joint in model.joints if joint.leader is None and model.part_of_body[joint.bodies.start] == 0]
+        for joint in own:
+            q[joint.q] = posed[joint.q]
+        if self.settings.ground:
+            down = engine.put_down(model, scene, q)
+            for joint in own:
+                q[joint.q] = down[joint.q]
+        with self.unnoted():
+            self.pose(q)
+        self._tell_posed(f"Pose {name}", before)
+
+    def _tell_posed(self, text: str, before: State) -> None:
+        """What was done since `before` is one deed, unless the robot is where it was."""
+        after = self.state
+        if not np.array_equal(after.q, before.q):
+            self.done(Deed(text, replace(before, posed=True), replace(after, posed=True)))
+
+
+def free_base(model: engine.Model, link: int) -> engine.Joint | None:
+    """The free joint between the world and the body that carries a link; None where there is none."""
+    body = int(model.link_body[link])
+    own = (each for each in model.joints if each.kind == "floating" and each.bodies.start == body)
+    return next((each for each in own if model.parent[each.bodies.start] < 0), None)
+
+
+def put_base(model: engine.Model, base: engine.Joint, link: int, pose: np.ndarray, q: np.ndarray) -> None:
+    """Write into q (nq,) where a free base is when a link on it is at `pose` (4, 4)."""
+    body, home, local = base.bodies.start, np.eye(4), np.eye(4)
+    home[:3, :3], home[:3, 3] = model.home_rotation[body], model.home_position[body]
+    local[:3, :3], local[:3, 3] = model.link_rotation[link], model.link_position[link]
+    moved = np.linalg.inv(home) @ pose @ np.linalg.inv(local)
+    q[base.q] = np.concatenate([moved[:3, 3], engine.quaternion_from_rotation(moved[:3, :3])])
+
+
+def _has_joints(model: engine.Model, link: int) -> bool:
+    """Whether a joint other than a free one is between a link and the root."""
+    free = {joint.bodies.start for joint in model.joints if joint.kind == "floating"}
+    body = int(model.link_body[link])
+    while body >= 0 and body in free:
+        body = int(model.parent[body])
+    return body >= 0

@@ -1,0 +1,177 @@
+"""Posing the robot with the mouse while nothing plays: a link is dragged, or by its handles shifted and turned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
+from PyQt6.QtGui import QMouseEvent
+
+import engine
+from app.desktop.actions import MESSAGE, make_action
+from app.features.dragging import SpringLayer
+from app.picture.handles import ARROW, AXES, Drag, HandleLayer
+from app.picture.steering import CLICK
+from app.simulation.messages import Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+HELP = (
+    "While the simulation is paused, drag a link with the right button, or with Ctrl and the left one, and its joints "
+    "follow; or click it, and drag an arrow or a ring"
+)
+SHOWN = 5e-4, np.radians(0.05)
+"""m and rad: a pose that misses its target by less is not told of."""
+
+
+@dataclass
+class Hold:
+    """What the mouse holds: a point (3,) in a link's frame, m, `depth` from the eye; or a handle of the link."""
+
+    link: int
+    point: np.ndarray
+    depth: float
+    button: Qt.MouseButton
+    start: QPointF
+    drag: Drag | None = None
+    moved: bool = False
+    """Whether it is a drag by now, and no click."""
+
+
+class HandPosing(QObject):
+    """Turns drags over the picture into `Workbench.move_link`, and shows the handles of the selected link."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window, self._bench, self._viewport = window, window.workbench, window.viewport
+        self.hold: Hold | None = None
+        self.handles, self.line = HandleLayer(self._viewport), SpringLayer(self._viewport)
+        self._viewport.setMouseTracking(True)
+        self._viewport.installEventFilter(self)
+        self.action = make_action(window, "P&ose a link…", self._tell, tip=HELP)
+        window.menus.simulation.put(self.action)
+        window.selection.changed.connect(lambda _: self._show())
+        window.framed.connect(self._follow)
+        window.refreshed.connect(self._refresh)
+        self._viewport.drawn.connect(lambda _: self._show())
+
+    def _tell(self) -> None:
+        self._window.statusBar().showMessage(HELP, MESSAGE)
+
+    def _refresh(self) -> None:
+        self.action.setEnabled(self._bench.model is not None)
+        if self.hold is not None and (self._bench.playing or self._bench.grasp is None):
+            self._let_go()
+        self._show()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take the mouse's events of a drag, and leave all others to the viewport."""
+        if not isinstance(event, QMouseEvent):
+            return super().eventFilter(watched, event)
+        kind = event.type()
+        if kind == QEvent.Type.MouseButtonPress and self.hold is None:
+            return self._take_handle(event) or self._take_point(event)
+        if kind == QEvent.Type.MouseMove and self.hold is None:
+            self._hover(event)
+        elif kind == QEvent.Type.MouseMove:
+            self._move(event.position())
+            return True
+        elif kind == QEvent.Type.MouseButtonRelease and self.hold is not None:
+            if event.button() == self.hold.button:
+                self._let_go()
+            return True
+        return super().eventFilter(watched, event)
+
+    def _hover(self, event: QMouseEvent) -> None:
+        """Mark the handle under the cursor, unless the camera moves."""
+        if event.buttons() == Qt.MouseButton.NoButton:
+            found = self.handles.mark(event.position())
+            self._viewport.setCursor(Qt.CursorShape.ArrowCursor if found is None else Qt.CursorShape.PointingHandCursor)
+
+    def _take_handle(self, event: QMouseEvent) -> bool:
+        keys = event.modifiers() != Qt.KeyboardModifier.NoModifier
+        if event.button() != Qt.MouseButton.LeftButton or keys or (shape := self.handles.shape) is None:
+            return False
+        at, viewport = event.position(), self._viewport
+        handle = self.handles.mark(at)
+        if handle is None:
+            return False
+        start = np.array([at.x(), at.y()])
+        drag = Drag(handle, shape, viewport.camera, (viewport.width(), viewport.height()), start)
+        self.hold = Hold(self._window.selection.link, np.zeros(3), 0.0, event.button(), at, drag)
+        self._bench.take_link(self.hold.link)
+        self.handles.held = True
+        self._show()
+        return True
+
+    def _take_point(self, event: QMouseEvent) -> bool:
+        """Take the link under the cursor, if that is asked for and it can be moved; whether that is so."""
+        with_ctrl = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        right, left = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
+        if not (event.button() == right or (event.button() == left and with_ctrl)):
+            return False
+        at, frame = event.position(), self._bench.newest
+        hit = self._viewport.under(at.x(), at.y())
+        if hit is None or frame is None or not self._bench.can_pose(hit.link):
+            return False
+        pose = frame.link_poses[hit.link]
+        point = pose[:3, :3].T @ (hit.point - pose[:3, 3])
+        depth = self._viewport.camera.depth(hit.point + self._viewport.center)
+        self.hold = Hold(hit.link, point, depth, event.button(), at)
+        self._bench.take_link(hit.link, point)
+        return True
+
+    def _move(self, at: QPointF) -> None:
+        hold, bench = self.hold, self._bench
+        hold.moved = hold.moved or (at - hold.start).manhattanLength() > CLICK
+        if not hold.moved or bench.grasp is None or bench.playing:
+            return
+        if hold.drag is None:
+            found = bench.move_link(self._viewport.at_depth(at.x(), at.y(), hold.depth))
+            self._show_line(at, f"{bench.model.link_names[hold.link]}{left_text(found)}")
+            return
+        amount = hold.drag.amount(np.array([at.x(), at.y()]))
+        target = hold.drag.pose(amount)
+        target[:3, 3] -= self._viewport.center
+        found = bench.move_link(target)
+        handle = hold.drag.handle
+        by = f"{1e3 * amount:+.1f} mm" if handle.kind == ARROW else f"{np.degrees(amount):+.1f} °"
+        self.handles.text, self.handles.cursor_at = f"{AXES[handle.axis]} {by}{left_text(found)}", at
+        self.handles.update()
+
+    def _show_line(self, at: QPointF, text: str) -> None:
+        """A line from the point that is held to the cursor, which it leaves where the point cannot follow."""
+        frame = self._bench.newest
+        pose = frame.link_poses[self.hold.link]
+        self.line.show_spring(self._viewport.place(pose[:3, :3] @ self.hold.point + pose[:3, 3]), at, text)
+
+    def _let_go(self) -> None:
+        self.hold = None
+        self._bench.let_go_of_link()
+        self.line.show_spring(None, None, "")
+        self.handles.held, self.handles.text = False, ""
+        self._show()
+        self._window.refresh()
+
+    def _follow(self, _: Snapshot) -> None:
+        hold = self.hold
+        if hold is not None and hold.moved and hold.drag is None:
+            self._show_line(self.line.cursor_at, self.line.text)
+        self._show()
+
+    def _show(self) -> None:
+        """The handles of the selected link, where it can be moved; while a link is dragged otherwise, none."""
+        link, frame = self._window.selection.link, self._bench.newest
+        free = self.hold is None or self.hold.drag is not None
+        there = free and frame is not None and link < len(frame.link_poses) and self._bench.can_pose(link)
+        self.handles.show_frame(np.asarray(frame.link_poses[link], float) if there else None)
+
+
+def left_text(found: engine.Reach) -> str:
+    """How far from its target a pose leaves the link, in words; nothing where it is there."""
+    if found.distance > SHOWN[0]:
+        return f", {1e3 * found.distance:.0f} mm out of reach"
+    return f", {np.degrees(found.angle):.1f} ° out of reach" if found.angle > SHOWN[1] else ""

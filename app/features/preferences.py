@@ -1,0 +1,78 @@
+"""Edit › Preferences: all that the window remembers of how its user wants it, which menus have as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from PyQt6.QtWidgets import QListWidget
+
+from app.desktop.actions import make_action
+from app.desktop.menus import ADD_TIP
+from app.features.appearance import CHOICES, Appearance
+from app.features.contact_view import ContactView
+from app.features.overlay_view import OverlayView
+from app.features.reloading import Reloading
+from app.features.time_view import BUDGETS, DEFAULT_BUDGET, TimeView
+from app.panels.preferences import PreferencesDialog
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+Feature = TypeVar("Feature")
+STEP = 64  # MB, of the recording limit's arrows
+
+
+class Preferences:
+    """Makes the entry, and the dialog when it is opened for the first time."""
+
+    def __init__(self, window: Window):
+        self._window = window
+        tip = "Theme, overlays, recording limit, reloading, package folders and measuring in one place"
+        self.action = make_action(window, "&Preferences…", self.show, "Ctrl+,", tip=tip)
+        window.menus.edit.put(self.action, apart=True)
+        self.dialog: PreferencesDialog | None = None
+
+    def _of(self, kind: type[Feature]) -> Feature:
+        return cast(Feature, self._window.features[kind])
+
+    def show(self) -> None:
+        """Open the dialog, beside which the window stays in use."""
+        if self.dialog is None:
+            self.dialog = self._made()
+        self.theme.setCurrentIndex(self.theme.findData(self._of(Appearance).choice))
+        self.limit.setValue(self._of(TimeView).budget)
+        self.dialog.show()
+        self.dialog.raise_()
+        self.dialog.activateWindow()
+
+    def _made(self) -> PreferencesDialog:
+        dialog = PreferencesDialog(self._window)
+        appearance, view = self._of(Appearance), self._of(TimeView)
+        texts = {name: text.replace("&", "") for name, (text, _) in CHOICES.items()}
+        self.theme = dialog.add_choice("Theme", texts, "system")
+        self.theme.currentIndexChanged.connect(lambda _: appearance.choose(self.theme.currentData()))
+        for name, action in appearance.actions.items():
+            action.triggered.connect(lambda _, name=name: self.theme.setCurrentIndex(self.theme.findData(name)))
+        overlays = [self._of(ContactView).action, *self._of(OverlayView).actions.values()]
+        self.overlays = dialog.add_ticks("Overlays", [(action, action is overlays[0]) for action in overlays])
+        text = "beyond it the oldest frames are dropped"
+        self.limit = dialog.add_number("Recording limit", text, "MB", (*BUDGETS, STEP), DEFAULT_BUDGET)
+        self.limit.setValue(view.budget)
+        self.limit.valueChanged.connect(view.set_budget)
+        automatic = (self._of(Reloading).watching, self._window.quiet.action)
+        self.automatic = dialog.add_ticks("Automatic", [(action, True) for action in automatic])
+        self._add_folders(dialog)
+        return dialog
+
+    def _add_folders(self, dialog: PreferencesDialog) -> None:
+        menu = self._window.files.package_menu
+        self.folders, self.add, self.remove = dialog.add_list("Package folders", ADD_TIP)
+        _fill(self.folders, menu.folders)
+        menu.changed.connect(lambda: _fill(self.folders, menu.folders))
+        self.add.clicked.connect(menu.ask)
+        self.remove.clicked.connect(lambda: menu.forget(self.folders.currentItem().text()))
+
+
+def _fill(texts: QListWidget, folders: tuple[str, ...]) -> None:
+    texts.clear()
+    texts.addItems(folders)

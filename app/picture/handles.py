@@ -1,0 +1,238 @@
+"""Handles over the picture at a link: arrows that shift it along its three axes, rings that turn it about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PyQt6.QtCore import QPointF, Qt
+from PyQt6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QPolygonF
+from PyQt6.QtWidgets import QWidget
+
+import engine
+from app.desktop import theme
+from app.gl import glyphs
+from app.gl.camera import Camera
+from app.gl.picking import ray, seen_at
+from app.picture.labels import write_beside
+from app.picture.viewport import Viewport
+
+ARROW, RING = "arrow", "ring"
+START, LENGTH, RADIUS = 0.16, 1.0, 0.66  # where arrows begin and end, and the rings' radius, of the handles' size
+SIZE = 105.0  # px, of an arrow seen from the side
+NEAR = 7.0  # px, within which a handle is under the cursor
+HEAD = 11.0  # px, an arrow's head
+POINTS = 64  # of a ring
+FACING = 0.98  # the cosine to the line of sight, beyond which an arrow points at the eye and cannot be moved
+EDGE = 0.06  # the cosine below which a ring is seen from its edge, and a drag along it means nothing
+AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class Handle:
+    """One of them, by its kind and the number of its axis in the link's frame."""
+
+    kind: str
+    axis: int
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """How the handles of a frame (4, 4), m, are seen: their size in m, and the lines of each in px, (points, 2)."""
+
+    frame: np.ndarray
+    size: float
+    lines: dict[Handle, np.ndarray]
+    behind: dict[Handle, np.ndarray]
+    """Of each ring, (points,): which of its points are on the side turned away."""
+
+
+def shape(frame: np.ndarray, camera: Camera, picture: tuple[float, float]) -> Shape | None:
+    """The handles of a frame (4, 4) in a picture of this width and height; None where it lies behind the eye."""
+    R, origin = frame[:3, :3], frame[:3, 3]
+    depth = camera.depth(origin)
+    if depth <= 0:
+        return None
+    size = SIZE * 2 * np.tan(camera.angle / 2) * depth / min(picture)
+    sight = (camera.eye - origin) / np.linalg.norm(camera.eye - origin)
+    lines, behind = {}, {}
+    for axis in range(3):
+        toward = abs(float(R[:, axis] @ sight))
+        if toward < FACING:
+            ends = origin + size * np.outer((START, LENGTH), R[:, axis])
+            lines[Handle(ARROW, axis)] = seen_at(camera, picture, ends)
+        if toward > EDGE:
+            round_it = ring(R, axis)
+            ring_handle = Handle(RING, axis)
+            lines[ring_handle] = seen_at(camera, picture, origin + size * RADIUS * round_it)
+            behind[ring_handle] = round_it @ sight < -0.05
+    return Shape(frame, size, lines, behind)
+
+
+def ring(R: np.ndarray, axis: int) -> np.ndarray:
+    """(POINTS + 1, 3): a circle of radius 1 about an axis of a frame, closed."""
+    angles = np.linspace(0, 2 * np.pi, POINTS + 1)[:, None]
+    one, other = R[:, (axis + 1) % 3], R[:, (axis + 2) % 3]
+    return np.cos(angles) * one + np.sin(angles) * other
+
+
+def under(shape: Shape, place: np.ndarray) -> Handle | None:
+    """The handle at a place (2,) of the picture, px: the nearest within reach, of rings only their near sides."""
+    best, nearest = NEAR, None
+    for handle, line in shape.lines.items():
+        start, end = line[:-1], line[1:]
+        if handle.kind == RING:
+            seen = ~(shape.behind[handle][:-1] | shape.behind[handle][1:])
+            start, end = start[seen], end[seen]
+        way = end - start
+        share = np.clip(((place - start) * way).sum(1) / np.maximum((way**2).sum(1), 1e-12), 0, 1)
+        away = np.linalg.norm(start + share[:, None] * way - place, axis=1)
+        distance = float(np.nanmin(away, initial=np.inf))
+        if distance < best:
+            best, nearest = distance, handle
+    return nearest
+
+
+class Drag:
+    """A handle in the hand: how far the cursor has moved it."""
+
+    def __init__(self, handle: Handle, shape: Shape, camera: Camera, picture: tuple[float, float], start: np.ndarray):
+        self.handle, self.frame, self._picture, self._start = handle, shape.frame, picture, start
+        self._camera = camera
+        self._axis = shape.frame[:3, handle.axis]
+        if handle.kind == ARROW:
+            self._first = self._along(start)
+            return
+        line = shape.lines[handle]
+        visible = np.where(shape.behind[handle], np.inf, np.linalg.norm(line - start, axis=1))
+        point = shape.size * RADIUS * ring(shape.frame[:3, :3], handle.axis)[int(np.nanargmin(visible))]
+        ends = shape.frame[:3, 3] + point + np.outer((-0.01, 0.01), np.cross(self._axis, point))
+        before, after = seen_at(camera, picture, ends)
+        self._rate = (after - before) / 0.02  # px per rad, where the ring was taken
+
+    def _along(self, place: np.ndarray) -> float:
+        """Where on the arrow's line the line of sight through a place (2,) comes nearest to it, m."""
+        eye, sight = ray(self._camera, self._picture, (float(place[0]), float(place[1])))
+        between, cosine = eye - self.frame[:3, 3], float(self._axis @ sight)
+        return float((self._axis - cosine * sight) @ between) / (1 - cosine**2)
+
+    def amount(self, place: np.ndarray) -> float:
+        """How far it is moved with the cursor at a place (2,): m along its axis, or rad about it."""
+        if self.handle.kind == ARROW:
+            return self._along(place) - self._first
+        return float((place - self._start) @ self._rate / (self._rate @ self._rate))
+
+    def pose(self, amount: float) -> np.ndarray:
+        """(4, 4): the frame, moved so far."""
+        pose, R = self.frame.copy(), self.frame[:3, :3]
+        if self.handle.kind == ARROW:
+            pose[:3, 3] += amount * self._axis
+        else:
+            pose[:3, :3] = R @ engine.rotation_from_rpy(amount * np.eye(3)[self.handle.axis])
+        return pose
+
+
+class HandleLayer(QWidget):
+    """Lies over the picture, and shows the handles of one frame."""
+
+    def __init__(self, viewport: Viewport):
+        super().__init__(viewport)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self._viewport = viewport
+        self.shape: Shape | None = None
+        """What is seen; None where nothing is."""
+        self.marked: Handle | None = None
+        """The one under the cursor, or in the hand."""
+        self.held = False
+        self.text = ""
+        """What is written at the cursor while one is in the hand."""
+        self.cursor_at = QPointF()
+        self.hide()
+
+    def show_frame(self, frame: np.ndarray | None) -> None:
+        """Show the handles of that frame (4, 4) of the robot's world, m; none for None."""
+        viewport, seen = self._viewport, None
+        if frame is not None:
+            placed = frame.copy()
+            placed[:3, 3] += viewport.center
+            seen = shape(placed, viewport.camera, (viewport.width(), viewport.height()))
+        before, self.shape = self.shape, seen
+        if seen is None:
+            self.marked = None
+            if before is not None:
+                self.hide()
+            return
+        self.setGeometry(viewport.rect())
+        self.show()
+        self.raise_()
+        self.update()
+
+    def mark(self, at: QPointF) -> Handle | None:
+        """The handle under the cursor, which is marked from now on."""
+        found = under(self.shape, np.array([at.x(), at.y()])) if self.shape is not None else None
+        if found != self.marked:
+            self.marked = found
+            self.update()
+        return found
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        if self.shape is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        order = sorted(self.shape.lines, key=lambda handle: (handle == self.marked, handle.kind == ARROW))
+        for handle in order:
+            if not self.held or handle == self.marked:
+                self._paint(painter, handle)
+        if self.held and self.text:
+            write_beside(painter, QFont(self.font()), self.cursor_at, self.text, self.width())
+
+    def _paint(self, painter: QPainter, handle: Handle) -> None:
+        line, marked = self.shape.lines[handle], handle == self.marked
+        if np.isnan(line).any():
+            return
+        color = axis_color(handle.axis)
+        halo = QColor(0, 0, 0, 130) if theme.is_dark() else QColor(255, 255, 255, 190)
+        width = 4.0 if marked else 2.4
+        away = self.shape.behind.get(handle)
+        for pen, wide in ((halo, width + 2.6), (color, width)):
+            if handle.kind == ARROW:
+                painter.setPen(QPen(pen, wide, cap=Qt.PenCapStyle.RoundCap))
+                painter.drawLine(QPointF(*line[0]), QPointF(*line[1]))
+                _draw_head(painter, line, pen, HEAD + (2.6 if pen is halo else 0) + (2.0 if marked else 0))
+                continue
+            faint = QColor(pen)
+            faint.setAlpha(pen.alpha() // 5)
+            for some, ink in ((away, faint), (~away, pen)):
+                painter.setPen(QPen(ink, wide, cap=Qt.PenCapStyle.FlatCap if some is away else Qt.PenCapStyle.RoundCap))
+                for run in _runs(some):
+                    painter.drawPolyline(QPolygonF([QPointF(*line[k]) for k in run]))
+
+
+def axis_color(axis: int) -> QColor:
+    """That of frames in the picture, dark enough on a light ground."""
+    color = QColor.fromRgbF(*(glyphs.X, glyphs.Y, glyphs.Z)[axis])
+    return color if theme.is_dark() else color.darker(135)
+
+
+def _draw_head(painter: QPainter, line: np.ndarray, color: QColor, size: float) -> None:
+    """A triangle at the end of an arrow, px."""
+    way = line[1] - line[0]
+    length = float(np.linalg.norm(way))
+    if length < 1e-6:
+        return
+    way /= length
+    aside = np.array([-way[1], way[0]])
+    corners = (line[1] + 0.9 * size * way, line[1] - 0.2 * size * way + 0.55 * size * aside,
+               line[1] - 0.2 * size * way - 0.55 * size * aside)  # fmt: skip
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(color)
+    painter.drawPolygon(QPolygonF([QPointF(*corner) for corner in corners]))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def _runs(which: np.ndarray) -> list[range]:
+    """The runs of true entries, each with its neighbours, so that lines of two sides meet."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], which, [False]]).astype(int)))
+    last = len(which) - 1
+    return [range(max(start - 1, 0), min(end, last) + 1) for start, end in edges.reshape(-1, 2)]

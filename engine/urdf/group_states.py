@@ -1,0 +1,98 @@
+"""The poses that an SRDF names: <group_state>, each with the coordinates of some joints."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from engine.model import Joint
+from engine.urdf import numerals
+from engine.urdf.markup import LARGEST, Document, Element, shortened
+from engine.urdf.spelling import Spelling
+
+States = dict[str, dict[str, tuple[float, ...]]]
+BASE = "floating_base"
+"""The joint that `load` puts under a root link which it sets free; an SRDF calls it by its <virtual_joint>'s name."""
+ROOT_JOINT = "root_joint"
+"""Pinocchio's name of it."""
+ROUND = 1e-6
+"""The shortest quaternion that says how something is turned."""
+
+
+def read_states(document: Document, root: Element, joints: Sequence[Joint]) -> States:
+    """The named poses, by their names, or where two groups have one of the same name by "NAME (GROUP)".
+
+    Of each, the coordinates of its joints, rad and m; of joints that follow others nothing is taken, and nothing of a
+    free base that the robot does not have. What cannot be used is told and left out.
+    """
+    reader = _Reader(document, root, joints)
+    elements = list(root.iterfind("group_state"))
+    names = Counter(_name(element) for element in elements)
+    states: States = {}
+    for element in elements:
+        name, group = _name(element), (element.get("group") or "").strip()
+        label = f"{name} ({group})" if names[name] > 1 and group else name
+        if not name:
+            document.warning(element, "no name", "it is left out")
+        elif label in states:
+            document.warning(element, f"a second state {label!r}", "the one before it is used")
+        else:
+            states[label] = dict(reader.coordinates(element))
+    return {name: state for name, state in states.items() if state}
+
+
+def _name(element: Element) -> str:
+    return (element.get("name") or "").strip()
+
+
+class _Reader:
+    def __init__(self, document: Document, root: Element, joints: Sequence[Joint]):
+        self.document = document
+        self.joints = {joint.name: joint for joint in joints}
+        self.spelling = Spelling(self.joints, "joint")
+        self.told: set[str] = set()
+        self.bases = {ROOT_JOINT, *(_name(element) for element in root.iterfind("virtual_joint"))}
+
+    def coordinates(self, state: Element) -> Iterator[tuple[str, tuple[float, ...]]]:
+        """The joints of a state that have coordinates, with these."""
+        for element in state.iterfind("joint"):
+            name = _name(element)
+            if name in self.bases and name not in self.joints:
+                if BASE not in self.joints:
+                    continue
+                name = BASE
+            joint = self.joints.get(name)
+            if joint is None:
+                self._tell_unknown(element, name)
+            elif joint.leader is None and (values := self._values(element, joint.type.nq)) is not None:
+                place = joint.type.quaternion
+                if place is not None and math.hypot(*values[place:]) < ROUND:
+                    self.document.warning(element, "its quaternion is zero", "it is left out")
+                else:
+                    yield name, values
+
+    def _tell_unknown(self, element: Element, name: str) -> None:
+        if name not in self.told:
+            self.told.add(name)
+            cure = self.spelling.cure(name)
+            used = f"it is left out; {cure}" if cure.startswith("did") else "it is left out"
+            self.document.warning(element, f"the robot has no joint {name!r} that moves", used)
+
+    def _values(self, element: Element, count: int) -> tuple[float, ...] | None:
+        text = element.get("value")
+        if text is None:
+            self.document.warning(element, "no value", "it is left out")
+            return None
+        came = f'value="{shortened(text, 100)}"'
+        try:
+            values, oddity, plain = numerals.read(text, count, "value")
+        except numerals.Unreadable as fault:
+            self.document.warning(element, f"{came} {fault}", f"it is left out; {fault.cure}")
+            return None
+        if oddity:
+            self.document.warning(element, f"{came} {oddity}", f'read as {plain}; write value="{plain}"')
+        if any(abs(value) > LARGEST for value in values):
+            self.document.warning(element, "its value is too large to compute with", "it is left out")
+            return None
+        return values

@@ -1,0 +1,283 @@
+"""Posing the robot by hand in the window: links that are dragged, and the handles of the selected one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from test_dragging import place_of
+from windows import wait
+
+import engine
+from app.features.dragging import Dragging
+from app.features.hand_posing import HandPosing, left_text
+from app.features.undo_view import UndoView
+from app.gl.camera import Camera
+from app.gl.picking import ray, seen_at
+from app.picture.handles import ARROW, RING, Drag, Handle, shape, under
+from app.simulation.spread import Spread
+
+LEFT, RIGHT, CTRL = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.KeyboardModifier.ControlModifier
+NONE = Qt.KeyboardModifier.NoModifier
+
+
+@pytest.fixture
+def arm(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.newest is not None and not window.viewport.reading)
+    window.workbench.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
+    wait(qtbot, lambda: window.workbench.newest.q[1] == 0.5)
+    window.viewport.fit()
+    return window
+
+
+def drag(qtbot, window, start: QPoint, by: QPoint, button=RIGHT, keys=NONE, steps: int = 6) -> None:
+    """Press there, move in steps, and release."""
+    qtbot.mousePress(window.viewport, button, keys, start)
+    for k in range(1, steps + 1):
+        qtbot.mouseMove(window.viewport, start + by * k / steps)
+    qtbot.mouseRelease(window.viewport, button, keys, start + by)
+
+
+def pose(window, link: int) -> np.ndarray:
+    """(4, 4): where a link is, at the q that the workbench knows."""
+    return np.asarray(engine.link_poses(window.workbench.model, window.workbench.state.q)[link])
+
+
+def handle_place(window, kind: str, axis: int) -> QPoint:
+    """A place of the picture where a handle is grasped, and no other."""
+    posing = window.features[HandPosing]
+    wanted, seen = Handle(kind, axis), posing.handles.shape
+    line = seen.lines[wanted]
+    ways = np.concatenate([line[:1] + share * (line[1:2] - line[:1]) for share in np.linspace(0.3, 1, 30)])
+    for x, y in line if kind == RING else ways:
+        place = QPoint(round(x), round(y))
+        if under(seen, np.array([place.x(), place.y()])) == wanted and window.viewport.rect().contains(place):
+            return place
+    raise AssertionError("it is not in sight")
+
+
+@pytest.mark.parametrize(("button", "keys"), [(RIGHT, NONE), (LEFT, CTRL)])
+def test_a_dragged_link_follows_the_cursor_and_goes_back_in_one_step(qtbot, arm, button, keys):
+    bench, viewport, link = arm.workbench, arm.viewport, len(arm.workbench.model.link_names) - 1
+    before, camera = bench.newest.q.copy(), viewport.camera.azimuth
+    start, by = place_of(qtbot, arm, link), QPoint(-40, 30)
+    hit = viewport.under(start.x(), start.y())
+    T = pose(arm, link)
+    point = T[:3, :3].T @ (hit.point - T[:3, 3])
+    drag(qtbot, arm, start, by, button, keys)
+    T = pose(arm, link)
+    seen = viewport.place(T[:3, :3] @ point + T[:3, 3])
+    assert np.hypot(seen.x() - (start + by).x(), seen.y() - (start + by).y()) < 0.5
+    wait(qtbot, lambda: np.array_equal(bench.newest.q, bench.state.q))
+    assert viewport.camera.azimuth == camera
+    assert np.all((bench.newest.q >= bench.model.lower) & (bench.newest.q <= bench.model.upper))
+    np.testing.assert_allclose(bench.newest.target, bench.newest.q)
+    undo = arm.features[UndoView]
+    assert undo.undo.text() == f"&Undo Pose {bench.model.link_names[link]}"
+    qtbot.keyClick(arm, Qt.Key.Key_Z, CTRL)
+    wait(qtbot, lambda: np.array_equal(bench.newest.q, before))
+    qtbot.keyClick(arm, Qt.Key.Key_Y, CTRL)
+    wait(qtbot, lambda: not np.array_equal(bench.newest.q, before))
+
+
+def test_two_drags_at_once_are_two_steps_back(qtbot, arm):
+    undo, link = arm.features[UndoView], len(arm.workbench.model.link_names) - 1
+    many = undo.stack.count()
+    for _ in range(2):
+        drag(qtbot, arm, place_of(qtbot, arm, link), QPoint(12, 8))
+        wait(qtbot, lambda: np.array_equal(arm.workbench.newest.q, arm.workbench.state.q))
+    assert undo.stack.count() == many + 2
+
+
+def test_out_of_reach_it_says_by_how_much(qtbot, arm):
+    link = len(arm.workbench.model.link_names) - 1
+    start, posing = place_of(qtbot, arm, link), arm.features[HandPosing]
+    arm.viewport.camera.zoom(0.3)
+    start = place_of(qtbot, arm, link)
+    qtbot.mousePress(arm.viewport, RIGHT, pos=start)
+    qtbot.mouseMove(arm.viewport, start + QPoint(8, 0))
+    qtbot.mouseMove(arm.viewport, QPoint(5, 5))
+    assert "out of reach" in posing.line.text
+    assert posing.line.isVisible()
+    qtbot.mouseRelease(arm.viewport, RIGHT, pos=QPoint(5, 5))
+    assert not posing.line.isVisible()
+
+
+def test_a_click_moves_nothing_and_asks_for_the_menu(qtbot, arm):
+    before, link = arm.workbench.state.q, len(arm.workbench.model.link_names) - 1
+    place = place_of(qtbot, arm, link)
+    drag(qtbot, arm, place, QPoint(1, 1))
+    np.testing.assert_array_equal(arm.workbench.state.q, before)
+    assert arm.features[HandPosing].hold is None
+
+
+def test_after_a_drag_a_reset_goes_back_to_that_pose_and_again_to_the_neutral_one(qtbot, arm):
+    bench, link = arm.workbench, len(arm.workbench.model.link_names) - 1
+    drag(qtbot, arm, place_of(qtbot, arm, link), QPoint(-30, 20))
+    posed = bench.state.q
+    arm.run.play.trigger()
+    wait(qtbot, lambda: bench.newest.time > 0.02)
+    arm.run.play.trigger()
+    arm.run.reset.trigger()
+    wait(qtbot, lambda: bench.newest.time == 0 and np.allclose(bench.newest.q, posed))
+    arm.run.reset.trigger()
+    wait(qtbot, lambda: np.allclose(bench.newest.q, bench.model.neutral()))
+
+
+def test_the_handles_are_those_of_the_selected_link_while_it_is_paused(qtbot, arm):
+    posing = arm.features[HandPosing]
+    assert not posing.handles.isVisible()
+    arm.selection.choose(0)
+    assert not posing.handles.isVisible()  # the base is fixed
+    arm.selection.choose(6)
+    assert posing.handles.isVisible()
+    arm.run.play.trigger()
+    wait(qtbot, lambda: not posing.handles.isVisible())
+    arm.run.play.trigger()
+    wait(qtbot, posing.handles.isVisible)
+    arm.selection.choose(-1)
+    assert not posing.handles.isVisible()
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_an_arrow_shifts_the_link_along_its_axis_and_keeps_its_orientation(qtbot, arm, axis):
+    link = len(arm.workbench.model.link_names) - 1
+    arm.selection.choose(link)
+    posing, before, camera = arm.features[HandPosing], pose(arm, link), arm.viewport.camera.azimuth
+    if Handle(ARROW, axis) not in posing.handles.shape.lines:
+        pytest.skip("it points at the eye")
+    line = posing.handles.shape.lines[Handle(ARROW, axis)]
+    way = 30 * (line[1] - line[0]) / np.linalg.norm(line[1] - line[0])
+    start = handle_place(arm, ARROW, axis)
+    qtbot.mousePress(arm.viewport, LEFT, pos=start)
+    qtbot.mouseMove(arm.viewport, start + QPoint(round(way[0]), round(way[1])))
+    assert posing.handles.text.startswith(f"{'xyz'[axis]} +")
+    qtbot.mouseRelease(arm.viewport, LEFT, pos=start + QPoint(round(way[0]), round(way[1])))
+    after = pose(arm, link)
+    np.testing.assert_allclose(after[:3, :3], before[:3, :3], atol=1e-6)
+    moved = before[:3, :3].T @ (after[:3, 3] - before[:3, 3])
+    assert moved[axis] > 0.005
+    np.testing.assert_allclose(np.delete(moved, axis), 0.0, atol=1e-6)
+    assert arm.viewport.camera.azimuth == camera
+
+
+def test_a_ring_turns_the_link_about_its_axis_where_it_is(qtbot, arm):
+    link = len(arm.workbench.model.link_names) - 1
+    arm.selection.choose(link)
+    before, turned = pose(arm, link), 0
+    for axis in range(3):
+        if Handle(RING, axis) not in arm.features[HandPosing].handles.shape.lines:
+            continue
+        before, start = pose(arm, link), handle_place(arm, RING, axis)
+        drag(qtbot, arm, start, QPoint(12, 12), LEFT)
+        wait(qtbot, lambda: np.array_equal(arm.workbench.newest.q, arm.workbench.state.q))
+        after = pose(arm, link)
+        np.testing.assert_allclose(after[:3, 3], before[:3, 3], atol=1e-5)
+        np.testing.assert_allclose(after[:3, axis], before[:3, axis], atol=1e-5)
+        turned += not np.allclose(after, before, atol=1e-3)
+    assert turned >= 2
+
+
+def test_the_handles_of_a_free_base_shift_and_turn_the_robot(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    bench = window.workbench
+    wait(qtbot, lambda: bench.newest is not None and not window.viewport.reading)
+    trunk = bench.model.link_names.index("trunk")
+    window.selection.choose(trunk)
+    joint, before = bench.model.joints[0], bench.state.q
+    start = handle_place(window, ARROW, 2)
+    drag(qtbot, window, start, QPoint(0, -40), LEFT)
+    wait(qtbot, lambda: np.array_equal(bench.newest.q, bench.state.q))
+    after = bench.state.q
+    assert after[joint.q.start + 2] > before[joint.q.start + 2] + 0.01
+    np.testing.assert_allclose(np.delete(after, joint.q.start + 2), np.delete(before, joint.q.start + 2), atol=1e-9)
+    start = handle_place(window, RING, 2)
+    drag(qtbot, window, start, QPoint(25, 0), LEFT)
+    wait(qtbot, lambda: np.array_equal(bench.newest.q, bench.state.q))
+    turned = bench.state.q
+    np.testing.assert_allclose(turned[joint.q][:3], after[joint.q][:3], atol=1e-9)
+    assert abs(turned[joint.q][5]) > 0.01  # about z alone
+    np.testing.assert_allclose(turned[joint.q][3:5], 0.0, atol=1e-9)
+    np.testing.assert_array_equal(turned[joint.q.stop :], before[joint.q.stop :])
+    for _ in range(2):
+        qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+    wait(qtbot, lambda: np.allclose(bench.newest.q, before))
+
+
+def test_a_foot_moves_its_leg_alone(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    bench = window.workbench
+    wait(qtbot, lambda: bench.newest is not None and not window.viewport.reading)
+    foot, before = bench.model.link_names.index("FL_foot"), bench.state.q
+    drag(qtbot, window, place_of(qtbot, window, foot), QPoint(10, -12))
+    moved = np.flatnonzero(bench.state.q != before)
+    own = [bench.model.q_slice(name).start for name in bench.model.joint_names if name.startswith("FL_")]
+    assert len(moved) > 0
+    assert set(moved) <= set(own)
+
+
+def test_played_in_a_drag_the_hand_lets_go(qtbot, arm):
+    link, posing = len(arm.workbench.model.link_names) - 1, arm.features[HandPosing]
+    start = place_of(qtbot, arm, link)
+    qtbot.mousePress(arm.viewport, RIGHT, pos=start)
+    qtbot.mouseMove(arm.viewport, start + QPoint(20, 10))
+    qtbot.keyClick(arm, Qt.Key.Key_Space)
+    assert posing.hold is None
+    assert not posing.line.isVisible()
+    qtbot.mouseRelease(arm.viewport, RIGHT, pos=start)
+    assert arm.features[Dragging].hold is None
+
+
+def test_another_robot_in_a_drag_ends_it(qtbot, arm):
+    link, posing = len(arm.workbench.model.link_names) - 1, arm.features[HandPosing]
+    start = place_of(qtbot, arm, link)
+    qtbot.mousePress(arm.viewport, RIGHT, pos=start)
+    qtbot.mouseMove(arm.viewport, start + QPoint(20, 10))
+    arm.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: arm.workbench.model.name == "pendulum" and not arm.workbench.loading)
+    assert posing.hold is None
+    qtbot.mouseRelease(arm.viewport, RIGHT, pos=start)
+
+
+def test_of_a_batch_no_robot_is_posed_by_hand(arm):
+    posing = arm.features[HandPosing]
+    arm.selection.choose(6)
+    assert posing.handles.isVisible()
+    arm.workbench.set_spread(Spread(2, 0.2))
+    arm.refresh()
+    assert not posing.handles.isVisible()
+    assert not arm.workbench.can_pose(6)
+
+
+def test_how_far_a_pose_is_off_is_said_in_its_unit():
+    q = np.zeros(1)
+    assert left_text(engine.Reach(q, 0.0, 0.0, True)) == ""
+    assert left_text(engine.Reach(q, 0.034, 0.2, False)) == ", 34 mm out of reach"
+    assert left_text(engine.Reach(q, 1e-5, np.radians(12), False)) == ", 12.0 ° out of reach"
+    assert left_text(engine.Reach(q, 1e-5, 1e-6, False)) == ""
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_an_arrow_stays_under_the_cursor(rng, parallel):
+    camera, picture = Camera(parallel=parallel), (900.0, 600.0)
+    for _ in range(20):
+        frame = np.eye(4)
+        frame[:3, :3] = engine.rotation_from_rpy(rng.uniform(-3, 3, 3))
+        frame[:3, 3] = rng.uniform(-0.3, 0.3, 3) + camera.target
+        seen = shape(frame, camera, picture)
+        for handle, line in seen.lines.items():
+            if handle.kind != ARROW:
+                continue
+            start = 0.5 * (line[0] + line[1])
+            held = Drag(handle, seen, camera, picture, start)
+            to = start + 0.8 * (line[1] - line[0])
+            amount = held.amount(to)
+            shifted = seen_at(camera, picture, held.pose(amount)[None, :3, 3])[0]
+            origin = seen_at(camera, picture, frame[None, :3, 3])[0]
+            assert amount > 0
+            across = np.array([-(line[1] - line[0])[1], (line[1] - line[0])[0]])
+            assert abs((shifted - origin) @ across) < 1e-3 * (across @ across)
+            eye, way = ray(camera, picture, to)
+            on_line = frame[:3, 3] + frame[:3, handle.axis] * (held._first + amount)
+            assert np.linalg.norm(np.cross(on_line - eye, way)) < 1e-3 * np.linalg.norm(on_line - eye)

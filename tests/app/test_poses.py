@@ -1,0 +1,158 @@
+"""Named poses of an SRDF in the window: the menu, the button above the sliders, and in which one a robot begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from test_run_files import export, open_run
+from test_scene_view import entry, settled
+from test_time import play
+from windows import wait
+
+import engine
+from app.features.palette import PaletteView
+from app.features.pose_menu import PoseMenu
+from app.features.run_exports import RunExports
+from app.features.scene_view import SceneView
+from app.features.undo_view import UndoView
+from app.simulation.starting import first_pose, start_of
+
+CTRL = Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture
+def example(example_robots: list[Path]):
+    return lambda stem: next(path for path in example_robots if path.stem == stem)
+
+
+def posed(window, name: str) -> None:
+    """Select that entry of the menu."""
+    next(each for each in window.features[PoseMenu].menu.actions() if each.text() == name).trigger()
+
+
+def reached(qtbot, window, name: str) -> None:
+    model, bench = window.workbench.model, window.workbench
+    at = model.q_of_v[model.q_of_v >= 0]
+    wait(qtbot, lambda: bench.newest is not None and np.allclose(bench.newest.q[at], model.pose(name)[at]))
+
+
+@pytest.mark.parametrize(
+    ("stem", "pose", "joints"),
+    [
+        ("panda", "default", "panda_joint4"),
+        ("go2", "standing", "FL_calf_joint and 3 more"),
+        ("kinova", "arm_up", "j2s6s200_joint_2 and 2 more"),
+    ],
+)
+def test_zero_outside_the_limits_it_begins_in_a_pose_of_its_srdf(qtbot, window, opened, example, stem, pose, joints):
+    messages = []
+    window.statusBar().messageChanged.connect(messages.append)
+    opened(example(stem))
+    reached(qtbot, window, pose)
+    told = f"it starts in the pose {pose!r} of its SRDF, since zero is outside the limits of {joints}"
+    assert told in messages
+    menu = window.features[PoseMenu].menu
+    assert [each.text() for each in menu.actions()] == ["neutral", pose]
+
+
+def test_a_robot_whose_zero_is_its_own_begins_there(qtbot, opened, example):
+    window = opened(example("z1"))
+    reached(qtbot, window, "neutral")
+    assert [each.text() for each in window.features[PoseMenu].menu.actions()] == ["neutral", "home", "arm_up"]
+    window = opened(engine.find_robot("arm7"))
+    assert [each.text() for each in window.features[PoseMenu].menu.actions()] == ["neutral"]
+
+
+def test_a_pose_is_taken_and_given_back_in_one_step_and_reset_goes_back_to_it(qtbot, opened, example):
+    window = opened(example("z1"))
+    bench = window.workbench
+    reached(qtbot, window, "neutral")
+    posed(window, "arm_up")
+    reached(qtbot, window, "arm_up")
+    assert window.features[UndoView].undo.text() == "&Undo Pose arm_up"
+    np.testing.assert_allclose(bench.newest.target[: bench.model.nv - 1], bench.newest.q[: bench.model.nv - 1])
+    qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+    reached(qtbot, window, "neutral")
+    posed(window, "home")
+    reached(qtbot, window, "home")
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.newest.time > 0.05)
+    assert not window.features[PoseMenu].menu.isEnabled()
+    window.run.play.trigger()
+    window.run.reset.trigger()
+    reached(qtbot, window, "home")
+
+
+def test_a_robot_on_its_feet_is_put_on_the_ground_in_its_pose(qtbot, opened, example):
+    window = opened(example("solo12"))
+    window.workbench.open_again(floating=True)
+    wait(qtbot, lambda: window.workbench.floating and not window.workbench.loading)
+    bench = window.workbench
+    wait(qtbot, lambda: bench.newest is not None)
+    bench.set_ground(True)
+    heights = {}
+    for name in ("standing", "neutral"):
+        posed(window, name)
+        reached(qtbot, window, name)
+        np.testing.assert_allclose(bench.state.q, engine.put_down(bench.model, bench.settings.scene, bench.state.q))
+        heights[name] = bench.state.q[2]
+    assert heights["standing"] < heights["neutral"] - 0.02
+
+
+def test_what_is_beside_the_robot_stays_and_the_list_is_the_robots(qtbot, opened, example):
+    window = opened(example("panda"))
+    reached(qtbot, window, "default")
+    scene = window.features[SceneView]
+    scene.action.trigger()
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    bench = window.workbench
+    assert [each.text() for each in window.features[PoseMenu].menu.actions()] == ["neutral", "default"]
+    place = bench.part_pose(0)
+    posed(window, "neutral")
+    wait(qtbot, lambda: abs(bench.newest.q[1]) < 1e-9)
+    np.testing.assert_allclose(bench.part_pose(0), place, atol=1e-9)
+    posed(window, "default")
+    wait(qtbot, lambda: bench.newest.q[1] == pytest.approx(-0.785398))
+    np.testing.assert_allclose(bench.part_pose(0), place, atol=1e-9)
+
+
+def test_poses_are_in_the_palette_and_above_the_sliders(qtbot, opened, example):
+    window = opened(example("z1"))
+    reached(qtbot, window, "neutral")
+    palette = window.features[PaletteView]
+    palette.show()
+    palette.palette.line.setText("arm_up")
+    assert palette.palette.list.topLevelItem(0).text(0) == "Simulation › Pose › arm_up"
+    qtbot.keyClick(palette.palette.line, Qt.Key.Key_Return)
+    reached(qtbot, window, "arm_up")
+    view = window.features[PoseMenu]
+    assert view.button.menu() is view.menu
+    assert view.button.isVisible()
+    header = window.joints.horizontalHeader()
+    assert header.rect().contains(view.button.geometry())
+
+
+def test_the_parts_of_a_composed_robot_begin_as_they_do_alone(example):
+    model = engine.load(example("panda"), srdf="beside")
+    both = engine.compose(model, engine.Part(model, (1, 0, 0), "second/"))
+    assert start_of(model).pose == "default"
+    np.testing.assert_array_equal(first_pose(both), [*model.pose("default"), *model.pose("default")])
+    assert start_of(engine.load(example("panda"))).pose == "neutral"  # without an SRDF
+
+
+def test_a_run_has_its_robots_srdf_with_it(qtbot, opened, example, tmp_path, monkeypatch):
+    window = opened(example("panda"))
+    reached(qtbot, window, "default")
+    pairs = window.workbench.model.disabled_collisions
+    play(qtbot, window, 0.05)
+    path = tmp_path / "run.npz"
+    export(qtbot, window, window.features[RunExports].trajectory, path, monkeypatch)
+    window = opened(engine.find_robot("pendulum"))
+    open_run(qtbot, window, path)
+    assert list(window.workbench.model.group_states) == ["default"]
+    assert window.workbench.model.disabled_collisions == pairs
+    assert Path(engine.read_run(path).settings["srdf"]).name == "panda.srdf"

@@ -1,0 +1,111 @@
+"""Edit › Preferences: each control applies at once, follows the menus, and goes back to what a new window has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QDialogButtonBox, QFileDialog
+
+from app.desktop import theme
+from app.desktop.settings import kept
+from app.features.appearance import CHOICES, Appearance
+from app.features.contact_view import ContactView
+from app.features.overlay_view import OverlayView
+from app.features.palette import PaletteView
+from app.features.preferences import Preferences
+from app.features.reloading import Reloading
+from app.features.time_view import TimeView
+
+CTRL, LEFT = Qt.KeyboardModifier.ControlModifier, Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def preferences(qtbot, window) -> Preferences:
+    window.show()
+    qtbot.keyClick(window, Qt.Key.Key_Comma, CTRL)
+    made = window.features[Preferences]
+    assert made.dialog.isVisible()
+    assert not made.dialog.isModal()
+    return made
+
+
+def values(made: Preferences) -> tuple[object, ...]:
+    """What every control says."""
+    return (
+        made.theme.currentData(),
+        made.limit.value(),
+        *(box.isChecked() for box in (*made.overlays, *made.automatic)),
+    )
+
+
+def test_a_theme_applies_at_once(window, preferences):
+    for name in ("light", "dark", "system"):
+        preferences.theme.setCurrentIndex(preferences.theme.findData(name))
+        assert window.features[Appearance].choice == name
+        if name != "system":
+            assert theme.is_dark() == (name == "dark")
+    window.features[Appearance].actions["light"].trigger()
+    assert preferences.theme.currentData() == "light"
+    assert [preferences.theme.itemData(k) for k in range(preferences.theme.count())] == list(CHOICES)
+
+
+def test_ticks_are_those_of_the_menus(window, preferences):
+    overlays = [window.features[ContactView].action, *window.features[OverlayView].actions.values()]
+    automatic = [window.features[Reloading].watching, window.quiet.action]
+    for boxes, actions in ((preferences.overlays, overlays), (preferences.automatic, automatic)):
+        assert len(boxes) == len(actions)
+        for box, action in zip(boxes, actions, strict=True):
+            assert box.text() == action.text().replace("&", "")
+            before = action.isChecked()
+            box.click()
+            assert action.isChecked() != before
+            action.trigger()
+            assert box.isChecked() == before
+    assert kept(window.settings, "contacts", False) is True
+
+
+def test_the_recording_limit_is_taken_and_remembered(window, preferences):
+    preferences.limit.setValue(128)
+    assert window.workbench.replay.recording.budget == 128 * 2**20
+    assert kept(window.settings, "recording_megabytes", 0) == 128
+    window.features[TimeView].set_budget(256)
+    preferences.show()
+    assert preferences.limit.value() == 256
+
+
+def test_package_folders_are_added_and_removed(qtbot, window, preferences, tmp_path, monkeypatch):
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    assert not preferences.remove.isEnabled()
+    qtbot.mouseClick(preferences.add, LEFT)
+    assert [preferences.folders.item(k).text() for k in range(preferences.folders.count())] == [str(tmp_path.resolve())]
+    assert window.workbench.package_dirs == (str(Path(tmp_path).resolve()),)
+    preferences.folders.setCurrentRow(0)
+    qtbot.mouseClick(preferences.remove, LEFT)
+    assert preferences.folders.count() == 0
+    assert window.workbench.package_dirs == ()
+
+
+def test_defaults_are_those_of_a_new_window(qtbot, preferences):
+    fresh = values(preferences)  # the fixture's settings are empty
+    preferences.theme.setCurrentIndex(preferences.theme.findData("light"))
+    preferences.limit.setValue(64)
+    for box in (*preferences.overlays, *preferences.automatic):
+        box.click()
+    assert all(now != before for now, before in zip(values(preferences), fresh, strict=True))
+    qtbot.mouseClick(preferences.dialog.buttons.button(QDialogButtonBox.StandardButton.RestoreDefaults), LEFT)
+    assert values(preferences) == fresh
+
+
+def test_it_closes_and_opens_again_and_the_palette_has_it(qtbot, window, preferences):
+    qtbot.keyClick(preferences.dialog, Qt.Key.Key_Escape)
+    assert not preferences.dialog.isVisible()
+    palette = window.features[PaletteView]
+    palette.show()
+    palette.palette.line.setText("prefer")
+    assert palette.palette.list.topLevelItem(0).text(0) == "Edit › Preferences"
+    qtbot.keyClick(palette.palette.line, Qt.Key.Key_Return)
+    assert preferences.dialog.isVisible()
+    qtbot.mouseClick(preferences.dialog.buttons.button(QDialogButtonBox.StandardButton.Close), LEFT)
+    assert not preferences.dialog.isVisible()
