@@ -42,6 +42,8 @@ from engine.files import content as file_content
 from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
 from engine.lie import quaternion_from_rotation, rotation_from_rpy, rpy_from_rotation
+from engine.live.follow import LiveReader, live_scripts
+from engine.live.show import LiveLink, show
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.composition import Part, compose
 from engine.model.generate import chain, free_body, tree
@@ -137,6 +139,8 @@ __all__ = [
     "HeightField",
     "Interval",
     "Joint",
+    "LiveLink",
+    "LiveReader",
     "MeshPart",
     "Model",
     "ModelError",
@@ -175,6 +179,7 @@ __all__ = [
     "inverse_mass_matrix",
     "link_poses",
     "link_twists",
+    "live_scripts",
     "load",
     "mass_matrix",
     "measure_algorithms",
@@ -202,6 +207,7 @@ __all__ = [
     "save_csv",
     "save_part",
     "save_run",
+    "show",
     "simulation_algorithms",
     "simulation_refusal",
     "slope",

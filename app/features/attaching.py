@@ -23,6 +23,7 @@ from app.features.gallery_view import GalleryView
 from app.features.generating import Generating
 from app.features.ghost_view import GhostView
 from app.features.ground_view import GroundView
+from app.features.live_view import LiveView
 from app.features.log_view import LogView
 from app.features.overlay_view import OverlayView
 from app.features.palette import PaletteView
@@ -70,5 +71,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     ShortcutsSheet,
     LogView,
     ContextMenus,
+    LiveView,
 )
 """In the order of their entries in menus."""

@@ -21,6 +21,8 @@ KEYFRAMES = "keyframes"
 MOST_MOMENTS, LONGEST_NAME = 10_000, 200
 KEPT_SUFFIX = ".runs"
 """Of folders with the parts of runs, see `keeping`."""
+LINK_SUFFIX = ".link"
+"""Of the folder in which the script writes what a window shows of it."""
 
 
 def describe(settings: Settings) -> dict[str, Any]:
@@ -62,8 +64,13 @@ def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[s
 
 
 def is_passing(path: str) -> bool:
-    """Whether a file is in a folder of kept runs, and goes with them."""
-    return Path(path).parent.suffix == KEPT_SUFFIX
+    """Whether a file is in a folder of kept runs or of a script's link, and goes with them."""
+    return Path(path).parent.suffix in (KEPT_SUFFIX, LINK_SUFFIX)
+
+
+def is_live(path: str) -> bool:
+    """Whether it is the run of a script that shows it while it goes on, see `engine.show`."""
+    return Path(path).parent.suffix == LINK_SUFFIX
 
 
 class Moment(NamedTuple):

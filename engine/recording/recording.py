@@ -147,6 +147,10 @@ class Recording(NotCopied):
 
     # Writing.
 
+    @property
+    def _next_number(self) -> int:
+        return max((run.number for run in self._runs), default=0) + 1
+
     def adopt(
         self,
         setups: list[Setup],
@@ -161,7 +165,7 @@ class Recording(NotCopied):
         that of the run, if no later one is there.
         """
         with self._lock:
-            run = Run(max(self._runs[-1].number + 1 if self._runs else 1, number), held=True)
+            run = Run(max(self._next_number, number), held=True)
             run._setups, run._shapes, run._names = setups, shapes, [()] * len(setups)
             before: Inputs | tuple[()] = ()
             if left is not None:
@@ -169,15 +173,37 @@ class Recording(NotCopied):
                 run.left, run.first, run._shared = (other.number, other._stored(index).time), other.first, index
                 run._frames = other._frames[other._at : other._at + index - other.first + 1]
             for frame in frames:
-                bundles = bundle_packed(frame.contact), bundle_touches(frame.touches)
-                bundled = StoredFrame(*frame[:9], *bundles, frame.phases, 0)
-                taken = size_of(bundled, before)
-                run._frames.append((*bundled[:-1], taken))
-                self._bytes, before = self._bytes + taken, frame.inputs
+                self._keep(run, frame, before)
+                before = frame.inputs
             self._runs.append(run)
             self._inputs, self._changes = None, []
             self._budget = max(self._budget, self._bytes)
             return run
+
+    def receive(self, run: Run, frames: list[StoredFrame], anew: bool = False) -> Run:
+        """Frames that are recorded elsewhere, after those of a run that was adopted; the run that has them.
+
+        That is another, like it, where the frames begin `anew`, or the run is gone. The present run stays the last.
+        """
+        with self._lock:
+            if anew or run not in self._runs:
+                run = Run(self._next_number, held=True, _setups=run._setups, _shapes=run._shapes, _names=run._names)
+                self._runs.insert(len(self._runs) - 1, run)
+            for frame in frames:
+                before = run._stored(run.last) if len(run) else None
+                if before is not None and before.steps == frame.steps:
+                    self._pop(run)  # it was put elsewhere by hand
+                    before = run._stored(run.last) if len(run) else None
+                self._keep(run, frame, before.inputs if before else ())
+            self._make_room()
+            return run
+
+    def _keep(self, run: Run, frame: StoredFrame, before: Inputs | tuple[()]) -> None:
+        """A frame whose contacts are taken out, after those of the run."""
+        bundled = StoredFrame(*frame[:9], bundle_packed(frame.contact), bundle_touches(frame.touches), frame.phases, 0)
+        taken = size_of(bundled, before)
+        run._frames.append((*bundled[:-1], taken))
+        self._bytes += taken
 
     def take_over(self, other: Recording) -> None:
         """The runs of another recording, which is not used any more; there is room for as much again."""
@@ -198,7 +224,7 @@ class Recording(NotCopied):
         """
         with self._lock:
             self._forget_unstepped()
-            self._runs.append(Run(self._runs[-1].number + 1 if self._runs else 1))
+            self._runs.append(Run(self._next_number))
             self.go_on(simulation, time, about)
 
     def _forget_unstepped(self, but: Run | None = None) -> None:
@@ -228,7 +254,7 @@ class Recording(NotCopied):
             self._forget_unstepped(but=run)
             frames, setups = run._frames[run._at : run._at + index - run.first + 1], slice(left.setup + 1)
             branch = Run(
-                self._runs[-1].number + 1, (run.number, left.time), run.first, index, frames, 0,
+                self._next_number, (run.number, left.time), run.first, index, frames, 0,
                 run._setups[setups], run._shapes[setups], run._names[setups],
             )  # fmt: skip
             self._runs.append(branch)

@@ -1,0 +1,175 @@
+"""`show`: the simulation of a script in a window, while the script steps it."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from time import perf_counter, thread_time
+from typing import Any
+
+from engine import files, validation
+from engine.copies import NotCopied
+from engine.live import places
+from engine.live.records import Writer
+from engine.recording import Recording
+from engine.recording.files import save_run
+from engine.recording.robot_text import robot_as_text
+from engine.simulation import Simulation
+
+PERIOD = 1 / 60
+"""Seconds from one frame to the next, at least."""
+SHARE = 0.018
+"""Of the script's time that frames take at most: where one takes long, there are fewer."""
+MAIN = Path(__file__).resolve().parents[2] / "main.py"
+
+
+class LiveLink(NotCopied):
+    """What `show` returns: while it is open, the steps of its simulation reach windows. `close` ends it."""
+
+    instead = "call engine.show for the copy of the simulation"
+
+    def __init__(self, simulation: Simulation, robot: int):
+        self.simulation = simulation
+        self.fault = ""
+        """Why no frames are written any more, in a sentence; empty while they are."""
+        self.frames, self.seconds = 0, 0.0
+        """How many were written, and what of the script's processor time that took, s."""
+        self.folder, lock = places.make()
+        """What a window reads, see `engine.live`."""
+        self._process = os.getpid()
+        self._run, self._last, self._due, self._took = 0, -1, 0.0, 0.0
+        self._writer = Writer(self.folder)
+        self._release = weakref.finalize(self, _released, self._writer, lock)
+        self._release.atexit = False  # after the last state
+        _describe(self.folder, simulation, robot)
+        simulation.watch(self._look)
+        _OPEN.add(self)
+
+    def _look(self, begins: bool) -> None:
+        """Write a frame if one is due: steps were taken, or the simulation `begins` anew from another state."""
+        if begins:
+            self._run += 1
+        elif perf_counter() < self._due:
+            return
+        self.send()
+
+    def send(self) -> None:
+        """Write the present state at once, as after it was set by hand; else steps do that."""
+        began = thread_time()
+        if self.fault or self._process != os.getpid():  # a fork is another script
+            return
+        try:
+            self._writer.add(self.simulation, self._run)
+        except OSError as error:
+            self.fault = f"the window is not told any more: {error}"
+            print(self.fault, file=sys.stderr)
+            return
+        self._last = self.simulation.steps
+        took = thread_time() - began
+        self.frames, self.seconds = self.frames + 1, self.seconds + took
+        self._due = perf_counter() + max(PERIOD, min(took, self._took) / SHARE)  # of two, for one may be cold
+        self._took = took
+
+    def close(self) -> None:
+        """Write the last state, and leave the window with what it has seen. The simulation goes on unwatched."""
+        if self not in _OPEN:
+            return
+        _OPEN.discard(self)
+        self.simulation.watch(None)
+        if self.simulation.steps != self._last:
+            self.send()
+        self._release()
+
+
+_OPEN: weakref.WeakSet[LiveLink] = weakref.WeakSet()
+
+
+def _released(writer: Writer, lock: int) -> None:
+    writer.close()
+    os.close(lock)
+
+
+@atexit.register
+def _close_all() -> None:
+    for link in tuple(_OPEN):
+        if link._process == os.getpid():
+            link.close()
+
+
+def show(simulation: Simulation, robot: int = 0, window: bool = True) -> LiveLink:
+    """Open a window that shows a simulation of this script while it runs; the script goes on at once.
+
+    Nothing more is to be called: after steps the window has the state, 60 times a second at most, and seldomer where
+    that would take more than 1.5 % of the script's time. All robots of a batch are shown with their scene, `robot` is
+    the one of which panels and plots tell. What is shown is a recording of the window: its timeline, plots and exports
+    have it, also when the script has ended. Times are the simulation's, s; a `reset` begins another run.
+
+    Closing the window does not concern the script. Without a `window` none is opened: `main.py connect` opens one, or
+    *File › Connect* of an open one connects, at any time while the script runs.
+
+    Raises ValueError for a robot that the batch does not have, RuntimeError with one sentence where no window can be
+    opened here, for want of a screen or of PyQt6, and OSError where there is no folder for the link.
+    """
+    robot = validation.whole("robot", robot, 0)
+    if robot >= simulation.batch:
+        raise ValueError(f"robot is {robot} and the batch {simulation.batch}; robots are numbered from 0")
+    if window and (reason := _no_window()):
+        raise RuntimeError(f"no window can be opened: {reason}; engine.show(simulation, window=False) goes without one")
+    for link in tuple(_OPEN):
+        if link.simulation is simulation:
+            link.close()
+    link = LiveLink(simulation, robot)
+    if window:
+        _open_window(link.folder)
+    return link
+
+
+def _describe(folder: Path, simulation: Simulation, robot: int) -> None:
+    """The run with the first frame, and then what is told of the script, by which others find the link."""
+    from engine import __version__
+
+    model, first = simulation.model, Recording()
+    first.begin(simulation)
+    told: dict[str, Any] = robot_as_text(model)
+    if model.source is not None and not model.parts:
+        how = model.options
+        told = {
+            "robot": str(Path(model.source).absolute()), "floating": bool(how.get("floating")),
+            "no_mimic": not how.get("mimic", True), "package_dir": list(how.get("package_dirs", ())),
+        }  # fmt: skip
+    save_run(folder / places.ROBOT, first, first.runs[0], {**told, "catena": __version__})
+    script = Path(sys.argv[0] or "Python").name
+    about = {"catena": __version__, "script": script, "pid": os.getpid(), "robot": robot}
+    with files.replacing(folder / places.ABOUT, "w") as file:
+        json.dump(about, file)
+
+
+def _no_window() -> str:
+    """Why no window can be opened here; empty where one can."""
+    if importlib.util.find_spec("PyQt6") is None:
+        return "PyQt6 is not installed here"
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    if sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names):
+        return "there is no screen, neither DISPLAY nor WAYLAND_DISPLAY is set"
+    return ""
+
+
+def _open_window(folder: Path) -> None:
+    """In a process that outlives this one, and does not hear its Ctrl-C."""
+    options: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        options = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
+    paths = os.pathsep.join(filter(None, (str(MAIN.parent), os.environ.get("PYTHONPATH"))))
+    process = subprocess.Popen(
+        [sys.executable, str(MAIN), "connect", str(folder)],
+        stdin=subprocess.DEVNULL, env=files.environment() | {"PYTHONPATH": paths}, **options,
+    )  # fmt: skip
+    with suppress(AttributeError):
+        process.returncode = 0  # it is not waited for, and Python need not warn that it runs still
