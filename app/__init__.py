@@ -71,10 +71,7 @@ def connect(argv: Sequence[str]) -> int:
     import engine
 
     try:
-        scripts = [args.link] if args.link else engine.live_scripts()
-        if not scripts:
-            raise ValueError("no script runs that called engine.show(simulation, window=False)")
-        args.robot = str(engine.LiveReader(scripts[-1]).run_file)
+        args.robot = str(engine.LiveReader(args.link or None).run_file)
     except (OSError, ValueError) as fault:
         print(f"catena connect: {fault}", file=sys.stderr)
         return 1

@@ -42,8 +42,9 @@ from engine.files import content as file_content
 from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
 from engine.lie import quaternion_from_rotation, rotation_from_rpy, rpy_from_rotation
-from engine.live.follow import LiveReader, live_scripts
+from engine.live.follow import LiveReader
 from engine.live.show import LiveLink, show
+from engine.live.windows import FreeWindow
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.composition import Part, compose
 from engine.model.generate import chain, free_body, tree
@@ -135,6 +136,7 @@ __all__ = [
     "ForwardDynamics",
     "Frame",
     "FrameReader",
+    "FreeWindow",
     "Growth",
     "HeightField",
     "Interval",
@@ -179,7 +181,6 @@ __all__ = [
     "inverse_mass_matrix",
     "link_poses",
     "link_twists",
-    "live_scripts",
     "load",
     "mass_matrix",
     "measure_algorithms",

@@ -271,6 +271,11 @@ class Simulation:
         if self._watcher is not None:
             self._watcher(True)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a thread is in a call for steps."""
+        return self._busy
+
     def watch(self, watcher: Callable[[bool], None] | None) -> None:
         """Have that called after each call for steps with False, and with True where the state begins anew.
 

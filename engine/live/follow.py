@@ -10,12 +10,17 @@ from engine.recording import Recording, Run
 
 
 class LiveReader:
-    """Reads one live link, of this version. Raises ValueError with one sentence for another, or where there is none."""
+    """Reads one live link, by default that of the script that runs and has called `show` last.
 
-    def __init__(self, folder: str | Path):
+    Raises ValueError with one sentence where there is none, or of another version, and OSError where there can be none.
+    """
+
+    def __init__(self, folder: str | Path | None = None):
         from engine import __version__
 
-        self.folder = Path(folder)
+        if folder is None and not (scripts := places.running()):
+            raise ValueError("no script runs that has called engine.show(simulation, window=False)")
+        self.folder = scripts[-1] if folder is None else Path(folder)
         try:
             told = places.about(self.folder)
             version, self.script, self.robot = str(told["catena"]), str(told["script"]), int(str(told["robot"]))
@@ -45,8 +50,3 @@ class LiveReader:
             self._number = number
         self.ended = not runs
         return run
-
-
-def live_scripts() -> list[Path]:
-    """The folders of the live links of scripts that run now, the newest last. Raises OSError."""
-    return places.running()

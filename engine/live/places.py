@@ -37,9 +37,7 @@ def make() -> tuple[Path, int]:
     for ended in sorted(_ended(root), key=_begun)[:-KEPT]:
         shutil.rmtree(ended, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(suffix=SUFFIX, dir=root))
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-    _lock(handle, exclusive=True)
-    return folder, handle
+    return folder, hold(folder / LOCK)
 
 
 def running() -> list[Path]:
@@ -49,9 +47,21 @@ def running() -> list[Path]:
 
 
 def is_running(folder: Path) -> bool:
-    """Whether the script of a link holds it still; also where the system has no locks, as Windows."""
+    """Whether the script of a link holds it still."""
+    return is_held(folder / LOCK)
+
+
+def hold(file: Path) -> int:
+    """Make a file and lock it until this process ends, or closes the handle that is returned. Raises OSError."""
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    _lock(handle, exclusive=True)
+    return handle
+
+
+def is_held(file: Path) -> bool:
+    """Whether a process holds that file; also where the system has no locks, as Windows, while it is there."""
     try:
-        handle = os.open(folder / LOCK, os.O_RDWR)
+        handle = os.open(file, os.O_RDWR)
     except OSError:
         return False
     try:

@@ -19,11 +19,12 @@ from engine.recording.packing import Array, Header, alike, bundle, pack, pack_to
 from engine.recording.setup import Setup
 from engine.scene import Touches
 from engine.simulation import Simulation
-from engine.stepper import UNKNOWN, fastest
 
 LARGEST = 32 * 2**20
 """Bytes of a file of frames, after which another begins; the newest `FILES` stay."""
 FILES = 2
+MEMORY, SMALL = 2**16, 2**12
+"""Bytes of what contacts start from in the next step that go along at most, and of an array that is not packed."""
 _LENGTHS = struct.Struct("<QQ")
 
 
@@ -38,9 +39,8 @@ class Writer:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         return os.open(_file(self._folder, number), flags, 0o600)
 
-    def add(self, simulation: Simulation, run: int) -> None:
-        """The present state, in the run of that number. Waits for the steps. Raises OSError."""
-        record = _record(simulation, run)
+    def add(self, record: bytes) -> None:
+        """What `record_of` made. Raises OSError."""
         if self._size + len(record) > LARGEST and self._size:
             os.close(self._handle)
             self._number, self._size = self._number + 1, 0
@@ -59,22 +59,23 @@ def _file(folder: Path, number: int) -> Path:
     return folder / f"frames-{number:06d}"
 
 
-def _record(simulation: Simulation, run: int) -> bytes:
-    state = [arrays.to_host(x) for x in (simulation.q, simulation.v, simulation.tau, simulation.target)]
-    wrench = [arrays.to_host(simulation.wrench)] if simulation.takes_wrenches else []
-    frozen = [arrays.to_host(simulation.diverged)] if simulation.settings.freezes else []
-    touches = simulation.contacts
-    touched: list[Array] = []
+def record_of(simulation: Simulation, run: int) -> bytes:
+    """The present state, in the run of that number. Waits for the steps."""
+    at, touches, touched = simulation.checkpoint(), simulation.contacts, list[Array]()
     if touches is not None and (most := int(touches.number.max())):
         touched = [arrays.to_host(x if x.ndim == 1 else x[:, :most]) for x in touches]
-    data, header = bundle([*state, *wrench, *frozen, *touched])
-    told = f"[{run}, {simulation.steps}, {len(wrench)}, {_as_json(header)}]".encode()
+    memory = at.contact if sum(x.nbytes for x in at.contact) <= MEMORY else ()
+    packed = [x.nbytes > SMALL for x in memory]
+    parts = [part for x, packs in zip(memory, packed, strict=True) for part in (pack(x) if packs else (x,))]
+    there = [x for x in (at.divergences, at.wrench) if x is not None]
+    data, header = bundle([at.q, at.v, at.tau, at.target, *there, *parts, *touched])
+    told = f"[{run}, {at.steps}, {at.wrench is not None:d}, {_as_json(tuple(packed))}, {_as_json(header)}]".encode()
     return _LENGTHS.pack(len(told), len(data)) + told + data
 
 
 @lru_cache(maxsize=64)
-def _as_json(header: Header) -> str:
-    return json.dumps(header)
+def _as_json(value: Header | tuple[bool, ...]) -> str:
+    return json.dumps(value)
 
 
 class Reader:
@@ -118,19 +119,19 @@ class Reader:
             yield found
 
     def _frame(self, told: bytes, data: bytes, setup: Setup) -> tuple[int, StoredFrame]:
-        run, steps, wrenches, header = json.loads(told)
-        q, v, tau, target, *rest = unbundle((data, tuple((dtype, tuple(shape)) for dtype, shape in header)))
-        s, diverged = setup.settings, None
+        run, steps, wrenches, packed, header = json.loads(told)
+        found = unbundle((data, tuple((dtype, tuple(shape)) for dtype, shape in header)))
+        q, v, tau, target, divergences, *rest = found
+        s = setup.settings
         for name, x, width in (("q", q, s.model.nq), ("v", v, s.model.nv), ("tau", tau, s.model.nv)):
             if x.shape != (s.batch, width):
                 raise ValueError(f"{name} has shape {x.shape}; expected {(s.batch, width)}")
         inputs = self._shared((alike(tau), alike(target), pack(rest.pop(0)) if wrenches else None))
-        if s.freezes and (frozen := rest.pop(0)).any():
-            diverged = np.stack([np.where(frozen, UNKNOWN, 0), fastest(v)])
+        contact = tuple((rest.pop(0), rest.pop(0)) if packs else pack(rest.pop(0)) for packs in packed)
         touches = pack_touches(Touches(*rest)) if rest else None
         frame = StoredFrame(
             setup.time(steps), int(steps), 0, True, np.array(q), np.array(v), inputs, (),
-            diverged, (), touches, np.zeros(0), 0,
+            np.array(divergences) if divergences[0].any() else None, contact, touches, np.zeros(0), 0,
         )  # fmt: skip
         return int(run), frame
 

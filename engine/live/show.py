@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import importlib.util
 import json
 import os
 import subprocess
 import sys
+import threading
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from time import perf_counter, thread_time
+from time import perf_counter, sleep, thread_time
 from typing import Any
 
 from engine import files, validation
 from engine.copies import NotCopied
-from engine.live import places
-from engine.live.records import Writer
+from engine.live import places, windows
+from engine.live.records import Writer, record_of
 from engine.recording import Recording
 from engine.recording.files import save_run
 from engine.recording.robot_text import robot_as_text
@@ -27,6 +29,7 @@ PERIOD = 1 / 60
 """Seconds from one frame to the next, at least."""
 SHARE = 0.018
 """Of the script's time that frames take at most: where one takes long, there are fewer."""
+REST = 0.05  # s without a step after which a script rests, at least
 MAIN = Path(__file__).resolve().parents[2] / "main.py"
 
 
@@ -40,52 +43,72 @@ class LiveLink(NotCopied):
         self.fault = ""
         """Why no frames are written any more, in a sentence; empty while they are."""
         self.frames, self.seconds = 0, 0.0
-        """How many were written, and what of the script's processor time that took, s."""
+        """How many were written, and the processor time that this took, s."""
         self.folder, lock = places.make()
         """What a window reads, see `engine.live`."""
-        self._process = os.getpid()
-        self._run, self._last, self._due, self._took = 0, -1, 0.0, 0.0
+        self._process, self._writing = os.getpid(), threading.Lock()
+        self._run, self._due, self._took = 0, 0.0, 0.0
+        self._written = self._seen = -1, -1  # run and steps of the last frame, and of the last look of `_keep_up`
         self._writer = Writer(self.folder)
         self._release = weakref.finalize(self, _released, self._writer, lock)
         self._release.atexit = False  # after the last state
         _describe(self.folder, simulation, robot)
         simulation.watch(self._look)
         _OPEN.add(self)
+        threading.Thread(target=_keep_up, args=(weakref.ref(self),), name="live link", daemon=True).start()
+
+    @property
+    def _at(self) -> tuple[int, int]:
+        return self._run, self.simulation.steps
 
     def _look(self, begins: bool) -> None:
         """Write a frame if one is due: steps were taken, or the simulation `begins` anew from another state."""
-        if begins:
-            self._run += 1
-        elif perf_counter() < self._due:
-            return
-        self.send()
+        self._run += begins
+        if perf_counter() >= self._due:
+            self.send()
 
     def send(self) -> None:
         """Write the present state at once, as after it was set by hand; else steps do that."""
+        if self._process == os.getpid() and self._writing.acquire(blocking=False):  # a fork is another script
+            try:
+                self._write(self._at)
+            finally:
+                self._writing.release()
+
+    def _write(self, at: tuple[int, int]) -> None:
+        """The present state, unless it is another than `at` before it is read, as where a thread steps meanwhile."""
         began = thread_time()
-        if self.fault or self._process != os.getpid():  # a fork is another script
+        record = record_of(self.simulation, self._run)
+        if self.fault or self.simulation.busy or self._at != at:
             return
         try:
-            self._writer.add(self.simulation, self._run)
+            self._writer.add(record)
         except OSError as error:
             self.fault = f"the window is not told any more: {error}"
             print(self.fault, file=sys.stderr)
             return
-        self._last = self.simulation.steps
         took = thread_time() - began
-        self.frames, self.seconds = self.frames + 1, self.seconds + took
+        self.frames, self.seconds, self._written = self.frames + 1, self.seconds + took, at
         self._due = perf_counter() + max(PERIOD, min(took, self._took) / SHARE)  # of two, for one may be cold
         self._took = took
 
+    def keep_up(self) -> bool:
+        """Write the state in which the script rests, if it is not written; whether there is anything to do later."""
+        at = self._at
+        if at == self._seen != self._written and not self.simulation.busy:
+            self.send()
+        self._seen = at
+        return self._release.alive
+
     def close(self) -> None:
         """Write the last state, and leave the window with what it has seen. The simulation goes on unwatched."""
-        if self not in _OPEN:
+        if not self._release.alive:
             return
-        _OPEN.discard(self)
         self.simulation.watch(None)
-        if self.simulation.steps != self._last:
-            self.send()
-        self._release()
+        with self._writing:
+            if self._at != self._written and self._process == os.getpid():
+                self._write(self._at)
+            self._release()
 
 
 _OPEN: weakref.WeakSet[LiveLink] = weakref.WeakSet()
@@ -96,18 +119,26 @@ def _released(writer: Writer, lock: int) -> None:
     os.close(lock)
 
 
+def _keep_up(link: weakref.ref[LiveLink]) -> None:
+    """Look every now and then whether the script rests."""
+    while (there := link()) is not None and there.keep_up():
+        del there
+        sleep(REST)
+
+
 @atexit.register
 def _close_all() -> None:
     for link in tuple(_OPEN):
-        if link._process == os.getpid():
-            link.close()
+        link.close()
 
 
 def show(simulation: Simulation, robot: int = 0, window: bool = True) -> LiveLink:
-    """Open a window that shows a simulation of this script while it runs; the script goes on at once.
+    """Have a window show a simulation of this script while it runs; the script goes on at once.
+
+    It is a new window, or one that shows a script which has ended.
 
     Nothing more is to be called: after steps the window has the state, 60 times a second at most, and seldomer where
-    that would take more than 1.5 % of the script's time. All robots of a batch are shown with their scene, `robot` is
+    that would take more than 2 % of the script's time. All robots of a batch are shown with their scene, `robot` is
     the one of which panels and plots tell. What is shown is a recording of the window: its timeline, plots and exports
     have it, also when the script has ended. Times are the simulation's, s; a `reset` begins another run.
 
@@ -126,7 +157,7 @@ def show(simulation: Simulation, robot: int = 0, window: bool = True) -> LiveLin
         if link.simulation is simulation:
             link.close()
     link = LiveLink(simulation, robot)
-    if window:
+    if window and not windows.take_one(link.folder):
         _open_window(link.folder)
     return link
 
@@ -144,7 +175,9 @@ def _describe(folder: Path, simulation: Simulation, robot: int) -> None:
             "robot": str(Path(model.source).absolute()), "floating": bool(how.get("floating")),
             "no_mimic": not how.get("mimic", True), "package_dir": list(how.get("package_dirs", ())),
         }  # fmt: skip
-    save_run(folder / places.ROBOT, first, first.runs[0], {**told, "catena": __version__})
+    run = first.runs[0]
+    run._setups[:] = [dataclasses.replace(setup, watched=True) for setup in run.setups]
+    save_run(folder / places.ROBOT, first, run, {**told, "catena": __version__})
     script = Path(sys.argv[0] or "Python").name
     about = {"catena": __version__, "script": script, "pid": os.getpid(), "robot": robot}
     with files.replacing(folder / places.ABOUT, "w") as file:

@@ -37,6 +37,8 @@ from engine.simulation import Simulation
 
 BUDGET = 512 * 2**20
 """Bytes that a recording takes at most unless told otherwise."""
+MOST_RUNS = 100
+"""That are kept where another program records them, and often begins anew."""
 _LET_GO = 4096  # places of a list that may stand empty at its front
 
 
@@ -188,14 +190,18 @@ class Recording(NotCopied):
         with self._lock:
             if anew or run not in self._runs:
                 run = Run(self._next_number, held=True, _setups=run._setups, _shapes=run._shapes, _names=run._names)
+                if self._is_unstepped(present := self._runs[-1]):  # runs that are shown are counted without a gap
+                    run.number, present.number = present.number, run.number
                 self._runs.insert(len(self._runs) - 1, run)
+                if len(self._runs) > MOST_RUNS:
+                    self._forget_first()
             for frame in frames:
                 before = run._stored(run.last) if len(run) else None
                 if before is not None and before.steps == frame.steps:
                     self._pop(run)  # it was put elsewhere by hand
                     before = run._stored(run.last) if len(run) else None
                 self._keep(run, frame, before.inputs if before else ())
-            self._make_room()
+            self._make_room(run)
             return run
 
     def _keep(self, run: Run, frame: StoredFrame, before: Inputs | tuple[()]) -> None:
@@ -230,12 +236,15 @@ class Recording(NotCopied):
     def _forget_unstepped(self, but: Run | None = None) -> None:
         """Let the newest run go, if it is no branch, not `but`, and no step was taken in it."""
         run = self._runs[-1] if self._runs else None
-        if run is None or run is but or run.held or run.left is not None or run.first or not len(run):
-            return
-        if run._stored(run.last).time == run._stored(0).time:
+        if run is not None and run is not but and self._is_unstepped(run):
             while len(run):
                 self._pop(run)
             self._runs.pop()
+
+    def _is_unstepped(self, run: Run) -> bool:
+        if run.held or run.left is not None or run.first or not len(run):
+            return False
+        return run._stored(run.last).time == run._stored(0).time
 
     def _pop(self, run: Run) -> None:
         """Let the newest frame of a run go, which may stay in those that share it."""
@@ -333,18 +342,23 @@ class Recording(NotCopied):
             self._bytes += frame.bytes
             self._make_room()
 
-    def _make_room(self) -> None:
-        """Drop the oldest frames until the rest fit: those of earlier runs first, and never the newest."""
-        while self._bytes > self._budget and len(self._runs) > 1:
-            gone = self._runs.pop(0)._frames
-            kept = {id(frame) for run in self._runs for frame in run._frames if run._shared >= run.first}
-            self._bytes -= sum(
-                StoredFrame(*frame).bytes for frame in gone if frame is not None and id(frame) not in kept
-            )
-            if len(self._runs) == 1:
-                self._runs[0]._shared = -1
+    def _make_room(self, growing: Run | None = None) -> None:
+        """Drop the oldest frames until the rest fit: those of earlier runs first, and never the newest.
+
+        A run that is `growing` beside the present one keeps its newest, too, unless a branch shares its frames.
+        """
+        shared = growing is not None and any(run.left and run.left[0] == growing.number for run in self._runs)
+        while self._bytes > self._budget and len(self._runs) > 1 and (shared or self._runs[0] is not growing):
+            self._forget_first()
         while self._bytes > self._budget and self._runs and len(self._runs[0]) > 1:
             self._bytes -= self._runs[0]._drop()
+
+    def _forget_first(self) -> None:
+        gone = self._runs.pop(0)._frames
+        kept = {id(frame) for run in self._runs for frame in run._frames if run._shared >= run.first}
+        self._bytes -= sum(StoredFrame(*frame).bytes for frame in gone if frame is not None and id(frame) not in kept)
+        if len(self._runs) == 1:
+            self._runs[0]._shared = -1
 
     # Reading.
 
@@ -378,9 +392,9 @@ class Recording(NotCopied):
             return (run._stored(run.first).time, run._stored(run.last).time) if len(run) else (0.0, 0.0)
 
     def is_sampled(self, run: Run) -> bool:
-        """Whether its frames are samples from a file, from none of which steps lead to the next."""
+        """Whether its frames are samples from a file: they do not say what acted, and no steps lead on from them."""
         with self._lock:
-            return are_samples([run._stored(run.first + k) for k in range(min(2, len(run)))])
+            return are_samples([run._stored(run.first + k) for k in range(min(2, len(run)))], run._setups)
 
     def resimulate(self, run: Run, index: int) -> Iterator[tuple[int, Checkpoint]]:
         """The frames after `index`, computed anew from there under all that acted: index and checkpoint of each.

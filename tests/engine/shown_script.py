@@ -28,11 +28,11 @@ def simulation_of(name: str) -> engine.Simulation:
 
 def main(name: str, steps: str, *how: str) -> None:
     simulation = simulation_of(name)
-    link = engine.show(simulation, window=False)
+    link = engine.show(simulation, window="window" in how)
     print(link.folder, flush=True)
     began, states = time.perf_counter(), {}
     for k in range(int(steps)):
-        simulation.tau[:] = 0.1 * np.sin(k / 50)
+        simulation.tau[:] = 0.1 if "steady" in how else 0.1 * np.sin(k / 50)
         simulation.step()
         states[simulation.steps] = simulation.state()
         if "forever" not in how and "fast" not in how:
