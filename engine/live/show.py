@@ -29,6 +29,8 @@ PERIOD = 1 / 60
 """Seconds from one frame to the next, at least."""
 SHARE = 0.018
 """Of the script's time that frames take at most: where one takes long, there are fewer."""
+LOOKED_AT = 16
+"""Frames over which the time of one is averaged, about."""
 REST = 0.05  # s without a step after which a script rests, at least
 MAIN = Path(__file__).resolve().parents[2] / "main.py"
 
@@ -47,7 +49,7 @@ class LiveLink(NotCopied):
         self.folder, lock = places.make()
         """What a window reads, see `engine.live`."""
         self._process, self._writing = os.getpid(), threading.Lock()
-        self._run, self._due, self._took = 0, 0.0, 0.0
+        self._run, self._due, self._mean = 0, 0.0, 0.0
         self._written = self._seen = -1, -1  # run and steps of the last frame, and of the last look of `_keep_up`
         self._writer = Writer(self.folder)
         self._release = weakref.finalize(self, _released, self._writer, lock)
@@ -88,9 +90,10 @@ class LiveLink(NotCopied):
             print(self.fault, file=sys.stderr)
             return
         took = thread_time() - began
+        if self.frames:  # the first is of cold code
+            self._mean += (took - self._mean) / min(self.frames, LOOKED_AT)
         self.frames, self.seconds, self._written = self.frames + 1, self.seconds + took, at
-        self._due = perf_counter() + max(PERIOD, min(took, self._took) / SHARE)  # of two, for one may be cold
-        self._took = took
+        self._due = perf_counter() + max(PERIOD, self._mean / SHARE)
 
     def keep_up(self) -> bool:
         """Write the state in which the script rests, if it is not written; whether there is anything to do later."""
