@@ -26,9 +26,9 @@ from engine.recording.robot_text import robot_as_text
 from engine.simulation import Simulation
 
 PERIOD = 1 / 60
-"""Seconds from one frame to the next, at least."""
-SHARE = 0.018
-"""Of the script's time that frames take at most: where one takes long, there are fewer."""
+"""Seconds from one frame to the next, of the clock or simulated, whichever come first."""
+SHARE, DENSE = 0.015, 0.005
+"""Of the script's time that frames take at most, and those between which less than `PERIOD` passes on the clock."""
 LOOKED_AT = 16
 """Frames over which the time of one is averaged, about."""
 REST = 0.05  # s without a step after which a script rests, at least
@@ -49,7 +49,9 @@ class LiveLink(NotCopied):
         self.folder, lock = places.make()
         """What a window reads, see `engine.live`."""
         self._process, self._writing = os.getpid(), threading.Lock()
-        self._run, self._due, self._mean = 0, 0.0, 0.0
+        self._run, self._mean = 0, 0.0
+        self._due = self._due_early = 0.0  # when the next frame is written, and when it is if there were so many steps
+        self._due_steps = 0
         self._written = self._seen = -1, -1  # run and steps of the last frame, and of the last look of `_keep_up`
         self._writer = Writer(self.folder)
         self._release = weakref.finalize(self, _released, self._writer, lock)
@@ -65,8 +67,10 @@ class LiveLink(NotCopied):
 
     def _look(self, begins: bool) -> None:
         """Write a frame if one is due: steps were taken, or the simulation `begins` anew from another state."""
-        self._run += begins
-        if perf_counter() >= self._due:
+        if begins:
+            self._run, self._due_steps = self._run + 1, 0
+        now = perf_counter()
+        if now >= self._due or (now >= self._due_early and self.simulation.steps >= self._due_steps):
             self.send()
 
     def send(self) -> None:
@@ -93,7 +97,9 @@ class LiveLink(NotCopied):
         if self.frames:  # the first is of cold code
             self._mean += (took - self._mean) / min(self.frames, LOOKED_AT)
         self.frames, self.seconds, self._written = self.frames + 1, self.seconds + took, at
-        self._due = perf_counter() + max(PERIOD, self._mean / SHARE)
+        now = perf_counter()
+        self._due, self._due_early = now + max(PERIOD, self._mean / SHARE), now + self._mean / DENSE
+        self._due_steps = at[1] + max(1, round(PERIOD / self.simulation.dt))
 
     def keep_up(self) -> bool:
         """Write the state in which the script rests, if it is not written; whether there is anything to do later."""
@@ -138,15 +144,14 @@ def _close_all() -> None:
 def show(simulation: Simulation, robot: int = 0, window: bool = True) -> LiveLink:
     """Have a window show a simulation of this script while it runs; the script goes on at once.
 
-    It is a new window, or one that shows a script which has ended.
+    It is a new window, or one that shows a script which has ended. Nothing more is to be called: steps write a frame
+    for it every 1/60 s, of the clock or simulated, or seldomer, so that frames take less than 2 % of the script's time;
+    on a GPU a frame waits for the steps before it. All robots of a batch are shown with their scene, `robot` is the one
+    of which panels and plots tell. What is shown is a recording of the window, which stays when the script has ended.
+    Times are the simulation's, s; a `reset` begins another run.
 
-    Nothing more is to be called: after steps the window has the state, 60 times a second at most, and seldomer where
-    that would take more than 2 % of the script's time. All robots of a batch are shown with their scene, `robot` is
-    the one of which panels and plots tell. What is shown is a recording of the window: its timeline, plots and exports
-    have it, also when the script has ended. Times are the simulation's, s; a `reset` begins another run.
-
-    Closing the window does not concern the script. Without a `window` none is opened: `main.py connect` opens one, or
-    *File › Connect* of an open one connects, at any time while the script runs.
+    The script never waits for the window, and goes on when that closes. Without a `window` none is opened: `main.py
+    connect` opens one, or *File › Connect to script* has an open one show the script, at any time while it runs.
 
     Raises ValueError for a robot that the batch does not have, RuntimeError with one sentence where no window can be
     opened here, for want of a screen or of PyQt6, and OSError where there is no folder for the link.
