@@ -20,6 +20,7 @@ import main
 from app.features.drive_view import DriveView
 from app.features.kept_runs import KeptRuns
 from app.features.live_view import LiveView
+from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
 from app.plotting.catalogue import catalogue
@@ -173,6 +174,31 @@ def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, star
     (kept,) = keeping.kept(tmp_path / "runs")
     read = engine.recording_of_parts(run_files.read(str(kept)), bench.model)
     assert frames(read, read.runs[0])[-1].checkpoint.steps == 500
+
+
+def test_its_plots_go_on_while_it_runs_and_have_what_came_before(qtbot, window, start, connect):
+    start("double_pendulum", 10**6, "forever")
+    connect()
+    replay, panel = window.workbench.replay, window.features[PlotsView].panel
+    wait(qtbot, lambda: len(replay.growing) > 50)
+    effort = next(each for each in catalogue(window.workbench.model) if each.kind in EFFORTS)
+    window.docks["Plots"].toggleViewAction().trigger()
+    panel.plot(effort)
+
+    def curve():
+        series = panel.series[effort]
+        there = np.isfinite(series.value)
+        return series.time[there], series.value[there]
+
+    wait(qtbot, lambda: len(curve()[0]) > 40 and curve()[0][0] < 0.1)
+    end = curve()[0][-1]
+    wait(qtbot, lambda: curve()[0][-1] > end + 0.5)
+    assert replay.follows
+    times, values = curve()
+    wanted = Wanted(replay.growing, 0, 0, 0, (effort,), window.workbench.coordinates)
+    index = replay.recording.at(replay.growing, times[-5])
+    ((time,), ((value,),)) = evaluate(replay.recording, wanted, [index])
+    assert (time, value) == (times[-5], values[-5])
 
 
 def test_a_reset_of_the_script_begins_another_run(qtbot, window, start, connect):
