@@ -101,4 +101,6 @@ def _lock(handle: int, exclusive: bool) -> bool | None:
         fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError:  # a disk without locks
+        return None
     return True

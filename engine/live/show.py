@@ -85,7 +85,7 @@ class LiveLink(NotCopied):
         """The present state, unless it is another than `at` before it is read, as where a thread steps meanwhile."""
         began = thread_time()
         record = record_of(self.simulation, self._run)
-        if self.fault or self.simulation.busy or self._at != at:
+        if self.fault or self.simulation.busy or self._at != at or not self._release.alive:
             return
         try:
             self._writer.add(record)

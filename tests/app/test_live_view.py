@@ -263,6 +263,22 @@ def test_a_robot_whose_file_has_gone_is_told(qtbot, window, start, tmp_path):
     assert found.fault == f"the robot of the script is not at {robot}, where the window would read it"
 
 
+def test_the_next_script_has_this_window_as_long_as_nothing_else_goes_on_here(qtbot, window, start, connect, place):
+    start("double_pendulum", 50, "fast")
+    view, replay = connect(), window.workbench.replay
+    wait(qtbot, lambda: view.reader is None)
+    window.viewport.camera.azimuth += 0.5
+    azimuth, waiting = window.viewport.camera.azimuth, place / "catena" / f"{os.getpid()}.window"
+    assert waiting.exists()
+    _, folder = start("double_pendulum", 70, "fast", "window")
+    assert (folder / waiting.name).exists()
+    wait(qtbot, lambda: replay.growing is not None and replay.recording.span(replay.growing)[1] == pytest.approx(0.07))
+    assert window.viewport.camera.azimuth == azimuth
+    wait(qtbot, waiting.exists)
+    window.workbench.branch()
+    wait(qtbot, lambda: not waiting.exists())
+
+
 @pytest.mark.usefixtures("qapp")
 def test_show_opens_a_window_which_shows_the_next_script_too(start, place):
     def waiting():

@@ -132,6 +132,18 @@ def test_robots_of_a_batch_come_along_with_those_that_diverged() -> None:
     assert np.array_equal(at.q, simulation.q)
 
 
+def test_a_closed_link_writes_nothing_more(capsys: pytest.CaptureFixture[str]) -> None:
+    simulation = engine.Simulation(engine.load(engine.find_robot("double_pendulum")))
+    link = engine.show(simulation, window=False)
+    simulation.step(3)
+    link.close()
+    written = link.frames
+    simulation.step(3)
+    link.send()
+    link.close()
+    assert (link.frames, link.fault, capsys.readouterr().err) == (written, "", "")
+
+
 def test_a_script_that_rests_is_seen_where_it_rests(start) -> None:
     process, folder = start("double_pendulum", 57, "fast", "waits")
     reader, recording, run = opened(folder)
