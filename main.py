@@ -39,10 +39,10 @@ def _carry_out(words: list[str]) -> int:
             from engine import cli
 
         return cli.main(words, extend=render.add_parser)
-    from app import run_app, view
+    from app import connect, run_app, view
 
-    if words and words[0] == "view":
-        return view(words[1:])
+    if words and words[0] in ("view", "connect"):
+        return {"view": view, "connect": connect}[words[0]](words[1:])
     return run_app(words)
 
 
@@ -85,7 +85,7 @@ def _have_standard_streams() -> None:
 
 def _is_for_the_window(word: str) -> bool:
     """Whether a first word that is no command is the window's option, or a robot's file, there or not, or name."""
-    if word == "view" or word.startswith(("--package-dir", "--trust-xacro")):
+    if word in ("view", "connect") or word.startswith(("--package-dir", "--trust-xacro")):
         return True
     if Path(word).suffix or Path(word).is_file():
         return True

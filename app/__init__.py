@@ -60,6 +60,24 @@ def view(argv: Sequence[str]) -> int:
     return _open(args, args.of)
 
 
+def connect(argv: Sequence[str]) -> int:
+    """`main.py connect`: open the window with what a script shows that called `engine.show`."""
+    text = "Watch the simulation of a Python script that runs and has called engine.show(simulation, window=False)."
+    parser = argparse.ArgumentParser(prog="catena connect", description=text)
+    what = "the folder of its link (link.folder); without one it is that of the script that called it last"
+    parser.add_argument("link", nargs="?", default="", help=what)
+    _add_sources(parser)
+    args = parser.parse_args(argv)
+    import engine
+
+    try:
+        args.robot = str(engine.LiveReader(args.link or None).run_file)
+    except (OSError, ValueError) as fault:
+        print(f"catena connect: {fault}", file=sys.stderr)
+        return 1
+    return _open(args, "")
+
+
 def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"

@@ -43,6 +43,9 @@ from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
 from engine.inverse_kinematics import Reach, inverse_kinematics
 from engine.lie import quaternion_from_rotation, rotation_from_rpy, rpy_from_rotation
+from engine.live.follow import LiveReader
+from engine.live.show import LiveLink, show
+from engine.live.windows import FreeWindow
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.composition import Part, compose
 from engine.model.generate import chain, free_body, tree
@@ -134,10 +137,13 @@ __all__ = [
     "ForwardDynamics",
     "Frame",
     "FrameReader",
+    "FreeWindow",
     "Growth",
     "HeightField",
     "Interval",
     "Joint",
+    "LiveLink",
+    "LiveReader",
     "MeshPart",
     "Model",
     "ModelError",
@@ -205,6 +211,7 @@ __all__ = [
     "save_csv",
     "save_part",
     "save_run",
+    "show",
     "simulation_algorithms",
     "simulation_refusal",
     "slope",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -117,6 +118,7 @@ class Simulation:
             stepper(self.settings)(self.settings) if self.device == "cuda" else CpuStepper(self.settings, threads)
         )
         self._busy = False
+        self._watcher: Callable[[bool], None] | None = None
         self.reset(q, v)
         scalar = model.q_of_v >= 0
         self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]
@@ -135,6 +137,8 @@ class Simulation:
                 raise ValueError(f"{name} has {rows} rows; expected one state or {self.batch}, the batch")
         self._stepper.start(*start)
         self.steps = 0
+        if self._watcher is not None:
+            self._watcher(True)
 
     def array(self, x: Any) -> Any:
         """x as a contiguous array of the simulation's device and number type."""
@@ -264,6 +268,20 @@ class Simulation:
         elif self.takes_wrenches:
             self.wrench[:] = 0.0
         self.steps = checkpoint.steps
+        if self._watcher is not None:
+            self._watcher(True)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a thread is in a call for steps."""
+        return self._busy
+
+    def watch(self, watcher: Callable[[bool], None] | None) -> None:
+        """Have that called after each call for steps with False, and with True where the state begins anew.
+
+        It is called in the thread of the caller; None ends it.
+        """
+        self._watcher = watcher
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles and copies are simulations of their own, made alike, which go on from here to the same bits."""
@@ -306,6 +324,8 @@ class Simulation:
         finally:
             self._busy = False
         self._raise_divergence(wait=False)
+        if self._watcher is not None:
+            self._watcher(False)
 
     def _count(self, steps: int) -> None:
         self.steps += steps

@@ -44,7 +44,7 @@ class JointDriving(Undoing):
         """
         row = self.coordinates[index]
         if self.replay.active:
-            raise ValueError(f"a recorded frame is shown; to move joints {self.replay.ways_on}")
+            raise ValueError(f"{self.replay.reason}; to move joints {self.replay.ways_on}")
         if row.leader is not None:
             raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
         value = min(max(value, row.lower), row.upper) if row.limited else value

@@ -24,6 +24,7 @@ from app.features.generating import Generating
 from app.features.ghost_view import GhostView
 from app.features.ground_view import GroundView
 from app.features.hand_posing import HandPosing
+from app.features.live_view import LiveView
 from app.features.log_view import LogView
 from app.features.overlay_view import OverlayView
 from app.features.palette import PaletteView
@@ -76,5 +77,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     ShortcutsSheet,
     LogView,
     ContextMenus,
+    LiveView,
 )
 """In the order of their entries in menus."""

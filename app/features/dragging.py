@@ -94,7 +94,7 @@ class Dragging(QObject):
             return False
         if self._bench.replay.active:
             ways = self._bench.replay.ways_on
-            self._status.showMessage(f"a recorded frame is shown; to pull links {ways}", MESSAGE)
+            self._status.showMessage(f"{self._bench.replay.reason}; to pull links {ways}", MESSAGE)
             return True
         if model.link_body[hit.link] < 0:
             self._status.showMessage(f"{model.link_names[hit.link]} is fixed; pull a link that moves", MESSAGE)

@@ -14,6 +14,7 @@ from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import kept
 from app.panels.plots import PlotsPanel
 from app.plotting.catalogue import catalogue
+from app.plotting.probe import Samples
 from app.plotting.quantities import Quantity
 from app.plotting.recorded_curves import Curves, RecordedCurves, Wanted, evaluate
 from app.plotting.series import Series
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 REMEMBERED = 20  # robots
+AT_ONCE = 200  # frames of a script's run that are taken between two pictures; older ones are worked out beside
 LOOK = 50  # ms between two looks at what was worked out
 SLACK = 0.1  # s before the end of a run, from where on samples may be missing
 LOOKED_AT = 1000  # times of a run at which samples may be missing
@@ -46,6 +48,7 @@ class PlotsView:
         self._last = 0  # its last frame then
         self._curves: dict[Quantity, Series] = {}  # that were worked out of it
         self._newest: engine.Run | None = None  # which is sampled
+        self._taken: tuple[engine.Run | None, int] = None, 0  # of a script's run, up to which frame
         self._recorded, self._timer = RecordedCurves(self._bench.replay.recording), QTimer(window)
         self._timer.timeout.connect(self._look)
         window.closing.connect(self._recorded.close)
@@ -75,17 +78,43 @@ class PlotsView:
             self.panel.clear()
             self._watch()
             self._forget_run()
-        if frame.recorded:
+        present = self._present
+        if frame.recorded and present is None:
             self._show_moment(frame.time)
         else:
-            self._show_present()
+            self._show_present(present)
+            if present is not None and present is self._bench.replay.growing:
+                self._take_of_script(present)
         self.panel.add([block for block in probe.take() if block.robot == self._robot])
         if probe.waits and not self._bench.playing:
             self._bench.probe.send()
 
-    def _show_present(self) -> None:
+    @property
+    def _present(self) -> engine.Run | None:
+        """The run whose newest frames are shown: the simulation's, or a script's; None while others are."""
+        replay = self._bench.replay
+        if replay.follows:
+            return replay.growing
+        return None if replay.active else replay.newest
+
+    def _take_of_script(self, run: engine.Run) -> None:
+        """What a script's run has of what is plotted since the last time, as if it were sampled here."""
+        if not self._active or not self.panel.quantities:
+            return
+        known, last = self._taken
+        begin = max(last + 1, run.last - AT_ONCE) if known is run else run.last
+        self._taken = run, run.last
+        wanted = self._wanted(run, self.panel.quantities)
+        recording = self._bench.replay.recording
+        times, values = evaluate(recording, wanted, range(begin, run.last + 1))
+        if len(times):
+            self.panel.add([Samples(self._robot, wanted.quantities, times, values)])
+        if known is not run or begin > last + 1:  # what came before is worked out beside
+            self._work_out(run, recording.span(run))
+
+    def _show_present(self, newest: engine.Run | None) -> None:
         """Show what was sampled; a branch goes on from the curves of the run that it left."""
-        newest, before = self._bench.replay.newest, self._newest
+        before = self._newest
         if newest is not None and newest is not before:
             if newest.left is not None:
                 number, time = newest.left
@@ -143,7 +172,7 @@ class PlotsView:
     def _look(self) -> None:
         """Show what is worked out."""
         curves, run, replay = self._recorded.poll(), self._shown, self._bench.replay
-        if curves is not None and not replay.active and curves.wanted.run is replay.newest:
+        if curves is not None and curves.wanted.run is self._present:
             self._report(curves)
             for quantity, value in zip(curves.wanted.quantities, curves.values.T, strict=True):
                 self.panel.fill(quantity, curves.time, value)
@@ -196,9 +225,10 @@ class PlotsView:
         if wanted != self._watched and self._bench.model is not None:
             self._watched = wanted
             self._bench.probe.watch(wanted)
-        if (frame := self._bench.replay.frame) is not None:
+        run = self._present
+        if run is None and (frame := self._bench.replay.frame) is not None:
             self._show_moment(frame.time)
-        elif wanted and (run := self._bench.replay.newest) is not None and len(run) > 1:
+        elif wanted and run is not None and len(run) > 1:
             self._newest = run
             self._work_out(run, self._bench.replay.recording.span(run))
 

@@ -16,6 +16,7 @@ from app.desktop.reasons import reason
 from app.features.kept_runs import KeptRuns
 from app.features.log_view import LogView
 from app.recording.keeping import words
+from app.recording.run_files import is_passing
 from app.simulation.messages import Loaded
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Recovery(QObject):
     def _note(self, event: Loaded) -> None:
         bench = self._window.workbench
         session: dict[str, Any] = {"begun": self._begun, "floating": bench.floating}
-        if bench.source is not None:
+        if bench.source is not None and not is_passing(event.path):
             session["robot"] = event.path
         self._remember(session)
 

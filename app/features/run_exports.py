@@ -222,11 +222,11 @@ class RunExports:
                 self._window.close()
 
     def _play_opened(self, event: Loaded) -> None:
-        """Play a run that was opened from a file; runs that were kept are shown as they were left."""
+        """Play a run that was opened from a file; runs that were kept, or go on, are shown at their end."""
         replay = self._bench.replay
         if replay.opened:
             run = replay.runs[-1]
-            if event.path.endswith(run_files.KEPT_SUFFIX):
+            if event.path.endswith(run_files.KEPT_SUFFIX) or run_files.is_live(event.path):
                 replay.show(run.last, run)
             else:
                 replay.show(run.first, run)

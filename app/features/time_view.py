@@ -247,15 +247,15 @@ class TimeView:
         at = end if replay.frame is None else replay.frame.time
         self.bar.setVisible(there)
         self.bar.track.show_span(start, end, at, None if run is None or run.left is None else run.left[1])
-        self.bar.track.show_live(not replay.active)
-        self.bar.show_time(at, end, not replay.active)
+        self.bar.track.show_live(not replay.active or replay.follows)
+        self.bar.show_time(at, end, not replay.active or replay.follows, replay.script if replay.follows else "")
         self.bar.show_memory(recording.bytes, recording.budget)
         self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
         recorded = end > start or replay.active
         for action in (self.first, self.back, self.play, *self.skips):
             action.setEnabled(recorded)
         self.last.setEnabled(not replay.at_end if replay.opened else replay.active)
-        self.last.setToolTip("The last frame of the recording (End)" if replay.opened else self._live_tip)
+        self.last.setToolTip(self._last_tip())
         self.forward.setEnabled(replay.active and not replay.at_end)
         self.branch.setEnabled(replay.active)
         self.keyframe.setEnabled(there and run is not None)
@@ -263,6 +263,12 @@ class TimeView:
         self.play.setText("&Pause" if replay.playing else "&Play back")
         self._played = replay.playing
         self._show_marks()
+
+    def _last_tip(self) -> str:
+        """What Go to end does."""
+        if self._replay.driven:
+            return f"Follow {self._replay.script} again (End)"
+        return "The last frame of the recording (End)" if self._replay.opened else self._live_tip
 
 
 def _name(run: engine.Run) -> str:

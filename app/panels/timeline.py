@@ -192,10 +192,10 @@ class Timeline(QWidget):
             if self._row.sizeHint().width() <= self.width() - 2 * AROUND:
                 return
 
-    def show_time(self, at: float, end: float, live: bool) -> None:
-        """The moment that is shown, and the newest of the run, s."""
+    def show_time(self, at: float, end: float, live: bool, script: str = "") -> None:
+        """The moment that is shown, and the newest of the run, s; the script whose run is shown `live`, if any."""
         self._write(self.time, f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s")
-        self._write(self.state, "" if live else "recorded")
+        self._write(self.state, (f"live: {script}" if script else "") if live else "recorded")
         theme.tint(self.state, "accent")
 
     def _write(self, label: QLabel, text: str) -> None:

@@ -153,7 +153,7 @@ def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[
         q.append(at.q[robot].astype(float))
         v.append(at.v[robot].astype(float))
         rate.append(np.full_like(v[-1], np.nan))
-        if before is not None and frame.time > before.time and (sampled or not frame.begins):
+        if before is not None and frame.time > before.time and (sampled or frame.setup.watched or not frame.begins):
             rate[-1] = (v[-1] - before.checkpoint.v[robot]) / (frame.time - before.time)
         arrays = (x.astype(float) for x in (at.q, at.v, at.tau, at.target))
         effort.append(settings.effort(*arrays)[robot])
@@ -171,7 +171,7 @@ def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[
 
 
 def _contact(frame: engine.RecordedFrame, robot: int) -> ContactForces | None:
-    if frame.begins or frame.setup.settings.scene is None:
+    if (frame.begins and not frame.setup.watched) or frame.setup.settings.scene is None:
         return None
     if frame.touches is None:
         return _NOTHING

@@ -23,6 +23,10 @@ class Replay:
         """What is shown; None for the present."""
         self.opened = False
         """Whether a file's run is shown and nothing goes on from it yet: there is no present to go back to."""
+        self.growing: engine.Run | None = None
+        """The run of a script that shows it while it goes on, see `engine.show`."""
+        self.script = ""
+        """The name of that script; empty once it has ended."""
         self.playing = False
         self.speed = 1.0
         """Recorded seconds per wall second."""
@@ -98,6 +102,21 @@ class Replay:
         """Back to the present."""
         self.run = self.frame = None
         self.playing = self.opened = False
+
+    @property
+    def follows(self) -> bool:
+        """Whether the newest frame of a script's run is shown, and so is the next."""
+        return bool(self.script) and self.run is self.growing and self.at_end and not self.playing
+
+    @property
+    def driven(self) -> bool:
+        """Whether a script drives the robot, and nothing goes on from its run here."""
+        return bool(self.script) and self.opened
+
+    @property
+    def reason(self) -> str:
+        """Why what is shown cannot be acted on, in a few words."""
+        return f"{self.script} drives the robot" if self.driven else "a recorded frame is shown"
 
     @property
     def ways_on(self) -> str:

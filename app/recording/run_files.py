@@ -21,10 +21,14 @@ KEYFRAMES = "keyframes"
 MOST_MOMENTS, LONGEST_NAME = 10_000, 200
 KEPT_SUFFIX = ".runs"
 """Of folders with the parts of runs, see `keeping`."""
+LINK_SUFFIX = ".link"
+"""Of the folder in which the script writes what a window shows of it."""
 
 
-def describe(settings: Settings) -> dict[str, Any]:
+def describe(settings: Settings | None) -> dict[str, Any] | None:
     """The window's settings as JSON knows them; but for the scene, which the file has with its simulation's."""
+    if settings is None:  # of a simulation that was no window's
+        return None
     sets = {"driven": sorted(settings.driven), "by_velocity": sorted(settings.by_velocity)}
     text = asdict(replace(settings, scene=LEVEL)) | sets
     del text["scene"]
@@ -63,8 +67,13 @@ def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[s
 
 
 def is_passing(path: str) -> bool:
-    """Whether a file is in a folder of kept runs, and goes with them."""
-    return Path(path).parent.suffix == KEPT_SUFFIX
+    """Whether a file is in a folder of kept runs or of a script's link, and goes with them."""
+    return Path(path).parent.suffix in (KEPT_SUFFIX, LINK_SUFFIX)
+
+
+def is_live(path: str) -> bool:
+    """Whether it is the run of a script that shows it while it goes on, see `engine.show`."""
+    return Path(path).parent.suffix == LINK_SUFFIX
 
 
 class Moment(NamedTuple):
@@ -161,7 +170,7 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
             recording = engine.recording_of(saved, model, understand)
             (run,) = recording.runs
             named = tuple(each._replace(run=run.number) for each in moments(saved.settings.get(KEYFRAMES)))
-        recorder.opened = Opened(model, recording, floating, named)
+        recorder.opened = Opened(model, recording, floating, named, is_live(path))
         return model
 
     return open_run
@@ -176,6 +185,8 @@ def _robot_file(saved: engine.SavedRun, robot: str) -> str:
         engine.refuse_endless(named)
         return str(engine.find_robot(named))
     except FileNotFoundError:
+        if is_live(saved.path):
+            raise ValueError(f"the robot of the script is not at {named}, where the window would read it") from None
         raise ValueError(
             f"the robot of {name} is not at {named}; say where: main.py view RUN.npz --robot FILE"
         ) from None

@@ -22,6 +22,8 @@ class Opened:
     floating: bool
     named: tuple[tuple[int, float, str], ...] = ()
     """Moments that have names: the run's number, the time in s, the name."""
+    growing: bool = False
+    """Whether a script goes on with it, whose file goes with the script."""
 
 
 class Recorder(Attachment):
@@ -59,7 +61,7 @@ class Recorder(Attachment):
         self.recording.clear()
         if self.opened is not None and self.opened.model is not running.model:
             self.opened = None
-        opened = () if self.opened is None else self.opened.recording.runs
+        opened = () if self.opened is None or self.opened.growing else self.opened.recording.runs
         self.handed_over(left, running.model, opened)  # while nothing of the new robot is where the old one's runs were
         if self.opened is not None:
             self.recording.take_over(self.opened.recording)

@@ -67,9 +67,10 @@ def taken_out(frame: StoredFrame) -> StoredFrame:
     return frame._replace(contact=contact, touches=None if frame.touches is None else unbundle(frame.touches))
 
 
-def are_samples(frames: Sequence[StoredFrame]) -> bool:
-    """Whether they are samples from a file, from none of which steps lead to the next."""
-    return len(frames) > 1 and frames[0].begins and frames[1].begins and frames[0].time < frames[1].time
+def are_samples(frames: Sequence[StoredFrame], setups: Sequence[Setup]) -> bool:
+    """Whether they are samples from a file: they do not say what acted, and no steps lead on from them."""
+    alone = len(frames) > 1 and frames[0].begins and frames[1].begins and frames[0].time < frames[1].time
+    return alone and not setups[frames[0].setup].watched
 
 
 def diverged(checkpoint: Checkpoint) -> Array | None:

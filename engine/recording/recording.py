@@ -37,6 +37,8 @@ from engine.simulation import Simulation
 
 BUDGET = 512 * 2**20
 """Bytes that a recording takes at most unless told otherwise."""
+MOST_RUNS = 100
+"""That are kept where another program records them, and often begins anew."""
 _LET_GO = 4096  # places of a list that may stand empty at its front
 
 
@@ -147,6 +149,10 @@ class Recording(NotCopied):
 
     # Writing.
 
+    @property
+    def _next_number(self) -> int:
+        return max((run.number for run in self._runs), default=0) + 1
+
     def adopt(
         self,
         setups: list[Setup],
@@ -161,7 +167,7 @@ class Recording(NotCopied):
         that of the run, if no later one is there.
         """
         with self._lock:
-            run = Run(max(self._runs[-1].number + 1 if self._runs else 1, number), held=True)
+            run = Run(max(self._next_number, number), held=True)
             run._setups, run._shapes, run._names = setups, shapes, [()] * len(setups)
             before: Inputs | tuple[()] = ()
             if left is not None:
@@ -169,15 +175,41 @@ class Recording(NotCopied):
                 run.left, run.first, run._shared = (other.number, other._stored(index).time), other.first, index
                 run._frames = other._frames[other._at : other._at + index - other.first + 1]
             for frame in frames:
-                bundles = bundle_packed(frame.contact), bundle_touches(frame.touches)
-                bundled = StoredFrame(*frame[:9], *bundles, frame.phases, 0)
-                taken = size_of(bundled, before)
-                run._frames.append((*bundled[:-1], taken))
-                self._bytes, before = self._bytes + taken, frame.inputs
+                self._keep(run, frame, before)
+                before = frame.inputs
             self._runs.append(run)
             self._inputs, self._changes = None, []
             self._budget = max(self._budget, self._bytes)
             return run
+
+    def receive(self, run: Run, frames: list[StoredFrame], anew: bool = False) -> Run:
+        """Frames that are recorded elsewhere, after those of a run that was adopted; the run that has them.
+
+        That is another, like it, where the frames begin `anew`, or the run is gone. The present run stays the last.
+        """
+        with self._lock:
+            if anew or run not in self._runs:
+                run = Run(self._next_number, held=True, _setups=run._setups, _shapes=run._shapes, _names=run._names)
+                if self._is_unstepped(present := self._runs[-1]):  # runs that are shown are counted without a gap
+                    run.number, present.number = present.number, run.number
+                self._runs.insert(len(self._runs) - 1, run)
+                if len(self._runs) > MOST_RUNS:
+                    self._forget_first()
+            for frame in frames:
+                before = run._stored(run.last) if len(run) else None
+                if before is not None and before.steps == frame.steps:
+                    self._pop(run)  # it was put elsewhere by hand
+                    before = run._stored(run.last) if len(run) else None
+                self._keep(run, frame, before.inputs if before else ())
+            self._make_room(run)
+            return run
+
+    def _keep(self, run: Run, frame: StoredFrame, before: Inputs | tuple[()]) -> None:
+        """A frame whose contacts are taken out, after those of the run."""
+        bundled = StoredFrame(*frame[:9], bundle_packed(frame.contact), bundle_touches(frame.touches), frame.phases, 0)
+        taken = size_of(bundled, before)
+        run._frames.append((*bundled[:-1], taken))
+        self._bytes += taken
 
     def take_over(self, other: Recording) -> None:
         """The runs of another recording, which is not used any more; there is room for as much again."""
@@ -198,18 +230,21 @@ class Recording(NotCopied):
         """
         with self._lock:
             self._forget_unstepped()
-            self._runs.append(Run(self._runs[-1].number + 1 if self._runs else 1))
+            self._runs.append(Run(self._next_number))
             self.go_on(simulation, time, about)
 
     def _forget_unstepped(self, but: Run | None = None) -> None:
         """Let the newest run go, if it is no branch, not `but`, and no step was taken in it."""
         run = self._runs[-1] if self._runs else None
-        if run is None or run is but or run.held or run.left is not None or run.first or not len(run):
-            return
-        if run._stored(run.last).time == run._stored(0).time:
+        if run is not None and run is not but and self._is_unstepped(run):
             while len(run):
                 self._pop(run)
             self._runs.pop()
+
+    def _is_unstepped(self, run: Run) -> bool:
+        if run.held or run.left is not None or run.first or not len(run):
+            return False
+        return run._stored(run.last).time == run._stored(0).time
 
     def _pop(self, run: Run) -> None:
         """Let the newest frame of a run go, which may stay in those that share it."""
@@ -228,7 +263,7 @@ class Recording(NotCopied):
             self._forget_unstepped(but=run)
             frames, setups = run._frames[run._at : run._at + index - run.first + 1], slice(left.setup + 1)
             branch = Run(
-                self._runs[-1].number + 1, (run.number, left.time), run.first, index, frames, 0,
+                self._next_number, (run.number, left.time), run.first, index, frames, 0,
                 run._setups[setups], run._shapes[setups], run._names[setups],
             )  # fmt: skip
             self._runs.append(branch)
@@ -307,18 +342,23 @@ class Recording(NotCopied):
             self._bytes += frame.bytes
             self._make_room()
 
-    def _make_room(self) -> None:
-        """Drop the oldest frames until the rest fit: those of earlier runs first, and never the newest."""
-        while self._bytes > self._budget and len(self._runs) > 1:
-            gone = self._runs.pop(0)._frames
-            kept = {id(frame) for run in self._runs for frame in run._frames if run._shared >= run.first}
-            self._bytes -= sum(
-                StoredFrame(*frame).bytes for frame in gone if frame is not None and id(frame) not in kept
-            )
-            if len(self._runs) == 1:
-                self._runs[0]._shared = -1
+    def _make_room(self, growing: Run | None = None) -> None:
+        """Drop the oldest frames until the rest fit: those of earlier runs first, and never the newest.
+
+        A run that is `growing` beside the present one keeps its newest, too, unless a branch shares its frames.
+        """
+        shared = growing is not None and any(run.left and run.left[0] == growing.number for run in self._runs)
+        while self._bytes > self._budget and len(self._runs) > 1 and (shared or self._runs[0] is not growing):
+            self._forget_first()
         while self._bytes > self._budget and self._runs and len(self._runs[0]) > 1:
             self._bytes -= self._runs[0]._drop()
+
+    def _forget_first(self) -> None:
+        gone = self._runs.pop(0)._frames
+        kept = {id(frame) for run in self._runs for frame in run._frames if run._shared >= run.first}
+        self._bytes -= sum(StoredFrame(*frame).bytes for frame in gone if frame is not None and id(frame) not in kept)
+        if len(self._runs) == 1:
+            self._runs[0]._shared = -1
 
     # Reading.
 
@@ -352,9 +392,9 @@ class Recording(NotCopied):
             return (run._stored(run.first).time, run._stored(run.last).time) if len(run) else (0.0, 0.0)
 
     def is_sampled(self, run: Run) -> bool:
-        """Whether its frames are samples from a file, from none of which steps lead to the next."""
+        """Whether its frames are samples from a file: they do not say what acted, and no steps lead on from them."""
         with self._lock:
-            return are_samples([run._stored(run.first + k) for k in range(min(2, len(run)))])
+            return are_samples([run._stored(run.first + k) for k in range(min(2, len(run)))], run._setups)
 
     def resimulate(self, run: Run, index: int) -> Iterator[tuple[int, Checkpoint]]:
         """The frames after `index`, computed anew from there under all that acted: index and checkpoint of each.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
@@ -105,6 +106,8 @@ class _Resampling:
         is_other, self._setup = setup is not self._setup, setup
         simulation = setup.simulation() if self._simulation is None or is_other else self._simulation
         self._simulation = simulation
+        if not at.contact:  # which no file of `main.py run` has
+            at = at._replace(contact=tuple(map(np.zeros_like, simulation.checkpoint().contact)))
         simulation.restore(at)
         if is_first:
             self._recording.begin(simulation, self.time, setup.about)
@@ -112,6 +115,9 @@ class _Resampling:
             self._recording.go_on(simulation, self.time, setup.about)
         else:
             self._recording.add(simulation, begins=True)
+        if setup.watched and (is_first or is_other):
+            made = self._recording.runs[-1]._setups
+            made[-1] = replace(made[-1], watched=True)
         self._keep(at.tau.astype(float) if self._sampled else simulation.effort)
 
     def _advance(self, simulation: Simulation, end: int, most: int) -> None:

@@ -16,7 +16,8 @@ class Setup:
     """A simulation's settings, and what else its bits depend on.
 
     `threads` take part in each step of DCA-ABA, `wrenches` tells whether steps take those from outside. The simulation
-    began at `time_before` (s) of its run. `about` is whatever who records wants to find again.
+    began at `time_before` (s) of its run. `about` is whatever who records wants to find again. `watched`: it is a
+    script's, see `engine.live`, of which frames have all that acted as they were taken, but not what acted between.
     """
 
     settings: StepSettings
@@ -25,6 +26,7 @@ class Setup:
     wrenches: bool
     time_before: float = 0.0
     about: Any = None
+    watched: bool = False
 
     @classmethod
     def of(cls, simulation: Simulation, time_before: float = 0.0, about: Any = None) -> Setup:

@@ -42,6 +42,7 @@ def write(setup: Setup, prefix: str, arrays: dict[str, Any], describe: Callable[
         "wrenches": setup.wrenches,
         "time_before": setup.time_before,
         "about": describe(setup.about),
+        "watched": setup.watched,
     }
 
 
@@ -89,6 +90,7 @@ def read(
         bool(text["wrenches"]),
         time_before,
         understand(text["about"]),
+        bool(text.get("watched", False)),
     )
 
 

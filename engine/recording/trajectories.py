@@ -37,7 +37,7 @@ def of_frames(frames: list[StoredFrame], setups: Sequence[Setup], effort: Array 
     v: Any
     q, v = (np.stack([getattr(frame, name) for frame in frames], 1) for name in "qv")
     if effort is None:
-        sampled = are_samples(frames)
+        sampled = are_samples(frames, setups)
         effort = np.stack([_effort(frame, setups[frame.setup], sampled) for frame in frames], 1)
     links, names = _pushed(frames, setups[-1]), setups[-1].model.link_names
     wrench: Any = _wrenches(frames, setups[-1], links) if links else None

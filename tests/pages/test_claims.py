@@ -5,13 +5,14 @@ from __future__ import annotations
 import claims_contact
 import claims_contact_gpu
 import claims_help
+import claims_live
 import claims_measured
 import claims_others
 import claims_readme
 import page_text
 import pytest
 
-ROOMS = (claims_contact, claims_contact_gpu, claims_help, claims_measured, claims_others, claims_readme)
+ROOMS = (claims_contact, claims_contact_gpu, claims_help, claims_live, claims_measured, claims_others, claims_readme)
 
 
 def _named(claims: list[tuple[str, page_text.Claims]], *marks: pytest.MarkDecorator) -> list:

@@ -67,6 +67,7 @@ def test_no_example_is_left_out():
         "README.md": 5,
         "docs/contact.md": 2,
         "docs/kernels.md": 1,
+        "docs/live.md": 1,
         "docs/step.md": 9,
     }
 
@@ -109,6 +110,25 @@ def test_the_examples_of_contact(tmp_path):
     put_down = "simulation.q[:] = engine.put_down(model, scene, model.neutral())"
     start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import engine"
     ran("\n".join([start, makes, put_down, looks, NAMED_AFTERWARDS["docs/contact.md"]]), tmp_path)
+
+
+def test_the_example_of_live_links(place, monkeypatch):
+    """With a link alone, as where there is no screen, and half a second of it."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    (example,) = blocks("docs/live.md", "python")
+    shown = example.replace("engine.show(sim)", "link = engine.show(sim, window=False)", 1)
+    shown = shown.replace("sim.time < 10", "sim.time < 0.5", 1)
+    read = """
+link.close()
+reader = engine.LiveReader(link.folder)
+saved = engine.read_run(reader.run_file)
+recording = engine.recording_of(saved, model)
+recording.begin(sim)
+run = reader.read_into(recording, recording.runs[0])
+assert reader.ended and link.frames == len(run) - 1 > 1
+assert recording.frame(run, run.last).checkpoint.steps == sim.steps == 500
+"""
+    ran("\n".join([shown, read]))
 
 
 def test_calls_of_the_shell_that_are_quick(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import page_text
 import pytest
 
 import app
+import engine
 import main
 from engine import cli
 
@@ -39,7 +40,7 @@ def parser_of(opens: Callable[[list[str]], int], monkeypatch: pytest.MonkeyPatch
 
     def parse(self: argparse.ArgumentParser, _: object) -> argparse.Namespace:
         found.append(self)
-        return argparse.Namespace(robot="", package_dir=[], trust_xacro=False, of="")
+        return argparse.Namespace(robot="", package_dir=[], trust_xacro=False, of="", link="")
 
     with monkeypatch.context() as patched:
         patched.setattr(argparse.ArgumentParser, "parse_args", parse)
@@ -92,6 +93,18 @@ def test_view_takes_its_own_words(reached: Called, monkeypatch: pytest.MonkeyPat
     assert reached(*words) == ("window", str(run), ["a"], True, "FILE")
     assert reached(*words[:1], run, *words[1:-1]) == ("window", str(run), ["a"], True, "FILE")
     assert main.main(["view", str(tmp_path / "none.npz")]) == 2
+
+
+def test_connect_takes_its_own_words(reached: Called, monkeypatch: pytest.MonkeyPatch, place) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    assert set(options(parser_of(app.connect, monkeypatch))) == {"--package-dir", "--trust-xacro"}
+    assert main.main(["connect"]) == 1
+    link = engine.show(engine.Simulation(engine.chain(2)), window=False)
+    shown = str(link.folder / "robot.npz")
+    assert reached("connect") == ("window", shown, [], False, "")
+    assert reached("connect", link.folder, "--package-dir", "a") == ("window", shown, ["a"], False, "")
+    link.close()
+    assert main.main(["connect"]) == 1
 
 
 def test_headless_commands_and_wrong_words_do_not(reached: Called) -> None:

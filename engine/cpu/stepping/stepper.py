@@ -407,11 +407,15 @@ def _taken(blocks: deque[slice]) -> slice | None:
         return None
 
 
+_NEXT, _LAST = [1, 2, 0], [2, 0, 1]
+"""Axes of a cross product, by which it takes a fifth of `numpy.cross`'s time for a few contacts."""
+
+
 def _on_links(model: Model, link: NDArray[np.int64], wrench: Array) -> Array:
     """Wrenches (…, 6) on bodies, in their frames, as wrenches on their links (…), in those frames."""
     R, p = model.link_rotation[link], model.link_position[link]
     force = wrench[..., 3:]
-    moment = wrench[..., :3] - np.cross(p, force)
+    moment = wrench[..., :3] - (p[..., _NEXT] * force[..., _LAST] - p[..., _LAST] * force[..., _NEXT])
     return np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (moment, force)], -1)
 
 

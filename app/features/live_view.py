@@ -1,0 +1,171 @@
+"""A script's simulation in the window while it runs, see `engine.show`: followed as it is recorded."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from PyQt6.QtCore import QObject, QTimer
+from PyQt6.QtGui import QAction
+from PyQt6.QtWidgets import QApplication, QMenu, QWidget
+
+import engine
+from app.desktop.actions import MESSAGE, algorithm_name, device_name, make_action
+from app.desktop.reasons import reason
+from app.features.controller_view import ControllerView
+from app.features.drive_view import DriveView
+from app.features.ground_view import GroundView
+from app.features.reloading import Reloading
+from app.features.scene_view import SceneView
+from app.features.self_collision_view import SelfCollisionView
+from app.features.wrench_view import WrenchView
+from app.gl.camera import Camera
+from app.recording import run_files
+from app.simulation.messages import Loaded
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+LOOK, LOOK_FOR_NEXT = 16, 250  # ms between two looks at what the script has written, and for another script
+TIP = "Watch the simulation of a Python script that has called engine.show"
+
+
+class LiveView(QObject):
+    """Reads the link of one script into the window's recording, and follows it while its newest frame is shown."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window, self._bench, self._replay = window, window.workbench, window.workbench.replay
+        self.reader: engine.LiveReader | None = None
+        """Of the script that is shown; None for none, or once it has ended."""
+        self._free: engine.FreeWindow | None = None  # once the script has ended
+        self._before: tuple[str, Camera] | None = None  # the robot that a script showed, and how it was looked at
+        self._tips: dict[QAction | QMenu | QWidget, str] = {}  # those of what is disabled, as they were
+        self.action = make_action(window, "&Connect to script", self._connect, tip=TIP)
+        window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._look)
+        window.loaded.connect(self._take_robot)
+        window.refreshed.connect(self._refresh)
+        window.closing.connect(self._forget)
+
+    def _connect(self) -> None:
+        """Show the script that called `engine.show` last."""
+        self._open(None)
+
+    def _open(self, folder: Path | None) -> None:
+        """Show that link; None for that of the script that called `engine.show` last."""
+        try:
+            run_file = engine.LiveReader(folder).run_file
+        except (OSError, ValueError) as fault:
+            self._tell(reason(fault))
+            return
+        if self._bench.model is not None:
+            self._before = self._bench.model.name, replace(self._window.viewport.camera)
+        self._window.open(run_file)
+
+    def _take_robot(self, event: Loaded) -> None:
+        self._forget()
+        self._replay.growing, before, self._before = None, self._before, None
+        if not run_files.is_live(event.path):
+            return
+        if before is not None and before[0] == event.model.name:
+            self._window.viewport.see(before[1])
+        try:
+            self.reader = engine.LiveReader(Path(event.path).parent)
+        except ValueError as fault:
+            self._tell(str(fault))
+            return
+        self._replay.growing, self._replay.script = self._replay.runs[-1], self.reader.script
+        self._bench.look_at(self.reader.robot)
+        self._tell(f"{self._why_not()}; drag the timeline to look back, End follows it again")
+        self._timer.start(LOOK)
+        self._window.refresh()
+
+    def _look(self) -> None:
+        """Record what has been written, and show the newest frame where the one before it is shown."""
+        self._look_for_next()
+        reader, replay, before = self.reader, self._replay, self._replay.growing
+        if reader is None or before is None or self._bench.loading:
+            return
+        follows = replay.follows
+        try:
+            replay.growing = run = reader.read_into(replay.recording, before)
+        except (OSError, ValueError) as fault:
+            self._end(f"{reader.script} is not shown any more: {reason(fault)}")
+            return
+        if follows and not replay.follows:
+            replay.show(run.last, run)
+        if reader.ended:
+            self._end(f"{reader.script} has ended; its run stays on the timeline")
+
+    def _end(self, message: str) -> None:
+        """The script is over: its run stays, until another script shows itself here."""
+        self._forget()
+        self._tell(message)
+        with suppress(OSError):
+            self._free = engine.FreeWindow()
+            self._timer.start(LOOK_FOR_NEXT)
+        self._window.refresh()
+
+    def _look_for_next(self) -> None:
+        """Show the script that has taken this window, which waits for one as long as nothing goes on here."""
+        if self._free is None or self._bench.loading:
+            return
+        if not self._replay.opened:
+            self._forget()
+        elif (folder := self._free.taken()) is not None:
+            self._open(folder)
+            QApplication.alert(self._window)
+
+    def _forget(self) -> None:
+        self.reader, self._replay.script = None, ""
+        self._timer.stop()
+        if self._free is not None:
+            self._free.close()
+            self._free = None
+
+    def _tell(self, message: str) -> None:
+        self._window.statusBar().showMessage(message, MESSAGE)
+
+    def _why_not(self) -> str:
+        return f"{self._replay.script} drives the robot"
+
+    # What the script does is not done here.
+
+    def _refresh(self) -> None:
+        """Disable what acts on the robot, and tell by what the script simulates it, while a script drives it."""
+        driven = self._replay.driven
+        for each in self._acting() if driven or self._tips else ():
+            self._tips.setdefault(each, each.toolTip())
+            each.setToolTip(f"{self._why_not()}; {self._replay.ways_on}" if driven else self._tips[each])
+            if driven or isinstance(each, QWidget):
+                each.setEnabled(not driven)
+        if not driven:
+            self._tips.clear()
+        elif self._replay.growing is not None:
+            self._show_means(self._replay.growing.setups[-1])
+
+    def _acting(self) -> list[QAction | QMenu | QWidget]:
+        """What acts on the robot. Actions and menus are enabled by others when the window is refreshed."""
+        window, features, run = self._window, self._window.features, self._window.run
+        terrain = cast(GroundView, features[GroundView]).menu
+        controller, drive = cast(ControllerView, features[ControllerView]), cast(DriveView, features[DriveView])
+        actions = run.reset, run.hold, run.gravity, run.ground, run.floating, controller.action, drive.weight_action
+        files = cast(Reloading, features[Reloading]).action, cast(SelfCollisionView, features[SelfCollisionView]).action
+        menus = window.algorithm_menu, window.device_menu, window.step_menu, terrain
+        panels = cast(WrenchView, features[WrenchView]).panel, cast(SceneView, features[SceneView]).panel
+        return [*actions, *files, *menus, *panels, window.batch, window.joints, drive.form]
+
+    def _show_means(self, setup: engine.Setup) -> None:
+        """In the status bar, instead of those by which the window would simulate the robot."""
+        status, settings = self._window.status, setup.settings
+        status.note_label.setText(self._why_not())
+        status.note_label.setToolTip(f"To drive it here {self._replay.ways_on}")
+        status.step_button.setText(f"{settings.dt * 1e3:g} ms  {settings.integrator}")
+        status.algorithm_button.setText(algorithm_name(settings.algorithm))
+        status.device_button.setText(device_name(setup.device))
+        for button in (status.step_button, status.algorithm_button, status.device_button):
+            button.setToolTip(f"{self._replay.script} chose it")

@@ -1,0 +1,52 @@
+"""`LiveReader`: the recording of what a script shows, for a window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.live import places
+from engine.live.records import Reader
+from engine.recording import Recording, Run
+
+
+class LiveReader:
+    """Reads one live link, by default that of the script that runs and has called `show` last.
+
+    Raises ValueError with one sentence where there is none, or of another version, and OSError where there can be none.
+    """
+
+    def __init__(self, folder: str | Path | None = None):
+        from engine import __version__
+
+        if folder is None and not (scripts := places.running()):
+            raise ValueError("no script runs that has called engine.show(simulation, window=False)")
+        self.folder = scripts[-1] if folder is None else Path(folder)
+        try:
+            told = places.about(self.folder)
+            version, self.script, self.robot = str(told["catena"]), str(told["script"]), int(str(told["robot"]))
+        except (OSError, LookupError, ValueError) as fault:
+            raise ValueError(f"{self.folder} is no live link ({fault}); engine.show makes one") from None
+        if version != __version__:
+            raise ValueError(
+                f"{self.script} runs Catena {version}, and this window is of {__version__}; use one version for both"
+            )
+        self.run_file = self.folder / places.ROBOT
+        """The file of a run with the robot, its scene and the first frame."""
+        self.ended = False
+        """Whether the script has ended, or closed the link, and all that it wrote was read."""
+        self._reader, self._number = Reader(self.folder), 0
+
+    def read_into(self, recording: Recording, run: Run) -> Run:
+        """Add to that run of a recording what has been written since; the newest run, another after a reset.
+
+        Raises ValueError where what was written cannot be read.
+        """
+        if self.ended:
+            return run
+        runs = places.is_running(self.folder)  # asked before the last frames are read
+        setup = run.setups[0]
+        for number, frame in self._reader.take(setup):
+            run = recording.receive(run, [frame], anew=number != self._number)
+            self._number = number
+        self.ended = not runs
+        return run

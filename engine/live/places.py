@@ -1,0 +1,106 @@
+"""Where live links are: a folder for each, locked by the script that writes it for as long as this runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from engine import ownership
+
+SUFFIX = ".link"
+"""Of a link's folder."""
+ROBOT, ABOUT, LOCK = "robot.npz", "about.json", "lock"
+"""Files of a link: a run with its first frame, what is told of the script, and what the script holds locked."""
+KEPT = 3  # links of scripts that have ended, which windows may be about to read
+
+
+def place() -> Path:
+    """The folder of this user's links, which others cannot read. Raises OSError where there can be none."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if Path(runtime).is_absolute():
+        folder = Path(runtime) / "catena"
+    else:
+        user = str(os.geteuid()) if ownership.KNOWN else "user"
+        folder = Path(tempfile.gettempdir()) / f"catena-{user}"
+    ownership.make_own_folder(folder)
+    ownership.close(folder)
+    return folder
+
+
+def make() -> tuple[Path, int]:
+    """A new link's folder, and its lock, which this process holds until it ends or closes it. Raises OSError."""
+    root = place()
+    for ended in sorted(_ended(root), key=_begun)[:-KEPT]:
+        shutil.rmtree(ended, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(suffix=SUFFIX, dir=root))
+    return folder, hold(folder / LOCK)
+
+
+def running() -> list[Path]:
+    """The links of scripts that run, the newest last. Raises OSError where there can be none."""
+    links = (each.parent for each in place().glob(f"*{SUFFIX}/{ABOUT}"))
+    return sorted((each for each in links if is_running(each)), key=_begun)
+
+
+def is_running(folder: Path) -> bool:
+    """Whether the script of a link holds it still."""
+    return is_held(folder / LOCK)
+
+
+def hold(file: Path) -> int:
+    """Make a file and lock it until this process ends, or closes the handle that is returned. Raises OSError."""
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+    _lock(handle, exclusive=True)
+    return handle
+
+
+def is_held(file: Path) -> bool:
+    """Whether a process holds that file; also where the system has no locks, as Windows, while it is there."""
+    try:
+        handle = os.open(file, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return _lock(handle, exclusive=False) is not True
+    finally:
+        os.close(handle)
+
+
+def about(folder: Path) -> dict[str, object]:
+    """What is told of a link's script: "catena" its version, "script" its name, "pid", "robot" the one looked at.
+
+    Raises OSError and ValueError where nothing is told.
+    """
+    told = json.loads((folder / ABOUT).read_text("utf-8"))
+    if not isinstance(told, dict):
+        raise ValueError(f"{folder / ABOUT} holds no object")
+    return told
+
+
+def _ended(root: Path) -> list[Path]:
+    return [each for each in root.glob(f"*{SUFFIX}") if (each / ABOUT).exists() and not is_running(each)]
+
+
+def _begun(folder: Path) -> float:
+    with suppress(OSError):
+        return (folder / ABOUT).stat().st_mtime
+    return 0.0
+
+
+def _lock(handle: int, exclusive: bool) -> bool | None:
+    """Lock a file, and answer whether that could be; None where there are no locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a disk without locks
+        return None
+    return True

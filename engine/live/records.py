@@ -1,0 +1,146 @@
+"""Frames of a live link as bytes: they are written in microseconds, and packed as recordings have them when read."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from engine.cuda.runtime import arrays
+from engine.recording.frames import StoredFrame
+from engine.recording.inputs import Inputs, same
+from engine.recording.packing import Array, Header, alike, bundle, pack, pack_touches, same_bits, unbundle
+from engine.recording.setup import Setup
+from engine.scene import Touches
+from engine.simulation import Simulation
+
+LARGEST = 32 * 2**20
+"""Bytes of a file of frames, after which another begins; the newest `FILES` stay."""
+FILES = 2
+MEMORY, SMALL = 2**16, 2**12
+"""Bytes of what contacts start from in the next step that go along at most, and of an array that is not packed."""
+_LENGTHS = struct.Struct("<QQ")
+
+
+class Writer:
+    """Puts frames into the files of a folder."""
+
+    def __init__(self, folder: Path):
+        self._folder, self._number, self._size = folder, 0, 0
+        self._handle = self._opened(0)
+
+    def _opened(self, number: int) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        return os.open(_file(self._folder, number), flags, 0o600)
+
+    def add(self, record: bytes) -> None:
+        """What `record_of` made. Raises OSError."""
+        if self._size + len(record) > LARGEST and self._size:
+            os.close(self._handle)
+            self._number, self._size = self._number + 1, 0
+            self._handle = self._opened(self._number)
+            _file(self._folder, self._number - FILES).unlink(missing_ok=True)
+        written = os.write(self._handle, record)
+        self._size += written
+        if written < len(record):
+            raise OSError(f"there is no room for the frames in {self._folder}")
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"frames-{number:06d}"
+
+
+def record_of(simulation: Simulation, run: int) -> bytes:
+    """The present state, in the run of that number. Waits for the steps."""
+    at, touches, touched = simulation.checkpoint(), simulation.contacts, list[Array]()
+    if touches is not None and (most := int(touches.number.max())):
+        touched = [arrays.to_host(x if x.ndim == 1 else x[:, :most]) for x in touches]
+    memory = at.contact if sum(x.nbytes for x in at.contact) <= MEMORY else ()
+    packed = [x.nbytes > SMALL for x in memory]
+    parts = [part for x, packs in zip(memory, packed, strict=True) for part in (pack(x) if packs else (x,))]
+    there = [x for x in (at.divergences, at.wrench) if x is not None]
+    data, header = bundle([at.q, at.v, at.tau, at.target, *there, *parts, *touched])
+    told = f"[{run}, {at.steps}, {at.wrench is not None:d}, {_as_json(tuple(packed))}, {_as_json(header)}]".encode()
+    return _LENGTHS.pack(len(told), len(data)) + told + data
+
+
+@lru_cache(maxsize=64)
+def _as_json(value: Header | tuple[bool, ...]) -> str:
+    return json.dumps(value)
+
+
+class Reader:
+    """Takes frames out of the files of a folder while they grow."""
+
+    def __init__(self, folder: Path):
+        self._folder, self._number, self._at = folder, 0, 0
+        self._before: Inputs | None = None
+
+    def take(self, setup: Setup) -> Iterator[tuple[int, StoredFrame]]:
+        """The frames that are there since the last call, each with the number of its run.
+
+        Raises ValueError for what are no frames.
+        """
+        while True:
+            later = [number for number in self._numbers() if number > self._number]  # if so, this one is whole
+            with suppress(FileNotFoundError), _file(self._folder, self._number).open("rb") as file:
+                file.seek(self._at)
+                yield from self._whole(file.read(), setup)
+            if not later:
+                return
+            self._number, self._at = min(later), 0
+
+    def _numbers(self) -> list[int]:
+        return [int(path.name.rpartition("-")[2]) for path in self._folder.glob("frames-*")]
+
+    def _whole(self, data: bytes, setup: Setup) -> Iterator[tuple[int, StoredFrame]]:
+        at = 0
+        while len(data) >= at + _LENGTHS.size:
+            told, size = _LENGTHS.unpack_from(data, at)
+            begin = at + _LENGTHS.size
+            end = begin + told + size
+            if end > len(data):
+                return
+            try:
+                found = self._frame(data[begin : begin + told], data[begin + told : end], setup)
+            except (AttributeError, LookupError, TypeError, ValueError) as fault:
+                raise ValueError(f"{self._folder} holds no frames of a live link ({fault})") from None
+            self._at += end - at
+            at = end
+            yield found
+
+    def _frame(self, told: bytes, data: bytes, setup: Setup) -> tuple[int, StoredFrame]:
+        run, steps, wrenches, packed, header = json.loads(told)
+        found = unbundle((data, tuple((dtype, tuple(shape)) for dtype, shape in header)))
+        q, v, tau, target, divergences, *rest = found
+        s = setup.settings
+        for name, x, width in (("q", q, s.model.nq), ("v", v, s.model.nv), ("tau", tau, s.model.nv)):
+            if x.shape != (s.batch, width):
+                raise ValueError(f"{name} has shape {x.shape}; expected {(s.batch, width)}")
+        inputs = self._shared((alike(tau), alike(target), pack(rest.pop(0)) if wrenches else None))
+        contact = tuple((rest.pop(0), rest.pop(0)) if packs else pack(rest.pop(0)) for packs in packed)
+        touches = pack_touches(Touches(*rest)) if rest else None
+        frame = StoredFrame(
+            setup.time(steps), int(steps), 0, True, np.array(q), np.array(v), inputs, (),
+            np.array(divergences) if divergences[0].any() else None, contact, touches, np.zeros(0), 0,
+        )  # fmt: skip
+        return int(run), frame
+
+    def _shared(self, inputs: Inputs) -> Inputs:
+        """Those of the frame before where they are the same: a recording then keeps them once."""
+        before = self._before
+        if before is not None:
+            tau = before[0] if same_bits(inputs[0], before[0]) else inputs[0]
+            target = before[1] if same_bits(inputs[1], before[1]) else inputs[1]
+            inputs = tau, target, before[2] if same(inputs[2], before[2]) else inputs[2]
+        self._before = inputs
+        return inputs

@@ -1,0 +1,33 @@
+"""What docs/live.md says of live links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import page_text
+from page_text import exempt, g
+
+from engine.live import records, show
+from engine.recording.recording import MOST_RUNS
+
+PAGE = "docs/live.md"
+claims = page_text.of(PAGE)
+
+
+@claims
+def limits() -> Iterable[str]:
+    """Of frames, runs and files."""
+    yield f"A frame is written every 1/{1 / show.PERIOD:.0f} s, of the clock or simulated, or seldomer"
+    yield f"frames take at most {g(100 * show.SHARE)} % of the script's time"
+    yield f"the newest {MOST_RUNS - 1} are kept"
+    size = records.LARGEST // 2**20
+    yield f"the newest {size} to {records.FILES * size} MB of them"
+
+
+exempt(PAGE, "an example", "while sim.time < 10: … np.sin(3 * sim.time)")
+exempt(
+    PAGE,
+    "measured, at 1000 steps a second",
+    "A call for steps looks at the clock, in 0.2 µs.",
+    "At 1000 steps a second, on two cores … on its feet 32 times for 1.5 %.",
+)
