@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,20 @@ DT, STEPS = 2e-3, 60
 @pytest.fixture(scope="module")
 def walker(tmp_path_factory: pytest.TempPathFactory) -> engine.Model:
     """The quadruped that ships, its trunk a hull with 162 corners."""
-    folder: Path = tmp_path_factory.mktemp("walker")
-    trimesh.creation.icosphere(2, 0.15).export(folder / "trunk.obj")
+    return with_hull(tmp_path_factory.mktemp("walker"), Path("robots/quadruped.urdf").read_text())
+
+
+def mimicking(folder: Path, leader: str) -> engine.Model:
+    """The same whose last shank moves as another joint does."""
     text = Path("robots/quadruped.urdf").read_text()
+    joint = '<joint name="RR_shank_joint" type="revolute">'
+    assert joint in text
+    return with_hull(folder, text.replace(joint, f'{joint}<mimic joint="{leader}"/>'))
+
+
+def with_hull(folder: Path, text: str) -> engine.Model:
+    """A quadruped whose trunk has a hull with 162 corners besides."""
+    trimesh.creation.icosphere(2, 0.15).export(folder / "trunk.obj")
     name = text.index('<link name="trunk"') if '<link name="trunk"' in text else text.index("<inertial>")
     place = text.index("<inertial>", name)
     mesh = '<collision><geometry><mesh filename="trunk.obj"/></geometry></collision>'
@@ -153,6 +165,26 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
 def test_robots_with_hulls_are_stepped_so_and_those_with_points_are_not(walker: engine.Model) -> None:
     assert serves(settings(walker, "standing", "float32"))
     assert not serves(settings(engine.load("robots/quadruped.urdf"), "standing", "float32"))
+
+
+def test_mimic_joints_that_the_recursion_serves_are_stepped_so(tmp_path: Path, rng: np.random.Generator) -> None:
+    across = mimicking(tmp_path, "RL_shank_joint")  # its chain passes the trunk, beside other limbs
+    assert not serves(replace(settings(across, "standing", "float64"), algorithm="jsiia"))
+    bound = mimicking(tmp_path, "RR_thigh_joint")
+    of = replace(settings(bound, "standing", "float64"), algorithm="jsiia")
+    assert serves(of)
+    q, v = states(bound, "standing", rng)
+    target = np.where(bound.q_of_v >= 0, q[np.maximum(bound.q_of_v, 0)], 0.0)
+    kept, _, worst = staged(of, q, v, target)
+    simulation = engine.Simulation(
+        bound, dt=DT, integrator="implicit", scene=of.scene, q=q, v=v, kp=of.kp[0], kd=of.kd[0], device="cpu"
+    )
+    simulation.target[:] = target
+    assert simulation.algorithm == "jsiia"
+    for sample in kept[1:]:
+        simulation.step(10)
+        np.testing.assert_allclose(sample, simulation.q[0], rtol=0, atol=1e-9)
+    assert worst <= 1e-8
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

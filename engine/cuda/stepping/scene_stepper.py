@@ -37,12 +37,12 @@ _WORST = 2  # of what is reported of a step
 
 
 def serves(settings: StepSettings) -> bool:
-    """Whether the robots of such a batch are stepped so."""
+    """Whether the robots of such a batch are stepped so. With mimic joints what the algorithm is has no part in it."""
     model, scene = settings.model, settings.scene
-    if scene is None or not isinstance(scene.ground, Plane) or model.has_mimic or settings.pairs.capacity:
+    if scene is None or not isinstance(scene.ground, Plane) or settings.pairs.capacity or settings.integrator == "rk4":
         return False
-    many = np.diff(points(model, scene).first)
-    return bool(len(many) and many.max() >= WALKED) and settings.algorithm == "abia" and settings.integrator != "rk4"
+    walked = bool(np.max(np.diff(points(model, scene).first), initial=0) >= WALKED)
+    return walked and (settings.algorithm == "abia" or model.has_mimic) and room.by(model, scene) != "rows"
 
 
 class SceneStepper(Stepper):
