@@ -286,6 +286,21 @@ def robots_of_others() -> Iterator[str]:
     yield f"{runs}{' and '.join(told_over)}.".replace("e-0", "e-")
 
 
+@page_text.of(CONTACT)
+def robots_of_others_on_a_gpu() -> Iterator[str]:
+    """The table beside MuJoCo Warp, and how many of its rows fall short."""
+    found = rows("real-robots-h200.jsonl")
+
+    def cell(row: dict[str, Any]) -> str:
+        return f"{row['rate'] / 1e6:.3g} ({row['ratio']:.2f})"
+
+    yield "lets robots of others do on a GPU what the table above lets them do on one core, 8192 at once in single"
+    for name in dict.fromkeys(key.split(",")[0] for key in found):
+        yield cells(name, *(cell(found[f"{name}, {way}, 8192"]) for way in real_robots.WAYS))
+    short = sum(row["ratio"] < 3 for row in found.values())
+    yield f"Three times Warp are asked; {short} of the {len(found)} rows fall short."
+
+
 @page_text.of(README)
 def trees() -> Iterable[str]:
     """Trees on an H200."""
