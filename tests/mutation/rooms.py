@@ -70,7 +70,7 @@ ROOMS = {
         ("bench/*.py", "bench/compare/*.py", "files.py", "array_files.py"),
         ("results", "intervals", "bench_parts", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
     ),
-    "recording": Room(("recording/*.py",), ("recording*", "run_controller", "controller", "cli")),
+    "recording": Room(("recording/*.py", "live/*.py"), ("recording*", "live", "run_controller", "controller", "cli")),
     "shell": Room(
         ("*.py",),
         ("cli", "run_controller", "controller", "compilation", "choice", "diagnostics", "recording*", "xacro"),
