@@ -8,6 +8,7 @@ import importlib.metadata
 import importlib.util
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -143,6 +144,34 @@ def cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder that is not there yet, nor the one above it."""
     monkeypatch.setenv("CATENA_CACHE_DIR", str(place / "above" / "cache"))
     return place / "above" / "cache"
+
+
+@pytest.fixture
+def runtime(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A runtime folder of the test's own, in which live links lie."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    return place
+
+
+@pytest.fixture
+def start(runtime: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], Path]]]:
+    """Starts the script that shows its simulation; its process, and the folder of its link."""
+    processes = []
+
+    def begin(*words: object) -> tuple[subprocess.Popen[str], Path]:
+        script, environment = Path(__file__).parent / "engine" / "shown_script.py", {"XDG_RUNTIME_DIR": str(runtime)}
+        process = subprocess.Popen(
+            [sys.executable, str(script), *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | environment | {"PYTHONPATH": str(engine.ROBOTS.parent)},
+        )  # fmt: skip
+        processes.append(process)
+        assert process.stdout is not None
+        return process, Path(process.stdout.readline().strip())
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture

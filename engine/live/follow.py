@@ -22,8 +22,8 @@ class LiveReader:
             raise ValueError("no script runs that has called engine.show(simulation, window=False)")
         self.folder = scripts[-1] if folder is None else Path(folder)
         try:
-            told = places.about(self.folder)
-            version, self.script, self.robot = str(told["catena"]), str(told["script"]), int(str(told["robot"]))
+            about = places.about(self.folder)
+            version, self.script, self.robot = str(about["catena"]), str(about["script"]), int(str(about["robot"]))
         except (OSError, LookupError, ValueError) as fault:
             raise ValueError(f"{self.folder} is no live link ({fault}); engine.show makes one") from None
         if version != __version__:

@@ -14,7 +14,7 @@ from engine import ownership
 SUFFIX = ".link"
 """Of a link's folder."""
 ROBOT, ABOUT, LOCK = "robot.npz", "about.json", "lock"
-"""Files of a link: a run with its first frame, what is told of the script, and what the script holds locked."""
+"""Files of a link: a run with its first frame, the description of the script, and what the script holds locked."""
 KEPT = 3  # links of scripts that have ended, which windows may be about to read
 
 
@@ -71,14 +71,14 @@ def is_held(file: Path) -> bool:
 
 
 def about(folder: Path) -> dict[str, object]:
-    """What is told of a link's script: "catena" its version, "script" its name, "pid", "robot" the one looked at.
+    """The description of a link's script: "catena" its version, "script" its name, "pid", "robot" the one looked at.
 
-    Raises OSError and ValueError where nothing is told.
+    Raises OSError and ValueError where there is none.
     """
-    told = json.loads((folder / ABOUT).read_text("utf-8"))
-    if not isinstance(told, dict):
+    found = json.loads((folder / ABOUT).read_text("utf-8"))
+    if not isinstance(found, dict):
         raise ValueError(f"{folder / ABOUT} holds no object")
-    return told
+    return found
 
 
 def _ended(root: Path) -> list[Path]:

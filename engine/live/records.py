@@ -69,8 +69,8 @@ def record_of(simulation: Simulation, run: int) -> bytes:
     parts = [part for x, packs in zip(memory, packed, strict=True) for part in (pack(x) if packs else (x,))]
     there = [x for x in (at.divergences, at.wrench) if x is not None]
     data, header = bundle([at.q, at.v, at.tau, at.target, *there, *parts, *touched])
-    told = f"[{run}, {at.steps}, {at.wrench is not None:d}, {_as_json(tuple(packed))}, {_as_json(header)}]".encode()
-    return _LENGTHS.pack(len(told), len(data)) + told + data
+    head = f"[{run}, {at.steps}, {at.wrench is not None:d}, {_as_json(tuple(packed))}, {_as_json(header)}]".encode()
+    return _LENGTHS.pack(len(head), len(data)) + head + data
 
 
 @lru_cache(maxsize=64)
@@ -105,21 +105,21 @@ class Reader:
     def _whole(self, data: bytes, setup: Setup) -> Iterator[tuple[int, StoredFrame]]:
         at = 0
         while len(data) >= at + _LENGTHS.size:
-            told, size = _LENGTHS.unpack_from(data, at)
+            head, size = _LENGTHS.unpack_from(data, at)
             begin = at + _LENGTHS.size
-            end = begin + told + size
+            end = begin + head + size
             if end > len(data):
                 return
             try:
-                found = self._frame(data[begin : begin + told], data[begin + told : end], setup)
+                found = self._frame(data[begin : begin + head], data[begin + head : end], setup)
             except (AttributeError, LookupError, TypeError, ValueError) as fault:
                 raise ValueError(f"{self._folder} holds no frames of a live link ({fault})") from None
             self._at += end - at
             at = end
             yield found
 
-    def _frame(self, told: bytes, data: bytes, setup: Setup) -> tuple[int, StoredFrame]:
-        run, steps, wrenches, packed, header = json.loads(told)
+    def _frame(self, head: bytes, data: bytes, setup: Setup) -> tuple[int, StoredFrame]:
+        run, steps, wrenches, packed, header = json.loads(head)
         found = unbundle((data, tuple((dtype, tuple(shape)) for dtype, shape in header)))
         q, v, tau, target, divergences, *rest = found
         s = setup.settings

@@ -50,7 +50,7 @@ class LiveLink(NotCopied):
         """What a window reads, see `engine.live`."""
         self._process, self._writing = os.getpid(), threading.Lock()
         self._run, self._mean = 0, 0.0
-        self._due = self._due_early = 0.0  # when the next frame is written, and when it is if there were so many steps
+        self._due = self._due_early = 0.0  # when the next frame is due, and from when on after `_due_steps` steps
         self._due_steps = 0
         self._written = self._seen = -1, -1  # run and steps of the last frame, and of the last look of `_keep_up`
         self._writer = Writer(self.folder)
@@ -90,7 +90,7 @@ class LiveLink(NotCopied):
         try:
             self._writer.add(record)
         except OSError as error:
-            self.fault = f"the window is not told any more: {error}"
+            self.fault = f"frames no longer reach the window: {error}"
             print(self.fault, file=sys.stderr)
             return
         took = thread_time() - began
@@ -171,21 +171,21 @@ def show(simulation: Simulation, robot: int = 0, window: bool = True) -> LiveLin
 
 
 def _describe(folder: Path, simulation: Simulation, robot: int) -> None:
-    """The run with the first frame, and then what is told of the script, by which others find the link."""
+    """The run with the first frame, and then the description of the script, by which others find the link."""
     from engine import __version__
 
     model, first = simulation.model, Recording()
     first.begin(simulation)
-    told: dict[str, Any] = robot_as_text(model)
+    description: dict[str, Any] = robot_as_text(model)
     if model.source is not None and not model.parts:
         how = model.options
-        told = {
+        description = {
             "robot": str(Path(model.source).absolute()), "floating": bool(how.get("floating")),
             "no_mimic": not how.get("mimic", True), "package_dir": list(how.get("package_dirs", ())),
         }  # fmt: skip
     run = first.runs[0]
     run._setups[:] = [dataclasses.replace(setup, watched=True) for setup in run.setups]
-    save_run(folder / places.ROBOT, first, run, {**told, "catena": __version__})
+    save_run(folder / places.ROBOT, first, run, {**description, "catena": __version__})
     script = Path(sys.argv[0] or "Python").name
     about = {"catena": __version__, "script": script, "pid": os.getpid(), "robot": robot}
     with files.replacing(folder / places.ABOUT, "w") as file:

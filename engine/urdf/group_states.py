@@ -24,7 +24,7 @@ def read_states(document: Document, root: Element, joints: Sequence[Joint]) -> S
     """The named poses, by their names, or where two groups have one of the same name by "NAME (GROUP)".
 
     Of each, the coordinates of its joints, rad and m; of joints that follow others nothing is taken, and nothing of a
-    free base that the robot does not have. What cannot be used is told and left out.
+    free base that the robot does not have. What cannot be used is reported and left out.
     """
     reader = _Reader(document, root, joints)
     elements = list(root.iterfind("group_state"))

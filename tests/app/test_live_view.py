@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,32 +25,7 @@ from app.plotting.quantities import CONTACTS, EFFORTS
 from app.plotting.recorded_curves import Wanted, evaluate
 from app.recording import keeping, run_files
 
-SCRIPT = Path(__file__).parents[1] / "engine" / "shown_script.py"
-
-
-@pytest.fixture(autouse=True)
-def runtime(place, monkeypatch):
-    """A runtime folder of the test's own."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
-
-
-@pytest.fixture
-def start():
-    """Starts a script; its process and the folder of its link, once it has that."""
-    processes = []
-
-    def begin(*words):
-        process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONPATH": str(engine.ROBOTS.parent)},
-        )  # fmt: skip
-        processes.append(process)
-        return process, Path(process.stdout.readline().strip())
-
-    yield begin
-    for process in processes:
-        process.kill()
-        process.communicate()
+pytestmark = pytest.mark.usefixtures("runtime")
 
 
 @pytest.fixture

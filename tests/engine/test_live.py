@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,33 +16,7 @@ from engine.live import places, records
 from engine.recording import Recording, Run
 from engine.recording.recording import MOST_RUNS
 
-SCRIPT = Path(__file__).with_name("shown_script.py")
-
-
-@pytest.fixture(autouse=True)
-def runtime(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A runtime folder of the test's own."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
-    return place
-
-
-@pytest.fixture
-def start() -> Iterator[Callable[..., tuple[subprocess.Popen[str], Path]]]:
-    """Starts a script; the process, and the folder of its link."""
-    processes = []
-
-    def begin(*words: object) -> tuple[subprocess.Popen[str], Path]:
-        process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=os.environ | {"PYTHONPATH": str(engine.ROBOTS.parent)},
-        )  # fmt: skip
-        processes.append(process)
-        return process, Path(process.stdout.readline().strip())
-
-    yield begin
-    for process in processes:
-        process.kill()
-        process.communicate()
+pytestmark = pytest.mark.usefixtures("runtime")
 
 
 def opened(folder: Path) -> tuple[engine.LiveReader, Recording, Run]:
@@ -270,7 +241,7 @@ def test_without_room_the_script_goes_on_and_says_so_once(
         for _ in range(3):
             simulation.step()
             link.send()
-    assert link.fault == "the window is not told any more: [Errno 28] No space left on device"
+    assert link.fault == "frames no longer reach the window: [Errno 28] No space left on device"
     assert capsys.readouterr().err == f"{link.fault}\n"
     assert simulation.steps == 3
     link.close()
