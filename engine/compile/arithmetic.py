@@ -16,11 +16,13 @@ from engine.compile.values import (
     FLOAT,
     FUSED,
     INT,
+    SHORT,
     Record,
     Untranslatable,
     is_number,
     materialised,
     real,
+    whole,
     written_out,
 )
 
@@ -61,10 +63,12 @@ def converted(builder: ir.IRBuilder, value: Any, to: ir.Type) -> Any:
         return value
     if isinstance(to, ir.VectorType):
         return _in_lanes(builder, value, to)
-    if value.type == BOOL and to == INT:
+    if value.type == BOOL and is_whole(to):
         return builder.zext(value, to)
-    if value.type in (INT, BOOL) and to in (DOUBLE, FLOAT):
-        return builder.sitofp(value, to) if value.type == INT else builder.uitofp(value, to)
+    if is_whole(value.type) and is_whole(to):
+        return builder.sext(value, to) if value.type.width < to.width else builder.trunc(value, to)
+    if is_whole(value.type) and to in (DOUBLE, FLOAT):
+        return builder.sitofp(value, to) if value.type != BOOL else builder.uitofp(value, to)
     if value.type == FLOAT and to == DOUBLE:
         return builder.fpext(value, to)
     if value.type == DOUBLE and to == FLOAT:
@@ -93,9 +97,9 @@ def common(*values: Any) -> ir.Type:
     for candidate in types:
         if isinstance(candidate, ir.VectorType):
             return candidate
-    if DOUBLE in types or (FLOAT in types and (INT in types or BOOL in types)):
+    if DOUBLE in types or (FLOAT in types and any(map(is_whole, types))):
         return DOUBLE if DOUBLE in types else real()
-    for candidate in (FLOAT, INT):
+    for candidate in (FLOAT, INT, SHORT):
         if candidate in types:
             return candidate
     return BOOL
@@ -110,10 +114,10 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
     if written_out() and (shorter := _without(builder, sort, x, y)) is not None:
         return shorter
     type_ = common(x, y)
-    if sort is ast.Div and type_ in (INT, BOOL):
+    if sort is ast.Div and type_ in (INT, SHORT, BOOL):
         type_ = real()
     if type_ == BOOL and sort not in _BITS:
-        type_ = INT
+        type_ = whole()
     if written_out() and (fused := _fused(builder, sort, x, y, type_)) is not None:
         return fused
     x, y = converted(builder, x, type_), converted(builder, y, type_)
@@ -176,13 +180,13 @@ def fma(builder: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
 
 def _floored(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
     """x // y or x % y, rounded down as Python does; by 0 they are x and 0, where Python would raise."""
-    zero = ir.Constant(INT, 0)
-    y = builder.select(builder.icmp_signed("==", y, zero), ir.Constant(INT, 1), y)
+    zero = ir.Constant(x.type, 0)
+    y = builder.select(builder.icmp_signed("==", y, zero), ir.Constant(x.type, 1), y)
     quotient, rest = builder.sdiv(x, y), builder.srem(x, y)
     other_sign = builder.icmp_signed("<", builder.xor(rest, y), zero)
     low = builder.and_(builder.icmp_signed("!=", rest, zero), other_sign)
     if sort is ast.FloorDiv:
-        return builder.sub(quotient, builder.zext(low, INT))
+        return builder.sub(quotient, builder.zext(low, x.type))
     return builder.select(low, builder.add(rest, y), rest)
 
 

@@ -16,7 +16,6 @@ from engine.compile.memory import Slot, alike, array_load, element
 from engine.compile.operations import KNOWN_CALLS
 from engine.compile.shared import SHARED_CALLS
 from engine.compile.values import (
-    INT,
     Array,
     Known,
     LaneRows,
@@ -101,7 +100,7 @@ class Expressions:
             return record.items[place]
         found = materialised(record.items[-1])
         for number, item in reversed(list(enumerate(record.items[:-1]))):
-            here = self.builder.icmp_signed("==", place, ir.Constant(INT, number))
+            here = self.builder.icmp_signed("==", place, ir.Constant(place.type, number))
             pairs = zip(alike(item, found), leaves(found), strict=True)
             found = rebuilt(found, iter([self.builder.select(here, one, other) for one, other in pairs]))
         return found

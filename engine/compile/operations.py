@@ -20,6 +20,7 @@ from engine.compile.values import (
     DOUBLE,
     FLOAT,
     INT,
+    SHORT,
     Array,
     Known,
     Record,
@@ -28,6 +29,7 @@ from engine.compile.values import (
     Untranslatable,
     materialised,
     real,
+    whole,
     written_out,
 )
 
@@ -137,10 +139,10 @@ def _lanes(builder: ir.IRBuilder, test: Any) -> Any:
     test = materialised(test)
     if not on_gpu(builder):
         return builder.zext(test, INT)
-    short = ir.IntType(32)
-    ballot = builder.module.declare_intrinsic("llvm.nvvm.vote.ballot.sync", [], ir.FunctionType(short, [short, BOOL]))
-    count = builder.module.declare_intrinsic("llvm.ctpop", [short], ir.FunctionType(short, [short]))
-    return builder.zext(builder.call(count, [builder.call(ballot, [ir.Constant(short, -1), test])]), INT)
+    ballot = builder.module.declare_intrinsic("llvm.nvvm.vote.ballot.sync", [], ir.FunctionType(SHORT, [SHORT, BOOL]))
+    count = builder.module.declare_intrinsic("llvm.ctpop", [SHORT], ir.FunctionType(SHORT, [SHORT]))
+    counted = builder.call(count, [builder.call(ballot, [ir.Constant(SHORT, -1), test])])
+    return arithmetic.converted(builder, counted, whole())
 
 
 def _is_single(_builder: ir.IRBuilder, x: Any) -> bool:
@@ -154,11 +156,11 @@ def _fma(builder: ir.IRBuilder, *numbers: Any) -> Any:
 
 def _low_bits(builder: ir.IRBuilder, x: Any) -> Any:
     if arithmetic.is_vector(x):  # in whole numbers as wide as the lanes, which nobody asks for more than the last bits
-        whole = ir.IntType(32 if x.type.element == FLOAT else 64)
-        return builder.bitcast(x, ir.VectorType(whole, x.type.count))
+        wide = ir.IntType(32 if x.type.element == FLOAT else 64)
+        return builder.bitcast(x, ir.VectorType(wide, x.type.count))
     bits = builder.bitcast(x, ir.IntType(32 if x.type == FLOAT else 64))
     bits = bits if x.type == FLOAT else builder.trunc(bits, ir.IntType(32))
-    return builder.zext(bits, INT)
+    return bits if bits.type == whole() else builder.zext(bits, whole())
 
 
 def _reciprocal(builder: ir.IRBuilder, x: Any) -> Any:
@@ -194,7 +196,7 @@ def _extreme(sort: type) -> Callable[..., Any]:
 def _absolute(builder: ir.IRBuilder, x: Any) -> Any:
     if not isinstance(x, ir.Value):
         return abs(x)
-    if x.type == INT:
+    if arithmetic.is_whole(x.type):
         negative = arithmetic.compare(builder, ast.Lt, x, 0)
         return builder.select(negative, builder.neg(x), x)
     return arithmetic.intrinsic(builder, "llvm.fabs", x)
@@ -223,7 +225,7 @@ def _arctan2(builder: ir.IRBuilder, y: Any, x: Any) -> Any:
 
 def _is_finite(builder: ir.IRBuilder, x: Any) -> Any:
     x = materialised(x)
-    if x.type == INT:
+    if arithmetic.is_whole(x.type):
         return True
     return builder.fcmp_ordered("<", arithmetic.intrinsic(builder, "llvm.fabs", x), ir.Constant(x.type, float("inf")))
 
@@ -232,10 +234,10 @@ def _whole(builder: ir.IRBuilder, x: Any) -> Any:
     """The whole part of a number, as Python's int; beyond 64 bits the outermost, of NaN 0."""
     if not isinstance(x, ir.Value):
         return int(x)
-    if x.type in (INT, BOOL):
-        return arithmetic.converted(builder, x, INT)
-    type_ = ir.FunctionType(INT, [x.type])
-    return builder.call(builder.module.declare_intrinsic("llvm.fptosi.sat", [INT, x.type], type_), [x])
+    if arithmetic.is_whole(x.type):
+        return arithmetic.converted(builder, x, whole())
+    type_ = ir.FunctionType(whole(), [x.type])
+    return builder.call(builder.module.declare_intrinsic("llvm.fptosi.sat", [whole(), x.type], type_), [x])
 
 
 def _expand(_builder: ir.IRBuilder, array: Array, axis: Any) -> Any:

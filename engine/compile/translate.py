@@ -22,6 +22,7 @@ from engine.compile.values import (
     DOUBLE,
     FLOAT,
     INT,
+    SHORT,
     Array,
     LaneRows,
     Record,
@@ -37,7 +38,7 @@ from engine.compile.values import (
 )
 
 VOID = ir.VoidType()
-_ANSWERS: dict[str, ir.Type] = {str(type_): type_ for type_ in (VOID, INT, BOOL, DOUBLE, FLOAT)}
+_ANSWERS: dict[str, ir.Type] = {str(type_): type_ for type_ in (VOID, INT, SHORT, BOOL, DOUBLE, FLOAT)}
 
 
 class Unit:
@@ -286,10 +287,11 @@ class Frame(Expressions):
         self._branches += 1
         before, builder = self.builder.block, self.builder
         head, body, following, after = (builder.append_basic_block(name) for name in ("loop", "body", "next", "done"))
-        stop, start = materialised(stop), materialised(start)
+        type_ = arithmetic.common(start, stop)
+        start, stop = (arithmetic.converted(builder, x, type_) for x in (start, stop))
         builder.branch(head)
         builder.position_at_end(head)
-        counter = builder.phi(INT)
+        counter = builder.phi(type_)
         counter.add_incoming(start, before)
         builder.cbranch(builder.icmp_signed("<" if step > 0 else ">", counter, stop), body, after)
         builder.position_at_end(body)
@@ -300,7 +302,7 @@ class Frame(Expressions):
         if not builder.block.is_terminated:
             builder.branch(following)
         builder.position_at_end(following)
-        counter.add_incoming(builder.add(counter, ir.Constant(INT, step), flags=("nsw",)), following)
+        counter.add_incoming(builder.add(counter, ir.Constant(type_, step), flags=("nsw",)), following)
         builder.branch(head)
         builder.position_at_end(after)
         self._branches -= 1

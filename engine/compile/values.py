@@ -1,8 +1,8 @@
 """What the names of a kernel stand for while it is translated.
 
-A value is one of: LLVM's value of a number (i64, double, float, or i1 for a truth); an `Array`; a `Record`, which is a
-tuple; a `Known` array; `Rows`; or anything else of Python's, known as the kernel is translated: a number, a text, a
-module, a function.
+A value is one of: LLVM's value of a number (i64, or i32 on a GPU; double, float, or i1 for a truth); an `Array`; a
+`Record`, which is a tuple; a `Known` array; `Rows`; or anything else of Python's, known as the kernel is translated: a
+number, a text, a module, a function.
 
 A kernel can be *written out* for arrays that are known, in one number type: `writing_out`. Then every loop is written
 once for each of its rounds, names that no branch changes are values and no memory, a product with a known zero is zero,
@@ -20,13 +20,16 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-INT, BOOL, DOUBLE, FLOAT = ir.IntType(64), ir.IntType(1), ir.DoubleType(), ir.FloatType()
-ELEMENTS: dict[str, ir.Type] = {"float64": DOUBLE, "float32": FLOAT, "int64": INT}
+INT, SHORT, BOOL, DOUBLE, FLOAT = ir.IntType(64), ir.IntType(32), ir.IntType(1), ir.DoubleType(), ir.FloatType()
+ELEMENTS: dict[str, ir.Type] = {"float64": DOUBLE, "float32": FLOAT, "int64": INT, "int32": SHORT}
 """LLVM's types of the numbers in arrays, by NumPy's names."""
 FLAGS = ("contract", "nsz")
 """a·b + c may become one fused instruction, and the sign of zero is free; nothing is reordered and NaN stays NaN."""
 FUSED = ("nsz",)
 """The same where a kernel is written out, which says itself what is fused."""
+
+
+_SHORT = 2**31
 
 
 class Untranslatable(TypeError):
@@ -108,6 +111,7 @@ class Rows:
 
 
 _real: ContextVar[ir.Type] = ContextVar("the number type of the kernel that is translated", default=DOUBLE)
+_whole: ContextVar[ir.Type] = ContextVar("the type of whole numbers", default=INT)
 _straight: ContextVar[bool] = ContextVar("whether the kernel is written out", default=False)
 
 
@@ -123,13 +127,14 @@ def writing_out(real: ir.Type) -> Iterator[None]:
 
 
 @contextmanager
-def in_type(real: ir.Type) -> Iterator[None]:
-    """Kernels are translated in this number type, with their loops."""
-    token = _real.set(real)
+def in_type(real: ir.Type, whole: ir.Type = INT) -> Iterator[None]:
+    """Kernels are translated in this number type, with their loops; whole numbers take 32 bits, or 64."""
+    tokens = _real.set(real), _whole.set(whole)
     try:
         yield
     finally:
-        _real.reset(token)
+        _real.reset(tokens[0])
+        _whole.reset(tokens[1])
 
 
 def written_out() -> bool:
@@ -140,6 +145,11 @@ def written_out() -> bool:
 def real() -> ir.Type:
     """The number type of the kernel that is translated: that of its literals."""
     return _real.get()
+
+
+def whole() -> ir.Type:
+    """The type of whole numbers, but for those of arrays of others."""
+    return _whole.get()
 
 
 def is_number(value: Any) -> bool:
@@ -163,7 +173,7 @@ def materialised(value: Any) -> Any:
     if isinstance(value, bool):
         return ir.Constant(BOOL, int(value))
     if isinstance(value, int):
-        return ir.Constant(INT, value)
+        return ir.Constant(whole() if abs(value) < _SHORT else INT, value)
     if isinstance(value, float):
         return ir.Constant(real(), value)
     if isinstance(value, Array):

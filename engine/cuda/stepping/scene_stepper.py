@@ -51,7 +51,7 @@ class SceneStepper(Stepper):
     def __init__(self, settings: StepSettings):
         self._robot = _robot(settings)
         self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype)
-        sizes = {name: layout.numbers_of(name) for name in (settings.dtype, "int64")}
+        sizes = {name: layout.numbers_of(name) for name in (settings.dtype, "int32")}
         groups = -(-settings.batch // WARP)
         super().__init__(settings, sum(WARP * groups * n * np.dtype(name).itemsize for name, n in sizes.items()))
         self._tables = [arrays.to_device(layout.table(name), name) for name in sizes]
@@ -131,6 +131,7 @@ class SceneStepper(Stepper):
     def memory(self) -> tuple[Array, ...]:
         self._stream.synchronize()
         left = [arrays.to_host(self._get(own)) for own in self._left]
+        left = [x.astype(np.int64) if x.dtype == np.int32 else x for x in left]
         _, told, *of_contacts = left
         beyond = np.arange(of_contacts[0].shape[1]) >= told[:, 1:2]
         for array in of_contacts:
