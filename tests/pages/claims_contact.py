@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 
+import claims_measured as measured
 import numpy as np
 import page_text
 from behaviour import body, decided, file_holds, heights_seen, normal_points, touched, worst_of_a_call
@@ -231,7 +231,7 @@ def room() -> tuple[int, int, int]:
 @claims
 def measured_on_two_cores() -> Iterable[str]:
     """The tables of the run that is kept, and the sentences that are drawn from them."""
-    rows = json.loads((ROOT / "resources" / "measurements" / "contact-2-cores.json").read_text("utf-8"))["rows"]
+    rows = measured.listed("contact-2-cores")
     yield contact.markdown(rows)
     figures = {row["key"]: row["figures"] for row in rows}
     robots = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 import numpy as np
@@ -140,13 +139,6 @@ def tolerances() -> Iterable[str]:
     assert 0.009 < 2.5e-4 / (9.81 * 2e-3) < 0.015
     on = " or ".join(name.upper() for name in touching.ALGORITHMS)
     yield f"Robots in a scene step there by {on}, by a thread, {word(limbs_of.LANES)} lanes or a warp a robot."
-
-
-def contact_h200() -> dict[str, dict]:
-    """The rows of the run on an H200, by key."""
-    file = page_text.ROOT / "resources" / "measurements" / "contact-h200.jsonl"
-    rows = map(json.loads, file.read_text("utf-8").splitlines())
-    return {row["key"]: row for row in rows if "key" in row}
 
 
 exempt(

@@ -1,4 +1,4 @@
-"""Figures that a run of the bench printed: the pages have those of the files in resources/measurements."""
+"""Figures that a run of the bench printed: the pages state those of measured.json, with command, machine and date."""
 
 from __future__ import annotations
 
@@ -22,11 +22,54 @@ SHAPES = {
 
 
 @cache
-def rows(name: str) -> dict[Any, dict[str, Any]]:
-    """The rows of a file, by their keys."""
-    text = (ROOT / "resources" / "measurements" / name).read_text("utf-8")
-    found = json.loads(text)["rows"] if name.endswith(".json") else [json.loads(line) for line in text.splitlines()]
-    return {row.get("key", row.get("links")): row for row in found if "machine" not in row}
+def runs() -> dict[str, dict[str, Any]]:
+    """What was measured, by run: command, machine, date, and the rows that pages state."""
+    text = (ROOT / "tests" / "pages" / "measured.json").read_text("utf-8")
+    return dict(json.loads(text))
+
+
+def rows(name: str) -> dict[str, Any]:
+    """The rows of a run, by their keys."""
+    return dict(runs()[name]["rows"])
+
+
+def listed(name: str) -> list[dict[str, Any]]:
+    """The rows of a run as the bench prints them, with their keys."""
+    return [{"key": key} | row for key, row in rows(name).items()]
+
+
+def made_by(name: str) -> str:
+    """How a page says what made its figures."""
+    run = runs()[name]
+    return f"`{run['command']}`, {run['machine']}, {run['date']}"
+
+
+MADE_BY = {
+    README: (
+        "threads-16-cores",
+        "batches-16-cores",
+        "gpu-h200",
+        "steps-h200",
+        "contact-h200",
+        "trees-h200",
+        "window-2-cores",
+    ),
+    SCHEME: ("trees-h200", "tree-threads-16-cores", "growth-h200", "step-growth-h200"),
+    CONTACT: ("contact-2-cores", "contact-h200", "real-robots-2-cores", "real-robots-h200"),
+    "docs/papers.md": ("papers-h200",),
+}
+"""The runs whose figures a page has."""
+
+
+def _made_by(page: str) -> page_text.Claims:
+    def made() -> Iterator[str]:
+        yield from map(made_by, MADE_BY[page])
+
+    return made
+
+
+for _page in MADE_BY:
+    page_text.of(_page)(_made_by(_page))
 
 
 def about(x: float, digits: int = 2) -> str:
@@ -51,7 +94,7 @@ def cells(*texts: str) -> str:
 def threads() -> Iterator[str]:
     """DCA-ABA on threads."""
     for links in (500, 2000, 8000):
-        speedup = rows("threads-16-cores.json")[links]["speedup"]
+        speedup = rows("threads-16-cores")[str(links)]["speedup"]
         yield f"| {links} | " + " | ".join(f"{about(speedup[n][1])} ×" for n in ("1", "2", "4", "8", "16")) + " |"
 
 
@@ -64,7 +107,7 @@ def batches() -> Iterator[str]:
         "arms, 100 steps",
     }  # fmt: skip
     for key, name in told.items():
-        row = rows("batches-16-cores.json")[key]
+        row = rows("batches-16-cores")[key]
         peer = next(iter(row["peers"].values()))
         who = "`mujoco.rollout`, 16 threads" if key.startswith("rollout") else "Pinocchio"
         digits = [2 if us < 100 else 3 for us in (row["us"][n] for n in ("1", "4", "16"))]
@@ -75,7 +118,7 @@ def batches() -> Iterator[str]:
 @page_text.of(README)
 def on_a_gpu() -> Iterator[str]:
     """Forward dynamics on an H200."""
-    found = rows("gpu-h200.json")
+    found = rows("gpu-h200")
     rate = {key: f"{about(row['rate'] / 1e9)} G/s" for key, row in found.items() if "rate" in row}
     ours = {key: f"{about(row['device_us'])} µs" for key, row in found.items() if "device_us" in row}
 
@@ -130,7 +173,7 @@ SIZES = (50, 200, 1000, 4000)
 
 def step_times(of: str, held: bool = False) -> list[float | None]:
     """µs of a step of one chain, by its links."""
-    found = rows("steps-h200.json")
+    found = rows("steps-h200")
     return [found[f"steps-{n}x1{'-held' * held}"]["us"].get(of) for n in SIZES]
 
 
@@ -143,7 +186,7 @@ def microseconds(us: float | None) -> str:
 def steps() -> Iterator[str]:
     """Steps of one chain."""
     yield cells("one chain", f"{SIZES[0]} links", *map(str, SIZES[1:]))
-    calls = [rows("gpu-h200.json")[f"chains-{n}x1-float64"]["device_us"] for n in SIZES[1:]]
+    calls = [rows("gpu-h200")[f"chains-{n}x1-float64"]["device_us"] for n in SIZES[1:]]
     yield cells("a call, forward dynamics by DCA-ABA", "", *map(microseconds, calls))
     for name, of, held in (
         ("a step by DCA-ABA", "dca on cuda", False),
@@ -159,18 +202,18 @@ def steps() -> Iterator[str]:
         f"{free[1]:.0f}, {held[1]:.0f} µs", f"{free[2]:.0f}, {about(held[2] or 0)} µs",
         f"{free[3]:.0f} µs, {(held[3] or 0) / 1e3:.0f} ms",
     )  # fmt: skip
-    found = rows("steps-h200.json")
+    found = rows("steps-h200")
     peer = [found[f"steps-{n}x1"]["peers"]["mujoco"]["us"] for n in SIZES[:3]]
     yield cells(
         "MuJoCo's `mj_step` on one core, without them", *map(microseconds, peer[:2]), f"{peer[2] / 1e3:.0f} ms", ""
     )
-    text = (ROOT / "resources" / "measurements" / "steps-warp-h200.txt").read_text("utf-8")
-    warp = {(int(n), int(k)): float(us) for n, k, us in re.findall(r"chain (\d+) robots (\d+) warp ([\d.]+) us", text)}
+    warp = rows("steps-warp-h200")
     name = "MuJoCo Warp's step of ten in a captured graph, float32, without them"
-    yield cells(name, microseconds(warp[50, 1]), microseconds(warp[200, 1]), "", "")
-    yield f"MuJoCo Warp {re.findall(r'MuJoCo Warp (4[.]0)', text)[0]} ran in a run of its own on such a machine"
+    yield cells(name, microseconds(warp["50x1"]), microseconds(warp["200x1"]), "", "")
+    version = runs()["steps-warp-h200"]["version"].rpartition(".")[0]
+    yield f"MuJoCo Warp {version} ran in a run of its own on such a machine"
     many = found["steps-200x100"]["us"]["dca on cuda"]
-    yield f"A hundred chains of 200 links take {many:.0f} µs a step (MuJoCo Warp: {warp[200, 100] / 1e3:.1f} ms)"
+    yield f"A hundred chains of 200 links take {many:.0f} µs a step (MuJoCo Warp: {warp['200x100'] / 1e3:.1f} ms)"
     tree, limited = (found[f"steps-binary-4096{end}"]["us"]["dca on cuda"] for end in ("", "-held"))
     yield f"one robot of 4096 bodies in a balanced binary tree {tree:.0f} µs, {limited:.0f} with limits and friction"
     by, gain = found["threads-2000"]["us"], found["threads-2000"]["speedup"]
@@ -188,8 +231,7 @@ def steps() -> Iterator[str]:
 @page_text.of(README)
 def drawn() -> Iterator[str]:
     """Pictures a second without a graphics card."""
-    text = (ROOT / "resources" / "measurements" / "window-2-cores.json").read_text("utf-8")
-    rate = {row["what"]: row["figure"] for row in json.loads(text)}
+    rate = rows("window-2-cores")
     arm, talos = rate["arm7 plays"], rate["Talos with meshes plays"]
     yield f"the 7-axis arm {arm:.0f} times a second on two cores, Talos {talos:.0f} times"
     assert rate["arm7's divisor of the resolution"] == rate["Talos with meshes's divisor of the resolution"] == 2
@@ -199,7 +241,7 @@ def drawn() -> Iterator[str]:
 @page_text.of(README)
 def standing() -> Iterator[str]:
     """Robots on the ground, on an H200."""
-    r, p, x = ({key: f(row) for key, row in rows("contact-h200.jsonl").items()} for f in (_rate, _peer, _ratio))
+    r, p, x = ({key: f(row) for key, row in rows("contact-h200").items()} for f in (_rate, _peer, _ratio))
     small, large = "quadruped-standing-8192-float32", "quadruped-standing-65536-float32"
     yield f"65 536 quadrupeds make {r[large]:.0f} million steps a second in float32 and 8192 make {r[small]:.0f} ("
     yield (
@@ -217,18 +259,14 @@ def standing() -> Iterator[str]:
         f"quadrupeds that fall and tumble {r[large]:.1f} and {r[small]:.1f} ({about(x[large])} and "
         f"{about(x[small], 3)} ×):"
     )
-    speed = rows("contact-2-cores.json")["speed"]["figures"]["quadruped, µs a step"]
+    speed = rows("contact-2-cores")["speed"]["figures"]["quadruped, µs a step"]
     yield f"a step of a standing quadruped takes a core {speed:.1f} µs, where 5 was the aim"
-    parts = (ROOT / "resources" / "measurements" / "steps-parts-h200.txt").read_text("utf-8")
-    told = r"^quadruped advance<float, 32, 6, true> run [\d.]+ launched ([\d.]+) us; (\d+) (\d+) M/s"
-    ((us, run, launched),) = re.findall(told, parts, re.MULTILINE)
+    many = rows("steps-batches-h200")["quadruped"]
     yield (
-        f"take {int(run) / 1e3:.2f} G steps/s in runs on an H200 and {int(launched) / 1e3:.2f} G where each "
-        "step is a launch "
-        "from Python, of which 0.8 was asked"
+        f"take {many['run_rate'] / 1e9:.2f} G steps/s in runs on an H200 and "
+        f"{many['launched_rate'] / 1e9:.2f} G where each step is a launch from Python, of which 0.8 was asked"
     )
-    python = rows("steps-batches-h200.jsonl")["launched-quadruped"]["enqueued_us"]
-    yield f"Python takes {python:.0f} of those {float(us):.0f} µs"
+    yield f"Python takes {many['enqueued_us']:.0f} of those {many['launched_us']:.0f} µs"
 
 
 def _rate(row: dict[str, Any]) -> float:
@@ -247,7 +285,7 @@ def _ratio(row: dict[str, Any]) -> float:
 def beside_warp() -> Iterator[str]:
     """The last columns of the table."""
     names = {"standing": "standing", "falling": "falling"}
-    for key, row in rows("contact-h200.jsonl").items():
+    for key, row in rows("contact-h200").items():
         robot, how, batch, dtype = key.split("-")
         if dtype != "float32":
             continue
@@ -263,9 +301,9 @@ def beside_warp() -> Iterator[str]:
 @page_text.of(CONTACT)
 def robots_of_others() -> Iterator[str]:
     """The table beside MuJoCo, and how many of its rows fall short."""
-    found = rows("real-robots-2-cores.json")
-    packages = json.loads((ROOT / "resources/measurements/real-robots-2-cores.json").read_text("utf-8"))["machine"]
-    yield f"MuJoCo {packages['packages']['mujoco'].rpartition('.')[0]} takes pyramidal cones, Newton and implicitfast."
+    found = rows("real-robots-2-cores")
+    mujoco = runs()["real-robots-2-cores"]["version"]
+    yield f"MuJoCo {mujoco.rpartition('.')[0]} takes pyramidal cones, Newton and implicitfast."
 
     def cell(row: dict[str, Any]) -> str:
         peer = "it blew up" if row["blown"] else f"{row['ratio']:.2f}"
@@ -282,14 +320,14 @@ def robots_of_others() -> Iterator[str]:
         f"{row['key'].replace(',', '')} ({row['worst']:.0e}, in {row['over'] * steps:.0f} of {steps})" for row in over
     )
     beyond = f"above {real_robots.LAWFUL:.0e} in {page_text.word(len(over))} runs"
-    runs = f"The worst residual of {real_robots.TOGETHER} steps is {beyond}, "
-    yield f"{runs}{' and '.join(told_over)}.".replace("e-0", "e-")
+    worst = f"The worst residual of {real_robots.TOGETHER} steps is {beyond}, "
+    yield f"{worst}{' and '.join(told_over)}.".replace("e-0", "e-")
 
 
 @page_text.of(CONTACT)
 def robots_of_others_on_a_gpu() -> Iterator[str]:
     """The table beside MuJoCo Warp, and how many of its rows fall short."""
-    found = rows("real-robots-h200.jsonl")
+    found = rows("real-robots-h200")
 
     def cell(row: dict[str, Any]) -> str:
         return f"{row['rate'] / 1e6:.3g} ({row['ratio']:.2f})"
@@ -304,7 +342,7 @@ def robots_of_others_on_a_gpu() -> Iterator[str]:
 @page_text.of(README)
 def trees() -> Iterable[str]:
     """Trees on an H200."""
-    found = rows("trees-h200.json")
+    found = rows("trees-h200")
 
     def us(shape: str, n: int, what: str) -> str:
         row = found[f"{shape}-{n}x1-float64"]
@@ -339,7 +377,7 @@ def trees_beside() -> Iterator[str]:
     )  # fmt: skip
     table = page_text.page_text(SCHEME)
     for shape, n, name in lines:
-        row = rows("trees-h200.json")[f"{shape}-{n}x1-float64"]
+        row = rows("trees-h200")[f"{shape}-{n}x1-float64"]
         times = [row["dca"]["device_us"], row["dca"]["call_us"], row["cpu_us"]]
         thread = about(row["abia"]["device_us"], 3)
         end = " | ".join([*(f"{us:.0f}" for us in times), thread])
@@ -350,7 +388,7 @@ def trees_beside() -> Iterator[str]:
 @page_text.of(SCHEME)
 def tree_threads() -> Iterator[str]:
     """Trees on the CPU's threads."""
-    found = rows("tree-threads-16-cores.jsonl")
+    found = rows("tree-threads-16-cores")
     for shape in SHAPES:
         for n in (256, 1024, 4096):
             row = found[f"{shape}-{n}"]
@@ -362,29 +400,26 @@ def tree_threads() -> Iterator[str]:
 @page_text.of(SCHEME)
 def growth() -> Iterator[str]:
     """How calls and steps grow."""
-    one = rows("growth-h200.json")["findings"]["slopes"]["links"]
+    one = rows("growth-h200")["slopes"]["links"]
     yield f"DCA-ABA grows with the power {one['dca']:.2f} of the links"
     yield f"CFA, whose steps are as few, with {one['cfa']:.2f};"
     yield f"runs while the GPU waits, with {one['abia-hybrid']:.2f}; link by link, ABIA with {one['abia']:.1f}."
-    crossed = " ".join(rows("growth-h200.json")["findings"]["crossings"])
-    at = dict(re.findall(r"(\S+ is faster than \S+) from (\S+) (?:links|robots)", crossed)[::-1])
-    links = {key: f"{float(x):.0f}" for key, x in at.items()}
+    at = rows("growth-h200")["links from which"]
+    links = {key: f"{x:.0f}" for key, x in at.items()}
     yield (
         f"DCA-ABA is ahead of ABIA from {links['dca is faster than abia']} links on, of JSIIA from "
-        f"{math.ceil(float(at['dca is faster than jsiia']))}, and of Pinocchio, launch and wait included, from "
+        f"{math.ceil(at['dca is faster than jsiia'])}, and of Pinocchio, launch and wait included, from "
         f"{links['dca is faster than pinocchio']}."
     )
     yield (
-        f"The hybrid passes ABIA at {math.floor(float(at['abia-hybrid is faster than abia']))} links and JSIIA at "
+        f"The hybrid passes ABIA at {math.floor(at['abia-hybrid is faster than abia'])} links and JSIIA at "
         f"{links['abia-hybrid is faster than jsiia']}, CFA passes them at {links['cfa is faster than abia']} and "
-        f"{math.floor(float(at['cfa is faster than jsiia']))}, and the hybrid at "
-        f"{links['cfa is faster than abia-hybrid']}."
+        f"{math.floor(at['cfa is faster than jsiia'])}, and the hybrid at {links['cfa is faster than abia-hybrid']}."
     )
-    both = " ".join(rows("step-growth-h200.json")["findings"]["crossings"])
-    best = re.findall(r"best on cuda is faster than the best on cpu from (\S+) .*? on, (\S+) × at", both)
-    yield f"from {float(best[0][0]):.0f} links on, and {float(best[0][1]):.1f} times at 10⁴;"
-    yield f"many chains of ten links from {float(best[1][0]):.0f} on, and {float(best[1][1]):.0f} times at 2²⁰."
-    step = rows("step-growth-h200.json")["findings"]["slopes"]
+    chain, many = rows("step-growth-h200")["cuda over cpu"]
+    yield f"from {chain['from']:.0f} links on, and {chain['at last']:.1f} times at 10⁴;"
+    yield f"many chains of ten links from {many['from']:.0f} on, and {many['at last']:.0f} times at 2²⁰."
+    step = rows("step-growth-h200")["slopes"]
     gpu, cpu = ("abia", "dca", "jsiia", "cfa"), ("abia", "jsiia", "cfa", "dca")
     for axis in ("links", "batch"):
         there = ", ".join(f"`{name}` {step[axis][f'{name} on cuda']:.2f}" for name in gpu)
@@ -395,23 +430,13 @@ def growth() -> Iterator[str]:
 @page_text.of("docs/papers.md")
 def papers() -> Iterator[str]:
     """What the page of the full run says."""
-    page = (ROOT / "resources" / "measurements" / "papers-h200" / "README.md").read_text("utf-8")
-
-    def said(words: str) -> list[str]:
-        (found,) = {one if isinstance(one, tuple) else (one,) for one in re.findall(words, page)}
-        return list(found)
-
-    (first,) = said(r"CFA is the fastest at (\d+) to \d+ links\.")
-    yield f"holds: from {first} links on |"
-    low, high = said(r"In \[Y\] Fig\. 2 the hybrid is the fastest of the three at (\d+) to (\d+) links")
+    found = rows("papers-h200")
+    yield f"holds: from {found['cfa fastest from']} links on |"
+    low, high = found["hybrid fastest"]
     yield f"does not hold: it is from {low} to {high} links, for one robot |"
-    thousand, most = said(r"([\d.]+) × at 1000 links, ([\d.]+) × at 4096 links")
-    yield f"it is {float(thousand):.0f} × as fast at 1000 links, {float(most):.0f} × at 4096 |"
-    speedup, start = said(
-        r"On 4 threads DCA-ABA is at least ([\d.]+) times as fast as our ABIA on one core at (\d+) to"
-    )
-    half, two = said(r"1\.38 × at 200, ([\d.]+) × at 500, .*?([\d.]+) × at 2000")
+    scan, threads = found["scan over recursion"], found["four threads"]
+    yield f"it is {scan['1000']:.0f} × as fast at 1000 links, {scan['4096']:.0f} × at 4096 |"
     yield (
-        f"[B]: on four processors DCA-ABA is {speedup} times as fast as the ABA | holds from {start} links on: "
-        f"{float(half):.1f} × there, {float(two):.1f} × at 2000 |"
+        f"[B]: on four processors DCA-ABA is {found['four threads, at least']} times as fast as the ABA | holds from "
+        f"{found['four threads from']} links on: {threads['500']:.1f} × there, {threads['2000']:.1f} × at 2000 |"
     )

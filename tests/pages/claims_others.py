@@ -237,7 +237,7 @@ exempt(
     "| 10 000 | 22 | 303 | 316 | 1650 |",
     "| DCA-ABA on 1 thread | 2 | 4 | 16 | ahead from |",
     "and with `--json` its data",
-    "Many chains of ten links: ABIA by threads … from 17 robots on.",
+    "Many chains of ten links: ABIA by threads … from 17 robots on",
     "by rounds of passes 2 to 6", "A step of 1000 links takes 27 µs on an H200 … on every joint",
     "## Accuracy, measured … ## When each one wins",
     "CFA takes 3.4 times as long as ABIA on one core from 30 to 1000 links",
@@ -252,7 +252,7 @@ exempt(
     PAPERS,
     "what the page of the full run says in other words",
     "`--seed` draws other chains and inputs, `--json` prints one object",
-    "on an NVIDIA H200 and its 16-core host", "holds: from 10 to 50 links, and for many robots of 10",
+    "holds: from 10 to 50 links, and for many robots of 10",
     "for more than a hundred robots of 10 links", "for robots of 200 links",
     "from 5 robots on CFA leads, but from 10 on the hybrid is last", "in part: up to 50 links",
 )  # fmt: skip
