@@ -12,8 +12,8 @@ import engine
 from engine.algorithms import abia, abia_hybrid, cfa, dca, inverse, jsiia
 from engine.algorithms.chain import Chain
 from engine.bench.states import State, residual, state
-from engine.bench.suites import accuracy
 from engine.model import generate
+from tests.bench import accuracy
 
 TEXTS = {
     "abia": abia.forward_dynamics,

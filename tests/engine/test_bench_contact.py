@@ -1,14 +1,15 @@
 """The suite `contact`: what it makes of residuals and of what was asked."""
 
-import argparse
-
 import numpy as np
 import pytest
 from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
 
 import engine
 from engine.bench.peers.peer import Missing
-from engine.bench.suites import (
+from engine.cuda.runtime import clock
+from engine.scene import Scene, put_down
+from engine.urdf.load import load
+from tests.bench import (
     command,
     contact,
     contact_cases,
@@ -18,10 +19,7 @@ from engine.bench.suites import (
     real_robots,
     real_robots_gpu,
 )
-from engine.bench.suites.command import SUITES
-from engine.cuda.runtime import clock
-from engine.scene import Scene, put_down
-from engine.urdf.load import load
+from tests.bench.command import SUITES
 
 
 def test_a_histogram_counts_every_step_in_its_bin_up_to_the_bound():
@@ -191,16 +189,15 @@ def test_a_prepared_robot_is_the_one_that_its_file_tells_of(tmp_path):
 
 
 def test_options_of_the_suite_of_batches_are_read_and_refused_elsewhere(capsys):
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
+    parser = command.parser()
     words = "--suite real-robots-gpu --robots go2,Simple-Humanoid --ways falling --batches 7 --no-peers --steps 50"
     plan = real_robots_gpu.plan(parser.parse_args(words.split()))
     assert plan == real_robots_gpu.Plan(("Go2", "simple humanoid"), ("falling",), (7,), peers=False, steps=50)
     assert [work.key for work in plan.works] == ["Go2, falling, 7", "simple humanoid, falling, 7"]
-    assert real_robots_gpu.plan(parser.parse_args([])) == real_robots_gpu.Plan()
+    assert real_robots_gpu.plan(parser.parse_args(words.split()[:2])) == real_robots_gpu.Plan()
     with pytest.raises(ValueError, match="--no-peers goes with --suite real-robots-gpu"):
-        command.run(parser.parse_args(["--no-peers"]))
+        command.run(parser.parse_args(["--suite", "steps", "--no-peers"]))
     for wrong in ("--robots rx", "--ways flying", "--batches 0", "--steps 30"):
         with pytest.raises(SystemExit):
-            parser.parse_args(wrong.split())
+            parser.parse_args(words.split()[:2] + wrong.split())
         assert f"argument {wrong.split()[0]}: " in capsys.readouterr().err

@@ -14,9 +14,10 @@ from engine.bench import curves, gpu_timing, plots
 from engine.bench.peers import jaxsim, peer, pinocchio
 from engine.bench.peers.mujoco import compiled, steps_on_one_core
 from engine.bench.states import state
-from engine.bench.suites import first_answers, gpu, growth, pictures, step_growth, steps, swarm
+from engine.bench.suites import first_answers, gpu, swarm
 from engine.bench.suites.command import SUITES, Suite
 from engine.cuda.runtime import clock, device
+from tests.bench import command, growth, pictures, step_growth, steps
 
 
 def power(factor, exponent, sizes):
@@ -228,7 +229,10 @@ def test_a_step_s_growth_is_measured_from_end_to_end(monkeypatch):
 @pytest.mark.parametrize("suite", ["gpu", "growth", "steps", "step-growth"])
 def test_without_a_gpu_one_sentence_says_why(capsys, monkeypatch, suite):
     monkeypatch.setattr(device, "why_not", lambda: "CUDA finds no device")
-    assert main.main(["bench", "--suite", suite, "--json"]) == 1
+    if suite in SUITES:
+        assert main.main(["bench", "--suite", suite, "--json"]) == 1
+    else:
+        assert command.main(["--suite", suite, "--json"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1

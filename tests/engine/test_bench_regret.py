@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.bench.suites import measure, regret
+from engine.bench.suites import measure
 from engine.selection.timings import Case, Row
+from tests.bench import regret
 
 CASE = Case("tree", 12, 20, "float64")
 

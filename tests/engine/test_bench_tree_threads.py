@@ -7,8 +7,8 @@ import time
 import pytest
 
 from engine.bench import timer
-from engine.bench.suites import tree_threads
-from engine.bench.suites.trees import Case
+from tests.bench import tree_threads
+from tests.bench.trees import Case
 
 
 def row(bodies, aba, **dca):

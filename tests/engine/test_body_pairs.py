@@ -9,8 +9,8 @@ import pytest
 from touching_bodies import at, bodies, free
 
 import engine
-from engine.bench.suites.contact_bodies import BOX, link
 from engine.kernels.contact import room
+from tests.bench.contact_bodies import BOX, link
 
 G, MU, MASS = 9.81, 0.5, 0.5
 PAD = '<box size="0.02 0.2 0.2"/>'

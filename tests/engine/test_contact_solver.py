@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.bench.suites import contact_cases
 from engine.cpu.constraints import contact_solver
 from engine.cpu.constraints.contact_law import System
 from engine.cpu.constraints.contact_rounds import room
 from engine.cpu.constraints.interior_point import interior_point
 from engine.cpu.constraints.linear_systems import pivoted_cholesky
+from tests.bench import contact_cases
 
 
 @pytest.mark.parametrize(("n", "rank"), [(1, 1), (7, 3), (24, 18), (30, 30)])

@@ -12,8 +12,8 @@ from mimics import mimics
 from touching_bodies import NAMES, at, bodies, free
 
 import engine
-from engine.bench.suites.contact_bodies import joint, link
 from engine.cuda.runtime import arrays
+from tests.bench.contact_bodies import joint, link
 
 BALL, ROD, BOX = '<sphere radius="0.1"/>', '<capsule radius="0.05" length="0.4"/>', '<box size="0.2 0.3 0.1"/>'
 BALLS = '<collision><geometry><sphere radius="0.09"/></geometry></collision>'

@@ -11,8 +11,8 @@ from beside_cpu import cuda, give, robot, tumbled  # noqa: F401 - a fixture
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
 
 import engine
-from engine.bench.suites import contact_gpu
 from engine.cuda.runtime import arrays, device
+from tests.bench import contact_gpu
 
 STEPS, LONG, EVERY = 60, 380, 6
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.bench import plots
-from engine.bench.suites import accuracy, pictures, rounds
+from tests.bench import accuracy, pictures, rounds
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "scheme.md").read_text("utf-8")

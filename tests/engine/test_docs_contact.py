@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from engine.bench.suites import contact
+from tests.bench import contact
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "contact.md").read_text("utf-8")

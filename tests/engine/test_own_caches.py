@@ -14,10 +14,11 @@ import pytest
 from foreign_code import OTHER, doubled, halve, mode, owned, poisoned, told
 
 from engine import compilation, files, ownership
-from engine.bench.suites import measure, prepared_robots
+from engine.bench.suites import measure
 from engine.compile import cache as compile_cache
 from engine.cuda.runtime import compiler
 from engine.selection import timings
+from tests.bench import prepared_robots
 
 pytestmark = [pytest.mark.usefixtures("new_process"), owned]
 

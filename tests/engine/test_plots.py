@@ -10,8 +10,10 @@ import pytest
 import engine
 import main
 from engine.bench import plots
-from engine.bench.suites import accuracy, lengths, pictures, threads
+from engine.bench.suites import lengths, pictures, threads
 from engine.selection import capabilities
+from tests.bench import accuracy, command
+from tests.bench import pictures as ours
 
 LENGTHS = (4, 40)
 
@@ -23,7 +25,7 @@ def drawn():
     raced = list(threads.run(0.01, (50, 100)))
     served = set(capabilities.algorithms(engine.chain(2), "cpu"))
     return {
-        "accuracy": (lambda: pictures.accuracy(left), {*accuracy.TEXTS, "float32", "float64"}),
+        "accuracy": (lambda: ours.accuracy(left), {*accuracy.TEXTS, "float32", "float64"}),
         "algorithms": (lambda: pictures.algorithms(timed), served),
         "threads": (lambda: pictures.threads(raced), {"1 thread", "the ABA", "50", "100"}),
     }
@@ -51,7 +53,7 @@ def test_a_picture_has_the_format_of_its_name(drawn, ending, start, tmp_path):
 
 def test_an_algorithm_without_an_answer_leaves_a_gap():
     rows = [accuracy.Row("abia", "float32", 4, False, 1e-6), accuracy.Row("abia", "float32", 9, False, float("inf"))]
-    (panel,) = pictures.accuracy(rows).axes
+    (panel,) = ours.accuracy(rows).axes
     np.testing.assert_array_equal(panel.lines[0].get_xydata(), [[4, 1e-6]])
 
 
@@ -73,20 +75,20 @@ def test_bench_draws_and_prints_data_in_one_call(capsys, monkeypatch, tmp_path):
     few[0] = few[0]._replace(residual=float("inf"))
     monkeypatch.setattr(accuracy, "residuals", lambda lengths: [row for row in few if row.links in lengths])
     path = tmp_path / "left.svg"
-    assert main.main(["bench", "--suite", "accuracy", "--json", "--picture", str(path)]) == 0
+    assert command.main(["--suite", "accuracy", "--json", "--picture", str(path)]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert len({row.pop("key") for row in rows}) == len(few)
     assert rows[0] == {**few[0]._asdict(), "residual": None}
     assert rows[1:] == [row._asdict() for row in few[1:]]
     assert path.read_text("utf-8").startswith("<?xml")
-    assert main.main(["bench", "--suite", "accuracy"]) == 0
+    assert command.main(["--suite", "accuracy"]) == 0
     assert capsys.readouterr().out.startswith("| float32 | 4 | 40 |")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--picture", "a.svg"), "--picture goes with --suite threads | algorithms | accuracy"),
+        (("--picture", "a.svg"), "--picture goes with --suite threads | algorithms"),
         (("--measure-choice", "--suite", "threads", "--picture", "a.svg"), "not with --measure-choice"),
         (("--suite", "threads", "--picture", "a.bmp"), "'a.bmp'; expected a name that ends in .svg, .png, .pdf"),
         (("--suite", "threads", "--picture", "nowhere/a.svg"), "there is no folder 'nowhere'"),
@@ -101,5 +103,5 @@ def test_a_picture_that_cannot_be_is_refused_before_anything_is_measured(capsys,
 
 def test_without_matplotlib_one_sentence_says_what_to_install(capsys, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main.main(["bench", "--suite", "accuracy", "--picture", str(tmp_path / "a.svg")]) == 2
+    assert command.main(["--suite", "accuracy", "--picture", str(tmp_path / "a.svg")]) == 2
     assert "pip install matplotlib" in capsys.readouterr().err

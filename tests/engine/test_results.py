@@ -17,22 +17,11 @@ import main
 from engine.bench import facts
 from engine.bench.compare.result import AlgorithmResult
 from engine.bench.results import Results, read
-from engine.bench.suites import (
-    accuracy,
-    against,
-    batches,
-    command,
-    cpu,
-    first_answers,
-    gpu,
-    grid,
-    growth,
-    lengths,
-    repeats,
-    threads,
-)
+from engine.bench.suites import against, batches, command, cpu, first_answers, gpu, lengths, threads
 from engine.cuda.runtime import device
 from engine.selection import capabilities
+from tests.bench import accuracy, grid, growth, repeats
+from tests.bench import command as ours
 
 ROOT = Path(__file__).parents[2]
 MACHINE = {"processor": "one", "cores": 2, "python": "3", "numpy": "2", "packages": {}, "commit": "c", "gpu": None}
@@ -173,14 +162,15 @@ SUITES = {
 def test_what_is_finished_is_answered_as_it_is_and_not_measured(suite, monkeypatch):
     monkeypatch.setattr(device, "why_not", lambda: None)
     *keys, final = SUITES[suite]
-    assert command.SUITES[suite].most == len(keys) + 1
+    found = {**command.SUITES, **ours.SUITES}[suite]
+    assert found.most == len(keys) + 1
     for module, name in ((cpu, "_measure"), (grid, "_measured"), (threads, "_measure"), (lengths, "_measure")):
         monkeypatch.setattr(module, name, lambda *_: {"measured": True})
     monkeypatch.setattr(batches, "_rollout", lambda _seconds: {"measured": True})
     monkeypatch.setattr(first_answers, "run", lambda _seconds: {"measured": True})
     rows = {key: {"key": key} for key in keys}
     monkeypatch.setattr(repeats, "_measured", lambda _seconds: True)
-    *kept, measured = command.SUITES[suite].run(0.01, rows)
+    *kept, measured = found.run(0.01, rows)
     assert kept == list(rows.values())
     assert measured["key"] == final
     assert measured.get("measured") or measured["spread"] is True
@@ -201,12 +191,12 @@ def _printed(table):
 
 def test_finished_residuals_are_answered_as_they_are(monkeypatch):
     monkeypatch.setattr(accuracy, "LENGTHS", (3,))
-    rows = list(command.SUITES["accuracy"].run(1.0, {}))
-    assert len(rows) == command.ROWS_A_LENGTH
+    rows = list(ours.SUITES["accuracy"].run(1.0, {}))
+    assert len(rows) == ours.ROWS_A_LENGTH
     few = {row["key"]: {**row, "residual": -1.0} for row in rows[:5]}
-    assert [row["residual"] for row in command.SUITES["accuracy"].run(1.0, few)][:6] == [-1] * 5 + [rows[5]["residual"]]
+    assert [row["residual"] for row in ours.SUITES["accuracy"].run(1.0, few)][:6] == [-1] * 5 + [rows[5]["residual"]]
     monkeypatch.setattr(accuracy, "residuals", lambda _: pytest.fail("it was measured again"))
-    assert list(command.SUITES["accuracy"].run(1.0, {row["key"]: row for row in rows})) == rows
+    assert list(ours.SUITES["accuracy"].run(1.0, {row["key"]: row for row in rows})) == rows
 
 
 def test_finished_points_of_growth_are_answered_as_they_are(monkeypatch):

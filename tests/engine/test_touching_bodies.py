@@ -12,9 +12,9 @@ from touching_bodies import NAMES, at, bodies, free
 
 import engine
 from engine import cli
-from engine.bench.suites import contact_bodies
-from engine.bench.suites.contact import MUSTS
-from engine.bench.suites.contact_bodies import joint, link
+from tests.bench import contact_bodies
+from tests.bench.contact import MUSTS
+from tests.bench.contact_bodies import joint, link
 
 G = 9.81
 BALL, ROD = '<sphere radius="0.1"/>', '<capsule radius="0.05" length="0.4"/>'

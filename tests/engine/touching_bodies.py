@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import engine
-from engine.bench.suites.contact_bodies import joint, link, urdf
+from tests.bench.contact_bodies import joint, link, urdf
 
 NAMES = "abcdefgh"
 

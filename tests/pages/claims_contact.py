@@ -12,8 +12,6 @@ from behaviour import body, decided, file_holds, heights_seen, normal_points, to
 from page_text import ROOT, e, exempt, g, word
 
 import engine
-from engine.bench.peers import mujoco_contact
-from engine.bench.suites import contact, real_robots
 from engine.cpu.constraints import contact_dynamics, contact_law, contact_rounds, contact_solver
 from engine.cuda.collision import pair_tables
 from engine.kernels.collision import convex, manifold
@@ -22,6 +20,7 @@ from engine.kernels.contact.body_pairs import MOST_PAIRS
 from engine.kernels.contact.by_bodies import NEAR
 from engine.scene import Scene, pairs, points, thresholds
 from engine.scene.points import KEPT, WALKED
+from tests.bench import contact, mujoco_contact, real_robots
 
 PAGE = "docs/contact.md"
 claims = page_text.of(PAGE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import page_text
@@ -14,7 +13,6 @@ from app.picture import render
 from engine import timestep
 from engine.bench.compare import command as compare
 from engine.bench.compare import comparison
-from engine.bench.suites import real_robots_gpu
 from engine.bench.suites.command import SUITES
 from engine.model import EARTH
 from engine.scene import Scene
@@ -168,22 +166,9 @@ def bench() -> Iterable[str]:
     of = page_text.defaults("bench")
     yield f"robots beside Pinocchio ({of['suite']}, the default)"
     yield f"--seconds: time spent on each case (default {of['seconds']:g})."
-    plain = words((name for name in SUITES if SUITES[name].draw is None), "or")
-    (told,) = (line for line in page_text.help_lines("bench") if line.startswith("--picture"))
-    assert sorted(re.split(", | or ", told.rstrip(".").partition("; not of ")[2])) == sorted(re.split(", | or ", plain))
-    yield "--picture: draw the rows as well: .svg, .png or .pdf; not of "
+    drawn = words(name for name in SUITES if SUITES[name].draw)
+    yield f"--picture: draw the rows of {drawn} as well: .svg, .png or .pdf."
     yield "say what got slower beyond noise, and exit with 1 if any did."
-    usual = real_robots_gpu.Plan()
-    assert real_robots_gpu.TOGETHER == 25
-    yield f"--steps: steps of a window, a multiple of 25 (default {usual.steps})."
-    yield f"--limit: seconds that one side may take for a row (default {usual.limit:g})."
-    yield "--device: cpu: only to try the suite out where there is no GPU, --batches 4."
-    yield "--robots: those robots alone."
-    yield "--ways: those ways alone, in this order."
-    yield "--batches: the numbers of robots."
-    yield "--no-peers: without MuJoCo Warp."
-    yield "--from: take robots that --prepare wrote there."
-    yield "--prepare: write the robots there, for machines without example-robot-data."
 
 
 @page_text.of("main.py paper")

@@ -12,7 +12,7 @@ from typing import Any
 import page_text
 from page_text import ROOT
 
-from engine.bench.suites import real_robots
+from tests.bench import real_robots
 
 README, SCHEME, CONTACT = "README.md", "docs/scheme.md", "docs/contact.md"
 SHAPES = {

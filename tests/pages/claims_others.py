@@ -20,13 +20,14 @@ from engine import controller, phases
 from engine.bench import intervals
 from engine.bench.paper import claims as paper_claims
 from engine.bench.paper import experiments
-from engine.bench.suites import accuracy, lengths, rounds
+from engine.bench.suites import lengths
 from engine.cuda.chains import dca
 from engine.cuda.rigid_body import written_out
 from engine.model import features
 from engine.scene import thresholds
 from engine.selection import capabilities
 from engine.urdf.xacro import expansion
+from tests.bench import accuracy, rounds
 
 SCHEME, ROBUST, PAPERS, TOUR, RULES = (
     "docs/scheme.md", "docs/robustness.md", "docs/papers.md", "docs/tour.md", "CONTRIBUTING.md",

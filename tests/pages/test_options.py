@@ -235,6 +235,9 @@ def test_options_in_a_row_of_the_readme_are_that_commands():
 
 def test_every_suite_that_pages_name_is_one():
     from engine.bench.suites.command import SUITES
+    from tests.bench import command
 
     for page in page_text.PAGES:
-        assert set(re.findall(r"--suite ([a-z-]+)", page_text.page_text(page))) <= set(SUITES)
+        text = page_text.page_text(page)
+        assert set(re.findall(r"main\.py bench --suite ([a-z-]+)", text)) <= set(SUITES)
+        assert set(re.findall(r"tests\.bench --suite ([a-z-]+)", text)) <= set(command.SUITES)

@@ -10,14 +10,14 @@ import numpy as np
 
 from engine import files
 from engine.bench import timer
-from engine.bench.peers import mujoco_contact
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
-from engine.bench.suites import contact_bodies as bodies
-from engine.bench.suites import contact_cases as cases
-from engine.bench.suites import contact_scenes as scenes
 from engine.holding import holding_gains
 from engine.scene import Scene
+from tests.bench import contact_bodies as bodies
+from tests.bench import contact_cases as cases
+from tests.bench import contact_scenes as scenes
+from tests.bench import mujoco_contact
 
 RESIDUALS = tuple((robot, how) for robot in ("quadruped", "humanoid") for how in ("standing", "pushed", "falling"))
 RAMPS = (("box", 0.8), ("quadruped", 0.3))

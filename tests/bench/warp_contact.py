@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.bench.peers import mujoco_contact
 from engine.bench.peers.peer import require
 from engine.model import Model
 from engine.validation import Array
+from tests.bench import mujoco_contact
 
 HOW = "one GPU, captured graph of ten steps, events, float32, pyramidal cones, Newton's solver, implicitfast"
 TOGETHER = 10

@@ -16,7 +16,6 @@ from engine import files
 from engine.bench.peers import mujoco
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
-from engine.bench.suites import trees
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock, device
 from engine.model import Model, generate
@@ -24,6 +23,7 @@ from engine.selection import capabilities
 from engine.simulation import Simulation, advancing
 from engine.urdf.load import load
 from engine.validation import Array
+from tests.bench import trees
 
 CHAINS = (*((1, n, held) for held in (False, True) for n in (50, 200, 1000, 4000)), (100, 200, False))
 """Chains, links of each, and whether joint limits and friction act."""

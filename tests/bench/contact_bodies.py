@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from engine import lie
-from engine.bench.suites.contact_cases import HELD, INERTIA, G, histogram
 from engine.dynamics import link_poses
 from engine.model import Model
 from engine.scene import Obstacle, Scene
 from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
+from tests.bench.contact_cases import HELD, INERTIA, G, histogram
 
 BOX = '<box size="0.2 0.2 0.2"/>'
 RATIOS = (1, 10, 100, 1000)

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import lie
-from engine.bench.suites import real_robots
 from engine.holding import holding_gains
 from engine.model import Model
 from engine.ownership import NotOurs, make_own_folder, own_content
 from engine.scene import Scene, put_down
 from engine.urdf.load import load
 from engine.validation import Array
+from tests.bench import real_robots
 
 URDF, PICKLE = "robot.urdf", "robot.pickle"
 SPREAD = {"standing": (0.02, 0.01), "walking": (0.02, 0.01), "falling": (real_robots.SWING, real_robots.HEIGHT)}

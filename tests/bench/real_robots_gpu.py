@@ -19,16 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.bench.child import Child, Ended, Silence
-from engine.bench.peers import warp_robots
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
-from engine.bench.suites import prepared_robots
-from engine.bench.suites.real_robots import DT, FRICTION, ROBOTS, TOGETHER
 from engine.cuda.runtime import arrays, clock, device
 from engine.robot_arguments import positive
 from engine.scene import Scene
 from engine.scene.touches import BEARABLE_SINGLE
 from engine.simulation import Simulation
+from tests.bench import prepared_robots, warp_robots
+from tests.bench.real_robots import DT, FRICTION, ROBOTS, TOGETHER
 
 NAME = "real-robots-gpu"
 WAYS = ("standing", "falling", "walking")

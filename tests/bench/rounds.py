@@ -8,8 +8,8 @@ from typing import Any
 from rich.table import Table
 
 from engine.bench.results import NONE, Rows
-from engine.bench.suites.trees import Case
 from engine.cuda.trees.schedule import schedule
+from tests.bench.trees import Case
 
 SHAPES = ("binary", "random", "snake", "caterpillar", "comb", "legs", "star")
 """As `trees.Case` makes them."""

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine import lie
-from engine.bench.peers import mujoco_contact
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
 from engine.holding import holding_gains
@@ -28,6 +27,7 @@ from engine.scene import Scene, hull, put_down
 from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
+from tests.bench import mujoco_contact
 
 ROBOTS = {
     "A1": "a1_description/urdf/a1.urdf",

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.bench.peers import mujoco_contact
 from engine.bench.peers.peer import require
 from engine.model import Model
 from engine.validation import Array
+from tests.bench import mujoco_contact
 
 HOW = "float32, pyramidal cones, Newton's solver, implicitfast, captured graph, events"
 BLOWN = 1e3

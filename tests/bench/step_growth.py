@@ -11,11 +11,11 @@ import numpy as np
 
 from engine.bench.curves import Curve, slope
 from engine.bench.results import NONE, Rows
-from engine.bench.suites import growth, steps
 from engine.cuda.runtime import clock, device
 from engine.selection import capabilities
 from engine.simulation import Simulation
 from engine.validation import Array
+from tests.bench import growth, steps
 
 LINKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
 BATCHES = tuple(1 << power for power in range(0, 21, 2))

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import files
-from engine.bench.peers import warp_contact
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
-from engine.bench.suites.contact_cases import DT, robot
 from engine.cuda.runtime import arrays, clock, device
 from engine.holding import holding_gains
 from engine.scene import Scene, put_down
 from engine.scene.touches import BEARABLE_SINGLE
 from engine.simulation import Simulation
 from engine.validation import Array
+from tests.bench import warp_contact
+from tests.bench.contact_cases import DT, robot
 
 SETTLE, STEPS, RUNS = 1000, 400, 3
 """Steps before those that stand are timed; of a run, one launch; runs, of which the median counts."""

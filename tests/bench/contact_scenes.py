@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import lie
-from engine.bench.peers import mujoco_contact
-from engine.bench.suites.contact_cases import INERTIA, G, body
 from engine.scene import Scene
 from engine.simulation import Simulation
 from engine.validation import Array
+from tests.bench import mujoco_contact
+from tests.bench.contact_cases import INERTIA, G, body
 
 MASS = 2.0
 DT = 1e-3

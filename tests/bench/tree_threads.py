@@ -12,10 +12,10 @@ from rich.table import Table
 from engine.bench.curves import Curve, crossing
 from engine.bench.results import NONE, Rows
 from engine.bench.states import residual, state
-from engine.bench.suites.trees import Case
 from engine.bench.timer import alternate, repeated
 from engine.cpu.runtime.cores import cores
 from engine.dynamics import ForwardDynamics
+from tests.bench.trees import Case
 
 THREADS = (1, 2, 4, 16)
 SHAPES = ("binary", "random", "snake", "star", "caterpillar", "comb", "legs")

@@ -1,0 +1,9 @@
+"""What the project measures of itself: python -m tests.bench --suite NAME."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.bench import command
+
+sys.exit(command.main())

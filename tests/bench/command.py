@@ -1,0 +1,125 @@
+"""The command `python -m tests.bench`: suites that only those who work on the engine call."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from engine.bench.results import Row, Rows
+from engine.bench.suites.command import Suite, add_output_arguments, measured
+from engine.robot_arguments import DONE
+from tests.bench import (
+    accuracy,
+    contact,
+    contact_gpu,
+    grid,
+    growth,
+    pictures,
+    real_robots,
+    real_robots_gpu,
+    regret,
+    repeats,
+    rounds,
+    step_growth,
+    steps,
+    tree_threads,
+    trees,
+)
+
+ROWS_A_LENGTH = 4 * len(accuracy.TEXTS)
+"""Of the suite `accuracy`: two number types, random and straight chains."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of `python -m tests.bench`."""
+    made = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    made.add_argument(
+        "--suite", choices=tuple(SUITES), required=True,
+        help="chains by all algorithms, devices and number types (grid), what the algorithms' texts leave (accuracy), "
+        "one comparison again and again (repeats), a simulation's steps (steps), robots that branch (trees), "
+        "on threads (tree-threads), how many rounds they take (rounds), how times grow on a GPU (growth), how a step's "
+        "do on both devices (step-growth), what the automatic choice costs (regret), robots on the ground against what was asked "
+        "(contact), batches of them on the GPU beside MuJoCo Warp (contact-gpu), robots of others on the ground on one "
+        f"core beside MuJoCo (real-robots), and batches of them on the GPU beside MuJoCo Warp ({real_robots_gpu.NAME})",
+    )  # fmt: skip
+    add_output_arguments(made, SUITES)
+    real_robots_gpu.add_arguments(made)
+    return made
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure a suite, as its own options want it. Raises ValueError for options of another."""
+    if args.suite != real_robots_gpu.NAME:
+        for name in (*real_robots_gpu.OPTIONS, "prepare"):
+            if getattr(args, name) is not None:
+                option = name.removesuffix("_folder").replace("_", "-")
+                raise ValueError(f"--{option} goes with --suite {real_robots_gpu.NAME}")
+        return measured(args, SUITES)
+    plan = real_robots_gpu.plan(args)
+    if args.prepare is not None:
+        real_robots_gpu.prepare(args.prepare, plan.robots)
+        return DONE
+    suite = SUITES[args.suite]._replace(run=partial(real_robots_gpu.run, plan=plan), most=len(plan.works))
+    return measured(args, {**SUITES, args.suite: suite}, {} if args.steps is None else {"steps": args.steps})
+
+
+def main(words: list[str] | None = None) -> int:
+    """Carry out the command line. Returns the exit status."""
+    args = parser().parse_args(words)
+    try:
+        return run(args)
+    except (ValueError, OSError) as error:
+        print(f"python -m tests.bench: {error}", file=sys.stderr)
+        return 2
+
+
+def _accuracy(_seconds: float, finished: Rows) -> Iterator[Row]:
+    """The residuals, of one length after the other."""
+    for links in accuracy.LENGTHS:
+        kept = [row for row in finished.values() if row["links"] == links]
+        if len(kept) == ROWS_A_LENGTH:
+            yield from kept
+            continue
+        for found in accuracy.residuals((links,)):
+            key = f"{found.algorithm}-{found.dtype}-{links}-{'straight' if found.straight else 'random'}"
+            yield finished.get(key) or {"key": key, **found._asdict()}
+
+
+def _residuals(rows: list[Row]) -> list[accuracy.Row]:
+    """As `accuracy` has them: what is not finite is infinite there, and null in a file."""
+    found = []
+    for row in rows:
+        values = {name: row[name] for name in accuracy.Row._fields}
+        found.append(accuracy.Row(**{**values, "residual": math.inf if row["residual"] is None else row["residual"]}))
+    return found
+
+
+SUITES: Mapping[str, Suite] = {
+    "repeats": Suite(repeats.run, repeats.REPEATS, repeats.table, line=repeats.line),
+    "grid": Suite(grid.run, len(grid.CASES), grid.table, None, grid.line),
+    "accuracy": Suite(
+        _accuracy, ROWS_A_LENGTH * len(accuracy.LENGTHS),
+        lambda rows: accuracy.markdown(_residuals(rows)), lambda rows: pictures.accuracy(_residuals(rows)),
+    ),
+    "steps": Suite(steps.run, steps.MOST_ROWS, steps.table, None, steps.line),
+    "trees": Suite(trees.run, len(trees.CASES), trees.table, None, trees.line),
+    "tree-threads": Suite(
+        tree_threads.run, tree_threads.MOST_ROWS, tree_threads.table, None, tree_threads.line
+    ),
+    "rounds": Suite(rounds.run, rounds.MOST_ROWS, rounds.table, pictures.rounds_of_trees),
+    "contact": Suite(contact.run, contact.MOST_ROWS, contact.markdown, None, contact.line),
+    "contact-gpu": Suite(contact_gpu.run, contact_gpu.MOST_ROWS, contact_gpu.markdown, None, contact_gpu.line),
+    "real-robots": Suite(real_robots.run, real_robots.MOST_ROWS, real_robots.markdown, None, real_robots.line),
+    real_robots_gpu.NAME: Suite(
+        real_robots_gpu.run, real_robots_gpu.MOST_ROWS, real_robots_gpu.markdown, None, real_robots_gpu.line
+    ),
+    "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
+    "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
+    "step-growth": Suite(
+        step_growth.run, step_growth.MOST_ROWS, step_growth.markdown, pictures.steps_grown, growth.line
+    ),
+}  # fmt: skip
+"""By name: what is measured, how many rows at most, and how it is shown."""
