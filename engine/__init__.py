@@ -15,8 +15,6 @@ is split into, whose `PHASE_MEANINGS` are a few words each.
 `ROBOTS` is the folder of the robots that ship.
 """
 
-import sys
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -100,15 +98,7 @@ _OF_THE_BENCH = {
 """What is loaded when it is first named, and from where: whoever simulates does not wait for it."""
 
 
-_RENAMED = {"Standing": "AlgorithmResult", "Standings": "ComparisonResult"}
-"""Names that there were, and what they are called now."""
-
-
 def __getattr__(name: str) -> Any:
-    if name in _RENAMED:
-        warnings.warn(f"engine.{name} is called engine.{_RENAMED[name]} now", DeprecationWarning, stacklevel=2)
-        renamed = globals()[name] = getattr(sys.modules[__name__], _RENAMED[name])  # so that it warns once
-        return renamed
     if name not in _OF_THE_BENCH:
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
     found = globals()[name] = getattr(import_module(_OF_THE_BENCH[name]), name)

@@ -21,8 +21,6 @@ Row = dict[str, Any]
 Rows = Mapping[str, Row]
 """By their "key"."""
 NONE: Rows = {}
-RENAMED = {"standings": "results", "contestants": "candidates", "contestant": "candidate"}
-"""Fields of rows by the names that earlier versions wrote, and by those that they have now."""
 SAME = ("processor", "cores", "python", "numpy", "packages", "commit", "gpu")
 """What of `facts.gathered` must be the same for rows to stand in one file."""
 
@@ -89,11 +87,6 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Row]]:
     return header, rows
 
 
-def with_new_names(row: Row) -> Row:
-    """A row as it would be written now, whatever version wrote it."""
-    return {RENAMED.get(name, name): value for name, value in row.items()}
-
-
 def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
     """What of the file is whole, the header, and the rows."""
     content = files.content(path, pipes=True)
@@ -117,7 +110,7 @@ def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
         elif found["key"] in rows:
             raise _damage(path, number, f"row {found['key']!r} is there twice")
         else:
-            rows[found["key"]] = with_new_names(found)
+            rows[found["key"]] = found
     return content, header, rows
 
 

@@ -33,6 +33,16 @@ WORLD = -1
 EARTH = (0.0, 0.0, -9.81)
 
 
+def _require_fields(kind: type[Any], state: Mapping[str, Any]) -> None:
+    """Raises ModelError for a pickled state of another version: one that lacks fields, or has others."""
+    fields = {entry.name for entry in dataclasses.fields(kind)}
+    if other := sorted(fields.symmetric_difference(state)):
+        raise ModelError(
+            f"this pickled Model is of another version of Catena, which differs in {kind.__name__}.{other[0]}; "
+            "load the robot's file again"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """A robot: immutable arrays over n bodies, ordered depth first, parents before children.
@@ -122,6 +132,9 @@ class Model:
         return {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        _require_fields(type(self), state)
+        for record in (*state["joints"], *state["visuals"], *state["collisions"], *state["diagnostics"]):
+            _require_fields(type(record), vars(record))
         for name, value in state.items():
             object.__setattr__(self, name, value)
         self._freeze()  # pickles and copies have arrays that can be written to

@@ -40,10 +40,11 @@ def parser() -> argparse.ArgumentParser:
         "--suite", choices=tuple(SUITES), required=True,
         help="chains by all algorithms, devices and number types (grid), what the algorithms' texts leave (accuracy), "
         "one comparison again and again (repeats), a simulation's steps (steps), robots that branch (trees), "
-        "on threads (tree-threads), how many rounds they take (rounds), how times grow on a GPU (growth), how a step's "
-        "do on both devices (step-growth), what the automatic choice costs (regret), robots on the ground against what was asked "
-        "(contact), batches of them on the GPU beside MuJoCo Warp (contact-gpu), robots of others on the ground on one "
-        f"core beside MuJoCo (real-robots), and batches of them on the GPU beside MuJoCo Warp ({real_robots_gpu.NAME})",
+        "on threads (tree-threads), how many rounds they take (rounds), how times grow on a GPU (growth), "
+        "how a step's do on both devices (step-growth), what the automatic choice costs (regret), "
+        "robots on the ground against what was asked (contact), batches of them on the GPU beside MuJoCo Warp "
+        "(contact-gpu), robots of others on the ground on one core beside MuJoCo (real-robots), "
+        f"and batches of them on the GPU beside MuJoCo Warp ({real_robots_gpu.NAME})",
     )  # fmt: skip
     add_output_arguments(made, SUITES)
     real_robots_gpu.add_arguments(made)

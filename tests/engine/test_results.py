@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-import engine
 import main
 from engine.bench import facts
 from engine.bench.compare.result import AlgorithmResult
@@ -290,51 +289,6 @@ def test_rows_of_comparisons_in_one_process_are_read_still():
     found = AlgorithmResult.of(kept)
     assert (found.host_interval.high, found.host_runs) == (3e-6, ())
     assert AlgorithmResult.of(found.plain()) == found
-
-
-def test_rows_by_the_names_of_earlier_versions_are_read_still(path):
-    rows = [
-        {"key": "arm7", "standings": [{"algorithm": "abia"}]},
-        {"key": "fig2-10", "contestants": [{"algorithm": "cfa"}]},
-        {"key": "links-2-dca", "contestant": "dca"},
-    ]
-    fill(path, rows)
-    now = {
-        "arm7": {"key": "arm7", "results": [{"algorithm": "abia"}]},
-        "fig2-10": {"key": "fig2-10", "candidates": [{"algorithm": "cfa"}]},
-        "links-2-dca": {"key": "links-2-dca", "candidate": "dca"},
-    }
-    assert read(path)[1] == now
-    printed = path.with_name("printed.json")
-    printed.write_text(json.dumps({"machine": {}, "rows": rows}))
-    assert against.read(printed)[1] == now
-
-
-@pytest.mark.usefixtures("two_processes")
-def test_a_comparison_goes_on_from_rows_by_the_names_of_earlier_versions(path, capsys):
-    words = ["compare", "chain:2", "--algorithm", "abia", "--seconds", "0.02", "--rows", str(path), "--json"]
-    assert main.main(words) == 0
-    first = json.loads(capsys.readouterr().out)["results"]
-    path.write_text(path.read_text().replace('"results"', '"standings"'))
-    assert main.main(words) == 0
-    assert json.loads(capsys.readouterr().out)["results"] == first
-
-
-@pytest.mark.parametrize(("old", "new"), [("Standing", "AlgorithmResult"), ("Standings", "ComparisonResult")])
-def test_an_old_public_name_warns_once_and_is_the_new_one(old, new):
-    vars(engine).pop(old, None)
-    with pytest.warns(DeprecationWarning, match=f"engine.{old} is called engine.{new} now") as warned:
-        found = getattr(engine, old)
-    assert warned[0].filename == __file__
-    assert found is getattr(engine, new)
-    assert getattr(engine, old) is found  # a second warning would fail
-    assert old not in engine.__all__
-
-
-def test_a_points_old_field_warns():
-    point = engine.Point(2, "its result")
-    with pytest.warns(DeprecationWarning, match="called Point.result now"):
-        assert point.standing == "its result"
 
 
 def row(key, low, middle, high):

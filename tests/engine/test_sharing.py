@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import multiprocessing
 import pickle
 import threading
@@ -33,6 +34,27 @@ def test_a_model_that_was_pickled_or_copied_is_the_same_and_never_changes(name, 
         answers.append(simulation.q.tobytes())
     assert answers[0] == answers[1]
     assert (other.joint_names, other.diagnostics) == (model.joint_names, model.diagnostics)
+
+
+@pytest.mark.parametrize("whose", ["Model", "Joint", "Collision"])
+@pytest.mark.parametrize("lacks", [True, False], ids=["lacks a field", "has another"])
+def test_a_pickled_model_of_another_version_is_refused_in_one_sentence(monkeypatch, whose, lacks):
+    kind, name = {"Model": (engine.Model, "mass"), "Joint": (engine.Joint, "leader")}.get(
+        whose, (engine.Collision, "link")
+    )
+    name = name if lacks else "colour"
+
+    def of_another_version(self):
+        state = {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}
+        return {k: x for k, x in state.items() if k != name} if lacks else state | {name: 1}
+
+    monkeypatch.setattr(kind, "__getstate__", of_another_version)
+    text = pickle.dumps(engine.load(engine.find_robot("arm7")))
+    monkeypatch.undo()
+    with pytest.raises(
+        engine.ModelError, match=rf"another version of Catena, .* {whose}\.{name}; load the robot's file"
+    ):
+        pickle.loads(text)
 
 
 def swinging() -> engine.Simulation:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -50,12 +49,6 @@ class Point(NamedTuple):
 
     size: int
     result: AlgorithmResult
-
-    @property
-    def standing(self) -> AlgorithmResult:
-        """The name that `result` had; it warns."""
-        warnings.warn("Point.standing is called Point.result now", DeprecationWarning, stacklevel=2)
-        return self.result
 
     @property
     def curve(self) -> str:

@@ -43,7 +43,7 @@ def read(path: Path) -> tuple[dict[str, Any], Rows]:
         whole = None
     if isinstance(whole, dict) and {"machine", "rows"} <= whole.keys():
         try:
-            return dict(whole["machine"]), {str(row["key"]): results.with_new_names(row) for row in whole["rows"]}
+            return dict(whole["machine"]), {str(row["key"]): row for row in whole["rows"]}
         except (TypeError, KeyError, ValueError, AttributeError):
             raise ValueError(f"{path} holds no rows; give a file by --rows, or what --json printed") from None
     header, rows = results.read(path)
