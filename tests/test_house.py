@@ -145,7 +145,10 @@ def test_every_resource_is_packaged() -> None:
     assert sorted(data - packaged) == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/scheme.md", "docs/contact.md"])
+PAGES = [path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_links_lead_somewhere(name: str) -> None:
     targets = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text("utf-8"))
     assert [target for target in targets if "://" not in target and not ((ROOT / name).parent / target).exists()] == []

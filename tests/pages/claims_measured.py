@@ -14,7 +14,7 @@ from page_text import ROOT
 
 from tests.bench import real_robots
 
-README, SCHEME, CONTACT = "README.md", "docs/scheme.md", "docs/contact.md"
+MEASURED, SCHEME, CONTACT = "docs/measured.md", "docs/scheme.md", "docs/contact.md"
 SHAPES = {
     "binary": "balanced binary tree", "random": "random tree", "snake": "floating snake", "star": "star",
     "caterpillar": "caterpillar", "comb": "comb", "legs": "eight legs",
@@ -45,7 +45,7 @@ def made_by(name: str) -> str:
 
 
 MADE_BY = {
-    README: (
+    MEASURED: (
         "threads-16-cores",
         "batches-16-cores",
         "gpu-h200",
@@ -90,7 +90,7 @@ def cells(*texts: str) -> str:
     return f"| {' | '.join(texts)} |".replace("|  |", "| |")
 
 
-@page_text.of(README)
+@page_text.of(MEASURED)
 def threads() -> Iterator[str]:
     """DCA-ABA on threads."""
     for links in (500, 2000, 8000):
@@ -98,7 +98,7 @@ def threads() -> Iterator[str]:
         yield f"| {links} | " + " | ".join(f"{about(speedup[n][1])} ×" for n in ("1", "2", "4", "8", "16")) + " |"
 
 
-@page_text.of(README)
+@page_text.of(MEASURED)
 def batches() -> Iterator[str]:
     """Batches on cores."""
     told = {
@@ -115,7 +115,7 @@ def batches() -> Iterator[str]:
         yield cells(name, *ours, f"{who}: {about(peer['us'], 2 if peer['us'] < 100 else 3)} ({about(peer['ratio'])} ×)")
 
 
-@page_text.of(README)
+@page_text.of(MEASURED)
 def on_a_gpu() -> Iterator[str]:
     """Forward dynamics on an H200."""
     found = rows("gpu-h200")
@@ -182,7 +182,7 @@ def microseconds(us: float | None) -> str:
     return "" if us is None else f"{us:.0f} µs" if us < 1000 else f"{about(us, 3)} µs"
 
 
-@page_text.of(README)
+@page_text.of(MEASURED)
 def steps() -> Iterator[str]:
     """Steps of one chain."""
     yield cells("one chain", f"{SIZES[0]} links", *map(str, SIZES[1:]))
@@ -228,7 +228,7 @@ def steps() -> Iterator[str]:
     )
 
 
-@page_text.of(README)
+@page_text.of(MEASURED)
 def drawn() -> Iterator[str]:
     """Pictures a second without a graphics card."""
     rate = rows("window-2-cores")
@@ -238,7 +238,7 @@ def drawn() -> Iterator[str]:
     yield "Mesa draws a moving robot at half the resolution"
 
 
-@page_text.of(README)
+@page_text.of(MEASURED)
 def standing() -> Iterator[str]:
     """Robots on the ground, on an H200."""
     r, p, x = ({key: f(row) for key, row in rows("contact-h200").items()} for f in (_rate, _peer, _ratio))
@@ -339,7 +339,7 @@ def robots_of_others_on_a_gpu() -> Iterator[str]:
     yield f"Three times Warp are asked; {short} of the {len(found)} rows fall short."
 
 
-@page_text.of(README)
+@page_text.of(MEASURED)
 def trees() -> Iterable[str]:
     """Trees on an H200."""
     found = rows("trees-h200")

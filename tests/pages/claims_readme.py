@@ -1,4 +1,4 @@
-"""What README.md says of installing, the window, the shell and Python."""
+"""What README.md says of starting, and pages of docs/ of installing, the window, the shell, Python and accuracy."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from engine.recording import recording
 from engine.scene.scene import Scene
 from engine.urdf import mesh_paths
 
-PAGE = "README.md"
-claims = page_text.of(PAGE)
+README, INSTALLING, MEASURED = "README.md", "docs/installing.md", "docs/measured.md"
+WINDOW, SHELL, PYTHON = "docs/window.md", "docs/shell.md", "docs/python.md"
 
 
 @cache
@@ -36,15 +36,22 @@ def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
-@claims
-def installing() -> Iterable[str]:
-    """What it takes, and what is offered besides."""
-    about, extras = project()["project"], project()["project"]["optional-dependencies"]
-    yield f"You need Python {about['requires-python'].removeprefix('>=')} or later, git and [uv]"
+@page_text.of(README)
+def starting_it() -> Iterable[str]:
+    """What it takes to start."""
+    yield f"You need Python {project()['project']['requires-python'].removeprefix('>=')} or later, git and [uv]"
     yield f"**Status: {'.'.join(engine.__version__.split('.')[:2])}.**"
     yield "uv run main.py robots/arm7.urdf # the window; with no screen: uv run main.py run robots/arm7.urdf"
     assert (ROOT / "robots" / "arm7.urdf").is_file()
     yield "uv run pytest -n auto # the tests"
+    yield f"{stands()} sim.step(5000)"
+    yield "Apache-2.0 is one of the licences that GPL 3 can be combined with."
+
+
+@page_text.of(INSTALLING)
+def installing() -> Iterable[str]:
+    """What is offered besides, and what systems lack."""
+    about, extras = project()["project"], project()["project"]["optional-dependencies"]
     least = ".".join(map(str, LEAST_CAPABILITY))
     new, old = sorted((name for name in extras if name.startswith("cuda")), reverse=True)
     yield (
@@ -62,11 +69,9 @@ def installing() -> Iterable[str]:
     yield "for every clone and installation; CATENA_CACHE_DIR names another folder."
     asked = re.findall(r"^packages=\((.*?)^\)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
     needed = {name for name in asked.split() if name.startswith(("lib", "fonts", "xvfb"))}
-    told = re.findall(r"apt-get install (.*?)```", page_text.source(PAGE), re.DOTALL)[0].replace("\\", " ").split()
-    assert set(told) == needed
-    yield page_text.flat(
-        "apt-get install " + re.findall(r"apt-get install (.*?)```", page_text.source(PAGE), re.DOTALL)[0]
-    )
+    listed = re.findall(r"apt-get install (.*?)```", page_text.source(INSTALLING), re.DOTALL)[0]
+    assert set(listed.replace("\\", " ").split()) == needed
+    yield page_text.flat(f"apt-get install {listed}")
     panda = [path for path in example_robots() if path.name == "panda.urdf"]
     if panda:
         within = panda[0].as_posix().rpartition("site-packages/")[2]
@@ -84,7 +89,7 @@ def example_robots() -> list:
     return [file.locate() for file in files if file.suffix == ".urdf"]
 
 
-@claims
+@page_text.of(WINDOW)
 def window() -> Iterable[str]:
     """Numbers and names of the window."""
     modes, waves = (
@@ -126,11 +131,12 @@ def window() -> Iterable[str]:
         "deviation, which is"
     )
     yield "given in metres."
+    yield "`main.py view` also plays what `main.py run ROBOT --out RUN.npz` wrote, and `main.py SESSION.catena` opens a"
     yield "has slopes, rough ground, stairs and height fields to stand on"
     yield "has your own function `control(t, q, v)` → τ drive the robot, see `docs/controller.py`"
 
 
-@claims
+@page_text.of(SHELL)
 def shell() -> Iterable[str]:
     """Exit statuses and the table of commands."""
     done, no, wrong, interrupted = statuses()
@@ -166,18 +172,15 @@ def shell() -> Iterable[str]:
     yield "| `main.py generate chain 100` | the URDF of a random chain or tree of any size |"
     yield "| `main.py render ROBOT --out FILE.png` | a picture of a robot at a configuration, drawn offscreen |"
     yield (
-        "`--algorithm file.py:function` sets your own beside ([example](docs/own_algorithm.py)); `--over links` "
-        "or `--over "
+        "`--algorithm file.py:function` sets your own beside ([example](own_algorithm.py)); `--over links` or `--over "
     )
     yield "or `--over batch` shows growth and crossings; `--csv`, `--picture`, `--rows` |"
     yield (
         "`--suite` names others, `--picture FILE.svg` draws them, `--rows FILE.jsonl` goes on where it was interrupted"
     )
-    yield "`main.py view` also plays what `main.py run ROBOT --out RUN.npz` wrote, and `main.py SESSION.catena` opens a"
-    yield "`uv run main.py run quadruped --hold`, with `--slope DEG` and `--friction MU`"
 
 
-@claims
+@page_text.of(PYTHON)
 def python() -> Iterable[str]:
     """Conventions and defaults of the engine's functions."""
     coordinates, velocity = free_joint()
@@ -211,11 +214,8 @@ def python() -> Iterable[str]:
     yield "p = engine.Parameters(model, batch=1000) # masses, gravity, damping … of each robot"
     yield "p.gravity[:, 2] *= np.linspace(0.5, 1.0, 1000)"
     yield 'sim = engine.Simulation(model, 1000, device="cuda", parameters=p)'
-    friction = Scene().friction
-    yield (
-        'sim = engine.Simulation(model, dt=2e-3, integrator="implicit", kp=kp, kd=kd, '
-        f"scene=engine.Scene(friction={friction:g}))"
-    )
+    yield stands()
+    yield "`uv run main.py run quadruped --hold`, with `--slope DEG` and `--friction MU`"
     yield (
         "`sim.step(5000)` and it stands on its feet; `sim.contacts` tells where they press, whether they stick, "
         "and how far"
@@ -224,7 +224,15 @@ def python() -> Iterable[str]:
     assert np.isclose(5000 * 2e-3, 10)
 
 
-@claims
+def stands() -> str:
+    """The line that makes a robot stand."""
+    return (
+        'sim = engine.Simulation(model, dt=2e-3, integrator="implicit", kp=kp, kd=kd, '
+        f"scene=engine.Scene(friction={Scene().friction:g}))"
+    )
+
+
+@page_text.of(MEASURED)
 def accuracy() -> Iterable[str]:
     """What the tests hold."""
     text = {
@@ -244,7 +252,7 @@ def accuracy() -> Iterable[str]:
     yield "RK4's energy error on the frictionless double pendulum over 60 s falls as dt⁴ or faster"
 
 
-@claims
+@page_text.of(SHELL)
 def files() -> Iterable[str]:
     """How odd files are read."""
     yield (
@@ -256,32 +264,47 @@ def files() -> Iterable[str]:
         'Ball joints (`type="spherical"`) turn about any axis; their `<limit>` and `<dynamics>` hold for each '
         "axis of the"
     )
-    yield "Apache-2.0 is one of the licences that GPL 3 can be combined with."
 
 
 exempt(
-    PAGE,
+    PYTHON,
     "an example's own numbers",
     'engine.free_body("box", (0.05, 0.05, 0.05), mass=0.1, name="cube")',
     "engine.Part(cube, pose=(0.4, 0.0, 0.3))",
     "target=(0.4, 0.1, 0.5))",
 )
 exempt(
-    PAGE,
+    README,
     "other people's titles and programs",
     "Forward Dynamics Algorithms* (2016)",
     "articulated robotic systems* (2012)",
-    "A bare Debian 12 lacks some",
-    "`urdfpy` cannot be imported on Python 3.10 or later",
     "whose free edition is under GPL 3",
     "under the terms of GPL 3",
+)
+exempt(
+    INSTALLING,
+    "other people's titles and programs",
+    "A bare Debian 12 lacks some",
     "NVIDIA GPU",
 )
 exempt(
-    PAGE,
+    SHELL,
+    "other people's titles and programs",
+    "`urdfpy` cannot be imported on Python 3.10 or later",
+)
+exempt(
+    INSTALLING,
     "times and rates that no file keeps by row, and what was asked for",
     "two seconds of a core, twelve for a robot that stands on the ground",
+)
+exempt(
+    WINDOW,
+    "times and rates that no file keeps by row, and what was asked for",
     "on an H200, 4096 arms step at 1 ms in real time and are drawn 76 times a second at 1920 × 1080",
+)
+exempt(
+    MEASURED,
+    "times and rates that no file keeps by row, and what was asked for",
     "On two cores of an AMD EPYC (Zen 5) … only the ratios within one run mean much.",
     "1.1e-12 was the worst seen",
     "about 1e-15 seen. At 4096 links: 2e-14 for ABIA, 2e-14 for DCA-ABA on threads.",

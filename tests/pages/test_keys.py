@@ -1,4 +1,4 @@
-"""Keys that pages and tips name are those of the window's actions; those of the README by what it says of them."""
+"""Keys that pages and tips name are those of the window's actions; those of docs/window.md by what it says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.features.shortcuts_sheet import MOUSE, shortcuts
 
 ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
 KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9]|Space|End|Home|Left|Right|[←→])"
-README = (
+WINDOW = (
     "A robot opens held by its gains (*Hold*, `{Hold}`)",
     "`{Fit}` to fit; `{Standard views › Front}`, `{Standard views › Right}`, `{Standard views › Top}`, "
     "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "
@@ -40,9 +40,9 @@ README = (
     "*File › Open second robot* (`{Open second robot › File}`) has a second robot",
     "it waits for `{Reload}`.",
 )
-"""What the README says of keys, each by the name of what it does; a number behind it means the second of two keys."""
+"""What docs/window.md says of keys, each by the name of what it does; a number behind means the second of two keys."""
 TOUR = ("letters typed beside a field, not in it, are keys: `{Reset}` resets.", "{Full screen} left a maximised window")
-BY_PAGE = {"README.md": README, "docs/tour.md": TOUR}
+BY_PAGE = {"docs/window.md": WINDOW, "docs/tour.md": TOUR}
 
 
 def filled(sentence: str, keys: dict[str, list[str]]) -> str:

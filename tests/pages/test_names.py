@@ -43,8 +43,8 @@ def test_files_that_a_page_names_are_there(page, files):
     assert {name for name in named if name not in ends} == set()
 
 
-def test_the_tree_of_the_readme_is_that_of_the_repository():
-    (tree,) = re.findall(r"## How it is built\s+```\n(.*?)```", page_text.source("README.md"), re.DOTALL)
+def test_the_tree_of_the_page_of_the_architecture_is_that_of_the_repository():
+    (tree,) = re.findall(r"# How it is built\s+```\n(.*?)```", page_text.source("docs/architecture.md"), re.DOTALL)
     root, missing = ROOT, []
     for line in tree.splitlines():
         name = line.strip().split(" ")[0].rstrip(",")

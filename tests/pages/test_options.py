@@ -222,8 +222,8 @@ def test_every_option_that_pages_name_exists():
         assert named <= own | scripts | others, page
 
 
-def test_options_in_a_row_of_the_readme_are_that_commands():
-    rows = re.findall(r"^\| `main\.py (\w+)[^|]*\|(.*)\|$", page_text.source("README.md"), re.MULTILINE)
+def test_options_in_a_row_of_the_page_of_the_shell_are_that_commands():
+    rows = re.findall(r"^\| `main\.py (\w+)[^|]*\|(.*)\|$", page_text.source("docs/shell.md"), re.MULTILINE)
     assert len(rows) == len(page_text.commands()) + 2
     for name, told in rows:
         if name in ("view", "connect"):

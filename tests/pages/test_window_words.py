@@ -115,8 +115,8 @@ def test_headless_commands_and_wrong_words_do_not(reached: Called) -> None:
 
 
 def test_pages_and_help_say_so() -> None:
-    readme = page_text.page_text("README.md")
-    assert "`main.py SESSION.catena` opens a session" in readme
-    assert re.search(r"\| `main\.py view RUN\.npz` \|[^|]*`--robot FILE` where that has moved \|", readme)
-    assert "A file that needs more, and that you trust, is let by `--trust-xacro`" in readme
-    assert "folders of *File › Package folders* or `--package-dir DIR`" in readme
+    shell, window = (page_text.page_text(f"docs/{name}.md") for name in ("shell", "window"))
+    assert "`main.py SESSION.catena` opens a session" in window
+    assert re.search(r"\| `main\.py view RUN\.npz` \|[^|]*`--robot FILE` where that has moved \|", shell)
+    assert "A file that needs more, and that you trust, is let by `--trust-xacro`" in shell
+    assert "folders of *File › Package folders* or `--package-dir DIR`" in window
