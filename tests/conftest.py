@@ -37,6 +37,7 @@ import pytest
 
 import engine
 from engine.compile import machine
+from tests import sampling
 
 if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
@@ -120,6 +121,17 @@ def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """No temporary cache yet, and nothing told of caches: other tests of this process may have left code there."""
     monkeypatch.setattr(engine.files, "temporary_cache", lru_cache(maxsize=1)(engine.files.temporary_cache.__wrapped__))
     monkeypatch.setattr(engine.files, "_told", threading.Event())
+
+
+@pytest.fixture
+def looped_aba(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ABA with loops over the bodies for all robots: where it only says what others are to find.
+
+    Written out for a robot it takes a second of compiling for each shape of robots that a test has.
+    """
+    from engine.cpu.rigid_body import aba_batch
+
+    monkeypatch.setattr(aba_batch, "MOST_BODIES", 0)
 
 
 @pytest.fixture
@@ -218,7 +230,10 @@ def qtbot(qtbot: QtBot) -> QtBot:
 
 @pytest.fixture
 def make_window(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Callable[[], Window]]:
-    """Makes windows that have the keyboard, all with the same settings, and closes them."""
+    """Makes windows that have the keyboard, all with the same settings, and closes them.
+
+    They are destroyed, whoever still knows them: each that is left makes every later change of the theme slower.
+    """
     from PyQt6.QtCore import QSettings
 
     from app.desktop import theme
@@ -239,6 +254,7 @@ def make_window(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Ca
     yield make
     for window in windows:
         window.close()
+        window.deleteLater()
 
 
 @pytest.fixture
@@ -269,9 +285,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """
     answer = yield
     if _uses_windows(item):
+        _destroy_what_is_closed()
         gc.collect()
         gc.freeze()
     return answer
+
+
+def _destroy_what_is_closed() -> None:
+    """What was told to be deleted later, now: its timers would go on, and each change of the theme would dress it."""
+    from PyQt6.QtCore import QCoreApplication, QEvent
+
+    if QCoreApplication.instance() is not None:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
 @pytest.fixture(scope="session")
@@ -318,6 +343,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what this machine cannot run, and say why; tell what is slow where, and give it its time."""
+    sampling.leave_to_the_night(items)
     for item in items:
         if item.get_closest_marker("slow_on_host") and "compiled for the host" in item.name:
             item.add_marker(pytest.mark.slow)

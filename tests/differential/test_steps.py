@@ -21,6 +21,8 @@ from tests.engine.cuda_on_host import compiled_for_host, cuda_on_host, needs_com
 MANY = 5  # cases of a family for each of the two seeds
 DAY = datetime.datetime.now(datetime.UTC).date().toordinal()
 NAMES = [str(family) for family in FAMILIES]
+LONG_TO_COMPILE = ("implicit jsiia field pairs",)
+"""Families with machine code of their own, three times 10 s of it, which no law takes."""
 ON_HOST = [family for family in FAMILIES if family.algorithm == "abia"]
 """Those whose GPU kernels, a thread a robot, are compiled for the host as well."""
 
@@ -59,7 +61,9 @@ def seeds(first: int, many: int) -> list[int]:
     return [first + k for k in range(many)] + [DAY * 1000 + first + k for k in range(many)]
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
+@pytest.mark.parametrize(
+    "family", [pytest.param(x, marks=[pytest.mark.slow] * (str(x) in LONG_TO_COMPILE), id=str(x)) for x in FAMILIES]
+)
 def test_on_the_cpu(family: Family, tmp_path: Path):
     before = differences.seen.copy()
     for seed in seeds(0, MANY):
@@ -88,6 +92,7 @@ def test_on_the_gpu(family: Family, dtype: str, tmp_path: Path):
             hold(found, tmp_path, "cuda", dtype, new=seed >= DAY)
 
 
+@pytest.mark.sample(3)
 @needs_compiler
 @pytest.mark.parametrize("family", ON_HOST, ids=map(str, ON_HOST))
 @pytest.mark.usefixtures("cuda_on_host")

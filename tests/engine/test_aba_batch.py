@@ -37,7 +37,7 @@ def states(model, robots, rng, dtype="float64"):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("floating", [False, True])
 def test_an_answer_has_the_same_bits_on_any_number_of_threads(rng, dtype, floating):
-    model = engine.tree(20, seed=3, floating=floating)
+    model = engine.tree(9, seed=3, floating=floating)
     for robots in (1, 2, 3, 4, 8, 9, 100, 1001):
         at = states(model, robots, rng, dtype)
         answers = [
@@ -82,7 +82,7 @@ def test_what_is_not_as_the_kernels_take_it_is_answered_too(rng):
 
 def test_callers_on_several_threads_do_not_meet(rng):
     """One leads the process's helpers, the others work alone; each gets its own answer."""
-    models = [engine.chain(n, seed=n) for n in (20, 30, 40)]
+    models = [engine.chain(n, seed=n) for n in (6, 9, 40)]
     cases = [(engine.ForwardDynamics(m, 500, "abia", "cpu"), states(m, 500, rng)) for m in models]
     expected = [
         engine.ForwardDynamics(m, 500, "abia", "cpu", threads=1)(*at) for m, (_, at) in zip(models, cases, strict=True)

@@ -71,6 +71,7 @@ def test_all_agrees_with_pinocchio(name, rng):
         np.testing.assert_allclose(engine.momentum(model, q, v)[3:], force, rtol=0, atol=1e-9)
 
 
+@pytest.mark.sample(10)
 @each_model
 @pytest.mark.parametrize("algorithm", ["abia", "jsiia"])
 @pytest.mark.parametrize("batch", [None, 2, 37, 500])

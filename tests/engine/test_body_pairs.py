@@ -42,6 +42,7 @@ def rows_taken(simulation: engine.Simulation) -> int:
     return int(simulation._stepper._workplaces[0].touch.ground.work[0])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dt", [1e-4, 1e-3, 5e-3])
 @pytest.mark.parametrize("share", [1.02, 1.5])
 @pytest.mark.parametrize("mimic", [False, True])

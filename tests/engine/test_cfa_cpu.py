@@ -38,6 +38,8 @@ def answered(model, given, dtype="float64"):
     return out
 
 
+@pytest.mark.sample(8)
+@pytest.mark.usefixtures("looped_aba")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 33, 64, 128, 300])
 def test_it_inverts_inverse_dynamics_as_its_text_and_the_aba_do(n, shape):
@@ -122,6 +124,7 @@ class Prepared:
         return qdd[0], reaction[0]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("sizes", [(0, 0), (-12, -12), (-3, 0), (6, 6), (12, 12), (-12, 12)], ids=str)
 def test_added_inertias_and_locks_are_those_of_the_aba(sizes, shape, rng):

@@ -46,6 +46,7 @@ def residual(model, q, v, tau, a):
     return np.linalg.norm(engine.inverse_dynamics(model, q, v, a) - tau) / np.linalg.norm(tau_delta)
 
 
+@pytest.mark.usefixtures("looped_aba")
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("n", [*range(1, 20), 31, 32, 33, 63, 64, 65, 127, 128, 129, 500])
 def test_agrees_with_the_aba(n, threads, rng, solver):

@@ -50,6 +50,7 @@ ACTING = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("acting", ACTING)
 @pytest.mark.usefixtures("any_length")

@@ -104,6 +104,8 @@ def solve(dca, q, v, tau):
     return out
 
 
+@pytest.mark.sample(27)
+@pytest.mark.usefixtures("looped_aba")
 @pytest.mark.parametrize("costs", [ALWAYS, ALL_THREADS], ids=["few", "all"])
 @pytest.mark.parametrize("name", MODELS)
 def test_agrees_with_the_aba(name, costs, rng, solver):

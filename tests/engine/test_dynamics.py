@@ -23,6 +23,7 @@ def residual(model, q, v, tau, a):
     return np.linalg.norm(engine.inverse_dynamics(model, q, v, a) - tau) / np.linalg.norm(tau_delta)
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
 @pytest.mark.parametrize("path", EXAMPLE_ROBOTS, ids=lambda path: path.stem)
 def test_forward_dynamics_agrees_with_pinocchio(path, floating, rng):

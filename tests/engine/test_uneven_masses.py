@@ -63,6 +63,7 @@ def wrong(models: list[engine.Model], rng: np.random.Generator) -> list[str]:
     ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", ["alternate", "at random", "grow", "one", "all"])
 @pytest.mark.parametrize("ratio", [1e-12, 1e-6, 1e-3, 1e3, 1e6, 1e12])
 def test_every_algorithm_keeps_the_torques_or_refuses(kind, ratio, rng):
