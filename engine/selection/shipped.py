@@ -1,6 +1,6 @@
 """What was measured on the machines that we have, scaled to this one: the choice's ground where nothing was measured.
 
-Each file of ``resources/choice`` holds a machine's table (`timings`), and how long the probe took there
+``resources/choice.json`` holds a table for each machine (`timings`), and how long the probe took there
 (`cpu.runtime.probe`). For a CPU the one with the most similar number of cores is taken, and its times stretched by the
 ratio of the probes. For a GPU the clock's ratio stretches them, and a batch counts by robots for each multiprocessor.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,16 +21,18 @@ from engine.cuda.runtime import device as gpu
 from engine.selection import timings
 from engine.selection.timings import Measurements, Row
 
-FOLDER = Path(__file__).resolve().parents[2] / "resources" / "choice"
-_COLUMNS = ("shape", "links", "batch", "dtype", "algorithm", "seconds", "residual", "work")
+FILE = Path(__file__).resolve().parents[2] / "resources" / "choice.json"
+_SERIES = ("shape", "batch", "dtype", "algorithm", "work")
+_POINT = {"links": 0, "seconds": 4, "residual": 2}
+"""What there is of each number of links, with how many digits."""
 
 
 @lru_cache(maxsize=2)
 def table(device: str = "cpu") -> Measurements:
     """The shipped table for "cpu" or "cuda", scaled to this machine; without rows where none ships."""
-    found = [_read(path) for path in sorted(FOLDER.glob(f"{device}-*.json"))]
+    found = [machine for machine in machines() if machine["machine"]["device"] == device]
     if not found:
-        return Measurements(FOLDER, device=device)
+        return Measurements(FILE, device=device)
     if device == "cpu":
         best = min(found, key=lambda entry: abs(math.log(entry["machine"]["cores"] / cores())))
         ratio, share = probe.seconds() / best["machine"]["probe"], 1.0
@@ -38,28 +41,53 @@ def table(device: str = "cpu") -> Measurements:
         ratio = best["machine"]["clock"] / here["clock"]
         share = best["machine"]["multiprocessors"] / here["multiprocessors"]
     origin = f"on {best['machine']['name']} and scaled to this machine by {ratio:.2g}"
-    return Measurements(FOLDER, best["rows"], device=device, origin=origin, machine=ratio, share=share)
+    return Measurements(FILE, best["rows"], device=device, origin=origin, machine=ratio, share=share)
 
 
-def write(path: Path, measured: Measurements, where: dict[str, Any]) -> None:
-    """A table to ship, of what was measured on a machine (`machine`)."""
-    rows = [[getattr(row, name) for name in _COLUMNS] for row in measured.rows]
-    lines = ",\n".join(json.dumps(row) for row in rows)
-    with files.replacing(path, "w") as file:
-        file.write(f'{{"machine": {json.dumps(where)},\n"columns": {json.dumps(_COLUMNS)},\n"rows": [\n{lines}\n]}}\n')
+def write(measured: Measurements, where: dict[str, Any]) -> None:
+    """Keep what was measured on a machine (`machine`) among the tables that ship, in the place of an older one."""
+    same = ("device", "name")
+    others = [kept for kept in machines() if any(kept["machine"][key] != where[key] for key in same)]
+    tables = ",\n".join(_text(table) for table in (*others, {"machine": where, "rows": measured.rows}))
+    with files.replacing(FILE, "w") as file:
+        file.write(f"[\n{tables}\n]\n")
 
 
 def machine(device: str, name: str) -> dict[str, Any]:
     """What there is to say of this machine in a table to ship."""
+    where = {"device": device, "name": name}
     if device == "cuda":
-        return {"name": name} | {key: gpu.describe()[key] for key in ("multiprocessors", "clock")}
-    return {"name": name, "processor": timings.processor(), "cores": cores(), "probe": probe.seconds()}
+        return where | {key: gpu.describe()[key] for key in ("multiprocessors", "clock")}
+    return where | {"processor": timings.processor(), "cores": cores(), "probe": probe.seconds()}
 
 
-def _read(path: Path) -> dict[str, Any]:
-    content = json.loads(path.read_text("utf-8"))
-    rows = tuple(Row(**dict(zip(content["columns"], row, strict=True))) for row in content["rows"])
-    return {"machine": content["machine"], "rows": rows}
+def machines() -> list[dict[str, Any]]:
+    """The tables that ship, each with its "machine" and "rows"."""
+    if not FILE.exists():
+        return []
+    return [
+        {"machine": table["machine"], "rows": tuple(row for line in table["rows"] for row in _rows(*line))}
+        for table in json.loads(FILE.read_text("utf-8"))
+    ]
+
+
+def _text(table: dict[str, Any]) -> str:
+    """A line for each series over the links."""
+    series: dict[tuple[Any, ...], list[list[float]]] = {}
+    for row in table["rows"]:
+        point = [getattr(row, name) for name in _POINT]
+        short = [
+            float(f"{x:.{digits - 1}e}") if digits else x for x, digits in zip(point, _POINT.values(), strict=True)
+        ]
+        series.setdefault(tuple(getattr(row, name) for name in _SERIES), []).append(short)
+    lines = ",\n".join(json.dumps([*key, points], separators=(",", ":")) for key, points in series.items())
+    return f'{{"machine": {json.dumps(table["machine"])}, "rows": [\n{lines}\n]}}'
+
+
+def _rows(*line: Any) -> Iterator[Row]:
+    *key, points = line
+    for point in points:
+        yield Row(**dict(zip(_SERIES, key, strict=True)), **dict(zip(_POINT, point, strict=True)))
 
 
 def known(device: str = "cpu") -> Measurements:

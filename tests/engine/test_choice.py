@@ -20,7 +20,7 @@ from engine.selection.timings import Case, Measurements, Row
 @pytest.fixture(autouse=True)
 def cache(nothing_measured, monkeypatch, tmp_path):
     """The cache folder of a user who never measured anything, with no table that ships."""
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "ships")
+    monkeypatch.setattr(shipped, "FILE", tmp_path / "ships.json")
     shipped.table.cache_clear()
     yield nothing_measured
     shipped.table.cache_clear()

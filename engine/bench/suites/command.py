@@ -187,7 +187,7 @@ def _measure_choice(args: argparse.Namespace, console: Console) -> int:
             table = measure.measure_algorithms(show, where, ship=args.ship)
             assert table is not None  # nothing stops it but Ctrl-C, which raises
         found.append({"device": where, "file": str(table.path), "rows": [vars(row) for row in table.rows]})
-        folder, took = (args.ship and shipped.FOLDER) or table.path, perf_counter() - began
+        folder, took = shipped.FILE if args.ship else table.path, perf_counter() - began
         console.print("\n".join([*measure.summary(where), f"measured in {took:.0f} s, written to {folder}"]))
     if args.json:
         print(json.dumps({"machine": facts.machine(), "tables": found}))

@@ -110,7 +110,7 @@ def measure_algorithms(
     if ship is None:
         table.save()
     else:
-        shipped.write(shipped.FOLDER / f"{device}-{ship.replace(' ', '-')}.json", table, shipped.machine(device, ship))
+        shipped.write(table, shipped.machine(device, ship))
     progress(every, every)
     return table
 
