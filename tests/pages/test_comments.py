@@ -18,8 +18,8 @@ SAID: dict[str, Callable[[SimpleNamespace], None]] = {}
 OF_A_GPU = (
     "a = fd(*(cupy.asarray(x) for x in (q, v, tau)))  # CuPy in, CuPy out: no copy, no waiting",
     "sim.step(1000)  # one launch: forces, friction, limits, integration, all steps",
-    "uv run python -m tests.bench --suite growth --picture docs/figures/growth.svg      # on a GPU",
-    "uv run python -m tests.bench --suite step-growth --picture docs/figures/step-growth.svg      # on a GPU",
+    "uv run python -m tests.bench --suite growth --picture docs/figures/growth.png      # on a GPU",
+    "uv run python -m tests.bench --suite step-growth --picture docs/figures/step-growth.png      # on a GPU",
 )
 OF_THE_SHELL = (
     "uv run main.py robots/arm7.urdf        # the window; with no screen: uv run main.py run robots/arm7.urdf",
