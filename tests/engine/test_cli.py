@@ -9,6 +9,7 @@ import pytest
 
 import engine
 import main
+from engine.bench.suites import cpu
 
 
 @pytest.fixture
@@ -260,11 +261,14 @@ def test_a_wrong_call_says_what_came_and_what_was_expected(call, words, said):
     assert text == ""
 
 
-def test_bench_measures_every_case_beside_pinocchio(call):
+@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["an arm", "every case"])
+def test_bench_measures_every_case_beside_pinocchio(call, monkeypatch, few):
+    if few:
+        monkeypatch.setattr(cpu, "CASES", cpu.CASES[:2])
     code, text, _ = call("bench", "--seconds", "0.05", "--json")
     assert code == 0
     rows = json.loads(text)["rows"]
-    assert len(rows) >= 6
+    assert len(rows) == len(cpu.CASES) >= (2 if few else 6)
     assert all(row["catena_us"] > 0 and row["pinocchio_us"] > 0 and len(row["ratio"]) == 3 for row in rows)
 
 

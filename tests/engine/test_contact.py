@@ -141,6 +141,7 @@ def test_a_ball_springs_back_as_high_as_its_restitution_says(body, restitution):
     assert max(heights) == pytest.approx(restitution**2 * before, abs=0.01 * before)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 def test_a_ball_that_springs_back_wholly_keeps_its_height_for_a_minute(body, integrator, dt):

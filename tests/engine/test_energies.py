@@ -10,6 +10,7 @@ from engine.cuda.runtime import arrays
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("own", [False, True], ids=["alike", "own"])
 @pytest.mark.parametrize("robot", ["arm7", "scara", "quadruped", "balls"])

@@ -80,6 +80,7 @@ def kept(integrator: str, dt: float, **options) -> tuple[float, float]:
     return linear / float(np.linalg.norm(start)), angular / float(np.linalg.norm(turns))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("integrator", EULER)
 @pytest.mark.parametrize(("moments", "fastest"), [(BALL, 200.0), (BRICK, 3.0)])
 @pytest.mark.parametrize("batch", [2, 20])

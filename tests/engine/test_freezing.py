@@ -50,6 +50,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("algorithm", "integrator"), CASES)
 def test_who_diverges_stays_where_it_was_and_no_bit_of_the_others_knows(device, algorithm, integrator):

@@ -92,6 +92,7 @@ def test_gains_of_an_unknown_integrator_or_a_wrong_pose_are_refused(load):
         engine.holding_gains(load("arm7"), q=[0.0])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [1, 2, 10, 20, 50, 100])
 @pytest.mark.parametrize("straight", [False, True])
 def test_chains_that_fall_freely_do_not_diverge_at_the_suggested_step(n, straight):

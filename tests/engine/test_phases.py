@@ -38,6 +38,7 @@ def test_every_algorithm_has_names_of_its_own():
     assert without | on_ground == set(phases.NAMES)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("algorithm", engine.SIMULATION_ALGORITHMS["cpu"])
 def test_the_phases_of_a_step_on_the_cpu_are_its_own_and_add_up(algorithm, integrator, rng):
