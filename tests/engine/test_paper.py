@@ -11,6 +11,7 @@ from engine.bench import plots
 from engine.bench.paper import claims, command, experiments, page, pictures
 from engine.bench.paper.claims import Measured
 from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candidate, Plan
+from engine.cpu.rigid_body import aba_batch
 from engine.cuda.runtime import arrays, clock, device
 from engine.dynamics import ForwardDynamics
 
@@ -245,6 +246,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "seconds", 0.02)
         patch.setattr(experiments, "LONGEST", 0.03)
+        patch.setattr(aba_batch, "MOST_BODIES", 0)  # each length would be compiled for itself
         return folder, main.main(["paper", "--short", "--device", "cpu", "--out", str(folder)])
 
 

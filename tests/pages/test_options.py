@@ -214,7 +214,7 @@ def test_every_option_that_pages_name_exists():
     }
     files = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "app").rglob("*.py")]
     scripts = set(re.findall(r'"(--[a-z-]+)"', "\n".join(path.read_text("utf-8") for path in files)))
-    others = {"--extra", "--auto-servernum"}
+    others = {"--extra", "--auto-servernum", "--collect-only"}
     for page in page_text.PAGES:
         prose = re.sub(r"```.*?```", "", page_text.source(page), flags=re.DOTALL)
         spans = [span for span in re.findall(r"`([^`]+)`", prose) if "xvfb-run" not in span]
