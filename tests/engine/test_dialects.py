@@ -1,25 +1,24 @@
 """Files as they are found in the world: what is said of each oddity, what is read, and the repaired copy.
 
-`dialects/` holds the files, each with one oddity, and `dialects/said.toml` what must be said of them.
+`dialect_files` has the files, each with one oddity, and `dialects/said.toml` what must be said of them.
 """
 
 from __future__ import annotations
 
 import math
 import time
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dialect_files
 import numpy as np
 import pytest
+from dialect_files import SAID
 
 import engine
 from engine import Model, ModelError
 
-DIALECTS = Path(__file__).parent / "dialects"
-SAID: dict[str, dict[str, Any]] = tomllib.loads((DIALECTS / "said.toml").read_text(encoding="utf-8"))
 LOADED = [name for name in SAID if "read" in SAID[name]]
 TOLD = ("severity", "line", "element", "fault", "cure")
 
@@ -51,14 +50,21 @@ def same(a: Model, b: Model) -> bool:
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
 
 
+@pytest.fixture(scope="module")
+def dialects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all files."""
+    return dialect_files.write(tmp_path_factory.mktemp("robots"))
+
+
 def test_every_file_has_its_entry() -> None:
-    assert sorted(SAID) == sorted(path.stem for path in DIALECTS.glob("*.urdf"))
+    assert sorted(SAID) == list(dialect_files.contents())
+    assert not [name for name in SAID if "change" in SAID[name] and (dialect_files.FOLDER / f"{name}.urdf").exists()]
     assert len(SAID) >= 120
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_what_is_said_and_read(name: str) -> None:
-    expected, path = SAID[name], DIALECTS / f"{name}.urdf"
+def test_what_is_said_and_read(dialects: Path, name: str) -> None:
+    expected, path = SAID[name], dialects / f"{name}.urdf"
     found = engine.check(path)
     told = [{key: getattr(entry, key) for key in TOLD} for entry in found]
     for entry in told:  # the words of the XML parser, which differ from version to version
@@ -77,10 +83,12 @@ def test_what_is_said_and_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOADED)
-def test_the_repaired_copy_moves_alike_and_has_nothing_left_to_repair(name: str, tmp_path: Path) -> None:
-    path, copy = DIALECTS / f"{name}.urdf", tmp_path / "dialects" / f"{name}.urdf"
+def test_the_repaired_copy_moves_alike_and_has_nothing_left_to_repair(
+    dialects: Path, name: str, tmp_path: Path
+) -> None:
+    path, copy = dialects / f"{name}.urdf", tmp_path / "dialects" / f"{name}.urdf"
     copy.parent.mkdir()
-    (copy.parent / "plate.obj").write_bytes((DIALECTS / "plate.obj").read_bytes())
+    (copy.parent / "plate.obj").write_bytes((dialects / "plate.obj").read_bytes())
     before = path.read_bytes()
     count, left = engine.repair(path, copy)
     assert path.read_bytes() == before
@@ -137,7 +145,7 @@ def test_only_the_faulty_places_change(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("codec", ["iso-8859-1", "utf-8-sig", "utf-16"])
 def test_a_copy_keeps_its_encoding(codec: str, tmp_path: Path) -> None:
-    text = (DIALECTS / "commas_alone.urdf").read_text().replace("a swing", "une balançoire")
+    text = dialect_files.contents()["commas_alone"].decode().replace("a swing", "une balançoire")
     declared = text.replace('"1.0"?', f'"1.0" encoding="{codec.removesuffix("-sig")}"?')
     path, copy = tmp_path / "r.urdf", tmp_path / "copy.urdf"
     path.write_bytes(declared.encode(codec))
@@ -147,7 +155,7 @@ def test_a_copy_keeps_its_encoding(codec: str, tmp_path: Path) -> None:
 
 def test_a_copy_never_takes_the_place_of_anything_unasked(tmp_path: Path) -> None:
     path, copy = tmp_path / "r.urdf", tmp_path / "copy.urdf"
-    path.write_bytes((DIALECTS / "commas_alone.urdf").read_bytes())
+    path.write_bytes(dialect_files.contents()["commas_alone"])
     copy.write_text("kept")
     with pytest.raises(FileExistsError, match="overwrite"):
         engine.repair(path, copy)

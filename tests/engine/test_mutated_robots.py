@@ -6,6 +6,7 @@ import random
 import sys
 from pathlib import Path
 
+import dialect_files
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,11 +20,8 @@ sys.path.append(str(TESTS / "fuzz"))
 
 import mutations  # noqa: E402
 
-SEEDS = [
-    content
-    for file in (*sorted((TESTS / "engine" / "dialects").glob("*.urdf")), *sorted(engine.ROBOTS.glob("*.urdf")))
-    if len(content := file.read_bytes()) < 20_000
-]
+ROBOTS = [path.read_bytes() for path in sorted(engine.ROBOTS.glob("*.urdf"))]
+SEEDS = [content for content in (*dialect_files.contents().values(), *ROBOTS) if len(content) < 20_000]
 MOVES = ("parent", "kind", "home_rotation", "home_position", "mass", "first_moment", "inertia", "link_body", "lower",
          "upper", "velocity_limit", "effort_limit", "damping", "friction")  # fmt: skip
 

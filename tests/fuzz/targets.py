@@ -24,9 +24,9 @@ from app.simulation.messages import Settings
 from engine.bench import results
 from engine.model.joints import Joint, JointKind
 from engine.urdf import load, srdf
+from tests.engine import dialect_files
 
 ROOT = Path(__file__).parents[2]
-DIALECTS = ROOT / "tests" / "engine" / "dialects"
 _ARRAYS = ("home_rotation", "home_position", "mass", "first_moment", "inertia", "damping", "friction", "link_rotation",
            "link_position", "gravity")  # fmt: skip
 
@@ -95,8 +95,8 @@ def _import(path: Path, data: bytes) -> None:
 
 
 def _urdfs(_: Path) -> dict[str, list[bytes]]:
-    files = [*sorted(DIALECTS.glob("*.urdf")), *sorted((ROOT / "robots").glob("*.urdf"))]
-    return {".urdf": [content for file in files if len(content := file.read_bytes()) < 20_000]}
+    robots = [file.read_bytes() for file in sorted((ROOT / "robots").glob("*.urdf"))]
+    return {".urdf": [content for content in (*dialect_files.contents().values(), *robots) if len(content) < 20_000]}
 
 
 @cache

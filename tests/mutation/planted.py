@@ -4,8 +4,8 @@
     uv run python tests/mutation/planted.py NEW.json      # another list: for each bug its room, file, old and new text
 
 Asked are the comparison of steps, the laws, and the tests that name the file most often; the rest of the suite may find
-more. The list has a line for each bug; `observable` says what a user would see of it. One whose text is not in its file any
-more is taken out.
+more. The list has a line for each bug; `observable` says what a user would see of it. One whose text is no longer in
+its file is taken out.
 """
 
 from __future__ import annotations

@@ -1,0 +1,40 @@
+"""Robot files with one oddity each: those in `dialects/`, and those that a change of said.toml makes of `swing.urdf`."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "dialects"
+BASE = FOLDER / "swing.urdf"
+SAID: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "said.toml").read_text(encoding="utf-8"))
+
+
+def contents() -> dict[str, bytes]:
+    """What the files hold, by their names without ".urdf", sorted."""
+    found = {path.stem: path.read_bytes() for path in FOLDER.glob("*.urdf") if path != BASE}
+    base = BASE.read_bytes().decode()
+    for name, said in SAID.items():
+        if "change" in said:
+            found[name] = _changed(base, said["change"]).encode()
+    return dict(sorted(found.items()))
+
+
+def _changed(text: str, change: list[list[str]]) -> str:
+    for old, new in change:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def write(folder: Path) -> Path:
+    """Write them all, with what they name as it lies here, into a folder "dialects" two below this, and return that."""
+    made = folder / "tests" / "engine" / "dialects"
+    made.mkdir(parents=True)
+    shutil.copy(FOLDER / "plate.obj", made)
+    (folder / "pyproject.toml").write_text("[project]")
+    for name, content in contents().items():
+        (made / f"{name}.urdf").write_bytes(content)
+    return made
