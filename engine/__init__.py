@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.checkpoint import Checkpoint
 from engine.compilation import Compilation
+from engine.configuration import difference, integrate
 from engine.controller import Controller, ControllerError
 from engine.cuda.runtime.device import failed as gpu_failed
 from engine.dynamics import (
@@ -64,15 +65,14 @@ from engine.scene.mesh_parts import MeshPart
 from engine.scene.mesh_reader import read_mesh
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
 from engine.scene.touches import Touches
+from engine.selection.advancing import ALGORITHMS as SIMULATION_ALGORITHMS
+from engine.selection.advancing import simulation_algorithms, simulation_refusal
 from engine.selection.capabilities import algorithms
 from engine.selection.timings import measured
-from engine.simulation import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.simulation import (
     INTEGRATORS,
     Diverged,
     Simulation,
-    simulation_algorithms,
-    simulation_refusal,
     why_no_gpu,
 )
 from engine.timestep import SuggestedStep, suggested_step
@@ -162,6 +162,7 @@ __all__ = [
     "chain",
     "check",
     "compose",
+    "difference",
     "energy",
     "file_content",
     "find_robot",
@@ -169,6 +170,7 @@ __all__ = [
     "free_body",
     "gpu_failed",
     "holding_gains",
+    "integrate",
     "inverse_dynamics",
     "inverse_kinematics",
     "inverse_mass_matrix",

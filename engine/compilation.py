@@ -24,7 +24,8 @@ from engine import files
 from engine.copies import NotCopied
 from engine.cpu.stepping.stepper import Code
 from engine.selection import choice
-from engine.simulation import ALGORITHMS, Simulation, advancing
+from engine.selection.advancing import ALGORITHMS, advancing
+from engine.simulation import Simulation
 from engine.step_settings import INTEGRATORS
 
 _REFERENCE = 0.024

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from engine import dynamics, validation
 from engine.checkpoint import Checkpoint
@@ -26,14 +26,12 @@ from engine.parameters import Parameters
 from engine.scene import Scene, Touches
 from engine.scene.pairs import NO_PAIRS
 from engine.selection import capabilities, choice, touching
+from engine.selection.advancing import advancing
 from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
 from engine.stepper import UNKNOWN, Stepper, fastest
 from engine.validation import Array
 
-__all__ = ["ALGORITHMS", "INTEGRATORS", "Diverged", "Simulation"]
-
-ALGORITHMS = {"cpu": ("abia", "jsiia", "cfa", "dca"), "cuda": ("abia", "dca", "jsiia", "cfa")}
-"""Those that a step is compiled with, by device."""
+__all__ = ["INTEGRATORS", "Diverged", "Simulation"]
 
 
 class Simulation:
@@ -123,8 +121,12 @@ class Simulation:
         scalar = model.q_of_v >= 0
         self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]
 
-    def reset(self, q: Any = None, v: Any = None) -> None:
-        """Back to time 0, at q (nq,) or (batch, nq), by default the neutral one, and v, by default rest."""
+    def reset(self, q: Any = None, v: Any = None, robots: Any = None) -> None:
+        """Back to time 0, at q (nq,) or (batch, nq), by default the neutral one, and v, by default rest.
+
+        With `robots`, a mask (batch,) or their numbers, those robots alone: q is (nq,) or has a row for each of them.
+        Time goes on, the others step to the same bits as without it, and chosen ones that are frozen are free again.
+        """
         q, v = self.model.neutral() if q is None else q, np.zeros(self.model.nv) if v is None else v
         if arrays.on_device(q) or arrays.on_device(v):
             start = [
@@ -132,11 +134,16 @@ class Simulation:
             ]
         else:
             start, _ = validation.states(self.model, q=q, v=v)
+        chosen = None if robots is None else _chosen(robots, self.batch)
+        many, what = (self.batch, "the batch") if chosen is None else (len(chosen), "the robots to reset")
         for name, rows in zip("qv", map(len, start), strict=True):
-            if rows not in (1, self.batch):
-                raise ValueError(f"{name} has {rows} rows; expected one state or {self.batch}, the batch")
-        self._stepper.start(*start)
-        self.steps = 0
+            if rows not in (1, many):
+                raise ValueError(f"{name} has {rows} rows; expected one state or {many}, {what}")
+        if chosen is None:
+            self._stepper.start(*start)
+            self.steps = 0
+        else:
+            self._stepper.restart(chosen, *start)
         if self._watcher is not None:
             self._watcher(True)
 
@@ -389,6 +396,10 @@ class Simulation:
         return pack(self.model).constants[None] if self.parameters is None else self.parameters.constants()
 
 
+def _chosen(robots: Any, batch: int) -> NDArray[np.int64]:
+    return validation.chosen("robots", arrays.to_host(robots) if arrays.on_device(robots) else robots, batch)
+
+
 def _made_again(kind: type[Simulation], how: tuple[Any, ...], checkpoint: Checkpoint, why: str) -> Simulation:
     made = kind(*how)
     made.restore(checkpoint)
@@ -402,43 +413,6 @@ def _place(
     """The device to simulate on, and why where it was chosen."""
     served = able if dtype == "float64" else able | {"cpu": ()}
     return choice.place(model, device, algorithm, batch, dtype, served, "step")
-
-
-def advancing(model: Model) -> dict[str, tuple[str, ...]]:
-    """The algorithms that a simulation of this model advances by, by device."""
-    return {
-        device: tuple(name for name in names if capabilities.reason(name, model, device) is None)
-        for device, names in ALGORITHMS.items()
-    }
-
-
-def simulation_algorithms(model: Model, device: str = "auto", scene: Scene | None = None) -> tuple[str, ...]:
-    """The names of the algorithms by which a `Simulation` of a model advances on a device; "auto" means on any.
-
-    With a `scene` those by which it does so there. Whether there is such a device here plays no part, see `why_no_gpu`.
-    Raises ValueError for another name.
-    """
-    validation.one_of("device", device, ("auto", *capabilities.DEVICES))
-    names = capabilities.ALGORITHMS
-    return tuple(name for name in names if simulation_refusal(name, model, device, scene) is None)
-
-
-def simulation_refusal(algorithm: str, model: Model, device: str = "auto", scene: Scene | None = None) -> str | None:
-    """Why a `Simulation` of a model does not advance by an algorithm on a device, in a few words; None where it does.
-
-    With `device` "auto" the reason is the CPU's, where no device does. With a `scene` it is asked for that.
-    """
-    validation.one_of("algorithm", algorithm, tuple(capabilities.ALGORITHMS))
-    reasons = {where: _refusal(algorithm, model, where, scene) for where in ALGORITHMS if device in ("auto", where)}
-    return None if None in reasons.values() else next(iter(reasons.values()))
-
-
-def _refusal(algorithm: str, model: Model, device: str, scene: Scene | None) -> str | None:
-    if algorithm not in ALGORITHMS[device]:
-        return f"it does not step on device {device!r}"
-    if scene is not None and device == "cuda" and algorithm not in touching.ALGORITHMS:
-        return f"it does not step robots in a scene on device {device!r}"
-    return capabilities.reason(algorithm, model, device)
 
 
 def why_no_gpu(load: bool = True) -> str | None:

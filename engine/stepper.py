@@ -34,6 +34,9 @@ class Stepper(Protocol):
     @property
     def takes_wrenches(self) -> bool: ...
     def start(self, q: Array, v: Array) -> None: ...
+    def restart(self, robots: NDArray[np.int64], q: Array, v: Array) -> None:
+        """Those robots alone at q (1 or as many, nq) and v, with nothing done yet."""
+
     def memory(self) -> tuple[Array, ...]: ...
     def resume(self, q: Array, v: Array, divergences: NDArray[np.int64], memory: tuple[Array, ...]) -> None:
         """The robots at q (batch, nq) and v, as `memory` and `divergences` (2, batch) were there."""

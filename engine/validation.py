@@ -122,6 +122,19 @@ def whole(name: str, value: int, least: int, most: int | None = None) -> int:
     return int(value)
 
 
+def chosen(name: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
+    """The numbers that a mask (count,) or numbers below `count` choose; ValueError with one sentence for others."""
+    found = np.asarray(value)
+    if found.dtype == bool and found.shape == (count,):
+        return np.flatnonzero(found)
+    whole_ones = found.ndim == 1 and (found.dtype.kind in "iu" or not found.size)
+    if not whole_ones or np.any(found < 0) or np.any(found >= count) or len(np.unique(found)) < len(found):
+        raise ValueError(
+            f"{name} is {shown(value)}; expected a mask ({count},), or numbers from 0 to {count - 1}, each once"
+        )
+    return found.astype(np.int64)
+
+
 def time_step(value: float) -> float:
     """A time step in s as a float; ValueError with one sentence if it is none."""
     number = isinstance(value, int | float | np.floating | np.integer)

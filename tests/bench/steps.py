@@ -20,7 +20,8 @@ from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock, device
 from engine.model import Model, generate
 from engine.selection import capabilities
-from engine.simulation import Simulation, advancing
+from engine.selection.advancing import advancing
+from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
 from tests.bench import trees

@@ -1,4 +1,4 @@
-"""Robot files with one oddity each: those in `dialects/`, and those that a change of said.toml makes of `swing.urdf`."""
+"""Robot files with one oddity each: those in `dialects/`, and those that said.toml makes of one by a change."""
 
 from __future__ import annotations
 

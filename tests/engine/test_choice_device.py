@@ -7,8 +7,9 @@ import pytest
 import engine
 from engine.cuda.runtime import device as gpu
 from engine.selection import choice, timings
+from engine.selection.advancing import ALGORITHMS, advancing
 from engine.selection.timings import Measurements, Row
-from engine.simulation import ALGORITHMS, _place, advancing
+from engine.simulation import _place
 
 SECONDS = {"cpu": {"abia": 4e-4, "dca": 1e-4}, "cuda": {"abia": 9e-4, "dca": 2e-4, "cfa": 5e-5}}
 CHAIN = engine.chain(1000)

@@ -247,3 +247,25 @@ def test_a_checkpoint_goes_on_to_the_same_bits(walker: engine.Model, rng: np.ran
     sims[1].restore(sims[1].checkpoint())
     sims[1].step(20)
     np.testing.assert_array_equal(sims[0].q.get(), sims[1].q.get())
+
+
+@pytest.mark.gpu
+def test_chosen_robots_with_hulls_begin_anew(walker: engine.Model, rng: np.random.Generator) -> None:
+    q, v = (np.array(x) for x in zip(*(states(walker, "falling", rng) for _ in range(40)), strict=True))
+    ours, others = (
+        engine.Simulation(walker, 40, DT, "implicit", "abia", scene=engine.Scene(), q=q, v=v, device="cuda")
+        for _ in range(2)
+    )
+    for simulation in (ours, others):
+        simulation.step(20)
+    chosen = np.array([3, 33, 39])
+    ours.reset(q[chosen], v[chosen], robots=chosen)
+    fresh = engine.Simulation(
+        walker, 3, DT, "implicit", "abia", scene=engine.Scene(), q=q[chosen], v=v[chosen], device="cuda"
+    )
+    for simulation in (ours, others, fresh):
+        simulation.target[:] = 0
+        simulation.step(20)
+    np.testing.assert_array_equal(ours.q.get()[chosen], fresh.q.get())
+    rest = np.delete(np.arange(40), chosen)
+    np.testing.assert_array_equal(ours.q.get()[rest], others.q.get()[rest])

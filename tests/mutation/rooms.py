@@ -48,9 +48,11 @@ ROOMS = {
     ),
     "stepping": Room(
         ("simulation.py", "rollout.py", "stepper.py", "step_settings.py", "timestep.py", "holding.py", "frame.py",
-         "inverse_kinematics.py", "phases.py", "checkpoint.py", "controller.py", "cpu/stepping/*.py"),
+         "inverse_kinematics.py", "configuration.py", "phases.py", "checkpoint.py", "controller.py",
+         "cpu/stepping/*.py"),
         (*_STEPS, "parameters", "controller", "run_controller", "recording", "cli", "contact", "touching_bodies",
-         "growth", "capabilities", "docs", "rollout", "repeating", "array_kinds", "inverse_kinematics"),
+         "growth", "capabilities", "docs", "rollout", "repeating", "array_kinds", "inverse_kinematics",
+         "configuration"),
     ),
     "constraints": Room(
         ("cpu/constraints/active_set.py", "cpu/constraints/joint_constraints.py", "cpu/constraints/linear_systems.py",

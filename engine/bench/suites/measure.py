@@ -21,8 +21,9 @@ from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
 from engine.selection import capabilities, choice, shipped, timings
+from engine.selection.advancing import advancing
 from engine.selection.timings import Case, Measurements, Row, Shape, Work
-from engine.simulation import Simulation, advancing
+from engine.simulation import Simulation
 
 
 class Plan(NamedTuple):

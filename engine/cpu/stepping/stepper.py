@@ -237,6 +237,14 @@ class Stepper:
             for array in room.of_steps(self._touch):
                 array[:] = 0
 
+    def restart(self, robots: NDArray[np.int64], q: Array, v: Array) -> None:
+        """Those robots alone at q (1 or as many, nq) and v, with nothing done yet."""
+        self.q[robots], self.v[robots] = q, v
+        self._divergences.steps[robots] = 0
+        if self._touch is not None:
+            for array in room.of_steps(self._touch):
+                array[robots] = 0
+
     def memory(self) -> tuple[Array, ...]:
         """What the next step under contacts starts from, and what was touched in the last one: copies."""
         if self._touch is None:

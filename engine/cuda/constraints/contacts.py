@@ -146,11 +146,15 @@ class Contacts:
         other = _NULL if self._pairs is None else self._other
         return *self._tables, *self._solids, self._memory, self._pair_room, number, link, other, *numbers
 
-    def forget(self) -> None:
-        """Nothing has touched yet, and no impulse is remembered."""
+    def forget(self, robots: Any = slice(None)) -> None:
+        """Nothing has touched yet, and no impulse is remembered; with `robots`, of those by their numbers."""
         for told in self._told:
-            told.fill(0)
-        self._kept[...] = 0
+            told[robots] = 0
+        if isinstance(robots, slice):
+            self._kept[robots] = 0
+        else:
+            together = self._kept.shape[2]
+            self._kept[robots // together, :, robots % together] = 0
 
     def touches(self) -> Touches:
         """Those of the last step, as they lie on the GPU."""

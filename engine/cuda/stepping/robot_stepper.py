@@ -77,6 +77,10 @@ class RobotStepper(Stepper):
             self._shape.contacts.forget()
         super().start(q, v)
 
+    def _forget_robots(self, robots: Any) -> None:
+        if self._shape.contacts:
+            self._shape.contacts.forget(robots)
+
     def memory(self) -> tuple[Array, ...]:
         self._stream.synchronize()
         return self._shape.contacts.memory() if self._shape.contacts else ()

@@ -118,6 +118,10 @@ class SceneStepper(Stepper):
         self._forget()
         super().start(q, v)
 
+    def _forget_robots(self, robots: Any) -> None:
+        for own in self._left:
+            self._view(own)[robots // WARP, :, robots % WARP] = 0
+
     @property
     def _touch(self) -> Any:
         """The robots' own arrays of what they touch."""

@@ -119,6 +119,21 @@ class Stepper(ABC):
         self._current_stream().synchronize()
         self._alarm[0] = 0
 
+    def restart(self, robots: NDArray[np.int64], q: Array, v: Array) -> None:
+        """Those robots alone at q (1 or as many, nq) and v, with nothing done yet."""
+        import cupy
+
+        if self._current_stream() != self._stream:
+            self._stream.synchronize()
+        chosen = cupy.asarray(robots)
+        self.q[chosen], self.v[chosen] = cupy.asarray(q, self._type), cupy.asarray(v, self._type)
+        self._frozen[chosen] = 0
+        self._forget_robots(chosen)
+        self._stream = self._current_stream()
+
+    def _forget_robots(self, robots: Any) -> None:  # noqa: B027 (most steppers remember nothing)
+        """Steps start from the state alone: nothing else is remembered of those robots."""
+
     def memory(self) -> tuple[Array, ...]:
         """Steps start from the state alone."""
         return ()
