@@ -333,7 +333,8 @@ def robots_of_others_on_a_gpu() -> Iterator[str]:
         return f"{found[key]['rate'] / 1e6:.3g} ({found[key]['ratio']:.2f})" if key in found else "–"
 
     yield "lets robots of others do on a GPU what the table above lets them do on one core, 8192 and 65536 at once"
-    yield "| M steps/s, and times MuJoCo Warp | standing, 8192 | walking | falling | standing, 65536 | walking | falling |"
+    columns = "standing, 8192 | walking | falling | standing, 65536 | walking | falling"
+    yield f"| M steps/s, and times MuJoCo Warp | {columns} |"
     for name in dict.fromkeys(key.split(",")[0] for key in found):
         keys = [f"{name}, {way}, {batch}" for batch in (8192, 65536) for way in real_robots.WAYS]
         yield cells(name, *map(cell, keys))
