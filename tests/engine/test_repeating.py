@@ -40,6 +40,7 @@ RUNS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", RUNS)
 def test_the_file_of_a_run_runs_again_to_the_same_bits(call, tmp_path, name):
     out = tmp_path / "run.npz"

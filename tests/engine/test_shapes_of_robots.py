@@ -29,6 +29,7 @@ def heavier(model: Model) -> Model:
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
     "model",
