@@ -94,7 +94,7 @@ class BatchPanel(QWidget):
             self.again: "Take another random seed",
             self.arrangement: "Side by side, or all in one place",
             self.coloring: "What colours tell: nothing; the energy, kinetic and potential, J; or the deviation, m: "
-            "how far the farthest link is from where robot 0 has it",
+            "the largest distance of a point of a link from where robot 0 has it",
         }
         for widget, tip in tips.items():
             widget.setToolTip(tip)

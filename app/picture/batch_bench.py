@@ -18,6 +18,7 @@ import engine
 from app.gl import context
 from app.gl.batch import Batch
 from app.gl.camera import Camera
+from app.gl.extents import link_points
 from app.gl.scene import Scene
 from app.picture.crowd import DEVIATION, Crowd
 from app.simulation.spread import Spread, deviations
@@ -39,7 +40,7 @@ def measure(
     scene.load()
     scene.wait()
     crowd.set_size(*scene.bounds(engine.link_poses(model, model.neutral())))
-    known, times = np.zeros(robots), []
+    known, points, times = np.zeros(robots), link_points(model), []
     with context.canvas(*size):
         from OpenGL import GL
 
@@ -56,7 +57,7 @@ def measure(
             frame = reader.take()
             colored = time.perf_counter()
             poses = np.asarray(frame.link_poses, np.float32)
-            batch: Batch = crowd.batch(poses, known, deviations(poses), np.zeros(robots, bool))
+            batch: Batch = crowd.batch(poses, known, deviations(poses, points), np.zeros(robots, bool))
             if picture == 0:
                 camera.fit(*batch.bounds(scene.content.reach))
             drawn = time.perf_counter()

@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 import engine
+from app.gl.extents import link_points
 from app.simulation.contacts import contacts_of
 from app.simulation.messages import BatchState, Snapshot
 from app.simulation.spread import deviations
@@ -183,5 +184,5 @@ def snapshot(frame: engine.RecordedFrame, robot: int) -> Snapshot:
         into.contacts = contacts_of(frame.touches, frame.setup.settings.dt, robot)
     if len(q) > 1:
         poses = poses.astype(np.float32)
-        into.batch = BatchState(poses, np.full(len(q), math.nan), deviations(poses), at.frozen)
+        into.batch = BatchState(poses, np.full(len(q), math.nan), deviations(poses, link_points(model)), at.frozen)
     return into

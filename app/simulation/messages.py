@@ -68,9 +68,9 @@ class Snapshot:
 class GhostState:
     """The ghost at the last moment that it shares with the robot.
 
-    `link_poses` (links, 4, 4); `deviation` (links,) is how far apart the links' origins are, m; `worst` the greatest
-    deviation of any link since both were in one place, m, and `since` when that was, s of simulated time. `algorithm`,
-    `device` and the time step `dt`, s, are those by which it is reckoned.
+    `link_poses` (links, 4, 4); `deviation` (links,) is the largest distance of a point of a link from where the ghost
+    has it, m; `worst` the maximum of any link since both were in one place, m, and `since` when that was, s of
+    simulated time. `algorithm`, `device` and the time step `dt`, s, are those by which it is computed.
     """
 
     link_poses: np.ndarray
@@ -101,8 +101,8 @@ class CompanionState:
 class BatchState:
     """A batch at one moment: link_poses (robots, links, 4, 4); of each robot, (robots,), three more.
 
-    `energy` in J, a moment old, NaN where it is not known; `deviation` in m, how far the farthest link is from where
-    robot 0 has it; `diverged`, whether the robot is frozen since its state stopped being finite.
+    `energy` in J, a moment old, NaN where it is not known; `deviation` in m, the farthest that a point of a link is
+    from where robot 0 has it; `diverged`, whether the robot is frozen since its state stopped being finite.
     """
 
     link_poses: np.ndarray

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.gl.extents import link_points
 from app.simulation.contacts import ContactForces, contact_forces, contacts_of
 from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
 from app.simulation.spread import ALONE, Spread, deviations
@@ -55,6 +56,7 @@ class Running:
         self._placed = False  # by hand, since the last step
         self._own: tuple[int, engine.Model] | None = None
         self._energy, self._energy_due = np.full(simulation.batch, np.nan), 0.0
+        self._points = link_points(simulation.model) if simulation.batch > 1 else np.zeros((0, 0, 3))
         self.hold_everything()
 
     @property
@@ -270,7 +272,7 @@ class Running:
         diverged = self.simulation.diverged
         diverged = diverged if isinstance(diverged, np.ndarray) else diverged.get()
         poses = np.array(link_poses, np.float32)  # the reader's own are soon written again
-        return BatchState(poses, self._energy, deviations(poses), diverged)
+        return BatchState(poses, self._energy, deviations(poses, self._points), diverged)
 
 
 def settled(model: engine.Model, settings: Settings) -> Settings:

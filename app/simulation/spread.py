@@ -64,9 +64,18 @@ ALONE = Spread()
 """One robot."""
 
 
-def deviations(link_poses: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(robots,): how far the farthest link of each, m, is from where robot 0 has it; poses (robots, links, 4, 4)."""
-    places = np.ascontiguousarray(link_poses[:, :, :3, 3].transpose(2, 1, 0), float)  # (3, links, robots)
-    squares = ((places - places[..., :1]) ** 2).sum(0)
-    farthest: NDArray[np.float64] = np.sqrt(squares.max(0, initial=0.0))
+def deviations(link_poses: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(robots,): the farthest that a point of a link is from where robot 0 has it, m.
+
+    Poses are (robots, links, 4, 4); `points` (links, P, 3) in the links' frames, some of which move when a link turns,
+    as `link_points` has them.
+    """
+    squares = np.zeros(len(link_poses))
+    for poses, of_link in zip(link_poses.transpose(1, 2, 3, 0), points, strict=True):
+        rows = np.array(poses[:3], order="C")  # (3, 4, robots), fast for many robots
+        rows -= rows[..., :1].copy()
+        apart = np.insert(of_link, 3, 1.0, axis=1).astype(rows.dtype) @ rows  # (3, P, robots)
+        apart *= apart
+        np.maximum(squares, apart.sum(0).max(0), out=squares)
+    farthest: NDArray[np.float64] = np.sqrt(squares)
     return farthest

@@ -16,6 +16,7 @@ from app.acting.coordinates import coordinates
 from app.acting.drives import MODES, WAVES, Drive, Drives
 from app.acting.forces import EARTH, Forces, SetWrench, Spring, on_link
 from app.acting.joint_driving import JointDriving, within
+from app.gl.extents import link_points, moved
 from app.simulation import grounds
 from app.simulation.messages import Settings
 from app.simulation.running import Running, gains_of
@@ -316,8 +317,16 @@ def test_robots_of_a_batch_start_around_robot_0(chance, tmp_path):
         free = ~np.isfinite(model.lower[one])
         assert np.all(np.ptp(poses[1:, at[free]], axis=0) > spread.pose)  # to both sides
         links = np.asarray(engine.link_poses(model, poses))
-        apart = np.linalg.norm(links[:, :, :3, 3] - links[0, :, :3, 3], axis=2).max(1)
-        np.testing.assert_allclose(deviations(links), apart, atol=1e-12)
+        points = link_points(model)
+        apart = [np.linalg.norm(moved(each, points) - moved(links[0], points), axis=2).max() for each in links]
+        np.testing.assert_allclose(deviations(links, points), apart, atol=1e-12)
+
+
+def test_a_bar_of_a_batch_that_turns_about_its_origin_deviates():
+    model = engine.load(engine.find_robot("pendulum"))
+    links = np.asarray(engine.link_poses(model, np.array([[0.0], [0.01]])))
+    assert np.array_equal(links[0, :, :3, 3], links[1, :, :3, 3])
+    assert deviations(links, link_points(model))[1] > 0.01
 
 
 def lowest(model, q, n) -> float:
