@@ -81,20 +81,28 @@ def copies(
 
 
 class Canvas:
-    """A framebuffer to draw into: with several samples a pixel, or with none where `samples` is 0."""
+    """A framebuffer to draw into, whose colours lie in a texture: with several samples a pixel, or none for 0."""
 
     def __init__(self, width: int, height: int, samples: int):
         self.size, self.samples = (width, height), samples
-        self.framebuffer = int(GL.glGenFramebuffers(1))
-        self._color, self._depth = (int(name) for name in GL.glGenRenderbuffers(2))
+        self.framebuffer, self.texture = int(GL.glGenFramebuffers(1)), int(GL.glGenTextures(1))
+        self._depth = int(GL.glGenRenderbuffers(1))
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffer)
-        for name, form, place in [
-            (self._color, GL.GL_RGBA8, GL.GL_COLOR_ATTACHMENT0),
-            (self._depth, GL.GL_DEPTH_COMPONENT24, GL.GL_DEPTH_ATTACHMENT),
-        ]:
-            GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, name)
-            GL.glRenderbufferStorageMultisample(GL.GL_RENDERBUFFER, samples, form, width, height)
-            GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, place, GL.GL_RENDERBUFFER, name)
+        kind = GL.GL_TEXTURE_2D_MULTISAMPLE if samples else GL.GL_TEXTURE_2D
+        GL.glBindTexture(kind, self.texture)
+        if samples:
+            GL.glTexImage2DMultisample(kind, samples, GL.GL_RGBA8, width, height, True)
+        else:
+            GL.glTexImage2D(kind, 0, GL.GL_RGBA8, width, height, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, None)
+            for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
+                GL.glTexParameteri(kind, parameter, GL.GL_LINEAR)
+            for parameter in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
+                GL.glTexParameteri(kind, parameter, GL.GL_CLAMP_TO_EDGE)
+        GL.glBindTexture(kind, 0)
+        GL.glFramebufferTexture2D(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, kind, self.texture, 0)
+        GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, self._depth)
+        GL.glRenderbufferStorageMultisample(GL.GL_RENDERBUFFER, samples, GL.GL_DEPTH_COMPONENT24, width, height)
+        GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, GL.GL_DEPTH_ATTACHMENT, GL.GL_RENDERBUFFER, self._depth)
         GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, 0)
         complete(f"a {width}×{height} picture of {samples} samples")
 
@@ -107,7 +115,8 @@ class Canvas:
 
     def release(self) -> None:
         GL.glDeleteFramebuffers(1, [self.framebuffer])
-        GL.glDeleteRenderbuffers(2, [self._color, self._depth])
+        GL.glDeleteTextures(1, [self.texture])
+        GL.glDeleteRenderbuffers(1, [self._depth])
 
 
 class ShadowMap:

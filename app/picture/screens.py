@@ -11,14 +11,14 @@ from PyQt6.QtOpenGLWidgets import QOpenGLWidget
 from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme
-from app.gl.renderer import DETAILS, Renderer
+from app.gl.renderer import COSTS, DETAILS, Renderer
 from app.gl.view import View
 from app.picture.drawing_fault import told
 from app.picture.pictures import Picture, PictureThread
 
 SMOOTH = 0.016  # s for a draft, above which what moves is drawn with less detail
-EASY = 0.007  # s for a draft, below which more could be drawn
-EASE = 30  # easy drafts in a row, after which it is
+ROOM = 0.9  # of that, within which drafts are expected that have more
+EASE = 30  # drafts in a row of which that is expected, after which they have
 
 
 class CardScreen(QOpenGLWidget):
@@ -171,11 +171,12 @@ class ProcessorScreen(QWidget):
 
     def _adapt(self, detail: int, seconds: float) -> None:
         """Choose the detail of drafts, after one of some detail took so long."""
-        self._easy = self._easy + 1 if seconds < EASY else 0
+        finer = max(detail - 1, 1)
+        self._easy = self._easy + 1 if seconds * COSTS[finer] / COSTS[detail] < ROOM * SMOOTH else 0
         if seconds > SMOOTH:
             self.draft = min(detail + 1, len(DETAILS) - 1)
         elif self._easy == EASE:
-            self.draft, self._easy = max(detail - 1, 1), 0
+            self.draft, self._easy = finer, 0
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self.painted.emit()

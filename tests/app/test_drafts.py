@@ -45,3 +45,8 @@ def test_drafts_show_the_same_but_coarser(tmp_path):
         away = np.abs(drawn - pictures[0])
         assert away.max() > 0
         assert away[robot].mean() < 0.3 * np.abs(empty - pictures[0])[robot].mean()
+    # At the same resolution, the draft with smooth edges is nearer to the full picture where the robot's edges are.
+    steep = np.abs(np.diff(pictures[0].sum(-1), axis=0, prepend=0)) > 100
+    assert DETAILS[-2] == DETAILS[-1]
+    smooth, stepped = (((each - pictures[0])[steep] ** 2).mean() for each in pictures[-2:])
+    assert smooth < 0.85 * stepped

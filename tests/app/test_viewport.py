@@ -12,12 +12,12 @@ from PyQt6.QtGui import QImage, QMouseEvent, QWheelEvent
 from PyQt6.QtWidgets import QApplication
 
 import engine
-from app.gl.renderer import DETAILS, Renderer
+from app.gl.renderer import COSTS, DETAILS, Renderer
 from app.gl.scene import Content
 from app.gl.view import View
 from app.picture import screens
 from app.picture.pictures import Picture, PictureThread
-from app.picture.screens import EASE, EASY, SMOOTH
+from app.picture.screens import EASE, ROOM, SMOOTH
 from app.picture.viewport import Viewport
 
 ROBOT = """<robot name="robot">
@@ -243,21 +243,36 @@ def test_what_moves_loses_detail_until_it_is_smooth_and_regains_it(viewport, rob
     details = move(viewport, robot, drawer, 10, 2 * SMOOTH)
     assert details[-1] == len(DETAILS) - 1
     drawer.asked.clear()
-    details = move(viewport, robot, drawer, EASE * len(DETAILS), EASY / 2)
+    details = move(viewport, robot, drawer, EASE * len(DETAILS), SMOOTH / 10)
     assert details[-1] == 1
     assert details == sorted(details, reverse=True)
 
 
 def test_a_detail_that_fits_stays(viewport, robot, drawer):
-    move(viewport, robot, drawer, 3, EASY / 2)
-    details = move(viewport, robot, drawer, 2 * EASE, 0.5 * (EASY + SMOOTH))
-    assert len(set(details[-EASE:])) == 1
+    details = move(viewport, robot, drawer, 2 * EASE, 0.95 * SMOOTH)
+    assert set(details) == {len(DETAILS) - 1}
+
+
+def test_what_moves_is_as_fine_as_there_is_time_for(viewport, robot, drawer):
+    """A draft in half the time that it may take has smooth edges next, and no finer ones than fit."""
+    seconds, last = 0.5 * SMOOTH, len(DETAILS) - 1
+    places = [pose(robot, 0.1), pose(robot, 0.2)]
+    for frame in range(10 * EASE):
+        viewport.set_poses(places[frame % 2])
+        drawer.deliver(seconds * COSTS[drawer.asked[-1][1]] / COSTS[last])
+    found = drawer.asked[-1][1]
+    assert found == last - 1
+    assert seconds * COSTS[found] / COSTS[last] < ROOM * SMOOTH < seconds * COSTS[found - 1] / COSTS[last]
+    viewport.set_poses(places[0])
+    drawer.deliver(2 * SMOOTH)
+    viewport.set_poses(places[1])
+    assert drawer.asked[-1][1] == last
 
 
 def test_the_full_picture_waits_for_the_hand(qtbot, viewport, robot, drawer):
     center = viewport.rect().center()
     qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=center)
-    move(viewport, robot, drawer, 3, EASY)
+    move(viewport, robot, drawer, 3, SMOOTH / 2)
     with qtbot.waitSignal(viewport._still.timeout):
         pass
     assert drawer.asked[-1][1] > 0
@@ -268,7 +283,7 @@ def test_the_full_picture_waits_for_the_hand(qtbot, viewport, robot, drawer):
 def test_what_stands_still_is_drawn_in_full_although_poses_keep_coming(qtbot, viewport, robot, drawer):
     there = pose(robot, 0.3)
     viewport.set_poses(there)
-    drawer.deliver(EASY)
+    drawer.deliver(SMOOTH / 2)
     poses = QTimer()
     poses.timeout.connect(lambda: viewport.set_poses(there))
     poses.start(16)

@@ -1,0 +1,43 @@
+"""`Edges`: smooths the steps of edges in pictures that have one sample a pixel."""
+
+from __future__ import annotations
+
+from OpenGL import GL
+
+from app.gl import objects, shaders
+
+
+class Edges:
+    """What smoothing needs, in the context that was current when it was first used."""
+
+    def __init__(self) -> None:
+        self._program = self._array = 0
+        self._canvas: objects.Canvas | None = None
+
+    def smoothed(self, canvas: objects.Canvas) -> objects.Canvas:
+        """A picture of one sample a pixel with its edges smoothed, until the next call."""
+        if not self._program:
+            self._program, self._array = shaders.named("edges", {}), int(GL.glGenVertexArrays(1))
+        if self._canvas is None or self._canvas.size != canvas.size:
+            if self._canvas is not None:
+                self._canvas.release()
+            self._canvas = objects.Canvas(*canvas.size, 0)
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self._canvas.framebuffer)
+        GL.glViewport(0, 0, *canvas.size)
+        GL.glDisable(GL.GL_DEPTH_TEST)
+        GL.glColorMask(True, True, True, True)
+        GL.glUseProgram(self._program)
+        GL.glActiveTexture(GL.GL_TEXTURE0)
+        GL.glBindTexture(GL.GL_TEXTURE_2D, canvas.texture)
+        GL.glBindVertexArray(self._array)
+        GL.glDrawArrays(GL.GL_TRIANGLES, 0, 3)
+        return self._canvas
+
+    def release(self) -> None:
+        """Free its OpenGL objects, in the context that made them."""
+        if self._program:
+            GL.glDeleteProgram(self._program)
+            GL.glDeleteVertexArrays(1, [self._array])
+        if self._canvas is not None:
+            self._canvas.release()
+        self._program, self._canvas = 0, None
