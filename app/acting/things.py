@@ -103,9 +103,3 @@ def free_name(stem: str, taken: Collection[str]) -> str:
 def from_file(path: str) -> str:
     """What a robot from a file is called."""
     return Path(path).stem
-
-
-def round_length(length: float) -> float:
-    """1, 2 or 5 times a power of ten, m, near a length."""
-    power = 10.0 ** np.floor(np.log10(max(length, 1e-6)))
-    return float(power * min((1.0, 2.0, 5.0, 10.0), key=lambda digit: abs(digit - length / power)))

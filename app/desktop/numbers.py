@@ -30,3 +30,9 @@ def duration(seconds: float) -> str:
     unit, scale = next((unit, scale) for unit, scale in SECONDS if seconds * scale < 999.5 or unit == "s")
     number = seconds * scale
     return f"{number:.{0 if number >= 99.95 else 1 if number >= 9.995 else 2}f} {unit}"
+
+
+def round_length(length: float) -> float:
+    """1, 2 or 5 times a power of ten, m, near a length."""
+    power = 10.0 ** math.floor(math.log10(max(length, 1e-6)))
+    return power * min((1.0, 2.0, 5.0, 10.0), key=lambda digit: abs(digit - length / power))

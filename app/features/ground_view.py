@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 from PyQt6.QtGui import QAction, QActionGroup
 from PyQt6.QtWidgets import QInputDialog, QMenu
 
@@ -16,17 +18,21 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.reasons import reason
 from app.gl.world import World, world_of
+from app.panels.scene import ScenePanel
 from app.simulation import grounds
+from app.simulation.grounds import Terrain
 
 if TYPE_CHECKING:
     from app.window import Window
 
-SHAPES: tuple[tuple[str, str, Callable[[float], engine.Scene]], ...] = (
-    ("&Flat", "Infinite plane", grounds.level),
-    ("&Slope of 10°", "A plane that rises towards −x", grounds.sloping),
-    ("&Rough", "Bumps up to a tenth of the robot's size: a height field", grounds.rough),
-    ("S&tairs", "Flat ground with steps in front of the robot", grounds.stairs),
+SHAPES = (
+    ("&Flat", grounds.FLAT, "Infinite plane"),
+    ("&Slope", grounds.SLOPE, "An inclined plane"),
+    ("&Rough", grounds.ROUGH, "Bumps: a height field"),
+    ("S&tairs", grounds.STAIRS, "Flat ground with steps in front of the robot"),
 )
+SETTINGS_TIP = "Numbers of the terrain, such as angle, height and seed: in the Scene panel"
+KNOWN = 256  # scenes whose numbers are remembered, more than can be undone
 CELL, FEWEST, MOST = 0.1, 1e-4, 1e3  # m
 
 
@@ -38,12 +44,16 @@ class GroundView:
         self.menu = QMenu("&Terrain", window)
         self.menu.setToolTipsVisible(True)
         group = QActionGroup(window)
-        self.shapes = [self._add(group, text, tip, partial(self._choose, make)) for text, tip, make in SHAPES]
+        self.shapes = [self._add(group, text, tip, partial(self.choose, kind)) for text, kind, tip in SHAPES]
         self.from_file = self._add(group, "Height &field…", "Heights in m from a file of numpy.save", self._ask)
-        self._chosen: QAction = self.shapes[0]
-        self._chosen.setChecked(True)
+        self.menu.addSeparator()
+        self.menu.addAction(make_action(window, "S&ettings…", self._show_form, tip=SETTINGS_TIP))
+        self.form = cast(ScenePanel, window.docks["Scene"].widget()).terrain
+        self.form.chosen.connect(self.choose)
+        self.form.changed.connect(self.take)
+        self._present = engine.Scene(), Terrain(grounds.FLAT)
+        self._made = deque([self._present], KNOWN)  # the newest first
         window.menus.simulation.put(self.menu)
-        self._steps: tuple[engine.Obstacle, ...] = ()  # of stairs, which go with them; all others stay
         self._shown: tuple[engine.Scene, World] | None = None
         window.refreshed.connect(self._refresh)
 
@@ -54,34 +64,53 @@ class GroundView:
         self.menu.addAction(action)
         return action
 
-    def _choose(self, make: Callable[[float], engine.Scene]) -> None:
-        self._chosen = next(action for action in self.shapes if action.isChecked())
-        self._take(make(self._window.viewport.robot_size))
+    def _show_form(self) -> None:
+        dock = self._window.docks["Scene"]
+        dock.show()
+        dock.raise_()
+        self.form.kind.setFocus()
 
-    def _take(self, scene: engine.Scene) -> None:
+    def choose(self, kind: str) -> None:
+        """Have the robot stand on ground of that kind, one of `grounds.KINDS`, as large as suits it."""
+        if kind == grounds.FIELD:
+            self._ask()
+        else:
+            viewport = self._window.viewport
+            front = viewport.bounds_of(engine.link_poses(self._bench.model, self._bench.initial))[1][0]
+            self.take(grounds.usual(kind, viewport.robot_size, float(front)))
+            if kind == grounds.STAIRS and np.cos(viewport.camera.azimuth) > 0:
+                viewport.see(replace(viewport.camera, azimuth=np.pi - viewport.camera.azimuth))  # from their front
+
+    def take(self, terrain: Terrain) -> None:
+        """Have the robot stand on that ground, and see it."""
+        viewport = self._window.viewport
+        scene = grounds.scene_of(terrain, viewport.robot_size)
+        self._put(scene, terrain)
+        if scene.obstacles:
+            ends = np.array([corner for each in scene.obstacles for corner in _corners(each)])
+            viewport.bring_into_view(ends.min(0), ends.max(0))
+
+    def _put(self, scene: engine.Scene, terrain: Terrain) -> None:
         present = self._bench.settings.scene
-        others = tuple(each for each in present.obstacles if each not in self._steps)
-        self._steps = scene.obstacles
-        scene = replace(scene, obstacles=others + self._steps, self_collision=present.self_collision)
+        steps = self._of(present)[0].obstacles  # which go with the stairs; all others stay
+        others = tuple(each for each in present.obstacles if each not in steps)
+        self._made.appendleft((scene, terrain))
+        scene = replace(scene, obstacles=others + scene.obstacles, self_collision=present.self_collision)
         try:
             self._bench.set_scene(scene)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
 
-    def _mark(self, scene: engine.Scene) -> None:
-        """Mark the entry that the ground in force is of, which may have come with a session or a moment."""
-        level, slope, rough, stairs = self.shapes
-        if self._steps and set(self._steps) <= set(scene.obstacles):
-            self._chosen = stairs
-        elif isinstance(scene.ground, engine.Plane):
-            self._chosen = level if scene.ground.normal[2] == 1.0 else slope
-        elif self._chosen not in (rough, self.from_file):
-            self._chosen = self.from_file
-        self._chosen.setChecked(True)
+    def _of(self, scene: engine.Scene) -> tuple[engine.Scene, Terrain]:
+        """The ground that a scene is of, which may have come with a session or a frame: alone, and its numbers."""
+        for made, terrain in sorted(self._made, key=lambda each: -len(each[0].obstacles)):
+            if made.ground == scene.ground and set(made.obstacles) <= set(scene.obstacles):
+                return made, terrain
+        return engine.Scene(ground=scene.ground), grounds.terrain_of(scene.ground)
 
     def _ask(self) -> None:
-        self._chosen.setChecked(True)  # unless a file is chosen
+        self._refresh()  # the kind before stays marked unless a file is chosen
         files = "Heights (*.npy);;All files (*)"
         if not (path := ask_file(self._window, "Open a height field", kinds=files)):
             return
@@ -96,13 +125,17 @@ class GroundView:
         except (OSError, ValueError, EOFError) as fault:
             self._window.statusBar().showMessage(f"{Path(path).name}: {reason(fault)}", MESSAGE)
             return
-        self._chosen = self.from_file
-        self._take(scene)
+        self._put(scene, Terrain(grounds.FIELD))
 
     def _refresh(self) -> None:
         settings = self._bench.settings
-        self.menu.setEnabled(self._bench.stands and settings.ground)
-        self._mark(settings.scene)
+        for each in (self.menu, self.form):
+            each.setEnabled(self._bench.stands and settings.ground)
+        if self._present[0] is not settings.scene:
+            self._present = settings.scene, self._of(settings.scene)[1]
+        terrain = self._present[1]
+        (*self.shapes, self.from_file)[grounds.KINDS.index(terrain.kind)].setChecked(True)
+        self.form.show_terrain(terrain)
         frame = self._bench.replay.frame
         scene = settings.touched if frame is None else frame.setup.settings.scene
         if scene is None or (scene.ground is None and not scene.obstacles):
@@ -111,3 +144,9 @@ class GroundView:
         if self._shown is None or self._shown[0] is not scene:
             self._shown = scene, world_of(scene)
         self._overlays.set_world(self._shown[1])
+
+
+def _corners(obstacle: engine.Obstacle) -> Iterator[np.ndarray]:
+    """The lowest and the highest corner of a box that is not rotated."""
+    center, half = np.asarray(obstacle.pose)[:3, 3], np.array(obstacle.size) / 2
+    yield from (center - half, center + half)

@@ -1,4 +1,4 @@
-"""The Scene dock: obstacles, free bodies and other robots, added, changed and removed around the robot."""
+"""The Scene dock: the terrain; obstacles, free bodies and other robots, added, changed and removed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
+from app.desktop.numbers import round_length
 from app.desktop.reasons import reason
 from app.features.carrying import put_back
 from app.gl.camera import Camera
@@ -31,7 +32,7 @@ from app.simulation.messages import Loaded, Snapshot
 if TYPE_CHECKING:
     from app.window import Window
 
-TIP = "Obstacles, free bodies and other robots around the robot (O)"
+TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
 OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: the edges of what is added
 MESHES = "Meshes (*.stl *.obj *.dae *.ply *.glb *.gltf *.off);;All files (*)"
@@ -147,7 +148,7 @@ class SceneView(QObject):
     def add(self, shape: str, free: bool) -> None:
         """Put a new obstacle, or a free body, in front of the robot."""
         size = self._window.viewport.robot_size
-        edge = things.round_length((BODY if free else OBSTACLE) * size)
+        edge = round_length((BODY if free else OBSTACLE) * size)
         self._put(things.new(shape, edge, free, self._place(edge), [each.name for each in self.things]))
 
     def _place(self, edge: float) -> np.ndarray:
@@ -254,14 +255,8 @@ class SceneView(QObject):
 
     def _bring_into_view(self, thing: Thing) -> None:
         """Move the camera back where the thing is not seen."""
-        viewport = self._window.viewport
         at, edge = thing.pose[:3, 3], max(thing.size, default=0.0)
-        corners = [viewport.place(at + sign * edge) for sign in (-1, 1)]
-        if any(corner is None or not viewport.rect().contains(corner.toPoint()) for corner in corners):
-            lower, upper = viewport.robot_bounds
-            camera = replace(viewport.camera)
-            camera.fit(np.minimum(lower, at - edge), np.maximum(upper, at + edge))
-            viewport.see(camera)
+        self._window.viewport.bring_into_view(at - edge, at + edge)
 
     def _ask_mesh(self) -> None:
         if not (path := ask_file(self._window, "Open a mesh", kinds=MESHES)):

@@ -1,4 +1,4 @@
-"""The panel of the scene: a list of what is around the robot, and the numbers of the chosen one."""
+"""The panel of the scene: the terrain, a list of what is around the robot, and the numbers of the chosen one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
 from PyQt6.QtWidgets import (
-    QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -22,6 +21,8 @@ from PyQt6.QtWidgets import (
 import engine
 from app.acting.things import SIZES, Thing
 from app.desktop import theme
+from app.panels.number_box import NumberBox
+from app.panels.terrain import TerrainForm
 
 FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
 SMALLEST, LIGHTEST = 1e-4, 1e-6
@@ -43,17 +44,18 @@ class ScenePanel(QWidget):
 
     def __init__(self, adding: QMenu) -> None:
         super().__init__()
+        self.terrain = TerrainForm()
         self.add, self.duplicate, self.remove = (QPushButton(name) for name in ("Add", "Duplicate", "Remove"))
         self.add.setMenu(adding)
         self.add.setToolTip("A fixed obstacle, a free body, or another robot")
         self.list, self.note = QListWidget(), QLabel(EMPTY, wordWrap=True)
         self.list.setAccessibleName("objects of the scene")
         theme.tint(self.note, "faint")
-        self.sizes = [self._number(SMALLEST, LARGEST) for _ in range(3)]
+        self.sizes = [NumberBox(SMALLEST, LARGEST, 4) for _ in range(3)]
         self.size_names = [QLabel() for _ in range(3)]
-        self.place = [self._number(-FAR, FAR) for _ in range(3)]
-        self.turn = [self._number(-180.0, 180.0, 2) for _ in range(3)]
-        self.mass = self._number(LIGHTEST, HEAVIEST)
+        self.place = [NumberBox(-FAR, FAR, 4) for _ in range(3)]
+        self.turn = [NumberBox(-180.0, 180.0, 2) for _ in range(3)]
+        self.mass = NumberBox(LIGHTEST, HEAVIEST, 4)
         self._things: tuple[Thing, ...] = ()
         self._movable = True
         self._arrange()
@@ -63,17 +65,6 @@ class ScenePanel(QWidget):
         for box in (*self.sizes, *self.place, *self.turn, self.mass):
             box.valueChanged.connect(self._change)
         self.show_things(())
-
-    @staticmethod
-    def _number(low: float, high: float, decimals: int = 4) -> QDoubleSpinBox:
-        box = QDoubleSpinBox()
-        box.setDecimals(decimals)
-        box.setRange(low, high)
-        box.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
-        box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
-        box.setKeyboardTracking(False)
-        box.setMinimumWidth(56)
-        return box
 
     def _arrange(self) -> None:
         buttons = QHBoxLayout()
@@ -104,6 +95,7 @@ class ScenePanel(QWidget):
         self.form.setLayout(grid)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
+        layout.addWidget(self.terrain)
         layout.addLayout(buttons)
         layout.addWidget(self.list, 1)
         layout.addWidget(self.form)
@@ -184,7 +176,7 @@ def _line(thing: Thing) -> str:
     return f"{thing.name} · {thing.mass:.3g} kg" if thing.placed else f"{thing.name} · fixed base"
 
 
-def _put(box: QDoubleSpinBox, value: float) -> None:
+def _put(box: NumberBox, value: float) -> None:
     """Show a number, unless another is being typed."""
     if box.hasFocus() and box.text() != box.textFromValue(box.value()):
         return

@@ -169,6 +169,10 @@ class Viewport(SteeredView):
             self._bounded = (content, poses), content.bounds(poses)
         return self._bounded[1]
 
+    def bounds_of(self, link_poses: ArrayLike) -> Box:
+        """The corners of what would be drawn of the robot with its links at (links, 4, 4), (3,) each."""
+        return self.robot_bounds if self._scene is None else self._scene.content.bounds(np.asarray(link_poses, float))
+
     @property
     def robot_size(self) -> float:
         """The diagonal of the box around the robot as it stands, m."""
@@ -224,6 +228,14 @@ class Viewport(SteeredView):
         """Look through another camera."""
         self.camera, self._framed = camera, True
         self._change()
+
+    def bring_into_view(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
+        """Move the camera back where a box, of which two corners (3,) are given, is not seen beside the robot."""
+        ends = [self.place(corner) for corner in (lower, upper)]
+        if any(end is None or not self.rect().contains(end.toPoint()) for end in ends):
+            camera, (low, high) = replace(self.camera), self.robot_bounds
+            camera.fit(np.minimum(low, lower), np.maximum(high, upper))
+            self.see(camera)
 
     def picture(self) -> QImage:
         """What is shown now, drawn in full."""

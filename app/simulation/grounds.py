@@ -1,48 +1,126 @@
-"""Grounds to choose from: each is a scene, as large as the robot asks for."""
+"""Grounds to choose from, and the numbers that each takes: all are scenes. Lengths are in m, angles in degrees."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import engine
+from app.desktop.numbers import round_length
 
-SLOPE = 10.0  # degrees
-CELLS = 96  # of the rough ground, along each side
-TREADS = 5
-SEED = 7
+FLAT, SLOPE, ROUGH, STAIRS, FIELD = KINDS = "Flat", "Slope", "Rough", "Stairs", "Height field"
+EXTENT = 12.0  # of the robot's size, along each side of the rough ground
+FEWEST_CELLS, MOST_CELLS = 96, 384  # of it, along each side
+WAVES, CELLS_A_BUMP = 24, 8
+GAP = 0.1  # of the robot's size, from the robot to the stairs at first
 
 
-def level(_: float = 1.0) -> engine.Scene:
+@dataclass(frozen=True)
+class Number:
+    """One that a ground takes; `usual` is a length's share of the robot's size, and else the number itself.
+
+    `unit` is "m", "°", or "" for whole numbers.
+    """
+
+    name: str
+    unit: str
+    low: float
+    high: float
+    usual: float
+    tip: str
+
+
+NUMBERS: dict[str, tuple[Number, ...]] = {
+    FLAT: (),
+    SLOPE: (
+        Number("Angle", "°", 0.0, 60.0, 10.0, "Angle to the horizontal"),
+        Number("Uphill", "°", -180.0, 180.0, 180.0, "Direction in which it rises, from the x axis towards y"),
+    ),
+    ROUGH: (
+        Number("Height", "m", 1e-4, 1e2, 0.15, "Largest height above or below the mean"),
+        Number("Length", "m", 1e-3, 1e3, 1.25, "Mean distance from one bump to the next"),
+        Number("Seed", "", 0, 999_999, 7, "Random seed: the same seed makes the same ground"),
+    ),
+    STAIRS: (
+        Number("Steps", "", 1, 40, 5, "Number of steps"),
+        Number("Rise", "m", 1e-4, 1e2, 0.06, "Height of each step"),
+        Number("Depth", "m", 1e-3, 1e2, 0.4, "Depth of each step"),
+        Number("Width", "m", 1e-3, 1e3, 1.0, "Width of the stairs"),
+        Number("Distance", "m", 0.0, 1e3, GAP, "From the world's origin to the first step, along x"),
+    ),
+    FIELD: (),
+}
+
+
+@dataclass(frozen=True)
+class Terrain:
+    """A kind of ground, one of `KINDS`, and its `NUMBERS`."""
+
+    kind: str
+    values: tuple[float, ...] = ()
+
+
+def usual(kind: str, size: float, front: float) -> Terrain:
+    """A ground for a robot of that size, m, which reaches as far as `front` along x, m."""
+    values = [number.usual if number.unit != "m" else round_length(number.usual * size) for number in NUMBERS[kind]]
+    if kind == STAIRS:
+        values[-1] = round(max(front + GAP * size, 0.0), 3)
+    return Terrain(kind, tuple(map(float, values)))
+
+
+def scene_of(terrain: Terrain, size: float = 1.0) -> engine.Scene:
+    """The scene of a ground, all but a field from a file, for a robot of that size, m."""
+    match terrain.kind:
+        case "Slope":
+            return engine.Scene(ground=sloping(*terrain.values))
+        case "Rough":
+            height, length, seed = terrain.values
+            return engine.Scene(ground=rough(height, length, int(seed), size))
+        case "Stairs":
+            return engine.Scene(obstacles=stairs(*terrain.values))
     return engine.Scene()
 
 
-def sloping(_: float = 1.0) -> engine.Scene:
-    """Rising towards −x."""
-    return engine.Scene(ground=engine.slope(np.radians(SLOPE)))
+def terrain_of(ground: object) -> Terrain:
+    """The kind of a ground that nothing else is known of, and what numbers can be told."""
+    if not isinstance(ground, engine.Plane):
+        return Terrain(FIELD)
+    x, y, z = ground.normal
+    if z == 1.0:
+        return Terrain(FLAT)
+    return Terrain(SLOPE, (float(np.degrees(np.arccos(z))), float(np.degrees(np.arctan2(-y, -x)))))
 
 
-def rough(size: float) -> engine.Scene:
-    """Bumps as high as a twelfth of a robot of that size, m, and about half as long; flatter where it starts."""
-    rng = np.random.default_rng(SEED)
-    x = np.linspace(-6.0, 6.0, CELLS + 1)
-    heights = np.zeros((CELLS + 1, CELLS + 1))
-    for _ in range(24):
-        wave, phase = rng.normal(0.0, 4.0, 2), rng.uniform(0.0, 2 * np.pi)
-        heights += np.cos(wave[0] * x[None] + wave[1] * x[:, None] + phase) / 24**0.5
-    near = np.exp(-(x[None] ** 2 + x[:, None] ** 2))
-    return engine.Scene(ground=engine.HeightField(0.08 * size * heights * (1 - 0.7 * near), 12.0 / CELLS * size))
+def sloping(angle: float, uphill: float) -> engine.Plane:
+    """A plane that rises by that angle in the direction `uphill`, both in degrees."""
+    steep, ahead = np.radians([angle, uphill])
+    normal = -np.sin(steep) * np.cos(ahead), -np.sin(steep) * np.sin(ahead), np.cos(steep)
+    return engine.Plane((float(normal[0]), float(normal[1]), float(normal[2])))
 
 
-def stairs(size: float) -> engine.Scene:
-    """Boxes beside one another, each higher than the last, in front of a robot of that size, m."""
-    depth, rise, width = 0.4 * size, 0.06 * size, 2.0 * size
-    boxes = [
-        engine.Obstacle("box", (depth, width, (k + 1) * rise), (size + k * depth, 0.0, (k + 1) * rise / 2))
-        for k in range(TREADS)
-    ]
-    return engine.Scene(obstacles=tuple(boxes))
+def rough(height: float, length: float, seed: int, size: float) -> engine.HeightField:
+    """Waves by chance, up to `height`, about `length` long; flatter where a robot of that size starts."""
+    rng, half = np.random.default_rng(seed), 0.5 * EXTENT * size
+    cells = int(np.clip(2 * half * CELLS_A_BUMP / length, FEWEST_CELLS, MOST_CELLS))
+    x = np.linspace(-half, half, cells + 1)
+    heights = np.zeros((cells + 1, cells + 1))
+    # The length of a vector of two normal numbers is 1.25 on average.
+    for wave, phase in zip(
+        rng.normal(0.0, 2 * np.pi / (1.25 * length), (WAVES, 2)), rng.uniform(0.0, 2 * np.pi, WAVES), strict=True
+    ):
+        heights += np.cos(wave[0] * x[None] + wave[1] * x[:, None] + phase)
+    heights *= 1 - 0.7 * np.exp(-(x[None] ** 2 + x[:, None] ** 2) / size**2)
+    return engine.HeightField(height * heights / np.abs(heights).max(), 2 * half / cells)
+
+
+def stairs(count: float, rise: float, depth: float, width: float, distance: float) -> tuple[engine.Obstacle, ...]:
+    """Boxes beside one another, each higher than the last, along x."""
+    return tuple(
+        engine.Obstacle("box", (depth, width, (k + 1) * rise), (distance + (k + 0.5) * depth, 0.0, (k + 1) * rise / 2))
+        for k in range(int(count))
+    )
 
 
 def of_file(path: str | Path, cell: float) -> engine.Scene:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QInputDialog
 from test_collision_shapes import pixels
 from test_contacts import seen
@@ -11,6 +13,8 @@ from windows import name_file, wait
 
 import engine
 from app.features.ground_view import GroundView
+from app.features.scene_view import SceneView
+from app.features.undo_view import UndoView
 from app.gl import frame
 from app.gl.camera import Camera
 from app.gl.world import FEW, world_of
@@ -41,7 +45,7 @@ def test_a_slope_is_drawn_under_the_feet(qtbot, standing):
     view = standing.viewport._view()
     normal = np.array(standing.workbench.settings.scene.ground.normal)
     np.testing.assert_allclose(view.extras.world.plane, [*normal, 0.0])
-    assert normal[2] == pytest.approx(np.cos(np.radians(grounds.SLOPE)))
+    assert normal[2] == pytest.approx(np.cos(np.radians(10)))
     assert np.abs(pixels(standing) - flat).max() > 30
     choose(qtbot, standing, 0)
     assert np.abs(pixels(standing) - flat).max() < 20
@@ -72,7 +76,8 @@ def test_obstacles_stand_where_the_scene_has_them(qtbot, standing):
     standing.features[GroundView].shapes[3].trigger()
     wait(qtbot, lambda: standing.viewport._view().extras.world.obstacles is not None)
     view, obstacles = standing.viewport._view(), standing.workbench.settings.scene.obstacles
-    assert len(view.poses) == plain_links + grounds.TREADS
+    assert len(obstacles) == 5
+    assert len(view.poses) == plain_links + len(obstacles)
     content = view.content
     for k, obstacle in enumerate(obstacles):
         here = content.instances.link == plain_links + k
@@ -86,9 +91,65 @@ def test_obstacles_stand_where_the_scene_has_them(qtbot, standing):
     assert color[0] > color[2] + 15  # sand, on a bluish ground
 
 
+def test_the_stairs_begin_in_front_of_the_robot_and_are_in_view(standing):
+    standing.features[GroundView].shapes[3].trigger()
+    viewport, obstacles = standing.viewport, standing.workbench.settings.scene.obstacles
+    front = viewport.robot_bounds[1][0]
+    first, last = (np.asarray(each.pose)[:3, 3] for each in (obstacles[0], obstacles[-1]))
+    assert front < first[0] - obstacles[0].size[0] / 2 < front + 0.2 * viewport.robot_size
+    side = np.array([0.0, obstacles[-1].size[1] / 2, 0.0])
+    assert np.cos(viewport.camera.azimuth) < 0  # they rise away from the eye
+    for place in (first, last, last + side, last - side):
+        assert viewport.rect().contains(viewport.place(place).toPoint())
+
+
+def typed(form, name: str, value: float) -> None:
+    """Type a number into the form, whose label says that name and whose box its unit."""
+    label = next(each for each in form.labels if each.text() == name and each.isVisible())
+    label.buddy().setFocus()
+    label.buddy().selectAll()
+    QTest.keyClicks(label.buddy(), str(value))
+    QTest.keyClick(label.buddy(), Qt.Key.Key_Return)
+
+
+def test_numbers_of_the_terrain_are_typed_in_the_scene_panel(qtbot, standing):
+    view, bench = standing.features[GroundView], standing.workbench
+    next(each for each in view.menu.actions() if each.text() == "S&ettings…").trigger()
+    form = view.form
+    assert standing.docks["Scene"].isVisible()
+    assert [label.isVisible() for label in form.labels] == [False] * len(form.labels)
+    choose(qtbot, standing, 1)
+    assert (form.kind.currentText(), form.boxes[0].text()) == ("Slope", "10°")
+    typed(form, "Angle", 25)
+    assert bench.settings.scene.ground.normal[2] == pytest.approx(np.cos(np.radians(25)))
+    typed(form, "Uphill", 90)
+    assert bench.settings.scene.ground.normal[1] == pytest.approx(-np.sin(np.radians(25)))
+    form.kind.setCurrentText("Stairs")
+    form.kind.textActivated.emit("Stairs")
+    typed(form, "Rise", 0.03)
+    typed(form, "Steps", 3)
+    assert [each.size[2] for each in bench.settings.scene.obstacles] == pytest.approx([0.03, 0.06, 0.09])
+    assert form.boxes[1].suffix() == " m"
+    form.kind.textActivated.emit("Rough")
+    assert not bench.settings.scene.obstacles
+    typed(form, "Height", 0.07)
+    assert np.abs(bench.settings.scene.ground.heights).max() == pytest.approx(0.07)
+    standing.features[UndoView].undo.trigger()
+    assert np.abs(bench.settings.scene.ground.heights).max() > 0.08
+    standing.features[UndoView].undo.trigger()
+    assert (form.kind.currentText(), view.shapes[3].isChecked()) == ("Stairs", True)
+    assert form.boxes[1].value() == pytest.approx(0.03)
+    assert form.boxes[0].value() == 3
+    view.choose(grounds.FLAT)  # the steps that came back go with the stairs
+    assert bench.settings.scene == engine.Scene()
+    assert standing.features[SceneView].things == ()
+
+
 def test_without_ground_to_stand_on_there_is_nothing_to_choose(opened):
     window = opened()
-    assert not window.features[GroundView].menu.isEnabled()
+    view = window.features[GroundView]
+    assert not view.menu.isEnabled()
+    assert not view.form.isEnabled()
 
 
 def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, standing, tmp_path, monkeypatch):

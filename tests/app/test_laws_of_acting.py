@@ -372,23 +372,41 @@ def test_a_robot_that_is_put_down_just_touches_the_ground(chance, tmp_path):
 
 
 def test_grounds_are_as_large_as_the_robot_asks_for(chance):
-    size = float(chance.uniform(0.1, 5))
-    boxes = grounds.stairs(size).obstacles
+    size, front = float(chance.uniform(0.1, 5)), float(chance.uniform(0, 2))
+    kinds = {kind: grounds.usual(kind, size, front) for kind in grounds.KINDS}
+    boxes = grounds.scene_of(kinds[grounds.STAIRS], size).obstacles
     lower, upper = (np.array([each.pose[:3, 3] + s * np.array(each.size) / 2 for each in boxes]) for s in (-1, 1))
     np.testing.assert_allclose(lower[:, 2], 0, atol=1e-12)  # they stand on the ground, beside one another
     np.testing.assert_allclose(lower[1:, 0], upper[:-1, 0])
     rise, depth = np.diff(upper[:, 2], prepend=0), (upper - lower)[:, 0]
     np.testing.assert_allclose(rise / size, rise[0] / size)
     assert 0 < rise[0] < depth[0] < size
-    n = np.array(grounds.sloping(size).ground.normal)
-    assert np.degrees(np.arccos(n[2])) == pytest.approx(grounds.SLOPE)
-    assert n[0] > 0
-    field, unit = grounds.rough(size).ground, grounds.rough(1.0).ground
-    np.testing.assert_allclose(field.heights, size * unit.heights)
-    assert field.cell == pytest.approx(size * unit.cell)
+    assert front < lower[0, 0] < front + 0.2 * size
+    field = grounds.scene_of(kinds[grounds.ROUGH], size).ground
+    assert np.abs(field.heights).max() == pytest.approx(kinds[grounds.ROUGH].values[0])
     middle = field.heights.shape[0] // 2
     near = np.abs(field.heights[middle - 6 : middle + 7, middle - 6 : middle + 7]).max()
     assert near < 0.7 * np.abs(field.heights).max()
+    assert field.cell * (len(field.heights) - 1) == pytest.approx(grounds.EXTENT * size)
+
+
+def test_grounds_have_the_numbers_that_are_asked_for(chance):
+    steep, uphill = float(chance.uniform(1, 60)), float(chance.uniform(-180, 180))
+    plane = grounds.sloping(steep, uphill)
+    ahead = np.array([np.cos(np.radians(uphill)), np.sin(np.radians(uphill))])
+    rise = -(np.array(plane.normal[:2]) @ ahead) / plane.normal[2]  # of the height, for each metre ahead
+    assert rise == pytest.approx(np.tan(np.radians(steep)))
+    told = grounds.terrain_of(plane)
+    assert (told.kind, told.values) == (grounds.SLOPE, pytest.approx((steep, uphill)))
+    count, rise, depth, width, away = int(chance.integers(1, 9)), *chance.uniform(0.05, 2, 4)
+    boxes = grounds.stairs(count, rise, depth, width, away)
+    assert len(boxes) == count
+    assert boxes[0].size == pytest.approx((depth, width, rise))
+    assert boxes[0].pose[0, 3] - depth / 2 == pytest.approx(away)
+    short, long, other = (grounds.rough(0.1, *of, 1.0).heights for of in ((0.5, 3), (2.0, 3), (0.5, 4)))
+    turns = [np.count_nonzero(np.diff(np.sign(np.diff(h, axis=1)), axis=1)) / len(h) for h in (short, long)]
+    assert turns[0] > 2 * turns[1]
+    assert np.abs(short - other).max() > 0.05
 
 
 def test_what_a_robot_touches_is_the_scene_it_stands_in_or_itself(chance):

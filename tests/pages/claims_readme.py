@@ -132,7 +132,7 @@ def window() -> Iterable[str]:
     )
     yield "given in metres."
     yield "`main.py view` also plays what `main.py run ROBOT --out RUN.npz` wrote, and `main.py SESSION.catena` opens a"
-    yield "has slopes, rough ground, stairs and height fields to stand on"
+    yield "has slopes, rough ground, stairs and height fields to stand on, whose angle, heights or seed are set in the "
     yield "has your own function `control(t, q, v)` → τ drive the robot, see `docs/controller.py`"
 
 

@@ -1,0 +1,73 @@
+"""The form of the terrain: its kind, and the numbers that this kind takes."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QSignalBlocker, pyqtSignal
+from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
+
+from app.panels.number_box import NumberBox
+from app.simulation.grounds import KINDS, NUMBERS, Number, Terrain
+
+MOST = max(map(len, NUMBERS.values()))
+
+
+class TerrainForm(QWidget):
+    """Shows a terrain, and tells what is asked for; changes nothing by itself."""
+
+    chosen = pyqtSignal(str)
+    """The kind that the user turned to."""
+    changed = pyqtSignal(object)
+    """The `Terrain` that is to be there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind = QComboBox()
+        self.kind.addItems(KINDS)
+        self.kind.setAccessibleName("Terrain")
+        self.kind.setToolTip("What the robot stands on; it is put down there, at rest")
+        self.labels = [QLabel() for _ in range(MOST)]
+        self.boxes = [NumberBox(0.0, 1.0, 4) for _ in range(MOST)]
+        self._shown = Terrain("")
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.addWidget(QLabel("Terrain"), 0, 0)
+        grid.addWidget(self.kind, 0, 1, 1, 3)
+        for k, (label, box) in enumerate(zip(self.labels, self.boxes, strict=True)):
+            grid.addWidget(label, 1 + k // 2, 2 * (k % 2))
+            grid.addWidget(box, 1 + k // 2, 2 * (k % 2) + 1)
+            label.setBuddy(box)
+            box.valueChanged.connect(self._change)
+        for column in (1, 3):
+            grid.setColumnStretch(column, 1)
+        self.kind.textActivated.connect(self.chosen)
+
+    def show_terrain(self, terrain: Terrain) -> None:
+        """The one in force."""
+        self.kind.setCurrentText(terrain.kind)
+        if terrain == self._shown:
+            return
+        self._shown = terrain
+        numbers = NUMBERS[terrain.kind][: len(terrain.values)]
+        for k, (label, box) in enumerate(zip(self.labels, self.boxes, strict=True)):
+            label.setVisible(k < len(numbers))
+            box.setVisible(k < len(numbers))
+            if k < len(numbers):
+                label.setText(numbers[k].name)
+                with QSignalBlocker(box):
+                    _fit(box, numbers[k])
+                    box.setValue(terrain.values[k])
+
+    def _change(self) -> None:
+        values = [box.value() for box in self.boxes[: len(self._shown.values)]]
+        self.changed.emit(Terrain(self._shown.kind, tuple(values)))
+
+
+def _fit(box: NumberBox, number: Number) -> None:
+    """Have a box take such a number."""
+    box.setDecimals({"m": 4, "°": 1, "": 0}[number.unit])
+    box.setRange(number.low, number.high)
+    box.setSuffix({"m": " m", "°": "°", "": ""}[number.unit])
+    steps = NumberBox.StepType
+    box.setStepType(steps.AdaptiveDecimalStepType if number.unit == "m" else steps.DefaultStepType)
+    box.setAccessibleName(number.name)
+    box.setToolTip(number.tip)
