@@ -16,13 +16,17 @@ import json
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from time import perf_counter
 
+import numpy as np
+
 from engine import files
 from engine.copies import NotCopied
 from engine.cpu.stepping.stepper import Code
+from engine.scene import HeightField, Obstacle, Plane, Scene
 from engine.selection import choice
 from engine.selection.advancing import ALGORITHMS, advancing
 from engine.simulation import Simulation
@@ -139,9 +143,10 @@ class Compilation(NotCopied):
         self._process = None
 
     def others(self) -> list[Compilation]:
-        """What the same robots take with the other integrators and algorithms, as far as that is not on disk yet.
+        """What the same robots take on other grounds, with other integrators and algorithms, if it is not on disk yet.
 
-        First come steps that take wrenches, then what the automatic choice would take.
+        First come steps that take wrenches, then uneven ground and obstacles for robots that stand in a scene, then
+        what the automatic choice would take.
         """
         simulation = self._simulation
         found: list[Compilation] = []
@@ -151,18 +156,31 @@ class Compilation(NotCopied):
         fastest = choice.choose(model, "auto", simulation.batch, "float64", "cpu", able, "step").algorithm
         if not self._code.wrenches and (pushed := Compilation(simulation, wrenches=True)).needed:
             found.append(pushed)
-        names = dict.fromkeys((fastest, simulation.algorithm, *ALGORITHMS["cpu"]))
-        for algorithm, integrator in product(names, INTEGRATORS):
-            with suppress(ValueError):  # an algorithm that does not serve the model
+        names, scene = dict.fromkeys((fastest, simulation.algorithm, *ALGORITHMS["cpu"])), simulation.settings.scene
+        wanted = [(scene, *each) for each in product(names, INTEGRATORS)]
+        there = () if scene is None or scene.ground is None else _other_scenes(scene)
+        for where, algorithm, integrator in (
+            *((each, simulation.algorithm, simulation.settings.integrator) for each in there), *wanted,
+        ):  # fmt: skip
+            with suppress(ValueError):  # an algorithm that does not serve the model, or not there
                 other = Compilation(
                     Simulation(
-                        model, simulation.batch, simulation.dt, integrator, algorithm, device="cpu",
+                        model, simulation.batch, simulation.dt, integrator, algorithm, device="cpu", scene=where,
                         parameters=simulation.parameters, on_divergence=simulation.on_divergence,
                     )
                 )  # fmt: skip
                 if other.needed and other._code not in [one._code for one in (self, *found)]:
                     found.append(other)
         return found
+
+
+def _other_scenes(scene: Scene) -> tuple[Scene, ...]:
+    """Scenes that take other code than this one may: on uneven ground, and with an obstacle."""
+    obstacle = Obstacle("box", (0.1, 0.1, 0.1))
+    return (
+        replace(scene, ground=HeightField(np.zeros((2, 2)), 1.0)),
+        replace(scene, ground=Plane(), obstacles=(obstacle, *scene.obstacles)),
+    )
 
 
 def _pace() -> float:

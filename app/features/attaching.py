@@ -41,6 +41,7 @@ from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet
 from app.features.time_view import TimeView
 from app.features.undo_view import UndoView
+from app.features.waiting import Waiting
 from app.features.wrench_view import WrenchView
 
 if TYPE_CHECKING:
@@ -78,5 +79,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     LogView,
     ContextMenus,
     LiveView,
+    Waiting,
 )
 """In the order of their entries in menus."""

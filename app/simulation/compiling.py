@@ -1,7 +1,8 @@
 """Machine code for the simulation's thread: what it waits for first; then, at low priority, what it may need next.
 
 First of that is the code of steps that take wrenches, since one pulls at a robot soon: it is begun `SOON`, and goes on
-while the robot plays, which the lowest priority does not disturb. The rest waits until the robot has rested a while.
+while the robot plays, which the lowest priority does not disturb. The rest, first what other terrain takes, waits on
+few cores until the robot has rested a while.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import time
 import engine
 
 SOON = 1.0  # s with code to step by before that of pulls is compiled
-LATER = 5.0  # s without playing before the other integrators and algorithms are compiled
+LATER = 5.0  # s before the code of other terrain, integrators and algorithms is compiled; on few cores without playing
 NICE = 19  # the operating system's lowest priority, for those
 FEW = 2  # cores: those that the simulation and the window need while it plays
 
@@ -86,14 +87,15 @@ class Compiler:
             self._pulls = None
 
     def go_on(self, playing: bool) -> None:
-        """Have the code of pulls made, then what the simulation takes with other settings, once it has rested a while.
+        """Have the code of pulls made, then what the simulation takes on other terrain and with other settings.
 
-        None is begun while it plays; one that was, goes on where there are cores to spare, and else begins anew.
+        Where there are no cores to spare, that waits until the robot has rested a while; what is under way when it
+        plays begins anew.
         """
         self._prepare_pulls()
-        if playing:
+        if playing and (os.cpu_count() or 1) <= FEW:
             self._since = time.monotonic()
-            if self._running is not None and (os.cpu_count() or 1) <= FEW:
+            if self._running is not None:
                 self._running.cancel()
                 self._others.insert(0, self._running)
                 self._running = None

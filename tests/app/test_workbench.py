@@ -205,14 +205,14 @@ def test_a_compiler_goes_on_where_other_settings_need_the_same_code(compilers):
 
 
 @pytest.mark.parametrize(("cores", "left"), [(2, 0), (8, 1)])
-def test_play_begins_no_compiler_and_two_cores_are_left_to_it(compilers, monkeypatch, cores, left):
+def test_two_cores_are_left_to_play_and_with_more_it_is_compiled_on(compilers, monkeypatch, cores, left):
     monkeypatch.setattr(compiling.os, "cpu_count", lambda: cores)
     processes, compiler = compilers("pass"), Compiler()
     compiler.begin(simulation(), wrenches=True)
     until(lambda: not compiler.waiting)
     processes.program = "import sys; sys.stdin.read()"
     compiler.go_on(playing=True)
-    assert len(processes.begun) == 1
+    assert processes.alive == left
     compiler.go_on(playing=False)
     assert (len(processes.begun), processes.alive) == (2, 1)
     compiler.go_on(playing=True)

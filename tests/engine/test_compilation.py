@@ -141,3 +141,21 @@ assert compilation.wait(60) and not compilation.needed
 assert not os.path.exists('run')
 """,
     )
+
+
+def test_a_robot_on_the_ground_is_prepared_for_other_grounds_first(tmp_path):
+    script = f"""
+import engine
+model = engine.load("{ROOT}/robots/quadruped.urdf")
+standing = engine.Compilation(engine.Simulation(model, integrator="implicit", scene=engine.Scene()))
+pushed, *others = standing.others()
+rough = engine.Scene(engine.HeightField([[0, 0.1], [0.2, 0]], 1.0))
+stairs = engine.Scene(obstacles=[engine.Obstacle("box", (1, 1, 1))])
+for scene, other in zip((rough, stairs), others):
+    simulation = engine.Simulation(model, integrator="implicit", scene=scene)
+    print(engine.Compilation(simulation).makes_the_same_as(other))
+print(len(others))
+"""
+    *same, count = fresh(tmp_path, script).split()
+    assert same == ["True", "True"]
+    assert int(count) > 4

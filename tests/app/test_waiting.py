@@ -1,0 +1,50 @@
+"""What Play waits for is said over the picture, until the robot moves."""
+
+from __future__ import annotations
+
+import pytest
+from windows import wait
+
+import engine
+from app.features.waiting import Waiting, waits_for
+
+pytestmark = pytest.mark.usefixtures("runtime")
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Code that is there only once the test says so: the answer is a list, empty until then."""
+    there: list[bool] = []
+    monkeypatch.setattr(engine.Compilation, "needed", property(lambda _: not there))
+    monkeypatch.setattr(engine.Compilation, "running", property(lambda _: not there))
+    monkeypatch.setattr(engine.Compilation, "seconds", 9.0)
+    monkeypatch.setattr(engine.Compilation, "start", lambda *_: None)
+    monkeypatch.setattr(engine.Compilation, "wait", lambda *_: bool(there))
+    return there
+
+
+def test_what_play_waits_for_is_said_over_the_picture_until_the_robot_moves(qtbot, window, compiled):
+    window.open(engine.find_robot("quadruped"))
+    wait(qtbot, lambda: window.workbench.compiling > 0)
+    waiting = window.features[Waiting]
+    assert not waiting.label.isVisible()
+    window.run.play.trigger()
+    wait(qtbot, waiting.label.isVisible)
+    assert waiting.label.text().startswith("Compiling for this robot and scene, once on this computer: about ")
+    shown = waiting.label.geometry()
+    assert window.viewport.rect().contains(shown)
+    window.resize(1000, 650)
+    wait(qtbot, lambda: window.viewport.rect().contains(waiting.label.geometry()))
+    window.run.play.trigger()
+    assert not waiting.label.isVisible()
+    window.run.play.trigger()
+    wait(qtbot, waiting.label.isVisible)
+    compiled.append(True)
+    wait(qtbot, lambda: window.workbench.time > 0)
+    wait(qtbot, lambda: not waiting.label.isVisible())
+
+
+def test_the_seconds_that_are_left_are_counted():
+    assert "about 8 s left" in waits_for(9.0, 8.3)
+    assert "almost ready" in waits_for(9.0, -3.0)
+    assert "GPU" in waits_for(0.0, 0.0)
