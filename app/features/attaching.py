@@ -18,6 +18,7 @@ from app.features.contact_view import ContactView
 from app.features.context_menus import ContextMenus
 from app.features.controller_view import ControllerView
 from app.features.dragging import Dragging
+from app.features.drift_view import DriftView
 from app.features.drive_view import DriveView
 from app.features.gallery_view import GalleryView
 from app.features.generating import Generating
@@ -80,5 +81,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     ContextMenus,
     LiveView,
     Waiting,
+    DriftView,
 )
 """In the order of their entries in menus."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QEvent, QObject, Qt, QTimer
-from PyQt6.QtWidgets import QLabel
+from PyQt6.QtCore import QObject, QTimer
+
+from app.picture.note import PictureNote
 
 if TYPE_CHECKING:
     from app.window import Window
 
 SOON = 700  # ms without motion after which it is said why
 BEAT = 500  # ms from one look to the next
-TOP = 16  # px from the picture's edge
 
 
 class Waiting(QObject):
@@ -21,16 +21,12 @@ class Waiting(QObject):
 
     def __init__(self, window: Window):
         super().__init__(window)
-        self._bench, self._viewport = window.workbench, window.viewport
-        self.label = QLabel("", self._viewport, objectName="waiting", alignment=Qt.AlignmentFlag.AlignCenter)
-        self.label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.label.setWordWrap(True)
-        self.label.hide()
+        self._bench = window.workbench
+        self.note = PictureNote(window.viewport)
         self._due, self._moved, self._since = 0.0, -1.0, 0.0  # when code is due; the time shown, and since when
         self._told = 0.0  # seconds that compiling was said to take
         self._timer = QTimer(self, interval=BEAT)
         self._timer.timeout.connect(self._look)
-        self._viewport.installEventFilter(self)
         window.refreshed.connect(self._begin)
         window.closing.connect(self._timer.stop)
 
@@ -44,7 +40,7 @@ class Waiting(QObject):
             self._timer.start()
         elif not waits:
             self._timer.stop()
-            self.label.hide()
+            self.note.say("")
 
     def _look(self) -> None:
         """Say what is waited for, unless the robot has moved lately."""
@@ -52,23 +48,9 @@ class Waiting(QObject):
         if self._bench.time != self._moved:
             self._moved, self._since = self._bench.time, now
         if 1e3 * (now - self._since) < SOON:
-            self.label.hide()
+            self.note.say("")
             return
-        self.label.setText(waits_for(self._bench.compiling, self._due - now))
-        self._place()
-        self.label.show()
-
-    def _place(self) -> None:
-        room = self._viewport.width() - 2 * TOP
-        self.label.setFixedWidth(min(room, self.label.fontMetrics().horizontalAdvance(self.label.text()) + 40))
-        self.label.adjustSize()
-        self.label.move((self._viewport.width() - self.label.width()) // 2, TOP)
-        self.label.raise_()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize and self.label.isVisible():
-            self._place()
-        return super().eventFilter(watched, event)
+        self.note.say(waits_for(self._bench.compiling, self._due - now))
 
 
 def waits_for(compiling: float, left: float) -> str:

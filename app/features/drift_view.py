@@ -1,0 +1,59 @@
+"""Over the picture: which link moves, and how fast, of a robot that should rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from app.desktop.numbers import prefixed
+from app.features.log_view import LogView
+from app.picture.note import PictureNote
+from app.simulation.drift import Drift, DriftWatch
+from app.simulation.messages import Loaded, Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+
+class DriftView:
+    """Looks at each state that is shown, live or recorded."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench = window, window.workbench
+        self.note = PictureNote(window.viewport)
+        self._watch: DriftWatch | None = None
+        window.loaded.connect(self._take)
+        window.framed.connect(self._look)
+
+    def _take(self, event: Loaded) -> None:
+        self._watch = DriftWatch(event.model, event.model.part_of_link == 0)
+        self.note.say("")
+
+    def _look(self, frame: Snapshot) -> None:
+        if self._watch is None:
+            return
+        before = self._watch.drift
+        if self._driven():
+            self._watch.forget()
+        else:
+            self._watch.look(frame)
+        if self._watch.drift == before:
+            return
+        text = "" if self._watch.drift is None else sentence(self._watch.drift, self._bench.model.link_names)
+        self.note.say(text)
+        if before is None:
+            cast(LogView, self._window.features[LogView]).add(text)
+
+    def _driven(self) -> bool:
+        """Whether anything but setpoints of positions moves the joints, so that it need not rest."""
+        bench = self._bench
+        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
+        if bench.replay.active and bench.replay.frame is not None:
+            kp = bench.replay.frame.setup.settings.kp[0]
+            return not all(kp[bench.coordinates[k].effort_v] > 0 for k in rows)
+        return bool(bench.controller.path) or not all(bench.mode(k) == "target" for k in rows)
+
+
+def sentence(drift: Drift, names: tuple[str, ...]) -> str:
+    """What drifts, and why it should not."""
+    speed = prefixed(drift.speed, "m/s", digits=2)
+    return f"{names[drift.link]} moves at {speed}, although all contacts stick and all setpoints are constant"

@@ -1,0 +1,101 @@
+"""`DriftWatch`: a robot that should rest, and moves all the same. Free of Qt and OpenGL."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+import engine
+from app.gl.extents import link_points, moved
+from app.simulation.contacts import Contacts
+from app.simulation.messages import Snapshot
+
+WINDOW = 2.0  # s of simulated time over which it is judged
+APART = 0.1  # s of it from one look to the next
+SLOWEST = 2e-4  # of the robot's size, a second: below it, it rests
+FASTEST = 0.05  # of it, a second: beyond, it moves on its own, as one that falls
+STEADY = 2.0  # times as fast in one half of the window as in the other, at most: what settles or tips is not steady
+FEWEST = 3  # contacts that stick, which hold a robot
+SPREAD = 0.02  # of the robot's size, that these are apart at least, in both directions
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The link that moves fastest, and how fast, m/s."""
+
+    link: int
+    speed: float
+
+
+class DriftWatch:
+    """Looks at the states that are shown, live or recorded, one after the other.
+
+    A robot should rest where its contacts stick, three at least and not on one line, and none slips, while its
+    setpoints and efforts are constant. It drifts where a point of it has moved on over `WINDOW` at a steady speed.
+    """
+
+    def __init__(self, model: engine.Model, links: np.ndarray) -> None:
+        """`links` (links,) bool: those of the robot, without bodies beside it."""
+        self._links, self._points = links, link_points(model)
+        self._seen: deque[tuple[float, np.ndarray]] = deque()  # times, and where the points were
+        self._acting = np.zeros(0), np.zeros(0)
+        self._size = 1.0
+        self.drift: Drift | None = None
+        """What drifts as far as it was looked at; None where nothing does."""
+
+    def forget(self) -> None:
+        """Begin anew, as where it is not known what acts."""
+        self._seen.clear()
+        self.drift = None
+
+    def look(self, frame: Snapshot) -> None:
+        """A state that is shown, later than the one before if they are of one motion."""
+        there = moved(frame.link_poses, self._points)[self._links]
+        self._size = float(np.ptp(there.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0
+        acting = frame.target.copy(), frame.tau.copy()
+        if frame.pull is not None or not self._as_before(*acting) or not self._held(frame.contacts):
+            self.forget()
+            self._acting = acting
+            return
+        last = self._seen[-1][0] if self._seen else -np.inf
+        if frame.time < last or frame.time > last + WINDOW:
+            self.forget()
+        elif frame.time < last + APART:
+            return
+        self._seen.append((frame.time, there))
+        while frame.time - self._seen[0][0] > WINDOW + APART:
+            self._seen.popleft()
+        self._judge()
+
+    def _as_before(self, target: np.ndarray, tau: np.ndarray) -> bool:
+        """Whether these setpoints act since it was begun, and efforts that gravity compensation may have changed."""
+        before_target, before_tau = self._acting
+        return np.array_equal(target, before_target) and np.allclose(tau, before_tau, rtol=0.01)
+
+    def _held(self, contacts: Contacts | None) -> bool:
+        """Whether contacts hold the robot in its place."""
+        if contacts is None or np.any(contacts.state == "slip"):
+            return False
+        points = contacts.point[(contacts.state == "stick") & self._links[contacts.link] & (contacts.other < 0)]
+        if len(points) < FEWEST:
+            return False
+        return bool(np.linalg.svd(points - points.mean(0), compute_uv=False)[1] > SPREAD * self._size)
+
+    def _judge(self) -> None:
+        (begin, first), (end, last) = self._seen[0], self._seen[-1]
+        if end - begin < WINDOW - APART:
+            self.drift = None
+            return
+        middle_time, middle = self._seen[len(self._seen) // 2]
+        links = np.flatnonzero(self._links)
+        speeds = np.linalg.norm(last - first, axis=2).max(1) / (end - begin)
+        link = int(np.argmax(speeds))
+        halves = (
+            np.linalg.norm(middle[link] - first[link], axis=1).max() / (middle_time - begin),
+            np.linalg.norm(last[link] - middle[link], axis=1).max() / (end - middle_time),
+        )
+        steady = max(halves) < STEADY * min(halves)
+        drifts = steady and SLOWEST * self._size < speeds[link] < FASTEST * self._size
+        self.drift = Drift(int(links[link]), float(speeds[link])) if drifts else None
