@@ -56,4 +56,4 @@ class DriftView:
 def sentence(drift: Drift, names: tuple[str, ...]) -> str:
     """What drifts, and why it should not."""
     speed = prefixed(drift.speed, "m/s", digits=2)
-    return f"{names[drift.link]} moves at {speed}, although all contacts stick and all setpoints are constant"
+    return f"{names[drift.link]} moves at {speed} although its contacts stick and its setpoints are constant"

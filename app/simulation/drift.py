@@ -23,7 +23,7 @@ SPREAD = 0.02  # of the robot's size, that these are apart at least, in both dir
 
 @dataclass(frozen=True)
 class Drift:
-    """The link that moves fastest, and how fast, m/s."""
+    """The link that moves fastest, the first of several, and how fast, m/s."""
 
     link: int
     speed: float
@@ -91,7 +91,7 @@ class DriftWatch:
         middle_time, middle = self._seen[len(self._seen) // 2]
         links = np.flatnonzero(self._links)
         speeds = np.linalg.norm(last - first, axis=2).max(1) / (end - begin)
-        link = int(np.argmax(speeds))
+        link = int(np.argmax(speeds > 0.9 * speeds.max()))  # the first of those that move as one
         halves = (
             np.linalg.norm(middle[link] - first[link], axis=1).max() / (middle_time - begin),
             np.linalg.norm(last[link] - middle[link], axis=1).max() / (end - middle_time),

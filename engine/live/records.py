@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.cuda.runtime import arrays
-from engine.recording.frames import StoredFrame
+from engine.recording.frames import StoredFrame, checkpoint_of
 from engine.recording.inputs import Inputs, same
 from engine.recording.packing import Array, Header, alike, bundle, pack, pack_touches, same_bits, unbundle
 from engine.recording.setup import Setup
@@ -23,7 +23,7 @@ from engine.simulation import Simulation
 LARGEST = 32 * 2**20
 """Bytes of a file of frames, after which another begins; the newest `FILES` stay."""
 FILES = 2
-MEMORY, SMALL = 2**16, 2**12
+MEMORY, SMALL = 2**16, 2**14
 """Bytes of what contacts start from in the next step that go along at most, and of an array that is not packed."""
 _LENGTHS = struct.Struct("<QQ")
 
@@ -60,17 +60,26 @@ def _file(folder: Path, number: int) -> Path:
 
 
 def record_of(simulation: Simulation, run: int) -> bytes:
-    """The present state, in the run of that number. Waits for the steps."""
-    at, touches, touched = simulation.checkpoint(), simulation.contacts, list[Array]()
-    if touches is not None and (most := int(touches.number.max())):
-        touched = [arrays.to_host(x if x.ndim == 1 else x[:, :most]) for x in touches]
+    """The present state, in the run of that number. Waits for the steps.
+
+    Contacts go along where who reads it cannot tell them from what the next step starts from.
+    """
+    at = simulation.checkpoint()
     memory = at.contact if sum(x.nbytes for x in at.contact) <= MEMORY else ()
+    touched = [] if memory and simulation.device == "cpu" else _touched(simulation)
     packed = [x.nbytes > SMALL for x in memory]
     parts = [part for x, packs in zip(memory, packed, strict=True) for part in (pack(x) if packs else (x,))]
     there = [x for x in (at.divergences, at.wrench) if x is not None]
     data, header = bundle([at.q, at.v, at.tau, at.target, *there, *parts, *touched])
     head = f"[{run}, {at.steps}, {at.wrench is not None:d}, {_as_json(tuple(packed))}, {_as_json(header)}]".encode()
     return _LENGTHS.pack(len(head), len(data)) + head + data
+
+
+def _touched(simulation: Simulation) -> list[Array]:
+    """The fields of the contacts of the last step; none where nothing touches."""
+    touches = simulation.contacts
+    most = 0 if touches is None else int(touches.number.max())
+    return [arrays.to_host(x if x.ndim == 1 else x[:, :most]) for x in touches] if touches is not None and most else []
 
 
 @lru_cache(maxsize=64)
@@ -84,6 +93,7 @@ class Reader:
     def __init__(self, folder: Path):
         self._folder, self._number, self._at = folder, 0, 0
         self._before: Inputs | None = None
+        self._simulations: dict[Setup, Simulation] = {}  # by which contacts are told
 
     def take(self, setup: Setup) -> Iterator[tuple[int, StoredFrame]]:
         """The frames that are there since the last call, each with the number of its run.
@@ -133,7 +143,18 @@ class Reader:
             setup.time(steps), int(steps), 0, True, np.array(q), np.array(v), inputs, (),
             np.array(divergences) if divergences[0].any() else None, contact, touches, np.zeros(0), 0,
         )  # fmt: skip
+        if touches is None and contact and setup.device == "cpu":
+            frame = frame._replace(touches=self._told(frame, setup))
         return int(run), frame
+
+    def _told(self, frame: StoredFrame, setup: Setup) -> tuple[Array, ...] | None:
+        """The contacts of a frame, out of what the next step starts from."""
+        if setup not in self._simulations:
+            self._simulations = {setup: setup.simulation()}
+        simulation = self._simulations[setup]
+        shapes = tuple(x.shape for x in simulation.checkpoint().contact)
+        simulation.restore(checkpoint_of(frame, setup, shapes))
+        return pack_touches(simulation.contacts)
 
     def _shared(self, inputs: Inputs) -> Inputs:
         """Those of the frame before where they are the same: a recording then keeps them once."""

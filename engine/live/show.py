@@ -27,7 +27,7 @@ from engine.simulation import Simulation
 
 PERIOD = 1 / 60
 """Seconds from one frame to the next, of the clock or simulated, whichever come first."""
-SHARE, DENSE = 0.015, 0.005
+SHARE, DENSE = 0.018, 0.005
 """Of the script's time that frames take at most, and those between which less than `PERIOD` passes on the clock."""
 LOOKED_AT = 16
 """Frames over which the time of one is averaged, about."""

@@ -101,7 +101,8 @@ def test_the_window_says_what_moves_and_how_fast(qtbot, opened, monkeypatch):
 
     monkeypatch.setattr(bench, "frame", creeping)
     wait(qtbot, view.note.isVisible)
-    assert view.note.text().endswith("moves at 2 mm/s, although all contacts stick and all setpoints are constant")
+    assert view.note.text().endswith("moves at 2 mm/s although its contacts stick and its setpoints are constant")
+    assert view.note.text().split()[0] == bench.model.link_names[0]
     assert window.viewport.rect().contains(view.note.geometry())
     assert view.note.text() in window.features[LogView].text
     bench.set_coordinate(10, bench.newest.q[bench.coordinates[10].q] + 0.01)

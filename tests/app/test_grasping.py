@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_scene_view import settled, shown, type_in
-from windows import wait
+from windows import wait, wait_loaded
 
 import engine
+from app.features.live_view import LiveView
 from app.features.run_exports import RunExports
 from app.features.scene_view import SceneView
 
@@ -86,7 +91,57 @@ def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, 
     assert model.joint_names == bench.model.joint_names
     assert saved.trajectory.time[-1] == pytest.approx(end)
     np.testing.assert_allclose(engine.link_poses(model, saved.trajectory.q[-1])[-1, :3, 3], lifted, atol=1e-6)
+    # The torques that held arm and cube up, and those of the fingers that press it.
+    loads, held = engine.static_loads(model, saved.trajectory.q[-1]), model.joint_names.index("joint2")
+    assert abs(loads[held]) > 5
+    assert saved.trajectory.tau[-1, held] == pytest.approx(loads[held], rel=0.1)
+    assert saved.trajectory.tau[-1, model.joint_names.index("left")] > 1
     window.open(file)
     wait(qtbot, lambda: not bench.loading and replay.opened)
     assert [each.name for each in view.things] == ["Box 1", "cube"]
     assert len(replay.frame.setup.settings.scene.obstacles) == 1
+
+
+@pytest.fixture
+def script(runtime):
+    """Starts the script that grasps; its process, and the folder of its live link."""
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).parent / "grasping_script.py")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"XDG_RUNTIME_DIR": str(runtime), "PYTHONPATH": str(engine.ROBOTS.parent)},
+    )  # fmt: skip
+    yield process, Path(process.stdout.readline().strip())
+    process.kill()
+    process.communicate()
+
+
+def test_a_grasp_of_a_script_is_watched_replayed_and_exported(qtbot, window, script, tmp_path):
+    process, _ = script
+    view, bench = window.features[LiveView], window.workbench
+    view.action.trigger()
+    wait(qtbot, lambda: view.reader is not None)
+    wait_loaded(qtbot, window)
+    process.stdin.write("\n")
+    process.stdin.flush()
+    wait(qtbot, lambda: bench.replay.frame.time > 4.9)
+    told = json.loads(process.stdout.readline())
+    assert told["share_of_time"] < 0.02
+    assert told["lifted_by"] > 0.2
+    process.stdin.write("\n")
+    process.stdin.flush()
+    wait(qtbot, lambda: view.reader is None)
+    run, recording = bench.replay.growing, bench.replay.recording
+    frames = [recording.frame(run, k) for k in range(run.first, run.last + 1)]
+    assert frames[-1].checkpoint.q[0, -5] == pytest.approx(told["lifted_by"], abs=1e-6)
+    model = frames[-1].setup.model
+    fingers = {model.link_names.index(f"panda_{side}finger") for side in ("left", "right")}
+    pressed = set(frames[-1].touches.link[0]) | set(frames[-1].touches.other[0])
+    assert fingers < pressed
+    bench.replay.seek(2.0)
+    assert bench.replay.frame.checkpoint.q[0, -5] == pytest.approx(0.0, abs=2e-3)  # it is pressed, and lies
+    file, exports = tmp_path / "grasp.npz", window.features[RunExports]
+    exports.write(str(file), "npz")
+    wait(qtbot, lambda: file.is_file() and not exports.writing.running)
+    saved = engine.read_run(file).trajectory
+    held = model.joint_names.index("panda_joint2")
+    assert saved.tau[-1, held] == pytest.approx(engine.static_loads(model, saved.q[-1])[held], rel=0.1)

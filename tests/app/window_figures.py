@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -158,6 +159,33 @@ class Figures:
             self.answered("a recording is written", 60.0, lambda: not exports.writing.running)
         bench.pause()
 
+    def watching(self) -> None:
+        """A script's arm grasps a cube in this window."""
+        from app.features.live_view import LiveView
+
+        at, bench, view = yardstick(), self.bench.window.workbench, self.bench.window.features[LiveView]
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.app.grasping_script"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as script:
+            script.stdout.readline()
+            view.action.trigger()
+            self.bench.spin(60, lambda: view.reader is not None and not bench.loading)
+            script.stdin.write("\n")
+            script.stdin.flush()
+            self.bench.spin(60, lambda: bench.replay.frame.time > 0.5)
+            drawn, wall = self.bench.frames, time.perf_counter()
+            self.bench.spin(60, lambda: bench.replay.frame.time > 4.5)
+            drawn, wall = self.bench.frames - drawn, time.perf_counter() - wall
+            told = json.loads(script.stdout.readline())
+            script.communicate("\n")
+        beside = f"{told['steps_per_second']} steps/s"
+        self.add("frames of a script's grasp", told["frames_per_second"], 60, "frames/s", True, at, beside)
+        self.add("what they cost the script", 100 * told["share_of_time"], 2, "% of its time", False, at)
+        self.add("a script's grasp is drawn", drawn / wall, 60, "frames/s", True, at)
+
     def all(self) -> list[Row]:
         import engine
 
@@ -168,6 +196,7 @@ class Figures:
         self.comparing()
         self.writing()
         self.chain()
+        self.watching()
         self.bench.close()
         return self.rows
 
