@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QEvent, QObject
+from PyQt6.QtCore import QEvent, QObject, Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QScrollArea, QWidget
 
@@ -27,7 +27,7 @@ class PanelScroller(QScrollArea):
 
 
 def scrolled(panel: QWidget) -> PanelScroller:
-    """A panel that widens no window: it scrolls where it has too little room."""
-    scroller = PanelScroller(frameShape=QFrame.Shape.NoFrame)
+    """A panel that widens no window: it scrolls where it has too little room, and as the focus moves within it."""
+    scroller = PanelScroller(frameShape=QFrame.Shape.NoFrame, focusPolicy=Qt.FocusPolicy.NoFocus)
     scroller.setWidget(panel)
     return scroller

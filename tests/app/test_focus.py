@@ -1,0 +1,52 @@
+"""What the Tab key comes to shows that it has the focus, and lets Space play."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QPlainTextEdit, QWidget
+from windows import wait
+
+import engine
+
+pytestmark = pytest.mark.usefixtures("runtime")
+DOCKS = ("Scene", "Robot", "Plots", "Compare", "Batch", "Forces", "Ghost", "Joints")
+
+
+def picture(widget: QWidget) -> np.ndarray:
+    image = widget.grab().toImage()
+    bits = image.constBits()
+    bits.setsize(image.sizeInBytes())
+    return np.frombuffer(bits, np.uint8).copy()
+
+
+def stops(dock: QWidget) -> list[QWidget]:
+    """What Tab comes to in a dock; a box's own line counts as the box."""
+    found = [each for each in dock.findChildren(QWidget) if each.isVisible() and each.isEnabled()]
+    found = [each for each in found if each.focusPolicy() & Qt.FocusPolicy.TabFocus]
+    return [each for each in found if not isinstance(each.parent(), QAbstractSpinBox | QComboBox)]
+
+
+@pytest.mark.parametrize("title", DOCKS)
+def test_the_focus_is_seen_and_space_plays(qtbot, opened, title):
+    window = opened(engine.ROBOTS / "quadruped.urdf")
+    window.resize(1600, 1000)
+    dock = window.docks[title]
+    dock.show()
+    dock.raise_()
+    wait(qtbot, dock.isVisible)
+    there = stops(dock)
+    assert there
+    for each in there:
+        window.viewport.setFocus()
+        wait(qtbot, lambda each=each: window.viewport.hasFocus() and each.isEnabled())
+        before = picture(each)
+        each.setFocus(Qt.FocusReason.TabFocusReason)
+        wait(qtbot, lambda: QApplication.focusWidget() is not window.viewport)
+        assert not np.array_equal(picture(each), before), f"{type(each).__name__} {each.accessibleName()}"
+        if not isinstance(each, QLineEdit | QPlainTextEdit):
+            playing = window.workbench.playing
+            qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
+            assert window.workbench.playing is not playing, f"{type(each).__name__} {each.accessibleName()}"
+            window.workbench.pause()
