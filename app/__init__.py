@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
 
-HEADLESS = "Without one, use run, info, check, generate or render; --help tells of them."
+HEADLESS = "Without one, use run, info, check, generate or render, see --help."
 SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many times in one picture
 
 

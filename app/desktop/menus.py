@@ -12,8 +12,8 @@ from PyQt6.QtWidgets import QFileDialog, QMainWindow, QMenu, QWidget
 from app.desktop.settings import kept
 
 LASTING = "package_dirs"  # the settings' key
-ADD_TIP = "Look for the meshes of package:// names in one more folder, and read the robot again"
-FORGET_TIP = "{}\nClick to forget it, and to read the robot again"
+ADD_TIP = "Search for the meshes of package:// names in one more folder, and reload the robot"
+FORGET_TIP = "{}\nClick to remove it and reload the robot"
 
 
 class TopMenu(QMenu):

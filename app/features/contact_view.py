@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 TIP = "Contact points and forces: green sticks, orange slips"
 READ = 2.0  # s that a residual stays to be read
 MISSED = (
-    "In a step since the picture before, the impulses of contacts obeyed their law but to {:.1e} of the greatest "
-    "velocity,\nwhere {:.0e} is asked for: they are not exact. A smaller time step may help."
+    "Contact forces are not exact: since the last frame a step left a residual of {:.1e} of the maximum velocity,\n"
+    "above the tolerance of {:.0e}. A smaller time step may help."
 )
 
 

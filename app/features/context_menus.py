@@ -177,7 +177,7 @@ class ContextMenus(QObject):
         for keyframe in view.keyframes.seen_in(run, self._bench.replay.runs):
             if abs(track.place(keyframe.frame.time) - at.x()) <= NEAR:
                 view.keyframes.put_entries(menu.addMenu(keyframe.name.replace("&", "&&")), keyframe)
-        self._entry(menu, "&Show this moment", lambda: track.sought.emit(seconds))
+        self._entry(menu, "&Show this frame", lambda: track.sought.emit(seconds))
         for action in (view.branch, view.keyframe):
             self._entry(menu, action.text(), partial(self._at_moment, seconds, action))
         self._entry(menu, "&Copy time", lambda: _copy(f"{seconds:.6g}"))

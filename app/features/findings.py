@@ -53,7 +53,7 @@ class FindingsView:
     def show_controller_fault(self, message: str) -> None:
         """Show why a controller drives the robot no more."""
         self._run_stopped = True
-        cure = "fix the file and save it: it is reloaded; until then the controller gives no efforts"
+        cure = "fix the file and save it: it is reloaded; until then the controller applies no efforts"
         diagnostic = engine.Diagnostic("error", None, "controller", message, cure)
         self._panel.show_file(self._bench.path, "The controller failed", [diagnostic])
         self._dock.show()

@@ -19,7 +19,7 @@ KEY = "overlays"  # the settings' key
 ENTRIES = (
     ("names", "&Names", "The links' names"),
     ("frames", "Link &frames", "The frame of each link: x red, y green, z blue"),
-    ("axes", "Joint &axes", "The axis of each joint: yellow turns, cyan slides"),
+    ("axes", "Joint &axes", "The axis of each joint: yellow revolute, cyan prismatic"),
     ("masses", "Centres of &mass", "The centre of mass of each body, orange, and of the whole robot, pink"),
     ("inertias", "&Inertia ellipsoids", "For each body the uniform ellipsoid of the same mass and moments of inertia"),
     ("trails", "&Trails", "The path of the selected link, or of the ends of all limbs"),

@@ -48,7 +48,7 @@ class RunControls(QObject):
             self._reset,
             key.Key_R,
             icon="reset",
-            tip="Back to the start of the run; again: neutral pose",
+            tip="Back to the start of the run; press again for the neutral pose",
         )
         self.gravity = make(
             "&Gravity", bench.set_gravity, key.Key_G, icon="gravity", tip="Gravity on or off", checkable=True

@@ -68,7 +68,7 @@ def _ground(text: dict[str, Any]) -> engine.Plane | engine.HeightField:
     count = 8 * rows * columns
     raw = zlib.decompressobj().decompress(base64.b64decode(text["heights"], validate=True), count + 1)
     if len(raw) != count:
-        raise ValueError(f"the scene has not the {rows} × {columns} heights that it tells of")
+        raise ValueError(f"the scene does not have the {rows} × {columns} heights that it names")
     x, y, z = (float(part) for part in text["origin"])
     if not all(map(math.isfinite, (x, y, z))):
         raise ValueError("the scene's origin is not finite")

@@ -58,7 +58,7 @@ def read(path: str) -> dict[str, Any]:
             f"it was saved by a later version ({version!r:.20}; this one knows up to {VERSION}); update Catena"
         )
     if not there:
-        raise NoSession(f"its robot is not there: {robot:.200}; put it back, or save the session anew")
+        raise NoSession(f"its robot file is missing: {robot:.200}; restore it, or save the session again")
     return dict(session)
 
 
@@ -130,14 +130,14 @@ def beside(session: dict[str, Any]) -> tuple[str, Kept] | None:
     if not kept:
         return None
     place, q, v = (
-        tuple(_numbers(f"the {name} of the robot beside", kept[name], len(kept[name])))
+        tuple(_numbers(f"the {name} of the second robot", kept[name], len(kept[name])))
         if isinstance(kept.get(name), list) else None for name in ("place", "q", "v")
     )  # fmt: skip
     if any(abs(x) >= FAR for x in (*(place or ()), *(q or ()), *(v or ()))):
-        raise ValueError(f"the robot beside stands beyond {FAR:g}")
+        raise ValueError(f"the second robot is farther than {FAR:g}")
     path = str(kept.get("path", ""))
     if not _is_file(Path(path)):
-        raise ValueError(f"the robot beside is not there: {path:.200}")
+        raise ValueError(f"the file of the second robot is missing: {path:.200}")
     return path, Kept(place or (), q, v)
 
 
@@ -145,7 +145,7 @@ def recording(session: dict[str, Any], path: str) -> str:
     """The file beside a session's that its recording is in; empty where it has none."""
     name = str(_part(session, "recording", ""))
     if name and name != Path(name).name:
-        raise ValueError(f"the recording is said to be at {name:.60}, which is not beside the session")
+        raise ValueError(f"the recording {name:.60} is not in the folder of the session")
     return str(Path(path).with_name(name)) if name else ""
 
 
@@ -200,7 +200,7 @@ def plots(session: dict[str, Any]) -> list[list[str]]:
 def _number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise NoSession(f"it holds the number {text:.20}, which is not finite; save the session anew")
+        raise NoSession(f"it holds the number {text:.20}, which is not finite; save the session again")
     return value
 
 

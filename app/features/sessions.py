@@ -261,7 +261,7 @@ class Sessions:
                 self._open(opening._replace(recording="", fault=f"its recording: {why}"))
             elif opening.parts:
                 why = event.diagnostics[0].fault if event.diagnostics else "they cannot be read"
-                self._open(opening._replace(parts=[], fault=f"what is beside the robot: {why}"))
+                self._open(opening._replace(parts=[], fault=f"the objects of the scene: {why}"))
 
 
 class Opening(NamedTuple):

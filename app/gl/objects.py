@@ -104,7 +104,7 @@ class Canvas:
         GL.glRenderbufferStorageMultisample(GL.GL_RENDERBUFFER, samples, GL.GL_DEPTH_COMPONENT24, width, height)
         GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, GL.GL_DEPTH_ATTACHMENT, GL.GL_RENDERBUFFER, self._depth)
         GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, 0)
-        complete(f"a {width}×{height} picture of {samples} samples")
+        complete(f"a framebuffer of {width}×{height} pixels with {samples} samples")
 
     def resolve(self, framebuffer: int, width: int, height: int) -> None:
         """Write the picture into another framebuffer: of the same size, or stretched where there are no samples."""

@@ -93,7 +93,7 @@ class BatchPanel(QWidget):
             self.seed: "Random seed: the same seed makes the same robots",
             self.again: "Take another random seed",
             self.arrangement: "Side by side, or all in one place",
-            self.coloring: "What colours tell: nothing; the energy, kinetic and potential, J; or the deviation, m: "
+            self.coloring: "What colours show: nothing; the energy, kinetic and potential, J; or the deviation, m: "
             "the largest distance of a point of a link from where robot 0 has it",
         }
         for widget, tip in tips.items():

@@ -19,7 +19,7 @@ from app.simulation.messages import GhostState
 
 SAME = "same as robot"
 COMING = "preparing …"
-ALIKE = "Same settings as the robot: choose what should differ"
+ALIKE = "Same settings as the robot: select what should differ"
 STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}
 PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
 SCALE = ((0.16, 0.72, 0.86), (0.98, 0.90, 0.35), (0.90, 0.16, 0.20))

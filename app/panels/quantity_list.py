@@ -22,7 +22,7 @@ _MEANINGS = {
     "torque": "effort of the drive, with its gains, within the limit",
     "force": "effort of the drive, with its gains, within the limit",
     "target": "commanded position; empty without a position drive",
-    "error": "target − position; empty without a position drive",
+    "error": "setpoint − position; empty without a position drive",
     "energy drift": "total energy minus its value at the curve's start; drives, friction and impacts change it too",
     "angular momentum": "about the world's origin",
     "contact force": "sum of all contacts",

@@ -26,7 +26,7 @@ NARROW = 52  # px of a number's box at least
 AXES = ("world", "link")
 FORCE_TIP = "Force on the link along {}, N, at its frame's origin"
 MOMENT_TIP = "Moment on the link about {}, N m"
-AXES_TIP = "World: the wrench keeps its direction. Link: it turns with the link"
+AXES_TIP = "World: the wrench keeps its direction. Link: it rotates with the link"
 ACT_TIP = "Apply this wrench to the link; changes take effect at once. Reset removes all wrenches"
 
 

@@ -19,14 +19,14 @@ DONE, NO = 0, 1
 
 def add_parser(subparsers: Any) -> None:
     """Add `render` to the commands."""
-    text = "write a picture of a robot at a configuration"
+    text = "write an image of a robot at a configuration"
     command = subparsers.add_parser("render", help=text, description=text)
     command.add_argument("robot", help="a URDF or xacro file, or the name of a robot that ships, such as arm7")
-    command.add_argument("--out", type=Path, required=True, metavar="PICTURE.png", help="where the picture goes")
+    command.add_argument("--out", type=Path, required=True, metavar="IMAGE.png", help="the image file")
     command.add_argument("--q", metavar="Q1,Q2,…", help="the configuration, in rad and m (default: neutral)")
     command.add_argument("--size", type=_size, default=(1280, 960), metavar="WxH", help="in pixels (default 1280x960)")
-    command.add_argument("--azimuth", type=float, metavar="DEG", help="where the camera stands, from the x-axis")
-    command.add_argument("--elevation", type=float, metavar="DEG", help="how high it stands, from the ground")
+    command.add_argument("--azimuth", type=float, metavar="DEG", help="of the camera, from the x-axis")
+    command.add_argument("--elevation", type=float, metavar="DEG", help="of the camera, above the horizon")
     command.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
@@ -72,7 +72,7 @@ def _render(args: argparse.Namespace) -> dict[str, Any]:
     from app.gl.scene import Scene
 
     if args.out.suffix.lower() != ".png":
-        raise ValueError(f"--out is {str(args.out)!r}; pictures are PNG, so end the name with .png")
+        raise ValueError(f"--out is {str(args.out)!r}; images are PNG, so end the name with .png")
     if not args.out.parent.is_dir():
         raise ValueError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
     model = engine.load(engine.find_robot(args.robot), args.package_dir, trust_xacro=args.trust_xacro)

@@ -202,7 +202,7 @@ def _of_coordinate(row: Coordinate) -> Iterator[Slot]:
         yield Slot("torque" if row.angular else "force", "", effort, "effort drive motor tau")
     if row.holdable:
         yield Slot("target", "", position, "setpoint reference")
-        yield Slot("error", "", position, "tracking target − position")
+        yield Slot("error", "", position, "tracking setpoint − position")
 
 
 def _of_links(model: engine.Model) -> Iterator[Owner]:

@@ -289,7 +289,8 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     wait(qtbot, lambda: view.kept["q"] == [0.0, 0.0])
 
     session = json.loads((tmp_path / "two.catena").read_text())
-    for said, words in (({**session["beside"], "path": "gone.urdf"}, "the robot beside is not there"), ({}, "")):
+    gone = {**session["beside"], "path": "gone.urdf"}
+    for said, words in ((gone, "the file of the second robot is missing"), ({}, "")):
         (tmp_path / "two.catena").write_text(json.dumps({**session, "beside": said}))
         again.features[Sessions].open(str(tmp_path / "two.catena"))
         wait(qtbot, lambda: view.model is None)

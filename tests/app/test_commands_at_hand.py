@@ -171,7 +171,7 @@ def test_a_moment_of_the_run_has_a_menu(qtbot, arm):
     middle = QPoint(track.width() // 2, track.height() // 2)
     asked(track, middle)
     wait(qtbot, lambda: menus.shown.isVisible())
-    assert names(menus.shown) == [f"{track.seconds(middle.x()):.3f} s", "Show this moment", "Branch here",
+    assert names(menus.shown) == [f"{track.seconds(middle.x()):.3f} s", "Show this frame", "Branch here",
                                   "Add keyframe", "Copy time"]  # fmt: skip
     shown(qtbot, arm, "moment menu")
     press(menus.shown, "Add keyframe")

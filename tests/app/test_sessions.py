@@ -404,10 +404,10 @@ def test_a_session_of_the_first_version_still_opens(qtbot, make_window, tmp_path
     ("change", "words"),
     [
         (lambda session: session.update({"catena session": VERSION + 1}), "later version"),
-        (lambda session: session["robot"].update(path="/nowhere/x.urdf"), "its robot is not there: /nowhere/x.urdf"),
+        (lambda session: session["robot"].update(path="/nowhere/x.urdf"), "its robot file is missing: /nowhere/x.urdf"),
         (lambda session: session.pop("robot"), "it is no session"),
         (lambda session: session["robot"].update(path=5.5), "it is no session"),
-        (lambda session: session["robot"].update(path="x" * 9999), "its robot is not there: xxx"),
+        (lambda session: session["robot"].update(path="x" * 9999), "its robot file is missing: xxx"),
         (lambda session: session.update({"catena session": "2.5"}), "later version"),
         (lambda session: session["settings"].update(dt=float("nan")), "it holds the number NaN, which is not finite"),
     ],

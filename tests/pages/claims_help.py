@@ -79,10 +79,10 @@ def picture() -> Iterable[str]:
     wide, high = of["size"]
     yield f"--size: in pixels (default {wide}x{high})."
     yield "--q: the configuration, in rad and m (default: neutral)."
-    yield "--azimuth: where the camera stands, from the x-axis."
-    yield "--elevation: how high it stands, from the ground."
+    yield "--azimuth: of the camera, from the x-axis."
+    yield "--elevation: of the camera, above the horizon."
     yield "--transparent: the robot alone, without ground and backdrop."
-    yield "--out: where the picture goes."
+    yield "--out: the image file."
     assert render.DONE == 0
 
 
