@@ -48,7 +48,7 @@ def view(argv: Sequence[str]) -> int:
     text = "Play a run that `main.py run … --out FILE.npz` wrote, or that was exported from the window."
     parser = argparse.ArgumentParser(prog="catena view", description=text)
     parser.add_argument("robot", metavar="RUN.npz", help="the run")
-    parser.add_argument("--robot", dest="of", default="", metavar="FILE", help="its robot, where the file has moved")
+    parser.add_argument("--robot", dest="of", default="", metavar="FILE", help="the file of its robot, if it has moved")
     _add_sources(parser)
     args = parser.parse_args(argv)
     if not Path(args.robot).exists():
@@ -64,7 +64,7 @@ def connect(argv: Sequence[str]) -> int:
     """`main.py connect`: open the window with what a script shows that called `engine.show`."""
     text = "Watch the simulation of a Python script that runs and has called engine.show(simulation, window=False)."
     parser = argparse.ArgumentParser(prog="catena connect", description=text)
-    what = "the folder of its link (link.folder); without one it is that of the script that called it last"
+    what = "link.folder of the script; by default of the one that called engine.show last"
     parser.add_argument("link", nargs="?", default="", help=what)
     _add_sources(parser)
     args = parser.parse_args(argv)

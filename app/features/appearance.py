@@ -19,10 +19,10 @@ KEY = "theme"  # the setting
 CHOICES = {
     "system": (
         "As the &system",
-        "Dark or light as the desktop has it, also when that changes",
+        "Dark or light, as the desktop is set",
     ),
-    "dark": ("&Dark", "Light words on a dark ground"),
-    "light": ("&Light", "Dark words on a light ground"),
+    "dark": ("&Dark", "Light text on a dark background"),
+    "light": ("&Light", "Dark text on a light background"),
 }
 
 

@@ -103,7 +103,7 @@ class CameraViews:
         at = self._viewport.camera
         self._saved[name] = [*at.target.tolist(), at.distance, at.azimuth, at.elevation, float(at.parallel)]
         self._store()
-        self._window.statusBar().showMessage(f"this view is in View › Saved views as {name}", MESSAGE)
+        self._window.statusBar().showMessage(f"view saved: View › Saved views › {name}", MESSAGE)
 
     def _forget(self, name: str) -> None:
         del self._saved[name]

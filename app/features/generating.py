@@ -74,7 +74,7 @@ class Generator(QDialog):
 
     def _tell(self) -> None:
         for widget, name, tip in (
-            (self.kind, "kind", "A chain, or a tree whose links may carry several"),
+            (self.kind, "kind", "A chain, or a tree that branches"),
             (self.links, "links", f"Moving links, 1 to {MOST}"),
             (self.slider, "links", f"Moving links, 1 to {MOST}"),
             (

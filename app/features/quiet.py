@@ -26,7 +26,7 @@ BATTERIES = Path("/sys/class/power_supply")
 TOUCHES = {getattr(QEvent.Type, name) for name in ("KeyPress", "ShortcutOverride", "MouseButtonPress", "Wheel", "Drop")}
 ACTION_TIP = "Once, while the program is idle: measure which algorithm is fastest on this machine"
 LABEL_TIP = "Low priority, once per machine; any key or click stops it. Simulation › Measure when idle turns it off"
-DONE = "measured: from now on the fastest algorithm on this machine is chosen"
+DONE = "measured: the automatic choice now takes the fastest algorithm on this machine"
 
 
 def measure_quietly(progress: Callable[[int, int], None], *, stop: Callable[[], bool]) -> object | None:

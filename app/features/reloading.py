@@ -82,7 +82,7 @@ class Reloading:
         if self._bench.trusted:
             self._tell("and lets it run any Python")
         elif self._would_go():
-            self._tell("and the recording goes")
+            self._tell("and discards the recording")
         else:
             self.reload()
 

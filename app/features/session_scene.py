@@ -55,7 +55,7 @@ def read(text: dict[str, Any]) -> engine.Scene:
     except KeyError as fault:
         raise ValueError(f"the scene lacks {fault}") from fault
     except (TypeError, OSError, binascii.Error, zlib.error) as fault:
-        raise ValueError(f"the scene is none: {fault!s:.80}") from fault
+        raise ValueError(f"the scene cannot be read: {fault!s:.80}") from fault
 
 
 def _ground(text: dict[str, Any]) -> engine.Plane | engine.HeightField:

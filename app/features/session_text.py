@@ -52,7 +52,7 @@ def read(path: str) -> dict[str, Any]:
     except NoSession:
         raise
     except (ValueError, KeyError, TypeError, RecursionError) as fault:
-        raise NoSession("it is no session of Catena; open a file that Save session has written") from fault
+        raise NoSession("it is not a Catena session; open a file that File › Save session has written") from fault
     if not isinstance(version, int) or version > VERSION:
         raise NoSession(
             f"it was saved by a later version ({version!r:.20}; this one knows up to {VERSION}); update Catena"

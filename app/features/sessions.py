@@ -179,7 +179,7 @@ class Sessions:
         except ValueError as error:
             fault = str(error)
         if recording and not Path(recording).is_file():
-            recording, fault = "", f"its recording is not there: {recording}"
+            recording, fault = "", f"its recording is missing: {recording}"
         self._open(Opening(session, recording, fault, parts))
 
     def _open(self, opening: Opening) -> None:

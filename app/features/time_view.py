@@ -176,7 +176,7 @@ class TimeView:
         while run.left is not None and run.last < run.own and run.left[0] in numbered:
             run = numbered[run.left[0]]  # whose moment it is: a branch without a step of its own is in no file
         keyframe = self.keyframes.add(run, frame)
-        self._window.statusBar().showMessage(f"{keyframe.name} is at {frame.time:.3f} s", MESSAGE)
+        self._window.statusBar().showMessage(f"{keyframe.name} added at {frame.time:.3f} s", MESSAGE)
 
     def _jump(self, keyframe: Keyframe) -> None:
         self._bench.look_back()

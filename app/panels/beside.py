@@ -11,7 +11,7 @@ from app.desktop import theme
 
 ROWS = ("links", "degrees of freedom", "moving mass", "time", "kinetic energy", "potential energy", "algorithm")
 EMPTY = "No second robot: open one with File › Open second robot"
-HINT = "Click a link of either robot to see what it is"
+HINT = "Click a link of either robot to see its properties"
 
 
 class BesidePanel(QWidget):

@@ -148,7 +148,7 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
     for _ in range(3):
         reloading.look()
     assert not bench.loading
-    assert told(window) == "own.urdf has changed; F5 reloads it, and the recording goes"
+    assert told(window) == "own.urdf has changed; F5 reloads it, and discards the recording"
     assert recording.runs == (run,)
     window.statusBar().clearMessage()
     reloading.look()

@@ -340,7 +340,10 @@ def test_a_scene_is_the_same_after_json(scene):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"ground": {"heights": "AAAA", "shape": [2, 2], "cell": 1.0, "origin": [0, 0, 0]}}, "the scene is none"),
+        (
+            {"ground": {"heights": "AAAA", "shape": [2, 2], "cell": 1.0, "origin": [0, 0, 0]}},
+            "the scene cannot be read",
+        ),
         ({"ground": {"heights": "", "shape": [9999, 9999], "cell": 1.0, "origin": [0, 0, 0]}}, "9999 × 9999 heights"),
         ({"ground": {"normal": [0, 0, 0], "offset": 0}}, "normal"),
         ({"obstacles": [{"shape": "tree"}]}, "shape is 'tree'"),
@@ -405,8 +408,8 @@ def test_a_session_of_the_first_version_still_opens(qtbot, make_window, tmp_path
     [
         (lambda session: session.update({"catena session": VERSION + 1}), "later version"),
         (lambda session: session["robot"].update(path="/nowhere/x.urdf"), "its robot file is missing: /nowhere/x.urdf"),
-        (lambda session: session.pop("robot"), "it is no session"),
-        (lambda session: session["robot"].update(path=5.5), "it is no session"),
+        (lambda session: session.pop("robot"), "it is not a Catena session"),
+        (lambda session: session["robot"].update(path=5.5), "it is not a Catena session"),
         (lambda session: session["robot"].update(path="x" * 9999), "its robot file is missing: xxx"),
         (lambda session: session.update({"catena session": "2.5"}), "later version"),
         (lambda session: session["settings"].update(dt=float("nan")), "it holds the number NaN, which is not finite"),
@@ -425,7 +428,7 @@ def test_a_file_that_is_none_is_told_in_the_status_bar(window, tmp_path, monkeyp
     path.write_text("nothing")
     name_file(monkeypatch, path)
     window.features[Sessions].open_action.trigger()
-    assert "it is no session of Catena" in window.statusBar().currentMessage()
+    assert "it is not a Catena session" in window.statusBar().currentMessage()
     assert not window.features[Sessions].save_action.isEnabled()
 
 
