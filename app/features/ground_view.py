@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QAction, QActionGroup
 from PyQt6.QtWidgets import QInputDialog, QMenu
 
@@ -18,9 +20,12 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.reasons import reason
 from app.gl.world import World, world_of
+from app.jobs.code_ahead import CodeAhead
 from app.panels.scene import ScenePanel
+from app.picture.note import PictureNote
 from app.simulation import grounds
 from app.simulation.grounds import Terrain
+from app.simulation.running import simulation_of
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -32,6 +37,8 @@ SHAPES = (
     ("S&tairs", grounds.STAIRS, "Flat ground with steps in front of the robot"),
 )
 SETTINGS_TIP = "Numbers of the terrain, such as angle, height and seed: in the Scene panel"
+SOON = 0.5  # s, after which it is said what is waited for
+BEAT = 50  # ms between two looks at whether it is there
 KNOWN = 256  # scenes whose numbers are remembered, more than can be undone
 CELL, FEWEST, MOST = 0.1, 1e-4, 1e3  # m
 
@@ -53,6 +60,12 @@ class GroundView:
         self.form.changed.connect(self.take)
         self._present = engine.Scene(), Terrain(grounds.FLAT)
         self._made = deque([self._present], KNOWN)  # the newest first
+        self._kind = ""  # of the ground that came last; empty for one that is chosen anew
+        self.note, self._ahead, self._timer = PictureNote(window.viewport), CodeAhead(), QTimer(window, interval=BEAT)
+        self._awaited, self._since = self._present, 0.0
+        self._timer.timeout.connect(self._look)
+        window.loaded.connect(lambda _: self._forget())
+        window.closing.connect(self._forget)
         window.menus.simulation.put(self.menu)
         self._shown: tuple[engine.Scene, World] | None = None
         window.refreshed.connect(self._refresh)
@@ -77,30 +90,65 @@ class GroundView:
         else:
             viewport = self._window.viewport
             front = viewport.bounds_of(engine.link_poses(self._bench.model, self._bench.initial))[1][0]
+            self._kind = ""
             self.take(grounds.usual(kind, viewport.robot_size, float(front)))
-            if kind == grounds.STAIRS and np.cos(viewport.camera.azimuth) > 0:
-                viewport.see(replace(viewport.camera, azimuth=np.pi - viewport.camera.azimuth))  # from their front
 
     def take(self, terrain: Terrain) -> None:
         """Have the robot stand on that ground, and see it."""
-        viewport = self._window.viewport
-        scene = grounds.scene_of(terrain, viewport.robot_size)
-        self._put(scene, terrain)
-        if scene.obstacles:
-            ends = np.array([corner for each in scene.obstacles for corner in _corners(each)])
-            viewport.bring_into_view(ends.min(0), ends.max(0))
+        self._put(grounds.scene_of(terrain, self._window.viewport.robot_size), terrain)
 
     def _put(self, scene: engine.Scene, terrain: Terrain) -> None:
-        present = self._bench.settings.scene
-        steps = self._of(present)[0].obstacles  # which go with the stairs; all others stay
-        others = tuple(each for each in present.obstacles if each not in steps)
+        """Have the robot stand there, while it plays once there is code for that: until then it goes on where it is."""
+        self._forget()
+        bench = self._bench
+        if not bench.playing or bench.device != "cpu":
+            self._arrive(scene, terrain)
+            return
+        model, settings = bench.model, replace(bench.settings, scene=self._among(scene), device="cpu")
+        self._ahead.begin(lambda: simulation_of(model, settings))
+        self._awaited, self._since = (scene, terrain), time.monotonic()
+        self._timer.start()
+        self._refresh()
+
+    def _look(self) -> None:
+        """Whether there is code for the ground that was chosen."""
+        scene, terrain = self._awaited
+        if self._ahead.poll():
+            self._forget()
+            self._arrive(scene, terrain)
+        elif time.monotonic() > self._since + SOON:
+            self.note.say(waits_for(terrain.kind, self._ahead.left))
+
+    def _forget(self) -> None:
+        """Nothing is waited for any more."""
+        self._timer.stop()
+        self._ahead.cancel()
+        self.note.say("")
+
+    def _arrive(self, scene: engine.Scene, terrain: Terrain) -> None:
         self._made.appendleft((scene, terrain))
-        scene = replace(scene, obstacles=others + scene.obstacles, self_collision=present.self_collision)
         try:
-            self._bench.set_scene(scene)
+            self._bench.set_scene(self._among(scene))
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
+        if scene.obstacles:
+            self._show_stairs(scene, turned=terrain.kind != self._kind)
+        self._kind = terrain.kind
+
+    def _show_stairs(self, scene: engine.Scene, turned: bool) -> None:
+        """Have them in view, from their front where they are new."""
+        viewport, ends = self._window.viewport, np.array([end for each in scene.obstacles for end in _corners(each)])
+        viewport.bring_into_view(ends.min(0), ends.max(0))
+        if turned and np.cos(viewport.camera.azimuth) > 0:
+            viewport.see(replace(viewport.camera, azimuth=np.pi - viewport.camera.azimuth))
+
+    def _among(self, scene: engine.Scene) -> engine.Scene:
+        """The scene with the obstacles that there are, but for steps, which go with their stairs."""
+        present = self._bench.settings.scene
+        steps = self._of(present)[0].obstacles
+        others = tuple(each for each in present.obstacles if each not in steps)
+        return replace(scene, obstacles=others + scene.obstacles, self_collision=present.self_collision)
 
     def _of(self, scene: engine.Scene) -> tuple[engine.Scene, Terrain]:
         """The ground that a scene is of, which may have come with a session or a frame: alone, and its numbers."""
@@ -144,6 +192,12 @@ class GroundView:
         if self._shown is None or self._shown[0] is not scene:
             self._shown = scene, world_of(scene)
         self._overlays.set_world(self._shown[1])
+
+
+def waits_for(kind: str, left: float) -> str:
+    """What is said while code is made for a kind of ground, for so many seconds yet."""
+    until = f"about {left:.0f} s left" if left >= 1 else "almost ready"
+    return f"{kind}: compiling once on this computer, {until}. The robot stays on the present terrain until then."
 
 
 def _corners(obstacle: engine.Obstacle) -> Iterator[np.ndarray]:

@@ -6,6 +6,7 @@ import pytest
 from windows import wait
 
 import engine
+from app.features.ground_view import GroundView
 from app.features.waiting import Waiting, waits_for
 
 pytestmark = pytest.mark.usefixtures("runtime")
@@ -48,3 +49,29 @@ def test_the_seconds_that_are_left_are_counted():
     assert "about 8 s left" in waits_for(9.0, 8.3)
     assert "almost ready" in waits_for(9.0, -3.0)
     assert "GPU" in waits_for(0.0, 0.0)
+
+
+def test_the_robot_moves_on_until_there_is_code_for_the_terrain_that_was_chosen(qtbot, window, compiled):
+    compiled.append(True)
+    window.open(engine.find_robot("quadruped"))
+    bench, view = window.workbench, window.features[GroundView]
+    wait(qtbot, lambda: bench.model is not None and not bench.loading)
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.1)
+    compiled.clear()
+    view.shapes[2].trigger()
+    wait(qtbot, view.note.isVisible)
+    assert view.note.text().startswith("Rough: compiling once on this computer, about ")
+    assert view.note.text().endswith("The robot stays on the present terrain until then.")
+    assert view.shapes[0].isChecked()
+    now = bench.time
+    wait(qtbot, lambda: bench.time > now + 0.2)
+    assert isinstance(bench.settings.scene.ground, engine.Plane)
+    view.shapes[3].trigger()  # chosen instead
+    wait(qtbot, lambda: view.note.text().startswith("Stairs"))
+    compiled.append(True)
+    wait(qtbot, lambda: len(bench.settings.scene.obstacles) == 5)
+    assert not view.note.isVisible()
+    assert view.shapes[3].isChecked()
+    wait(qtbot, lambda: 0 < bench.time < now)
+    assert bench.playing
