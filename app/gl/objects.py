@@ -81,30 +81,36 @@ def copies(
 
 
 class Canvas:
-    """A framebuffer to draw into, whose colours lie in a texture: with several samples a pixel, or none for 0."""
+    """A framebuffer to draw into: with several samples a pixel, or with none, in a `texture`, where `samples` is 0."""
 
     def __init__(self, width: int, height: int, samples: int):
         self.size, self.samples = (width, height), samples
-        self.framebuffer, self.texture = int(GL.glGenFramebuffers(1)), int(GL.glGenTextures(1))
-        self._depth = int(GL.glGenRenderbuffers(1))
+        self.framebuffer = int(GL.glGenFramebuffers(1))
+        self.texture = 0 if samples else int(GL.glGenTextures(1))
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffer)
-        kind = GL.GL_TEXTURE_2D_MULTISAMPLE if samples else GL.GL_TEXTURE_2D
-        GL.glBindTexture(kind, self.texture)
+        parts = [(GL.GL_DEPTH_COMPONENT24, GL.GL_DEPTH_ATTACHMENT)]
         if samples:
-            GL.glTexImage2DMultisample(kind, samples, GL.GL_RGBA8, width, height, True)
+            parts.append((GL.GL_RGBA8, GL.GL_COLOR_ATTACHMENT0))
         else:
-            GL.glTexImage2D(kind, 0, GL.GL_RGBA8, width, height, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, None)
-            for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
-                GL.glTexParameteri(kind, parameter, GL.GL_LINEAR)
-            for parameter in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
-                GL.glTexParameteri(kind, parameter, GL.GL_CLAMP_TO_EDGE)
-        GL.glBindTexture(kind, 0)
-        GL.glFramebufferTexture2D(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, kind, self.texture, 0)
-        GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, self._depth)
-        GL.glRenderbufferStorageMultisample(GL.GL_RENDERBUFFER, samples, GL.GL_DEPTH_COMPONENT24, width, height)
-        GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, GL.GL_DEPTH_ATTACHMENT, GL.GL_RENDERBUFFER, self._depth)
+            self._color_by_texture()
+        self._buffers = [int(GL.glGenRenderbuffers(1)) for _ in parts]
+        for name, (form, place) in zip(self._buffers, parts, strict=True):
+            GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, name)
+            GL.glRenderbufferStorageMultisample(GL.GL_RENDERBUFFER, samples, form, width, height)
+            GL.glFramebufferRenderbuffer(GL.GL_FRAMEBUFFER, place, GL.GL_RENDERBUFFER, name)
         GL.glBindRenderbuffer(GL.GL_RENDERBUFFER, 0)
         complete(f"a framebuffer of {width}×{height} pixels with {samples} samples")
+
+    def _color_by_texture(self) -> None:
+        kind = GL.GL_TEXTURE_2D
+        GL.glBindTexture(kind, self.texture)
+        GL.glTexImage2D(kind, 0, GL.GL_RGBA8, *self.size, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, None)
+        for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
+            GL.glTexParameteri(kind, parameter, GL.GL_LINEAR)
+        for parameter in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
+            GL.glTexParameteri(kind, parameter, GL.GL_CLAMP_TO_EDGE)
+        GL.glBindTexture(kind, 0)
+        GL.glFramebufferTexture2D(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, kind, self.texture, 0)
 
     def resolve(self, framebuffer: int, width: int, height: int) -> None:
         """Write the picture into another framebuffer: of the same size, or stretched where there are no samples."""
@@ -115,8 +121,9 @@ class Canvas:
 
     def release(self) -> None:
         GL.glDeleteFramebuffers(1, [self.framebuffer])
-        GL.glDeleteTextures(1, [self.texture])
-        GL.glDeleteRenderbuffers(1, [self._depth])
+        GL.glDeleteRenderbuffers(len(self._buffers), self._buffers)
+        if self.texture:
+            GL.glDeleteTextures(1, [self.texture])
 
 
 class ShadowMap:
