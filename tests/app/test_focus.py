@@ -49,4 +49,4 @@ def test_the_focus_is_seen_and_space_plays(qtbot, opened, title):
             playing = window.workbench.playing
             qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
             assert window.workbench.playing is not playing, f"{type(each).__name__} {each.accessibleName()}"
-            window.workbench.pause()
+            window.run.play.trigger()
