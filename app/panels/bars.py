@@ -1,4 +1,7 @@
-"""The bars of a comparison: a row per algorithm, below a heading per model and number type with its own axis."""
+"""The times of a comparison: a row per algorithm, below a heading per model and number type with its own axis.
+
+From zero on times are bars. Where they differ much the axis is logarithmic, which has no zero: there they are dots.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import cast
 
-from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QRectF, Qt
-from PyQt6.QtGui import QColor, QFont, QPainter, QPixmap, QResizeEvent
+from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QFont, QPainter, QPen, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 import engine
@@ -18,8 +21,9 @@ COLUMNS = ("algorithm", "one call", "median", "slowdown", "on the GPU", "residua
 NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))
 ROW_HEIGHT, HEADING_HEIGHT = 24, 28  # px
 LABEL_WIDTH = 76  # px, of a number on the axis and some room
-WIDE = 20  # times as long: then the bars are multiples of the fastest
+WIDE = 20  # times as long: then dots stand at multiples of the fastest
 BARS = 60  # px that they have at least
+DOT = 5.0  # px, the radius of a dot
 NAMES = 0.26  # of the view's width may be names
 PICTURE_WIDTH, PICTURE_SCALE = 980, 2
 BADGES = {"wrong": "error", "failed": "error", "refused": "faint", "waiting": "faint"}
@@ -39,8 +43,10 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """Times from nought on; where they differ by more than `WIDE`, multiples of the fastest from 1 on, logarithmic."""
+    """Times from nought on; where they differ by more than `WIDE`, multiples of the fastest, logarithmic."""
 
+    least: float
+    """The smallest median or bound of one, s."""
     first: float
     """The fastest's median, s."""
     last: float
@@ -52,7 +58,10 @@ class Axis:
         medians = [row.host for row in rows if row.host]
         if not medians:
             return None
-        return cls(min(medians), max(medians + [row.host_interval.high for row in rows if row.host_interval]))
+        bounds = [
+            bound for row in rows if row.host_interval for bound in (row.host_interval.low, row.host_interval.high)
+        ]
+        return cls(min(medians + bounds), min(medians), max(medians + bounds))
 
     @property
     def multiples(self) -> bool:
@@ -61,7 +70,7 @@ class Axis:
     def place(self, seconds: float) -> float:
         """0 at its left end, 1 at its right end."""
         if self.multiples:
-            return max(0.0, math.log(seconds / self.first) / math.log(self.last / self.first))
+            return math.log(seconds / self.least) / math.log(self.last / self.least)
         return seconds / self.last
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
@@ -162,8 +171,8 @@ class BarTable(QAbstractTableModel):
 
 HINTS = (
     "The algorithm, and the device it runs on",
-    "Time of one call for the whole batch, until its result is there: from 0, or relative to the fastest from 1, "
-    "logarithmic, where the times differ much; the light line is the range expected in a repeated comparison",
+    "Time of one call for the whole batch, until its result is there: bars from 0, or where the times differ much dots "
+    "on a logarithmic axis, relative to the fastest; the thin line is the range expected in a repeated comparison",
     "Median time of one call on the host, until its result is there",
     "Time relative to the fastest, with its confidence interval: measured in turns, compared turn by turn",
     "The time between two events on the GPU",
@@ -250,7 +259,7 @@ def _tint(row: engine.AlgorithmResult, column: int) -> QColor | None:
 
 
 class Painter(QStyledItemDelegate):
-    """Paints bars, axes and badges."""
+    """Paints bars, dots, axes and badges."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         table = cast(BarTable, index.model())
@@ -261,13 +270,13 @@ class Painter(QStyledItemDelegate):
             painter.fillRect(option.rect, theme.color("panel"))
         super().paint(painter, option, index)
         if index.column() == BAR:
-            track = QRectF(option.rect).adjusted(4, 0, -24, 0)
+            track = QRectF(option.rect).adjusted(4 + DOT, 0, -24, 0)
             if isinstance(row, Heading):
                 _paint_axis(painter, track, axis)
             elif row.verdict in BADGES:
                 _paint_badge(painter, QRectF(option.rect).adjusted(4, 0, -4, 0), row)
             else:
-                _paint_bar(painter, track, axis, row)
+                _paint_time(painter, track, axis, row)
         painter.restore()
 
 
@@ -279,12 +288,12 @@ def _paint_axis(painter: QPainter, track: QRectF, axis: Axis | None) -> None:
         x = track.left() + place * track.width()
         box = QRectF(x - 40, track.top(), 80, track.height() - 3)
         side = Qt.AlignmentFlag.AlignHCenter
-        if place == 0:
+        if x - track.left() < 40:
             box, side = QRectF(x, box.top(), 80, box.height()), Qt.AlignmentFlag.AlignLeft
         painter.drawText(box, side | Qt.AlignmentFlag.AlignBottom, words)
 
 
-def _paint_bar(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.AlgorithmResult) -> None:
+def _paint_time(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.AlgorithmResult) -> None:
     if axis is None:
         return
     painter.setPen(theme.color("raised"))
@@ -293,18 +302,29 @@ def _paint_bar(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.
         painter.drawLine(round(x), round(track.top()), round(x), round(track.bottom()))
     if row.host is None:
         return
-    bar = QRectF(track.left(), track.top() + 5, max(3.0, axis.place(row.host) * track.width()), track.height() - 10)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor(theme.legible(engine.algorithm_color(row.algorithm))))
-    painter.drawRoundedRect(bar, 2, 2)
-    if row.host_interval is not None:
-        low, _, high = row.host_interval
-        left, right = (track.left() + axis.place(x) * track.width() for x in (low, high))
-        middle = bar.center().y()
-        painter.setPen(theme.color("text"))
-        painter.drawLine(round(left), round(middle), round(right), round(middle))
-        for x in (left, right):
-            painter.drawLine(round(x), round(middle - 4), round(x), round(middle + 4))
+    end, middle = track.left() + axis.place(row.host) * track.width(), track.center().y()
+    tint = QColor(theme.legible(engine.algorithm_color(row.algorithm)))
+    if axis.multiples:  # lines lead from the names to the dots
+        painter.drawLine(QPointF(track.left(), middle), QPointF(track.right(), middle))
+        _paint_interval(painter, track, axis, row)
+        painter.setPen(QPen(theme.color("ground"), 1.5))
+        painter.setBrush(tint)
+        painter.drawEllipse(QPointF(end, middle), DOT, DOT)
+    else:
+        painter.fillRect(QRectF(track.left(), track.top() + 5, end - track.left(), track.height() - 10), tint)
+        _paint_interval(painter, track, axis, row)
+
+
+def _paint_interval(painter: QPainter, track: QRectF, axis: Axis, row: engine.AlgorithmResult) -> None:
+    if row.host_interval is None:
+        return
+    low, _, high = row.host_interval
+    left, right = (track.left() + axis.place(x) * track.width() for x in (low, high))
+    middle = track.center().y()
+    painter.setPen(theme.color("text"))
+    painter.drawLine(QPointF(left, middle), QPointF(right, middle))
+    for x in (left, right):
+        painter.drawLine(QPointF(x, middle - 4), QPointF(x, middle + 4))
 
 
 def _paint_badge(painter: QPainter, box: QRectF, row: engine.AlgorithmResult) -> None:
