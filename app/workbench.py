@@ -76,7 +76,9 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         self.speed = 1.0
         self.settings = Settings(automatic=True)
         self.compiling = 0.0
-        """About how many seconds compiling takes, for which the robot waits; 0 while nothing is compiled."""
+        """About how many seconds compiling takes; 0 while nothing is compiled that was asked for."""
+        self.plays_on = False
+        """Whether the robot goes on under the settings before while it compiles, rather than wait."""
         self.time = 0.0
         self.algorithm = self.device = self.why = ""
         """That by which the robot is simulated, where, and why."""
@@ -349,7 +351,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
                     if event.number == self._asked:
                         self.settings = event.settings
                 case Compiling():
-                    self.compiling = event.seconds
+                    self.compiling, self.plays_on = event.seconds, event.meanwhile
                 case Stopped():
                     self.playing, self.loading = False, ""
                 case ControllerChanged():

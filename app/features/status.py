@@ -90,7 +90,8 @@ def _busy(bench: Workbench) -> str:
     if bench.loading:
         return f"Loading {Path(bench.loading).name} …"
     if bench.compiling:
-        return f"compiling (once per machine), about {max(1, round(bench.compiling))} s"
+        until = "; the previous settings run until then" if bench.plays_on else ""
+        return f"compiling (once per machine), about {max(1, round(bench.compiling))} s{until}"
     return "preparing the GPU …" if bench.preparing else ""
 
 

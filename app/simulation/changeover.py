@@ -1,13 +1,14 @@
 """Which simulation runs, and how another takes over from it: opening, other settings, a GPU that fails, compiling.
 
-A simulation for a GPU compiles as it is made: another thread makes it, while the present one plays on. Where a GPU
-fails, the CPU goes on from the last state known.
+A simulation for a GPU compiles as it is made: another thread makes it, while the present one plays on. It plays on as
+well while the code of another algorithm, integrator or time step is compiled. Where a GPU fails, the CPU goes on from
+the last state known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import engine
@@ -16,6 +17,16 @@ from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Refused, Settings
 from app.simulation.preparing import Outcome, Preparation, made, refuses
 from app.simulation.running import Running, again, can_touch, for_new, held_joints, running_of, settled, simulation_of
+
+
+@dataclass(frozen=True)
+class _Awaited:
+    """A simulation that takes over once its code is there, and the settings and the number it was asked for by."""
+
+    number: int
+    settings: Settings
+    outcome: Running
+    code: engine.Compilation
 
 
 class Changeover:
@@ -40,12 +51,13 @@ class Changeover:
         self._tell, self._later, self._begun = tell, later, begun
         self._compiler, self._preparation = Compiler(), Preparation()
         self._pushed: engine.Compilation | None = None  # the code of steps that take wrenches, while it is made
+        self._awaited: _Awaited | None = None
         self._number = 0  # of the settings asked for last
 
     @property
     def patience(self) -> float | None:
         """Seconds until the next look at the compiler is due; None where there is nothing to wait for."""
-        return 0.05 if self._pushed is not None else self._compiler.patience
+        return 0.05 if self._pushed is not None or self._awaited is not None else self._compiler.patience
 
     @property
     def preparing(self) -> bool:
@@ -69,7 +81,7 @@ class Changeover:
         except (OSError, ValueError) as fault:
             self._tell(Refused.because(path, fault))
             return
-        self._preparation.drop()
+        self._drop_others()
         self.model, self.running, self.settings = model, running, settings
         self.frames = Latest(model)
         self._begun(True)
@@ -95,6 +107,8 @@ class Changeover:
         if self._pushed is not None and self._pushed.wait(0):
             self._pushed = None
             self.running.take_wrenches()
+        if self._awaited is not None and self._awaited.code.wait(0):
+            return self._take_awaited()
         if not self.compiling:
             self._compiler.go_on(playing)
             return False
@@ -102,9 +116,12 @@ class Changeover:
             return False
         self.compiling = False
         self._tell(Compiling(0.0))
-        here = replace(self.settings, device="cpu", algorithm=self.running.simulation.algorithm)
-        simulation_of(self.model, here).step(1)  # reads the code from disk
+        self._read_code(self.settings, self.running)
         return True
+
+    def _read_code(self, settings: Settings, running: Running) -> None:
+        """Have the code read from disk before the robot needs it."""
+        simulation_of(self.model, replace(settings, device="cpu", algorithm=running.simulation.algorithm)).step(1)
 
     def take_wrenches(self) -> None:
         """Have steps take wrenches from outside once there is code for that; until then they go on without."""
@@ -131,11 +148,63 @@ class Changeover:
             return
         settings = settled(self.model, settings)
         if self._may_take_gpu(settings):
+            self._drop_awaited()
             self._tell(Preparing(settings.device))
             self._prepare(settings, partial(self._take_on, number))
             return
+        self._drop_others()
+        outcome = made(lambda: running_of(self.model, settings))
+        if not self._plays_on(number, settings, outcome):
+            self._take_on(number, settings, outcome)
+
+    def _plays_on(self, number: int, settings: Settings, outcome: Outcome) -> bool:
+        """Whether the present algorithm, integrator and time step go on until there is code for those asked for."""
+        if self.compiling or not isinstance(outcome, Running) or not self._code_for(outcome).needed:
+            return False
+        now = self.settings
+        meanwhile = replace(
+            settings, algorithm=now.algorithm, device=now.device, integrator=now.integrator, dt=now.dt,
+            automatic=now.automatic,
+        )  # fmt: skip
+        if meanwhile != now:
+            changed = made(lambda: running_of(self.model, meanwhile))
+            if not isinstance(changed, Running) or self._code_for(changed).needed:
+                return False
+            self._switch(meanwhile, changed)
+        self._await(_Awaited(number, settings, outcome, self._code_for(outcome)))
+        return True
+
+    def _code_for(self, running: Running) -> engine.Compilation:
+        return engine.Compilation(running.simulation, wrenches=self.running.wrench is not None)
+
+    def _await(self, awaited: _Awaited) -> None:
+        self._awaited = awaited
+        self._compiler.give_way(awaited.code)
+        self._tell(Compiling(awaited.code.seconds, meanwhile=True))
+        awaited.code.start()
+
+    def _take_awaited(self) -> bool:
+        """Have the simulation take over whose code has come, unless a pull has begun since, for which it has other."""
+        awaited, self._awaited = self._awaited, None
+        code = self._code_for(awaited.outcome)
+        if code.needed and not code.makes_the_same_as(awaited.code):
+            self._await(replace(awaited, code=code))
+            return False
+        self._tell(Compiling(0.0))
+        self._read_code(awaited.settings, awaited.outcome)
+        self._take_on(awaited.number, awaited.settings, awaited.outcome)
+        return True
+
+    def _drop_awaited(self) -> None:
+        if self._awaited is not None:
+            self._awaited.code.cancel()
+            self._awaited = None
+            self._tell(Compiling(0.0))
+
+    def _drop_others(self) -> None:
+        """Nobody wants the simulation any more that is being made, or compiled for."""
         self._preparation.drop()
-        self._take_on(number, settings, made(lambda: running_of(self.model, settings)))
+        self._drop_awaited()
 
     def _may_take_gpu(self, settings: Settings) -> bool:
         """Whether a simulation as asked for may be one for a GPU, and so take long to make."""
@@ -175,22 +244,25 @@ class Changeover:
                 if not engine.gpu_failed(fault):  # else from the last state known
                     outcome = fault
         if isinstance(outcome, Running):
-            self.running = outcome
-            outcome.carry_on(before)
-            outcome.hold(held_joints(self.model, settings) & ~held_joints(self.model, self.settings))
-            self.settings = settings
-            self.compile()
-            self.frames.withdraw()  # its phases would be taken for the new settings'
-            self._begun(False)
+            self._switch(settings, outcome)
         else:
             refusal = str(outcome) or type(outcome).__name__
         self._tell_settings(number, refusal)
         if isinstance(outcome, Exception) and not refuses(outcome):
             raise outcome
 
+    def _switch(self, settings: Settings, to: Running) -> None:
+        before, self.running = self.running, to
+        to.carry_on(before)
+        to.hold(held_joints(self.model, settings) & ~held_joints(self.model, self.settings))
+        self.settings = settings
+        self.compile()
+        self.frames.withdraw()  # its phases would be taken for the new settings'
+        self._begun(False)
+
     def go_back(self, frame: engine.RecordedFrame) -> None:
         """Go on from a frame that was recorded, by a simulation like the one that it is of."""
-        self._preparation.drop()
+        self._drop_others()
         try:
             running = again(frame, self.running)
         except Exception as fault:
@@ -210,7 +282,7 @@ class Changeover:
 
     def go_on_without_gpu(self, fault: BaseException) -> None:
         """The CPU takes over from the last state known."""
-        self._preparation.drop()
+        self._drop_others()
         before, settings = self.running, replace(self.settings, device="cpu")
         if settings.algorithm not in engine.simulation_algorithms(self.model, "cpu"):
             settings = replace(settings, algorithm="auto")
@@ -225,6 +297,7 @@ class Changeover:
     def end(self) -> None:
         """End every process that compiles."""
         self._drop_pushed()
+        self._drop_awaited()
         self._compiler.close()
 
     def close(self, seconds: float) -> None:

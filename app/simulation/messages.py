@@ -218,9 +218,11 @@ class GpuLookedFor:
 
 @dataclass(frozen=True)
 class Compiling:
-    """The simulation waits for machine code, about so many seconds; 0 once it is there."""
+    """Machine code is being made, about so many seconds; 0 once it is there."""
 
     seconds: float
+    meanwhile: bool = False
+    """Whether the simulation goes on meanwhile as before, rather than wait for it."""
 
 
 @dataclass(frozen=True)

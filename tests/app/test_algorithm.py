@@ -17,6 +17,7 @@ from app.panels.timing import StackedPlot, TimingPanel, duration
 from app.simulation.changeover import Changeover
 from app.simulation.messages import SPENT, Configured, Settings
 from app.window import Window
+from engine.cpu.stepping import integrators
 
 LINK = """<link name="{}"><inertial><mass value="1"/>
   <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>"""
@@ -82,6 +83,36 @@ def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
             assert changeover.frames.take() is None
     finally:
         changeover.end()
+
+
+def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, monkeypatch, tmp_path):
+    monkeypatch.setattr(integrators.run, "_loaded", {})  # what other tests have compiled
+    window = opened(engine.find_robot("arm7"))
+    bench, status = window.workbench, window.status
+    bench.set_ground(False)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: not bench.compiling and bench.time > 0.1)
+    monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "cache"))
+    choose(window, "jsiia")
+    wait(qtbot, lambda: bench.compiling > 0)
+    began = bench.time
+    wait(qtbot, lambda: bench.time > began + 0.1)
+    assert bench.plays_on
+    assert bench.algorithm == "abia"
+    assert "the previous settings run until then" in status.loading_label.text()
+    bench.set_gravity(False)  # what needs no other code acts at once
+    wait(qtbot, lambda: not bench._worker._loop.changeover.settings.gravity)
+    assert bench.algorithm == "abia"
+    wait(qtbot, lambda: bench.algorithm == "jsiia" and not bench.compiling)
+    assert not bench.settings.gravity
+    assert not status.loading_label.text()
+    after = bench.time
+    wait(qtbot, lambda: bench.time > after)
+    choose(window, "cfa")
+    wait(qtbot, lambda: bench.compiling > 0)
+    choose(window, "jsiia")  # that is not wanted any more
+    wait(qtbot, lambda: not bench.compiling and bench.algorithm == "jsiia")
+    assert bench.playing
 
 
 def test_before_and_after_are_of_one_speed(qtbot, opened):
