@@ -1,4 +1,4 @@
-"""The look: a dark and a light palette, the style sheet that uses them by name, and the icons.
+"""The look: a dark and a light palette, the style sheet that uses them and the type's sizes by name, and the icons.
 
 Whoever paints asks for `color` while it paints, and so follows when the palette changes; whoever keeps a colour takes
 it again when `signals.changed` tells.
@@ -13,9 +13,11 @@ from functools import cache
 from pathlib import Path
 
 from PyQt6.QtCore import QByteArray, QObject, QRect, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPalette, QPixmap, QPixmapCache
+from PyQt6.QtGui import QColor, QIcon, QIconEngine, QPainter, QPalette, QPixmap, QPixmapCache
 from PyQt6.QtSvg import QSvgRenderer
 from PyQt6.QtWidgets import QApplication, QWidget
+
+from app.desktop import type_scale
 
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 
@@ -190,21 +192,16 @@ def icon(name: str) -> QIcon:
     return QIcon(_ThemedIcon(name))
 
 
-def figures() -> QFont:
-    """A fixed-width font for columns of numbers and for source text."""
-    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    font.setPointSizeF(QApplication.font().pointSizeF())
-    return font
-
-
 def apply(application: QApplication, dark: bool = True) -> None:
     """Dress the whole application, dark or light."""
     changed = dark != is_dark()
     COLORS.update(DARK if dark else LIGHT)
     application.setStyle("Fusion")
+    type_scale.install(application)
     application.setPalette(_palette())
     sheet = (RESOURCES / "theme.qss").read_text(encoding="utf-8")
-    names = {**COLORS, "icons": (RESOURCES / "icons" / ("." if dark else "light")).as_posix()}
+    sizes = {size: f"{type_scale.points(size)}pt" for size in type_scale.SIZES}
+    names = {**COLORS, **sizes, "icons": (RESOURCES / "icons" / ("." if dark else "light")).as_posix()}
     application.setStyleSheet(re.sub(r"@(\w+)", lambda match: names[match[1]], sheet))
     application.setWindowIcon(QIcon(str(_icon_file("catena"))))
     if changed:

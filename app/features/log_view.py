@@ -11,7 +11,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QGuiApplication
 from PyQt6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout
 
-from app.desktop import theme
+from app.desktop import type_scale
 from app.desktop.actions import make_action
 from app.simulation.messages import Event, Loaded, Refused, Stopped
 
@@ -90,7 +90,7 @@ class LogView:
         self._text = QPlainTextEdit(dialog)  # made here: one that gets another parent would lose its font
         self._text.setReadOnly(True)
         self._text.setMaximumBlockCount(4 * KEPT)
-        self._text.setFont(theme.figures())
+        self._text.setFont(type_scale.fixed())
         self._text.setAccessibleName("log")
         copy, clear, close = (QPushButton(name) for name in ("&Copy all", "C&lear", "Close"))
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text))

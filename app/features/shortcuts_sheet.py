@@ -9,7 +9,7 @@ from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtGui import QAction, QKeySequence
 from PyQt6.QtWidgets import QDialog, QLabel, QLineEdit, QMainWindow, QMenu, QTreeWidget, QTreeWidgetItem, QVBoxLayout
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.actions import make_action
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ class ShortcutsSheet:
 
 def _add(tree: QTreeWidget, menu: str, rows: list[Shortcut]) -> None:
     head = QTreeWidgetItem(tree, [menu])
-    font = head.font(0)
-    font.setBold(True)
-    head.setFont(0, font)
+    head.setFont(0, type_scale.font(bold=True))
     for row in rows:
         item = QTreeWidgetItem(head, [row.name, row.keys])
         item.setToolTip(0, row.tip)

@@ -31,7 +31,6 @@ class Status:
         self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.findings_button.setToolTip("Show or hide the diagnostics")
         self.name_label, self.size_label, self.time_label = QLabel(), QLabel(), QLabel()
-        self.time_label.setFont(theme.figures())
         self.step_button, self.algorithm_button, self.device_button = map(_menu_button, (steps, algorithms, devices))
         robot = _side_by_side(self.name_label, self.size_label)
         means = _side_by_side(self.algorithm_button, self.device_button)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QFont, QPainter, QPen, QPixmap, QResizeEvent
+from PyQt6.QtGui import QColor, QPainter, QPen, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 import engine
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.actions import algorithm_name, device_name
 
 COLUMNS = ("algorithm", "one call", "median", "slowdown", "on the GPU", "residual")
@@ -152,7 +152,7 @@ class BarTable(QAbstractTableModel):
             if role == Role.DisplayRole:
                 return {NAME: row.model, MEDIAN: row.text}.get(column)
             if role == Role.FontRole and column == NAME:
-                return _bold()
+                return type_scale.font(bold=True)
             if role == Role.TextAlignmentRole and column == MEDIAN:
                 return Right
             return theme.color("faint") if role == Role.ForegroundRole and column == MEDIAN else None
@@ -165,7 +165,7 @@ class BarTable(QAbstractTableModel):
         if role == Role.ForegroundRole:
             return _tint(row, column)
         if role == Role.FontRole and row.winner and column in (NAME, RATIO):
-            return _bold()
+            return type_scale.font(bold=True)
         return None
 
 
@@ -242,12 +242,6 @@ def _key(row: Heading | engine.AlgorithmResult) -> object:
     if isinstance(row, Heading):
         return row.model, row.text
     return row.model, row.algorithm, row.device, row.dtype, row.verdict in BADGES
-
-
-def _bold() -> QFont:
-    font = QFont()
-    font.setBold(True)
-    return font
 
 
 def _tint(row: engine.AlgorithmResult, column: int) -> QColor | None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyqtgraph.functions
 from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.numbers import PREFIXES
 from app.plotting.quantities import Unit
 
@@ -108,7 +108,7 @@ class Canvas(QWidget):
     def paintEvent(self, _: QPaintEvent) -> None:
         painter, area = QPainter(self), self.area
         painter.fillRect(self.rect(), theme.color("ground"))
-        painter.setFont(small(self.font()))
+        painter.setFont(type_scale.font("small"))
         self._draw_title(painter, area, self._draw_axes(painter, area))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setClipRect(area)
@@ -310,13 +310,6 @@ class Canvas(QWidget):
             self.live_asked.emit()
         else:
             super().keyPressEvent(event)
-
-
-def small(font: QFont) -> QFont:
-    """As what stands at the axes is written."""
-    smaller = QFont(font)
-    smaller.setPointSizeF(0.88 * font.pointSizeF())
-    return smaller
 
 
 def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:

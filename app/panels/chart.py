@@ -11,6 +11,7 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from app.desktop import theme
+from app.desktop.type_scale import FIGURE_SPACE
 from app.panels.canvas import FLOOR, Canvas, Curve
 from app.plotting.quantities import Quantity, Unit
 from app.plotting.series import Series
@@ -148,7 +149,7 @@ class Chart(QWidget):
                 at = known[quantity] if quantity in known else _at(line, time)
                 value = float(shown(quantity, line, np.array([at]))[0])
             number, _, unit = self.canvas.said(value).partition(" ")
-            room = "  " * (WIDTH - len(number))  # a space is about half as wide as a figure
+            room = FIGURE_SPACE * (WIDTH - len(number))
             words = f"{escape(self._short(quantity))} <b>{room}{number} {unit}</b>".replace(" ", "&nbsp;")
             dash = f'<span style="color:{self.tint(quantity)}">{self._dash(quantity)[1]}</span>&nbsp;'
             cross = f'&nbsp;<a href="{k}" style="color:{faint};text-decoration:none" title="Remove">✕</a>'

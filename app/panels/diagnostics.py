@@ -26,7 +26,7 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.dialogs import ask_path
 from app.jobs.repairing import Repaired, Repairing
 
@@ -100,7 +100,7 @@ class DiagnosticsPanel(QWidget):
         self._open.clicked.connect(self._open_file)
         self.list = self._make_list()
         self.excerpt = QPlainTextEdit(readOnly=True)
-        self.excerpt.setFont(theme.figures())
+        self.excerpt.setFont(type_scale.fixed())
         self.excerpt.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._arrange()
 

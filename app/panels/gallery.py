@@ -18,7 +18,7 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app.desktop import theme
+from app.desktop import theme, type_scale
 
 PICTURES = theme.RESOURCES / "pictures" / "robots"
 LINES = {
@@ -63,16 +63,12 @@ class Card(QStyledItemDelegate):
         if isinstance(picture, QPixmap) and not picture.isNull():
             painter.drawPixmap(place, picture)
         words = box.adjusted(6, PICTURE.height() + 10, -6, -4)
-        font = painter.font()
-        font.setBold(True)
-        painter.setFont(font)
+        painter.setFont(type_scale.font(bold=True))
         painter.setPen(theme.color("text"))
         top = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
         painter.drawText(words, top, index.data(Qt.ItemDataRole.DisplayRole))
         words.setTop(words.top() + painter.fontMetrics().height())
-        font.setBold(False)
-        font.setPointSizeF(0.88 * font.pointSizeF())
-        painter.setFont(font)
+        painter.setFont(type_scale.font("small"))
         painter.setPen(theme.color("text" if chosen else "faint"))
         painter.drawText(words, top | Qt.TextFlag.TextWordWrap, index.data(LINE))
         painter.restore()
@@ -98,9 +94,7 @@ class Gallery(QWidget):
     def __init__(self, parent: QWidget | None = None):
         super().__init__(parent)
         title, words = QLabel(TITLE), QLabel(WORDS, wordWrap=True)
-        font = title.font()
-        font.setPointSizeF(1.6 * font.pointSizeF())
-        title.setFont(font)
+        title.setFont(type_scale.font("title", bold=True))
         for label in (title, words):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.cards = Cards()

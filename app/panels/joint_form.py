@@ -21,7 +21,7 @@ from PyQt6.QtWidgets import (
 
 from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, WAVES, Drive
-from app.desktop import theme
+from app.desktop import theme, type_scale
 
 MOST = 1e6
 NARROW = 56  # px of a number's box at least
@@ -87,7 +87,7 @@ class JointForm(QWidget):
         rows.setContentsMargins(10, 6, 10, 8)
         rows.setHorizontalSpacing(6)
         rows.setVerticalSpacing(2)
-        self.title.setStyleSheet("font-weight: 600")
+        self.title.setFont(type_scale.font(bold=True))
         theme.tint(self.motion, "faint")
         head = QHBoxLayout()
         head.addWidget(self.title)

@@ -169,7 +169,6 @@ class Inspector(QTreeWidget):
             for row in section.rows:
                 line = QTreeWidgetItem(item, [row.label, ""])
                 line.setForeground(0, theme.color("faint"))
-                line.setFont(1, theme.figures())
                 line.setToolTip(0, row.tip)
 
     def text(self, selected: bool = False) -> str:

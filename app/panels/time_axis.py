@@ -8,8 +8,8 @@ from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QWidget
 
-from app.desktop import theme
-from app.panels.canvas import EDGE, WIDE, Canvas, number, small, ticks
+from app.desktop import theme, type_scale
+from app.panels.canvas import EDGE, WIDE, Canvas, number, ticks
 
 HEIGHT = 18  # px
 _Middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
@@ -32,7 +32,7 @@ class TimeAxis(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), theme.color("ground"))
         if self.canvas is not None:
-            painter.setFont(small(self.font()))
+            painter.setFont(type_scale.font("small"))
             self._draw(painter, self.canvas)
 
     def _draw(self, painter: QPainter, canvas: Canvas) -> None:

@@ -8,7 +8,7 @@ from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QAction, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QResizeEvent
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 
 AROUND = 2  # px between the timeline's edge and what is in it
 HEIGHT, MARGIN = 30, 10  # px of the track, and beside its ends
@@ -101,9 +101,7 @@ class Track(QWidget):
 
     def _paint_times(self, painter: QPainter) -> None:
         painter.setPen(theme.color("faint"))
-        font = self.font()
-        font.setPointSizeF(font.pointSizeF() - 1.5)
-        painter.setFont(font)
+        painter.setFont(type_scale.font("small"))
         step = spacing(self._end - self._start, max(1, (self.width() - 2 * MARGIN) // APART))
         first = int(-(-self._start // step))
         for k in range(first, int(self._end // step) + 1):
@@ -134,7 +132,6 @@ class Timeline(QWidget):
         super().__init__()
         self.track = Track()
         self.time, self.memory, self.state = QLabel(), QLabel(), QLabel()
-        self.time.setFont(theme.figures())
         self.time.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.runs = QComboBox()
         self.runs.setToolTip("The run that is shown; each reset and each branch starts a new one")

@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QLineEdit, QMessageBox, QPlainTextEdit, QPushButton,
 from windows import wait
 
 import engine
-from app.desktop import about, theme
+from app.desktop import about, type_scale
 from app.features.log_view import KEPT, LogView
 from app.features.plots_view import PlotsView
 from app.features.shortcuts_sheet import OTHER, ShortcutsSheet, shortcuts
@@ -111,7 +111,7 @@ def test_the_log_keeps_what_was_told_and_copies_it(qtbot, opened, tmp_path):
     log.action.trigger()
     text = log.dialog.findChild(QPlainTextEdit)
     copy, clear, _ = log.dialog.findChildren(QPushButton)
-    assert text.font().family() == theme.figures().family()
+    assert text.font().family() == type_scale.fixed().family()
     for words in ("double_pendulum.urdf", "something passes", f"refused {broken}"):
         assert words in text.toPlainText()
     assert str(log.entries[0].when.year) in text.toPlainText()

@@ -1,0 +1,61 @@
+"""The window's type: the font that ships, in a few sizes that are said once, with figures of one width."""
+
+from __future__ import annotations
+
+import re
+
+from PyQt6.QtGui import QFontInfo, QFontMetricsF
+from PyQt6.QtWidgets import QApplication, QWidget
+from windows import wait
+
+import engine
+from app.desktop import theme, type_scale
+
+
+def test_all_that_is_written_is_in_the_font_that_ships_and_in_one_of_its_sizes(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    for dock in window.docks._docks.values():
+        if not dock.isVisible():
+            dock.toggleViewAction().trigger()
+    wait(qtbot, lambda: not window.docks._fitting.isActive())
+    sizes = {type_scale.points(size) for size in type_scale.SIZES}
+    fonts = {QApplication.font(), *(each.font() for each in window.findChildren(QWidget))}
+    said = {(font.family(), font.pointSizeF()) for font in fonts}
+    others = {(type_scale.fixed().family(), type_scale.points("body"))}
+    assert said <= {(type_scale.FAMILY, size) for size in sizes} | others
+    assert QFontInfo(window.font()).family() == type_scale.FAMILY, "it was replaced by another"
+    assert len({size for _, size in said}) >= 2
+
+
+def test_the_style_sheet_names_sizes_and_writes_none():
+    text = (theme.RESOURCES / "theme.qss").read_text(encoding="utf-8")
+    sizes = re.findall(r"font(?:-size)?:\s*([^;]+);", text)
+    assert sizes
+    assert {size.removeprefix("@") for size in sizes} <= set(type_scale.SIZES)
+
+
+def test_sizes_are_told_apart_and_follow_the_systems(qapp, monkeypatch):
+    points = [type_scale.points(size) for size in ("small", "body", "heading", "title")]
+    assert points == sorted(set(points))
+    larger = qapp.font()
+    larger.setPointSizeF(2 * type_scale.points("body"))
+    monkeypatch.setattr(type_scale.QFontDatabase, "systemFont", lambda _: larger)
+    assert type_scale.points("body") == 2 * points[1]
+    assert type_scale.font("title").pointSizeF() == type_scale.points("title") > 2 * points[1]
+
+
+def test_figures_have_one_width_and_so_has_the_space_between_them(qapp):
+    type_scale.install(qapp)
+    for bold in (False, True):
+        metrics = QFontMetricsF(type_scale.font(bold=bold))
+        assert len({metrics.horizontalAdvance(each) for each in "0123456789" + type_scale.FIGURE_SPACE}) == 1
+        assert all(map(metrics.inFont, "°µτ→×²"))
+    widths = [QFontMetricsF(type_scale.font(bold=bold)).horizontalAdvance("hand") for bold in (False, True)]
+    assert widths[0] < widths[1]
+
+
+def test_its_licence_lies_beside_it():
+    files = {path.name for path in type_scale.FONTS.iterdir()}
+    assert "OFL.txt" in files
+    assert sum(path.stat().st_size for path in type_scale.FONTS.glob("*.otf")) < 300_000
+    assert "SIL OPEN FONT LICENSE Version 1.1" in (type_scale.FONTS / "OFL.txt").read_text(encoding="utf-8")
