@@ -54,7 +54,7 @@ from app.simulation.messages import Configured, Event, LimitsReached, Loaded, Re
 from app.workbench import Workbench
 
 TICK = 16  # ms between two looks at the simulation
-TIME_REFRESH = 0.1  # s between two updates of the shown time while it plays
+SPEED_REFRESH = 0.1  # s between two updates of the speed that is achieved
 IN_REAL_TIME = 0.95  # of the speed that was asked for: a simulation below it lacks time
 NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
 """Keys of the window that nobody types into a box for numbers."""
@@ -102,7 +102,7 @@ class Window(QMainWindow):
         self.features = {kind: kind(self) for kind in FEATURES}
         self._tools_width = self.toolbar.sizeHint().width()
         self._connect()
-        self._time_due, self._asks = 0.0, True
+        self._speed_due, self._asks = 0.0, True
         self._restore_place()
         self._share_out()
         self._restore_layout()
@@ -124,7 +124,6 @@ class Window(QMainWindow):
         self.device_menu.addActions(self.choices.devices.actions())
         for each in (self.algorithm_menu, self.device_menu):
             each.setToolTipsVisible(True)
-        self.timing.set_menus(self.algorithm_menu, self.device_menu)
         self.step_menu = menu.addMenu("&Time step and integrator")
         self.choices.fill_steps(self.step_menu)
         menu.addAction(self.quiet.action)
@@ -156,10 +155,10 @@ class Window(QMainWindow):
         key = Qt.Key
         for dock in (
             Dock("Joints", self.joints, RIGHT),
-            Dock("Timing", self.timing, RIGHT, height=440),
+            Dock("Timing", self.timing, RIGHT, beside="Joints"),
             Dock("Compare", scrolled(self.compare), BOTTOM, "", "compare", key.Key_C, "Compare algorithms (C)"),
             Dock("Diagnostics", self.diagnostics, BOTTOM, beside="Compare", height=260),
-            Dock("Batch", scrolled(self.batch), RIGHT, "Timing", "batch", key.Key_B, "Many robots at once (B)", 520),
+            Dock("Batch", scrolled(self.batch), RIGHT, "Timing", "batch", key.Key_B, "Many robots at once (B)"),
         ):
             self.docks.add(dock)
         self.batch_view = BatchView(self.batch, self.viewport, self.workbench, self.refresh)
@@ -170,8 +169,8 @@ class Window(QMainWindow):
 
     def _share_out(self) -> None:
         """The docks' sizes; after the features, which may change the style and with it the layout."""
-        self.docks.share(Qt.Orientation.Horizontal, {"Joints": 430, "Timing": 430})
-        self.docks.share(Qt.Orientation.Vertical, {"Joints": 440, "Timing": 440})
+        self.docks.share(Qt.Orientation.Horizontal, {"Joints": 430})
+        self.docks["Joints"].raise_()
 
     def _show_compare(self, shown: bool) -> None:
         """A comparison has the window's whole width where beside the panels on the right it would be cut off."""
@@ -181,7 +180,7 @@ class Window(QMainWindow):
     def _make_status_bar(self) -> None:
         self.status = Status(self._bar, self.step_menu, self.algorithm_menu, self.device_menu)
         self.status.findings_button.clicked.connect(self.docks["Diagnostics"].toggleViewAction().trigger)
-        self.loading_label, self.time_label = self.status.loading_label, self.status.time_label
+        self.loading_label = self.status.loading_label
 
     def _connect(self) -> None:
         self.run.changed.connect(self.refresh)
@@ -258,9 +257,8 @@ class Window(QMainWindow):
         self.viewport.modest = frame.factor < IN_REAL_TIME * self.workbench.speed
         self.batch_view.show(frame)
         self.joints.show_state(frame.q, frame.target, frame.tau)
-        if not self.workbench.playing or time.perf_counter() > self._time_due:
-            self._time_due = time.perf_counter() + TIME_REFRESH
-            self.time_label.setText(f"{frame.time:9.3f} s")
+        if not self.workbench.playing or time.perf_counter() > self._speed_due:
+            self._speed_due = time.perf_counter() + SPEED_REFRESH
             self.speed.show_achieved(frame.factor)
         if frame.phases and not frame.recorded:  # what is shown again was counted when it was done
             self.timing.add_step(frame.phases, self.workbench.speed)

@@ -37,7 +37,8 @@ def show(parent: QWidget, renderer: str) -> QMessageBox:
     box.setText(
         f"<h3>Catena {_version()}</h3>"
         "<p>A simulator for articulated robots with parallel forward dynamics.</p>"
-        f"<p>Licence: Apache 2.0. Font: from Inter, SIL Open Font License 1.1.<br>Renderer: {escape(renderer) or 'none (no OpenGL)'}.</p>"
+        "<p>Licence: Apache 2.0. Font: from Inter, SIL Open Font License 1.1.<br>"
+        f"Renderer: {escape(renderer) or 'none (no OpenGL)'}.</p>"
         f"<p>Algorithms:</p><ul>{''.join(f'<li>{each}</li>' for each in PAPERS)}</ul>"
         "<p>Keyboard shortcuts and the mouse: F1. Documents: Help › Documents.</p>"
     )

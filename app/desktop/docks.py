@@ -18,15 +18,15 @@ RIGHT, BOTTOM, LEFT = (
     Qt.DockWidgetArea.LeftDockWidgetArea,
 )
 SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px that the panels on the right have at least, and those on the left
-HIGHEST, HIGHEST_BESIDE = 0.45, 0.6  # of the window, that a dock at the bottom, or beside it, takes as it is shown
+HIGHEST = 0.45  # of the window, that a dock at the bottom takes as it is shown
 
 
 @dataclass(frozen=True)
 class Dock:
     """A panel and its place. One with an `icon` is hidden at first, and shown by an action with that `key` and `tip`.
 
-    `beside` is the title of the dock with which it shares its place, as tabs. As it is shown it takes `height` px, at
-    the bottom at most `HIGHEST` of the window, which is what 0 stands for there; at a side 0 leaves what there is.
+    `beside` is the title of the dock with which it shares its place, as tabs; so docks at a side have its whole height.
+    At the bottom it takes `height` px as it is shown, at most `HIGHEST` of the window, which is what 0 stands for.
     """
 
     title: str
@@ -66,7 +66,7 @@ class Docks(QObject):
         self._docks[dock.title] = widget
         self._menu.addAction(widget.toggleViewAction())
         widget.toggleViewAction().triggered.connect(widget.raise_)
-        if dock.area is BOTTOM or dock.height:
+        if dock.area is BOTTOM:
             self._heights[dock.title] = dock.height
             widget.visibilityChanged.connect(partial(self._seen, dock.title))
             widget.installEventFilter(self)
@@ -99,11 +99,10 @@ class Docks(QObject):
 
     def _fit_height(self, title: str) -> None:
         window, dock = self._window, self._docks[title]
-        if not dock.isVisible() or dock.isFloating():
+        if not dock.isVisible() or dock.isFloating() or window.dockWidgetArea(dock) is not BOTTOM:
             return
         others = window.minimumSizeHint().height() - dock.minimumSizeHint().height()
-        share = HIGHEST if window.dockWidgetArea(dock) is BOTTOM else HIGHEST_BESIDE
-        most = min(round(share * window.height()), window.height() - others)
+        most = min(round(HIGHEST * window.height()), window.height() - others)
         height = dock.height() if title in self._as_restored else self._heights[title]
         self._as_restored.discard(title)
         bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)

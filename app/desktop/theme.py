@@ -71,7 +71,7 @@ PHASE_COLORS = {
     "kinematics": "#5aa2f5", "bias": "#4cc3b5", "inertia recursion": "#e8b45a", "acceleration": "#dd7fa8",
     "integration": "#9d8cf0", "chunks": "#c98a62", "joins": "#d9d36c", "mass matrix": "#e8b45a",
     "factorisation": "#c98a62", "solve": "#dd7fa8", "assembly": "#e8b45a", "elimination": "#c98a62",
-    "refinement": "#dd7fa8", "constraints": "#7fb86a", "collision": "#d9d36c", "contact": "#ef8354",
+    "refinement": "#dd7fa8", "constraints": "#4fa56f", "collision": "#a6cf57", "contact": "#e2574f",
 }  # fmt: skip
 """For the phases of a step; those of one algorithm differ."""
 

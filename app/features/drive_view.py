@@ -1,4 +1,4 @@
-"""The drives of joints in the window: a form under the joint table for the joint that is chosen there."""
+"""The drives of joints in the window: a form at the row of the joint that is chosen in the table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QModelIndex, Qt
-from PyQt6.QtWidgets import QVBoxLayout, QWidget
+from PyQt6.QtCore import QModelIndex
 
 from app.acting.drives import Drive
 from app.desktop.actions import MESSAGE, make_action
@@ -23,31 +22,22 @@ WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"
 
 
 class DriveView:
-    """Puts the form into the Joints dock, and brings what is entered there to the workbench."""
+    """Opens the form at a row of the Joints dock, and brings what is entered there to the workbench."""
 
     def __init__(self, window: Window):
         self._window, self._bench, self._table = window, window.workbench, window.joints
         self.form = JointForm()
-        both = QWidget()
-        layout = QVBoxLayout(both)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._table, 1)
-        layout.addWidget(self.form)
-        window.docks["Joints"].setWidget(both)
         self.index = -1
         self._gains_of: tuple[object, ...] = ()  # which joint's, and under which settings
         self._gains = 0.0, 0.0
         self._drive_shown = Drive()
-        self._lent = 0  # px of height that the dock has for it from the one below
-        self.form.hide()
         self.weight_action = make_action(window, "Gravity &compensation", self._carry, tip=WEIGHT_TIP)
         window.menus.simulation.put(self.weight_action)
         self._due = 0.0
         self._table.clicked.connect(self._choose)
         self._table.form_asked.connect(self.choose)
         self.form.driven.connect(self._drive)
-        self.form.away.clicked.connect(self._give_back)
+        self.form.away.clicked.connect(self._table.close_row)
         self.form.gains_asked.connect(self._set_gains)
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._show)
@@ -55,33 +45,16 @@ class DriveView:
 
     def _take_robot(self, _: Loaded) -> None:
         self.index = -1
-        self.form.hide()
-        self._give_back()
 
     def _choose(self, current: QModelIndex) -> None:
         if current.isValid():
             self.choose(current.row())
 
     def choose(self, index: int) -> None:
-        """Show the form of that row of the table."""
+        """Show the form at that row of the table."""
         self.index = index
         self._show()
-        self.form.show()
-        if not self._lent:
-            self._lent = min(self.form.sizeHint().height(), self._window.docks["Timing"].height() // 2)
-            self._raise(self._lent)
-
-    def _give_back(self) -> None:
-        """The form is gone: the dock below has its height again."""
-        self._raise(-self._lent)
-        self._lent = 0
-
-    def _raise(self, more: int) -> None:
-        """Give the dock so many px from the one below."""
-        docks = self._window.docks
-        if more:
-            sizes = {"Joints": docks["Joints"].height() + more, "Timing": docks["Timing"].height() - more}
-            docks.share(Qt.Orientation.Vertical, sizes)
+        self._table.open_row(index, self.form)
 
     def _show(self) -> None:
         """Bring the form to what drives the joint."""

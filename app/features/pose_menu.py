@@ -11,7 +11,7 @@ from PyQt6.QtCore import QEvent, QObject, QRect, QTimer
 from PyQt6.QtWidgets import QMenu, QToolButton
 
 from app.desktop.actions import MESSAGE
-from app.panels.joints import VALUE
+from app.panels.joint_table import VALUE
 from app.simulation.messages import Loaded
 from app.simulation.starting import first_pose, start_of
 

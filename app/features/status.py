@@ -30,22 +30,21 @@ class Status:
         self.findings_button = QToolButton()
         self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.findings_button.setToolTip("Show or hide the diagnostics")
-        self.name_label, self.size_label, self.time_label = QLabel(), QLabel(), QLabel()
+        self.name_label, self.size_label = QLabel(), QLabel()
         self.step_button, self.algorithm_button, self.device_button = map(_menu_button, (steps, algorithms, devices))
         robot = _side_by_side(self.name_label, self.size_label)
-        means = _side_by_side(self.algorithm_button, self.device_button)
         bar.addWidget(self.loading_label)
         shown: tuple[QWidget, ...] = (
             self.note_label,
             self.findings_button,
             robot,
             self.step_button,
-            means,
-            self.time_label,
+            self.algorithm_button,
+            self.device_button,
         )
         for each in shown:
             bar.addPermanentWidget(each)
-        bar.give_way(robot, means)  # of which the title bar tells, and the Timing dock
+        bar.give_way(robot)  # of which the title bar tells
 
     def show(self, bench: Workbench, reading: bool) -> None:
         """Say what that workbench does, and whether meshes of its robot are being read."""
@@ -63,11 +62,11 @@ class Status:
         self.step_button.setText(f"{settings.dt * 1e3:g} ms  {settings.integrator}")
         self.step_button.setToolTip(CHOSEN_TIP if settings.automatic else STEP_TIP)
         if settings.automatic:
-            self.step_button.setText(f"{self.step_button.text()}  (automatic)")
+            self.step_button.setText(f"{self.step_button.text()} (auto)")
         what, why = ALGORITHM_TIPS.get(bench.algorithm, bench.algorithm), algorithm_words(bench.why)
-        self.algorithm_button.setText(algorithm_name(bench.algorithm))
+        self.algorithm_button.setText(_chosen(algorithm_name(bench.algorithm), settings.algorithm))
         self.algorithm_button.setToolTip(f"{what}\n{why}")
-        self.device_button.setText(device_name(bench.device))
+        self.device_button.setText(_chosen(device_name(bench.device), settings.device))
         self.device_button.setToolTip(f"Device of the simulation: click to change it\n{why}")
 
     def show_findings(self, severities: Sequence[str]) -> None:
@@ -83,6 +82,11 @@ def too_heavy(names: Sequence[str], every: bool = False) -> str:
     *others, last = [*shown, f"{len(names) - NAMED} more joints"] if len(shown) < len(names) else shown
     listed = f"{', '.join(others)} and {last}" if others else last
     return f"{listed} will sag: the effort limit is below the gravity load"
+
+
+def _chosen(name: str, asked: str) -> str:
+    """What is in use, and whether it is the automatic choice."""
+    return f"{name} (auto)" if asked == "auto" else name
 
 
 def _busy(bench: Workbench) -> str:

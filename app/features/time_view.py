@@ -248,7 +248,8 @@ class TimeView:
         self.bar.setVisible(there)
         self.bar.track.show_span(start, end, at, None if run is None or run.left is None else run.left[1])
         self.bar.track.show_live(not replay.active or replay.follows)
-        self.bar.show_time(at, end, not replay.active or replay.follows, replay.script if replay.follows else "")
+        shown = self._bench.time if replay.frame is None else at  # what is recorded may be ahead of the picture
+        self.bar.show_time(shown, end, not replay.active or replay.follows, replay.script if replay.follows else "")
         self.bar.show_memory(recording.bytes, recording.budget)
         self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
         recorded = end > start or replay.active

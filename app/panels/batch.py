@@ -139,8 +139,8 @@ class BatchPanel(QWidget):
         layout.setSpacing(6)
         layout.addLayout(rows)
         layout.addWidget(self.note)
-        layout.addWidget(self.map, 1)
         layout.addWidget(self.count)
+        layout.addWidget(self.map, 1)
 
     @property
     def spread(self) -> Spread:

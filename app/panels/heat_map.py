@@ -89,17 +89,16 @@ class HeatMap(QWidget):
 
     @property
     def _size(self) -> float:
-        return max(1.0, min(self.width(), self._above) / self.side)
+        return max(1.0, self._above / self.side)
 
     @property
     def _above(self) -> int:
-        """px above the scale."""
-        return max(1, self.height() - BAR - 3 * SPACE - self.fontMetrics().height())
+        """px above the scale, which lies right below the cells."""
+        return max(1, min(self.width(), self.height() - BAR - 3 * SPACE - self.fontMetrics().height()))
 
     @property
     def _corner(self) -> QPointF:
-        whole = self._size * self.side
-        return QPointF((self.width() - whole) / 2, (self._above - whole) / 2)
+        return QPointF((self.width() - self._size * self.side) / 2, 0.0)
 
     def paintEvent(self, _: QPaintEvent | None) -> None:
         painter = QPainter(self)

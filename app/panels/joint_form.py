@@ -1,4 +1,4 @@
-"""The form of one joint under the table: what drives it, as which wave, by which gains, and how it moves."""
+"""The form of one joint below its row of the table: what drives it, as which wave, by which gains, and how it moves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from PyQt6.QtWidgets import (
 
 from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, WAVES, Drive
-from app.desktop import theme, type_scale
+from app.desktop import theme
 
 MOST = 1e6
 NARROW = 56  # px of a number's box at least
@@ -44,7 +44,7 @@ class JointForm(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.title, self.motion = QLabel(), QLabel()
+        self.motion = QLabel()
         self.mode, self.wave = QComboBox(), QComboBox()
         for mode in MODES:
             self.mode.addItem(MODE_NAMES[mode], mode)
@@ -60,7 +60,6 @@ class JointForm(QWidget):
         self.away.setIconSize(QSize(10, 10))
         self.away.setToolTip("Hide this form; a click on a joint's name shows it again")
         self.away.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.away.clicked.connect(self.hide)
         self.period.setRange(1e-3, 1e4)
         self.period.setSuffix(" s")
         for box in (self.kp, self.kd):
@@ -83,16 +82,14 @@ class JointForm(QWidget):
         self.show_joint(None, Drive(), (0.0, 0.0))
 
     def _arrange(self) -> None:
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         rows = QGridLayout(self)
         rows.setContentsMargins(10, 6, 10, 8)
         rows.setHorizontalSpacing(6)
         rows.setVerticalSpacing(2)
-        self.title.setFont(type_scale.font(bold=True))
         theme.tint(self.motion, "faint")
         head = QHBoxLayout()
-        head.addWidget(self.title)
-        head.addStretch(1)
-        head.addWidget(self.motion)
+        head.addWidget(self.motion, 1)
         head.addWidget(self.away)
         rows.addLayout(head, 0, 0, 1, 3)
         lines: tuple[tuple[tuple[QLabel, QWidget], ...], ...] = (
@@ -113,7 +110,6 @@ class JointForm(QWidget):
         can = row is not None and row.driveable
         for widget in (self.mode, self.value, self.wave, self.weight, self.kp, self.kd, self.suited):
             widget.setEnabled(can)
-        self.title.setText("No joint selected" if row is None else row.name)
         if row is None:
             self.motion.clear()
             return

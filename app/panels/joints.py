@@ -1,16 +1,16 @@
 """The joint panel: a row per coordinate with a slider that sets it and follows it.
 
-The sliders are painted, not widgets, so that a thousand rows cost no more than those in sight.
+The sliders are painted, not widgets, so that a thousand rows cost no more than those in sight. One row may be opened:
+it is as much higher as the widget that stands below its line.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
+from PyQt6.QtCore import QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QActionGroup, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
@@ -27,8 +27,8 @@ from PyQt6.QtWidgets import (
 from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
+from app.panels.joint_table import DRIVE, EFFORT, NAME, SLIDER, VALUE, VELOCITY, JointTable
 
-NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
 WIDE = 560  # px, from which on velocities and efforts are shown
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
@@ -37,136 +37,6 @@ NAMES = 0.4  # of the width, that the names take at most
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
 SLIDER_LEAST = 62  # px that a slider has at least: longer names end in an ellipsis, and stand whole in their tips
 
-Role = Qt.ItemDataRole
-# Put together here, since a table asks for them for each of its cells whenever it is painted.
-LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-READ = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-TYPED = READ | Qt.ItemFlag.ItemIsEditable
-
-
-class JointTable(QAbstractTableModel):
-    """The coordinates and their present values, as Qt reads them."""
-
-    edited = pyqtSignal(int, float)
-    """Row, and the value asked for in rad or m."""
-    driven = pyqtSignal(int, float)
-    """Row, and its target in rad or m where it is held, else its effort in N m or N."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: Sequence[Coordinate] = ()
-        self.held: frozenset[int] = frozenset()
-        """The rows that gains pull to a target; the others are driven by an effort."""
-        self.drives: Mapping[int, Drive] = {}
-        """Those of rows that are driven by a velocity, by a wave, or beside their weight."""
-        self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
-
-    def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
-        self.beginResetModel()
-        self.rows, self.q = rows, q.copy()
-        self.endResetModel()
-
-    def rowCount(self, parent: QModelIndex | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.rows)
-
-    def columnCount(self, parent: QModelIndex | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else 6
-
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
-        if orientation == Qt.Orientation.Horizontal and role == Role.DisplayRole:
-            return ("joint", "position", "", "drive", "velocity", "effort")[section]
-        if role == Role.TextAlignmentRole:
-            return LEFT
-        return None
-
-    def flags(self, index: QModelIndex) -> Qt.ItemFlag:
-        free = self.rows[index.row()].leader is None
-        row = self.rows[index.row()]
-        can = free if index.column() == VALUE else row.driveable and index.column() == DRIVE
-        return TYPED if can else READ
-
-    def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
-        row, column = self.rows[index.row()], index.column()
-        if column == DRIVE and role in (Role.DisplayRole, Role.EditRole):
-            return self._drive(index.row(), role)
-        if column in (VELOCITY, EFFORT) and role in (Role.DisplayRole, Role.ToolTipRole):
-            return self._motion(row, column, role)
-        if role == Role.DisplayRole and column != SLIDER:
-            # Adding zero turns −0 into 0.
-            return row.label if column == NAME else f"{round(row.value(self.q) * row.scale, 1) + 0.0:.1f} {row.unit}"
-        if role == Role.EditRole and column == VALUE:
-            return row.value(self.q) * row.scale
-        if role == Role.ToolTipRole:
-            if column == DRIVE and row.driveable:
-                return self._drive_hint(index.row())
-            return self._hint(row) + (", at a limit" if row.limited and row.at_limit(self.q) else "")
-        if role == Role.TextAlignmentRole and column >= VALUE:
-            return RIGHT
-        if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
-            return theme.color("faint")
-        return None
-
-    def setData(self, index: QModelIndex, value: Any, role: int = Role.EditRole) -> bool:
-        if role == Role.EditRole and index.column() == DRIVE:
-            scale = 1.0 if self.mode(index.row()) == "effort" else self.rows[index.row()].scale
-            self.driven.emit(index.row(), float(value) / scale)
-            return True
-        if role != Role.EditRole or index.column() != VALUE:
-            return False
-        self.edited.emit(index.row(), float(value) / self.rows[index.row()].scale)
-        return True
-
-    def _drive(self, number: int, role: int) -> object:
-        """The target, or the effort, of a row: in words or as a number in the unit shown."""
-        row = self.rows[number]
-        if not row.driveable or row.effort_v >= len(self.target):
-            return None
-        mode, drive = self.mode(number), self.drives.get(number)
-        plain = self.target[row.effort_v] if mode == "target" else self.tau[row.effort_v]
-        value = (plain if drive is None else drive.value) * (1.0 if mode == "effort" else row.scale)
-        if role == Role.EditRole:
-            return float(value)
-        unit = {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[mode]
-        wave = "~ " if drive is not None and drive.wave != "constant" else ""
-        return f"{'→ ' if mode == 'target' else ''}{wave}{value + 0.0:.1f} {unit}"
-
-    def mode(self, number: int) -> str:
-        """What drives a row, one of `drives.MODES`."""
-        if number in self.drives:
-            return self.drives[number].mode
-        return "target" if number in self.held else "effort"
-
-    def _motion(self, row: Coordinate, column: int, role: int) -> str | None:
-        """The velocity, or what the drive gives, of a row; its tip has the limit."""
-        if not row.driveable or row.effort_v >= len(self.v):
-            return None
-        value, limit, unit = self.v[row.effort_v] * row.scale, row.velocity * row.scale, f"{row.unit}/s"
-        if column == EFFORT:
-            value, limit, unit = self.effort[row.effort_v], row.effort, row.effort_unit
-        if role == Role.ToolTipRole:
-            what = "effort" if column == EFFORT else "velocity"
-            most = f"at most {limit:.4g} either way" if math.isfinite(limit) else "without limit"
-            return f"{row.name}: {what}, {unit}, {most}"
-        return f"{round(value, 1) + 0.0:.1f} {unit}" if math.isfinite(value) else "–"
-
-    def _drive_hint(self, number: int) -> str:
-        row = self.rows[number]
-        most = f"at most {row.effort:g} {row.effort_unit} either way" if math.isfinite(row.effort) else "without limit"
-        if (drive := self.drives.get(number)) is not None:
-            return f"{row.name}: {drive.mode}, {drive.wave}{', compensated' if drive.weight else ''}; effort {most}"
-        if number in self.held:
-            return f"{row.name}: position setpoint, in {row.unit}; effort {most}"
-        return f"{row.name}: effort of the drive, in {row.effort_unit}, {most}"
-
-    @staticmethod
-    def _hint(row: Coordinate) -> str:
-        if row.leader is not None:
-            return f"{row.name} follows {row.leader}: {row.multiplier:g} × {row.leader} {row.offset:+g}"
-        if not row.limited:
-            return f"{row.name}, without limits"
-        return f"{row.name}, from {row.lower * row.scale:.1f} to {row.upper * row.scale:.1f} {row.unit}"
-
 
 def _table(index: QModelIndex) -> JointTable:
     return cast(JointTable, index.model())
@@ -174,6 +44,10 @@ def _table(index: QModelIndex) -> JointTable:
 
 class Painter(QStyledItemDelegate):
     """Paints the slider of a row; numbers are typed into a spin box in the row's unit."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        super().initStyleOption(option, index)
+        option.rect.setHeight(ROW_HEIGHT)  # of an opened row the line alone
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().paint(painter, option, index)
@@ -219,7 +93,7 @@ class Painter(QStyledItemDelegate):
 def groove_of(cell: QRect) -> QRectF:
     """Where a slider's groove lies in its cell."""
     margin = HANDLE + 4
-    return QRectF(cell.left() + margin, cell.center().y() - 1.5, max(cell.width() - 2 * margin, 1.0), 4.0)
+    return QRectF(cell.left() + margin, cell.top() + ROW_HEIGHT // 2 - 2.5, max(cell.width() - 2 * margin, 1.0), 4.0)
 
 
 def _place(row: Coordinate, value: float, groove: QRectF) -> float:
@@ -246,6 +120,7 @@ class JointPanel(QTableView):
 
     def __init__(self) -> None:
         super().__init__()
+        self._opened: tuple[int, QWidget] | None = None
         self.table = JointTable()
         self.driven = self.table.driven
         """Row, and the target or effort that was typed."""
@@ -258,6 +133,7 @@ class JointPanel(QTableView):
         self.nothing = NO_ROBOT
         """What stands where there are no rows."""
         self.setShowGrid(False)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names that begin alike differ at their ends
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -276,6 +152,7 @@ class JointPanel(QTableView):
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
         """Show another robot's coordinates at q, (nq,)."""
         self._held, self._shown = None, q.copy()
+        self.close_row()
         self.table.set_rows(rows, q)
         self.nothing = "" if rows else NO_JOINTS
         advance = self.fontMetrics().horizontalAdvance
@@ -297,6 +174,39 @@ class JointPanel(QTableView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+        self._place()
+
+    def updateGeometries(self) -> None:
+        """Also called where the table was scrolled."""
+        super().updateGeometries()
+        self._place()
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        super().scrollContentsBy(dx, dy)
+        self._place()
+
+    def open_row(self, row: int, widget: QWidget) -> None:
+        """Show a widget below the line of a row, in place of that of another."""
+        self.close_row()
+        widget.setParent(self.viewport())
+        self._opened = row, widget
+        self.setRowHeight(row, ROW_HEIGHT + widget.sizeHint().height())
+        widget.show()
+        self.updateGeometries()  # else it scrolls no further than it could before
+        self.scrollTo(self.table.index(row, NAME))
+
+    def close_row(self) -> None:
+        """Hide the widget, and give its room back."""
+        if self._opened is not None:
+            (row, widget), self._opened = self._opened, None
+            widget.hide()
+            self.setRowHeight(row, ROW_HEIGHT)
+
+    def _place(self) -> None:
+        if self._opened is not None:
+            row, widget = self._opened
+            top = self.rowViewportPosition(row) + ROW_HEIGHT
+            widget.setGeometry(0, top, self.viewport().width(), widget.sizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

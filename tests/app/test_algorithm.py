@@ -7,13 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from PyQt6.QtGui import QFont, QFontMetrics
-from windows import wait
+from PyQt6.QtGui import QColor, QFontMetrics
+from windows import shown_time, wait
 
 import engine
+from app.desktop import theme, type_scale
 from app.desktop.actions import algorithm_words
+from app.desktop.numbers import duration
 from app.panels.history import BEFORE, MEDIAN, History
-from app.panels.timing import StackedPlot, TimingPanel, duration
+from app.panels.stacked_plot import StackedPlot
+from app.panels.timing import TimingPanel
+from app.panels.timing_table import FRAME_COLORS, SHOWN, TimingTable
 from app.simulation.changeover import Changeover
 from app.simulation.messages import SPENT, Configured, Settings
 from app.window import Window
@@ -29,17 +33,27 @@ MIMIC = f"""<robot name="pair"><link name="base"/>{LINK.format("one")}{LINK.form
 
 
 def choose(window: Window, name: str) -> None:
-    next(action for action in window.timing.choice.menu().actions() if action.data() == name).trigger()
+    next(action for action in window.status.algorithm_button.menu().actions() if action.data() == name).trigger()
+
+
+def heads(timing: TimingPanel) -> list[str]:
+    """Of the columns of numbers."""
+    return [timing.table.headerData(1 + column, Qt.Orientation.Horizontal) for column in range(len(SHOWN))]
+
+
+def rows(table: TimingTable) -> list[list[str]]:
+    """What its cells say."""
+    return [[table.data(table.index(row, column)) for column in range(4)] for row in range(table.rowCount())]
 
 
 def test_switching_while_it_plays(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     timing, bench = window.timing, window.workbench
     bench.set_ground(False)  # else collision and contact are among the phases
-    assert timing.choice.text() == "ABA (auto)"
+    assert window.status.algorithm_button.text() == "ABA (auto)"
     assert timing.why.text() in algorithm_words(bench.why)
     assert timing.why.toolTip() == algorithm_words(bench.why)
-    assert timing.view.isColumnHidden(1 + BEFORE)
+    assert heads(timing) == ["median\nABA", "99 %\n", "before\n"]
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     before = bench.time
@@ -47,22 +61,20 @@ def test_switching_while_it_plays(qtbot, opened):
     wait(qtbot, lambda: bench.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
     assert bench.playing
     assert bench.time > before
-    assert timing.choice.text() == window.status.algorithm_button.text() == "CRBA"
+    assert window.status.algorithm_button.text() == "CRBA"
     assert timing.why.text() == "chosen by you"
     timing.table.refresh()
     names = engine.PHASES["cpu"]["jsiia"]
-    assert timing.table.names[: len(names) + 1] == ["step", *names]
+    assert timing.table.names == ["step", *names]
     steps = dict(zip(["step", *names], timing.table.seconds, strict=False))
     assert all(np.isfinite(row[MEDIAN]) for row in steps.values())
     known_before = {name for name, row in steps.items() if np.isfinite(row[BEFORE])}
     assert known_before == {*set(names) & set(engine.PHASES["cpu"]["abia"]), "step"}
     assert steps["step"][MEDIAN] != steps["step"][BEFORE]
     assert steps["step"][MEDIAN] == pytest.approx(sum(steps[name][MEDIAN] for name in names), rel=0.5)
-    heads = [timing.table.headerData(1 + column, Qt.Orientation.Horizontal) for column in (MEDIAN, BEFORE)]
-    assert heads == ["median\nCRBA", "before\nABA"]
-    assert not timing.view.isColumnHidden(1 + BEFORE)
+    assert heads(timing) == ["median\nCRBA", "99 %\n", "before\nABA"]
     choose(window, "auto")
-    wait(qtbot, lambda: timing.choice.text() == "ABA (auto)")
+    wait(qtbot, lambda: window.status.algorithm_button.text() == "ABA (auto)")
 
 
 def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
@@ -121,9 +133,9 @@ def test_before_and_after_are_of_one_speed(qtbot, opened):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     choose(window, "jsiia")
-    wait(qtbot, lambda: timing.table.headerData(1 + BEFORE, Qt.Orientation.Horizontal) == "before\nABA")
+    wait(qtbot, lambda: heads(timing)[2] == "before\nABA")
     window.workbench.set_speed(0.5)
-    wait(qtbot, lambda: timing.view.isColumnHidden(1 + BEFORE))
+    wait(qtbot, lambda: heads(timing)[2] == "before\n")
     assert np.all(np.isnan(timing.steps.before))
 
 
@@ -138,14 +150,39 @@ def test_no_figure_of_the_timing_table_is_cut(qtbot):
         timing.add_frame(seconds, seconds)
         timing.show_algorithm("jsiia" if timing.table.algorithm == "ABA" else "abia", "cpu", Settings(), "", False)
         timing.add_step(dict.fromkeys(engine.PHASES["cpu"]["dca"], seconds), 1.0)
-        timing.table.refresh()
-        assert not timing.view.isColumnHidden(1 + BEFORE)
-        for column in range(1, timing.table.columnCount()):
-            words = [timing.table.data(timing.table.index(row, column)) for row in range(timing.table.rowCount())]
-            bold = QFont(timing.view.font())
-            bold.setBold(True)
-            widest = max(map(QFontMetrics(bold).horizontalAdvance, words))
-            assert timing.view.isColumnHidden(column) or timing.view.columnWidth(column) >= widest + 10
+        for table, view in ((timing.table, timing.view), (timing.frame_table, timing.frame_view)):
+            table.refresh()
+            for column in range(1, table.columnCount()):
+                words = [row[column] for row in rows(table)]
+                widest = max(map(QFontMetrics(type_scale.font(bold=True)).horizontalAdvance, words))
+                assert view.columnWidth(column) >= widest + 10
+
+
+def test_the_columns_of_both_groups_stay_where_they_are(qtbot):
+    timing = TimingPanel()
+    qtbot.addWidget(timing)
+    timing.show()
+    places = set()
+    for width, name in ((360, "abia"), (430, "jsiia"), (900, "dca")):
+        timing.resize(width, 700)
+        timing.show_algorithm(name, "cpu", Settings(), "", False)
+        timing.add_step(dict.fromkeys(engine.PHASES["cpu"][name], 1e-6), 1.0)
+        for view in (timing.view, timing.frame_view):
+            edges = [view.x() + view.columnViewportPosition(column) - timing.width() for column in (1, 2, 3)]
+            places.add(tuple(edges))
+            assert view.columnViewportPosition(3) + view.columnWidth(3) == view.viewport().width()
+    assert len(places) == 1
+
+
+def test_no_part_of_a_frame_has_the_colour_of_a_phase():
+    phases = {theme.PHASE_COLORS[name] for names in engine.PHASES["cpu"].values() for name in names}
+    assert not phases & set(FRAME_COLORS.values())
+    saturations = [[QColor(name).hsvSaturation() for name in colors] for colors in (phases, FRAME_COLORS.values())]
+    assert max(saturations[1]) < min(saturations[0])
+    for device, of in engine.PHASES.items():
+        for name in of:
+            tints = [theme.PHASE_COLORS[phase] for phase in engine.phases.of(device, name, ground=True)]
+            assert len(set(tints)) == len(tints), (device, name)
 
 
 def test_units_suit_the_durations_and_rows_say_what_they_are(qtbot):
@@ -157,8 +194,7 @@ def test_units_suit_the_durations_and_rows_say_what_they_are(qtbot):
     timing.show()
     timing.add_frame(0.1, 1.0)
     qtbot.waitUntil(lambda: "frame: median 1.10 s, now 1.10 s" in timing.findChildren(StackedPlot)[1].toolTip())
-    row = timing.table.names.index("frame")
-    tip = timing.table.data(timing.table.index(row, 1), Qt.ItemDataRole.ToolTipRole)
+    tip = timing.frame_table.data(timing.frame_table.index(0, 1), Qt.ItemDataRole.ToolTipRole)
     assert tip.startswith("frame: one frame on the screen and its simulation")
     assert "\nnow 1.10 s; minimum 1.10 s, median 1.10 s" in tip
 
@@ -170,13 +206,18 @@ def test_on_the_ground_the_row_of_contact_names_the_algorithm_within(qtbot):
     aba = dict.fromkeys(("kinematics", "bias", "inertia recursion", "acceleration"), 0.0)
     for _ in range(3):
         timing.add_step({**aba, "collision": 1e-6, "contact": 4e-6, "integration": 1e-7}, 1.0)
-    names = [timing.table.data(timing.table.index(row, 0)) for row in range(timing.table.rowCount())]
-    assert names[:4] == ["Step", "collision", "contact with ABA", "integration"]
+    timing.show()
+    assert [row[0] for row in rows(timing.table)] == ["Step", "collision", "contact with ABA", "integration"]
+    assert timing.note.isVisible()
+    assert timing.note.text() == (
+        "In contact, ABA is part of every iteration of the contact solver: its phases cannot be timed apart."
+    )
     for _ in range(3):
         timing.add_step({**dict.fromkeys(aba, 1e-6), "contact": 4e-6, "integration": 1e-7}, 1.0)
-    names = [timing.table.data(timing.table.index(row, 0)) for row in range(timing.table.rowCount())]
+    names = [row[0] for row in rows(timing.table)]
     assert "contact" in names
     assert "acceleration" in names
+    assert not timing.note.isVisible()
 
 
 def test_what_is_forgotten_is_shown_no_longer(qtbot):
@@ -184,11 +225,10 @@ def test_what_is_forgotten_is_shown_no_longer(qtbot):
     qtbot.addWidget(timing)
     timing.show()
     timing.add_frame(0.1, 1.0)
-    cell = timing.table.index(timing.table.names.index("frame"), 1)
-    qtbot.waitUntil(lambda: timing.table.data(cell) == "1.10 s")
+    qtbot.waitUntil(lambda: rows(timing.frame_table)[0][:2] == ["Frame", "1.10 s"])
     timing.frames.clear()  # another robot's come, as many
     timing.add_frame(0.001, 0.01)
-    qtbot.waitUntil(lambda: timing.table.data(cell) == "11.0 ms")
+    qtbot.waitUntil(lambda: rows(timing.frame_table)[0][1] == "11.0 ms")
 
 
 def test_the_state_goes_on_where_it_was(qtbot, opened):
@@ -196,13 +236,13 @@ def test_the_state_goes_on_where_it_was(qtbot, opened):
     qtbot.keyClick(window, Qt.Key.Key_H)  # let go
     for _ in range(10):
         qtbot.keyClick(window, Qt.Key.Key_S)
-    wait(qtbot, lambda: window.time_label.text().strip() == "0.010 s")
+    wait(qtbot, lambda: shown_time(window) == "0.010 s")
     q = window.joints.table.q.copy()
     choose(window, "jsiia")
     wait(qtbot, lambda: window.status.algorithm_button.text() == "CRBA")
     np.testing.assert_array_equal(window.joints.table.q, q)
     qtbot.keyClick(window, Qt.Key.Key_S)
-    wait(qtbot, lambda: window.time_label.text().strip() == "0.011 s")
+    wait(qtbot, lambda: shown_time(window) == "0.011 s")
     reference = engine.Simulation(window.workbench.model, integrator="implicit")
     reference.step(11)
     np.testing.assert_allclose(window.joints.table.q, reference.q[0], atol=1e-12)
@@ -225,9 +265,8 @@ def test_another_robot_has_its_algorithm_chosen_anew(qtbot, opened):
     choose(window, "jsiia")
     wait(qtbot, lambda: window.workbench.algorithm == "jsiia")
     opened(engine.find_robot("scara"))
-    assert window.timing.choice.text() == "ABA (auto)"
-    assert window.timing.table.algorithm_before == ""
-    assert window.timing.view.isColumnHidden(1 + BEFORE)
+    assert window.status.algorithm_button.text() == "ABA (auto)"
+    assert heads(window.timing)[2] == "before\n"
 
 
 def test_a_mark_parts_the_statistics_and_leaves_the_samples():
@@ -260,17 +299,17 @@ def test_what_a_frame_takes_is_shown_by_device(qtbot):
     qtbot.addWidget(timing)
     timing.resize(400, 900)
     timing.show()
-    assert timing.table.names[-5:] == ["frame", "steps", "poses", "upload", "draw"]
+    assert timing.frame_table.names == ["frame", "steps", "poses", "upload", "draw"]
     spent = dict(zip(SPENT["cuda"], (1e-3, 2e-3, 3e-3, 4e-3), strict=True))
     timing.add_spent(spent)
     timing.add_frame(5e-3, 6e-3)
-    timing.table.refresh()
-    assert timing.table.names[-7:] == ["frame", *SPENT["cuda"], "upload", "draw"]
-    np.testing.assert_allclose(timing.table.seconds[-7:, 0], [21e-3, 1e-3, 2e-3, 3e-3, 4e-3, 5e-3, 6e-3])
+    timing.frame_table.refresh()
+    assert timing.frame_table.names == ["frame", *SPENT["cuda"], "upload", "draw"]
+    np.testing.assert_allclose(timing.frame_table.seconds[:, 0], [21e-3, 1e-3, 2e-3, 3e-3, 4e-3, 5e-3, 6e-3])
     timing.add_spent(dict.fromkeys(SPENT["cuda"], 0.0))  # while it rests
     timing.add_frame(5e-3, 6e-3)
-    timing.table.refresh()
-    assert timing.table.seconds[-7, 0] == pytest.approx(11e-3)
-    for row in range(timing.table.rowCount()):
-        assert timing.table.data(timing.table.index(row, 1), Qt.ItemDataRole.ToolTipRole)
-        assert timing.view.rowHeight(row) * timing.table.rowCount() < timing.view.height()
+    timing.frame_table.refresh()
+    assert timing.frame_table.seconds[0, 0] == pytest.approx(11e-3)
+    for row in range(timing.frame_table.rowCount()):
+        assert timing.frame_table.data(timing.frame_table.index(row, 1), Qt.ItemDataRole.ToolTipRole)
+        assert timing.frame_view.rowHeight(row) * timing.frame_table.rowCount() < timing.frame_view.height()

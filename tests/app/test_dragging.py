@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
-from windows import wait
+from windows import shown_time, wait
 
 import engine
 from app.features.dragging import Dragging, force_text
@@ -81,9 +81,9 @@ def test_in_a_recorded_moment_it_says_how_to_go_on(qtbot, opened):
     drag, bench = window.features[Dragging], window.workbench
     wait(qtbot, lambda: not bench.compiling)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: bench.time > 0.1 and window.time_label.text().strip() != "0.000 s")
+    wait(qtbot, lambda: bench.time > 0.1 and shown_time(window) != "0.000 s")
     qtbot.keyClick(window, Qt.Key.Key_Home)
-    wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s")
+    wait(qtbot, lambda: shown_time(window) == "0.000 s")
     hint = ""
 
     def told() -> bool:  # the picture of the moment comes after its time

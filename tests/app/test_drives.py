@@ -60,7 +60,6 @@ def simulation(window) -> engine.Simulation:
 def test_a_velocity_is_held(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 0)
-    assert form.title.text() == "joint1"
     pick(form.mode, "velocity")
     type_into(qtbot, form.value, "20")
     assert bench.mode(0) == "velocity"

@@ -20,7 +20,8 @@ from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
 from app.panels.joints import DRIVE, VALUE
 from app.panels.run_dialog import RECORDED
-from app.panels.timing import LOWEST, StackedPlot, TimingPanel
+from app.panels.stacked_plot import LOWEST, StackedPlot
+from app.panels.timing import TimingPanel
 from engine.files import ROBOTS
 
 
@@ -116,11 +117,11 @@ def test_a_window_lies_on_its_screen_whatever_was_remembered():
 
 def test_the_step_that_was_chosen_is_shown_and_can_be_changed(qtbot, opened):
     window = opened(ROBOTS / "arm7.urdf")
-    assert window.status.step_button.text() == "1 ms  implicit  (automatic)"
+    assert window.status.step_button.text() == "1 ms  implicit (auto)"
     next(action for action in window.choices.time_steps.actions() if action.text() == "0.5 ms").trigger()
     wait(qtbot, lambda: window.status.step_button.text() == "0.5 ms  implicit")
     window.choices.chosen.trigger()
-    wait(qtbot, lambda: window.status.step_button.text() == "1 ms  implicit  (automatic)")
+    wait(qtbot, lambda: window.status.step_button.text() == "1 ms  implicit (auto)")
 
 
 def test_comparing_widens_no_window_of_a_thousand_pixels(qtbot, opened):
@@ -270,7 +271,9 @@ def test_what_a_timing_plot_shows_is_read_at_a_glance(qtbot):
     strip = plot.grab().toImage()
     tints = {strip.pixelColor(x, y).name() for x in range(16) for y in range(strip.height())}
     assert max(theme.contrast(tint, theme.COLORS["ground"]) for tint in tints) > 10
-    assert plot.axis.label.boundingRect().width() < LOWEST
+    label = plot.axis.label.mapRectToItem(plot.axis, plot.axis.label.boundingRect())
+    assert label.height() < LOWEST
+    assert label.center().y() == pytest.approx(plot.axis.size().height() / 2, abs=2)
 
 
 def test_compare_opens_whole_in_a_large_window_with_its_start_button_in_sight(qtbot, opened):

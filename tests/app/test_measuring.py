@@ -122,7 +122,7 @@ def test_the_choice_is_made_anew_by_what_was_measured(qtbot, opened):
     measure.go.set()
     wait(qtbot, timing.why.isVisible)
     assert not timing.prompt.isVisible()
-    assert timing.choice.text() == "CRBA (auto)"
+    assert window.status.algorithm_button.text() == "CRBA (auto)"
     assert "1 µs beside 2 µs for ABA" in timing.why.text()
     begun = window.workbench.time
     wait(qtbot, lambda: window.workbench.playing and window.workbench.time > begun + 0.02)  # as before
@@ -149,7 +149,7 @@ def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, open
     assert window.timing.prompt.progress.isVisible()
     assert not window.run.play.isEnabled()
     measure.go.set()
-    wait(qtbot, lambda: window.timing.choice.text() == "CRBA (auto)")
+    wait(qtbot, lambda: window.status.algorithm_button.text() == "CRBA (auto)")
     assert not window.workbench.playing
     assert window.run.play.isEnabled()
 

@@ -15,7 +15,7 @@ from app.features.drive_view import DriveView
 from app.features.status import READING
 from app.features.wrench_view import WrenchView
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
-from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
+from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, ROW_HEIGHT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
 
 SMALL = QSize(1000, 650)
 
@@ -68,16 +68,30 @@ def test_the_batch_panel_is_no_wider_than_its_dock(make_window):
     assert window.batch.minimumSizeHint().width() + bar <= SIDE_WIDTH
 
 
-def test_the_form_of_a_drive_gives_the_height_back_that_it_took(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(1280, 900)
-    view, timing = window.features[DriveView], window.docks["Timing"]
-    wait(qtbot, lambda: timing.height() > 300)
-    before = timing.height()
-    view.choose(2)
-    wait(qtbot, lambda: view.form.isVisible() and timing.height() < before - 50)
-    qtbot.mouseClick(view.form.away, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: abs(timing.height() - before) <= 4)
+def test_a_drives_form_stands_at_its_row_and_is_seen_whole(qtbot, opened):
+    window = opened(engine.find_robot("humanoid"))
+    window.resize(SMALL)
+    table, form = window.joints, window.features[DriveView].form
+    wait(qtbot, lambda: table.verticalScrollBar().isVisible())
+    last = table.table.rowCount() - 1
+    for row in (3, last, 8):
+        table.scrollTo(table.table.index(row, NAME))
+        qtbot.mouseClick(
+            table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(table.table.index(row, NAME)).center()
+        )
+        wait(qtbot, form.isVisible)
+        assert form.y() == table.rowViewportPosition(row) + ROW_HEIGHT
+        assert table.viewport().rect().contains(form.geometry())
+        assert form.height() == table.rowHeight(row) - ROW_HEIGHT
+        handle = table.slider_position(row, table.table.rows[row].value(table.table.q))
+        assert table.rowViewportPosition(row) < handle.y() < form.y()
+    scrolled = table.verticalScrollBar()
+    before, where = form.y(), scrolled.value()
+    scrolled.setValue(where - 20)
+    assert form.y() == before + 20
+    qtbot.mouseClick(form.away, Qt.MouseButton.LeftButton)
+    assert not form.isVisible()
+    assert {table.rowHeight(row) for row in range(last + 1)} == {ROW_HEIGHT}
 
 
 def test_the_joint_that_keys_have_come_to_is_seen(qtbot, opened):
@@ -97,7 +111,8 @@ def test_no_panel_scrolls_sideways_for_the_sake_of_its_own_bar(qtbot, opened):
     view = window.features[WrenchView]
     press(qtbot, window, view.action)
     scroller = window.docks["Forces"].findChild(QScrollArea)
-    window.docks.share(Qt.Orientation.Vertical, {"Joints": 600, "Timing": 60})
+    window.docks["Forces"].setFloating(True)
+    window.docks["Forces"].resize(SIDE_WIDTH, 140)
     wait(qtbot, lambda: scroller.verticalScrollBar().isVisible())
     wait(qtbot, lambda: view.panel.width() == scroller.viewport().width())
     assert not scroller.horizontalScrollBar().isVisible()
@@ -140,7 +155,7 @@ def test_a_message_has_the_room_that_others_can_spare(qtbot, opened):
     window.resize(SMALL)
     bar, status = window.statusBar(), window.status
     wait(qtbot, lambda: bar.width() == SMALL.width())
-    beside = status.size_label, status.device_button
+    beside = status.size_label, status.step_button
 
     def told(text: str) -> list[bool]:
         bar.showMessage(text)
@@ -156,8 +171,8 @@ def test_a_message_has_the_room_that_others_can_spare(qtbot, opened):
     longer = text(status.size_label.parentWidget().x())
     assert told(longer) == [False, True]
     wait(qtbot, lambda: status.step_button.x() > bar.fontMetrics().horizontalAdvance(longer) + EDGE)
-    assert told(text(bar.width())) == [False, False]
-    assert status.step_button.isVisible()
+    assert told(text(bar.width())) == [False, True]
+    assert status.device_button.isVisible()
     bar.clearMessage()
     assert [each.isVisible() for each in beside] == [True, True]
     assert bar.toolTip() == ""

@@ -30,7 +30,7 @@ from app.desktop import theme
 from app.features.appearance import Appearance
 from app.gl.contact_marks import COLORS
 from app.panels.ghost import SCALE
-from app.panels.timing import FRAME_COLORS
+from app.panels.timing_table import FRAME_COLORS
 
 PALETTES = {"dark": theme.DARK, "light": theme.LIGHT}
 GROUNDS = ("ground", "panel", "raised")
@@ -233,7 +233,7 @@ def test_a_window_begins_with_the_same_docks_in_both(make_window):
         window.close()
         window.settings.remove("layout")  # as at the first start
         again = make_window()
-        widths.append(again.docks["Timing"].width())
+        widths.append(again.docks["Joints"].width())
         again.close()
     assert widths[0] == widths[1]
 

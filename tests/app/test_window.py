@@ -12,14 +12,15 @@ import pytest
 from PyQt6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
 from PyQt6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox
-from windows import ANSWER, LOOKS, answers, press, wait, wait_loaded
+from windows import ANSWER, LOOKS, answers, press, shown_time, wait, wait_loaded
 
 import engine
 from app.desktop import dialogs
 from app.desktop.docks import SIDE_WIDTH
 from app.features.status import FALL_NOTE, GRAVITY_NOTE
+from app.panels.history import BEFORE, MEMORY, History
 from app.panels.joints import SLIDER, VALUE
-from app.panels.timing import BEFORE, MEMORY, History, StackedPlot
+from app.panels.stacked_plot import StackedPlot
 from app.window import Window
 from engine.files import ROBOTS
 
@@ -127,7 +128,7 @@ def test_step_by_button_and_both_keys(qtbot, opened):
     press(qtbot, window, window.run.step)
     qtbot.keyClick(window, Qt.Key.Key_S)
     qtbot.keyClick(window, Qt.Key.Key_Right)
-    wait(qtbot, lambda: window.time_label.text().strip() == "0.003 s")
+    wait(qtbot, lambda: shown_time(window) == "0.003 s")
 
 
 def test_slide_a_joint_then_step_then_reset(qtbot, opened):
@@ -142,10 +143,10 @@ def test_slide_a_joint_then_step_then_reset(qtbot, opened):
     assert panel.table.data(panel.table.index(0, VALUE)).startswith(f"{np.degrees(placed):.1f}")
     for _ in range(20):
         qtbot.keyClick(window, Qt.Key.Key_S)
-    wait(qtbot, lambda: window.time_label.text().strip() == "0.020 s")
+    wait(qtbot, lambda: shown_time(window) == "0.020 s")
     assert panel.table.q[0] != placed
     press(qtbot, window, window.run.reset)
-    wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s" and panel.table.q[0] == placed)
+    wait(qtbot, lambda: shown_time(window) == "0.000 s" and panel.table.q[0] == placed)
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: panel.table.q[0] == 0.0)
 
@@ -262,7 +263,7 @@ def test_choosing_integrator_and_time_step(qtbot, opened):
     next(action for action in window.choices.time_steps.actions() if action.text() == "5 ms").trigger()
     assert (window.workbench.settings.integrator, window.workbench.settings.dt) == ("rk4", 5e-3)
     press(qtbot, window, window.run.step)
-    wait(qtbot, lambda: window.time_label.text().strip() == "0.005 s")
+    wait(qtbot, lambda: shown_time(window) == "0.005 s")
 
 
 def test_follow_and_fit_reach_the_viewport(qtbot, opened):
@@ -279,12 +280,14 @@ def test_follow_and_fit_reach_the_viewport(qtbot, opened):
 def test_the_timing_panel_names_every_phase_and_fills_its_columns(qtbot, opened):
     window = opened()
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    table = window.timing.table
+    window.docks["Timing"].raise_()
+    table, frames = window.timing.table, window.timing.frame_table
     wait(qtbot, lambda: bool(np.all(np.isfinite(table.seconds[:, :BEFORE]))) and window.timing.steps.count > 5)
-    names = [table.data(table.index(row, 0)) for row in range(table.rowCount())]
+    names = [each.data(each.index(row, 0)) for each in (table, frames) for row in range(each.rowCount())]
     phases = [name for name in engine.PHASES["cpu"]["abia"] if name != "constraints"]  # of which it has none
     assert names == ["Step", *phases, "Frame", "steps", "poses", "upload", "draw"]
-    wait(qtbot, lambda: all(table.data(table.index(row, 2)) != "–" for row in range(table.rowCount())))
+    for each in (table, frames):
+        wait(qtbot, lambda each=each: all(each.data(each.index(row, 2)) != "–" for row in range(each.rowCount())))
 
 
 def test_statistics_of_the_last_samples():
@@ -312,7 +315,7 @@ def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     assert "diverged" in window.diagnostics.diagnostics[0].fault
     assert window.status.findings_button.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_R)
-    wait(qtbot, lambda: window.time_label.text().strip() == "0.000 s")
+    wait(qtbot, lambda: shown_time(window) == "0.000 s")
     assert not window.status.findings_button.isVisible()
     assert not window.docks["Diagnostics"].isVisible()
 

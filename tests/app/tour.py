@@ -90,7 +90,7 @@ class Tour(DialogTour):
             self.mouse("MouseMove", x + 0.14 * share, y - 0.10 * share, "RightButton", True)
             self.spin(0.08)
         yield
-        self.mouse("MouseButtonRelease", x, y, "RightButton", False)
+        self.mouse("MouseButtonRelease", x + 0.14, y - 0.10, "RightButton", False)
         self.rest(0.1)
 
     def pose(self) -> Iterator[None]:
@@ -122,7 +122,7 @@ class Tour(DialogTour):
             self.mouse("MouseMove", x + 0.3 * share, y - 0.1 * share, "RightButton", True)
             self.spin(0.05)
         yield
-        self.mouse("MouseButtonRelease", x, y, "RightButton", False)
+        self.mouse("MouseButtonRelease", x + 0.3, y - 0.1, "RightButton", False)
         self.window.selection.choose(-1)
 
     def _on_robot(self) -> tuple[float, float]:
@@ -292,9 +292,11 @@ class Tour(DialogTour):
 
     def timing(self) -> Iterator[None]:
         self.robot("humanoid")
+        self.window.docks["Timing"].raise_()
         self.play(3.0)
         self.rest()
         yield
+        self.window.docks["Joints"].raise_()
 
     def trails(self) -> Iterator[None]:
         """What is left of the overlays: trails, axes, collision shapes, wireframe."""

@@ -10,6 +10,7 @@ import numpy as np
 from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtWidgets import QDialog, QFileDialog, QLineEdit
 
+from app.features.time_view import TimeView
 from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
 
@@ -25,6 +26,11 @@ def wait(qtbot, condition: Callable[[], bool]) -> None:
 
 def wait_loaded(qtbot, window: Window) -> None:
     wait(qtbot, lambda: not window.workbench.loading and window.loading_label.text() == "")
+
+
+def shown_time(window: Window) -> str:
+    """The time that the window shows, with its unit, also where it has the end of the recording beside it."""
+    return f"{window.features[TimeView].bar.time.text().split()[0]} s"
 
 
 def press(qtbot, window: Window, action) -> None:

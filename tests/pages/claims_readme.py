@@ -106,7 +106,7 @@ def window() -> Iterable[str]:
     yield f"as `{run_files.SUFFIX}` or `.csv` with the efforts and wrenches that acted, at every step or at an interval"
     yield "a picture in any size, or a video"
     yield f"beside it, in an `{run_files.SUFFIX}`, the run that is shown"
-    yield "The timing panel splits a step into its phases, with minimum, median and 99th percentile."
+    yield "into their parts, with median, 99th percentile and the median before a switch."
     folders = words(mesh_paths.MESHES, mark="`")
     yield f"or without a package the folder above and {folders} up to {word(mesh_paths.ABOVE)} above."
     yield "without one only the file's own folder, those inside of it, and the folder above, never home, a folder at"

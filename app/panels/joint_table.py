@@ -1,0 +1,146 @@
+"""The coordinates of a robot and their present values, as a table of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from PyQt6.QtCore import QAbstractTableModel, QModelIndex, Qt, pyqtSignal
+
+from app.acting.coordinates import Coordinate
+from app.acting.drives import Drive
+from app.desktop import theme
+
+NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
+
+Role = Qt.ItemDataRole
+# Put together here, since a table asks for them for each of its cells whenever it is painted.
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+READ = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+TYPED = READ | Qt.ItemFlag.ItemIsEditable
+
+
+class JointTable(QAbstractTableModel):
+    """The coordinates and their present values, as Qt reads them."""
+
+    edited = pyqtSignal(int, float)
+    """Row, and the value asked for in rad or m."""
+    driven = pyqtSignal(int, float)
+    """Row, and its target in rad or m where it is held, else its effort in N m or N."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Sequence[Coordinate] = ()
+        self.held: frozenset[int] = frozenset()
+        """The rows that gains pull to a target; the others are driven by an effort."""
+        self.drives: Mapping[int, Drive] = {}
+        """Those of rows that are driven by a velocity, by a wave, or beside their weight."""
+        self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
+
+    def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
+        self.beginResetModel()
+        self.rows, self.q = rows, q.copy()
+        self.endResetModel()
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else 6
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Role.DisplayRole) -> object:
+        if orientation == Qt.Orientation.Horizontal and role == Role.DisplayRole:
+            return ("joint", "position", "", "drive", "velocity", "effort")[section]
+        if role == Role.TextAlignmentRole:
+            return LEFT
+        return None
+
+    def flags(self, index: QModelIndex) -> Qt.ItemFlag:
+        free = self.rows[index.row()].leader is None
+        row = self.rows[index.row()]
+        can = free if index.column() == VALUE else row.driveable and index.column() == DRIVE
+        return TYPED if can else READ
+
+    def data(self, index: QModelIndex, role: int = Role.DisplayRole) -> object:
+        row, column = self.rows[index.row()], index.column()
+        if column == DRIVE and role in (Role.DisplayRole, Role.EditRole):
+            return self._drive(index.row(), role)
+        if column in (VELOCITY, EFFORT) and role in (Role.DisplayRole, Role.ToolTipRole):
+            return self._motion(row, column, role)
+        if role == Role.DisplayRole and column != SLIDER:
+            # Adding zero turns −0 into 0.
+            return row.label if column == NAME else f"{round(row.value(self.q) * row.scale, 1) + 0.0:.1f} {row.unit}"
+        if role == Role.EditRole and column == VALUE:
+            return row.value(self.q) * row.scale
+        if role == Role.ToolTipRole:
+            if column == DRIVE and row.driveable:
+                return self._drive_hint(index.row())
+            return self._hint(row) + (", at a limit" if row.limited and row.at_limit(self.q) else "")
+        if role == Role.TextAlignmentRole and column >= VALUE:
+            return RIGHT
+        if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
+            return theme.color("faint")
+        return None
+
+    def setData(self, index: QModelIndex, value: Any, role: int = Role.EditRole) -> bool:
+        if role == Role.EditRole and index.column() == DRIVE:
+            scale = 1.0 if self.mode(index.row()) == "effort" else self.rows[index.row()].scale
+            self.driven.emit(index.row(), float(value) / scale)
+            return True
+        if role != Role.EditRole or index.column() != VALUE:
+            return False
+        self.edited.emit(index.row(), float(value) / self.rows[index.row()].scale)
+        return True
+
+    def _drive(self, number: int, role: int) -> object:
+        """The target, or the effort, of a row: in words or as a number in the unit shown."""
+        row = self.rows[number]
+        if not row.driveable or row.effort_v >= len(self.target):
+            return None
+        mode, drive = self.mode(number), self.drives.get(number)
+        plain = self.target[row.effort_v] if mode == "target" else self.tau[row.effort_v]
+        value = (plain if drive is None else drive.value) * (1.0 if mode == "effort" else row.scale)
+        if role == Role.EditRole:
+            return float(value)
+        unit = {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[mode]
+        wave = "~ " if drive is not None and drive.wave != "constant" else ""
+        return f"{'→ ' if mode == 'target' else ''}{wave}{value + 0.0:.1f} {unit}"
+
+    def mode(self, number: int) -> str:
+        """What drives a row, one of `drives.MODES`."""
+        if number in self.drives:
+            return self.drives[number].mode
+        return "target" if number in self.held else "effort"
+
+    def _motion(self, row: Coordinate, column: int, role: int) -> str | None:
+        """The velocity, or what the drive gives, of a row; its tip has the limit."""
+        if not row.driveable or row.effort_v >= len(self.v):
+            return None
+        value, limit, unit = self.v[row.effort_v] * row.scale, row.velocity * row.scale, f"{row.unit}/s"
+        if column == EFFORT:
+            value, limit, unit = self.effort[row.effort_v], row.effort, row.effort_unit
+        if role == Role.ToolTipRole:
+            what = "effort" if column == EFFORT else "velocity"
+            most = f"at most {limit:.4g} either way" if math.isfinite(limit) else "without limit"
+            return f"{row.name}: {what}, {unit}, {most}"
+        return f"{round(value, 1) + 0.0:.1f} {unit}" if math.isfinite(value) else "–"
+
+    def _drive_hint(self, number: int) -> str:
+        row = self.rows[number]
+        most = f"at most {row.effort:g} {row.effort_unit} either way" if math.isfinite(row.effort) else "without limit"
+        if (drive := self.drives.get(number)) is not None:
+            return f"{row.name}: {drive.mode}, {drive.wave}{', compensated' if drive.weight else ''}; effort {most}"
+        if number in self.held:
+            return f"{row.name}: position setpoint, in {row.unit}; effort {most}"
+        return f"{row.name}: effort of the drive, in {row.effort_unit}, {most}"
+
+    @staticmethod
+    def _hint(row: Coordinate) -> str:
+        if row.leader is not None:
+            return f"{row.name} follows {row.leader}: {row.multiplier:g} × {row.leader} {row.offset:+g}"
+        if not row.limited:
+            return f"{row.name}, without limits"
+        return f"{row.name}, from {row.lower * row.scale:.1f} to {row.upper * row.scale:.1f} {row.unit}"

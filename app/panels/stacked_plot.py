@@ -1,0 +1,82 @@
+"""A rolling plot of what the timing panel's tables tell, the parts of each sample over one another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtCore import Qt
+
+from app.desktop import theme, type_scale
+from app.desktop.numbers import SECONDS, duration
+from app.panels.history import MEDIAN, MEMORY, History
+from app.panels.timing_table import color_of
+
+LOWEST = 84  # px, for a plot whose axis can be read
+
+
+class StackedPlot(pg.GraphicsView):
+    """The samples of a history over one another, newest at the right, in the unit that suits them."""
+
+    def __init__(self, history: History, title: str):
+        super().__init__()
+        self._history, self._title, self._unit = history, title, ""
+        # Else every plot has the whole window put together anew, one after the other.
+        self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
+        self._ages = np.arange(1 - MEMORY, 1, dtype=float)
+        self.setMinimumHeight(LOWEST)
+        self.enableMouse(False)
+        # A `pg.PlotWidget` would make three axes and a form for its menu besides.
+        self.axis, self._box = pg.AxisItem("left"), pg.ViewBox(enableMouse=False, enableMenu=False)
+        self.axis.linkToView(self._box)
+        self.axis.setZValue(0.5)  # over the view, else its line is covered
+        self.axis.enableAutoSIPrefix(False)
+        self.axis.setWidth(52)
+        self.axis.setStyle(tickFont=type_scale.font("small"))
+        self._box.setXRange(1 - MEMORY, 0, padding=0)
+        self._both = pg.GraphicsLayout()
+        self._both.setSpacing(0)
+        self._both.setContentsMargins(1, 5, 11, 5)
+        self._both.addItem(self.axis)
+        self._both.addItem(self._box)
+        self.setCentralItem(self._both)
+        # Drawn from the whole stack down to its lowest layer, each over the one before.
+        self._curves = [pg.PlotCurveItem(pen=None, fillLevel=0.0) for _ in history.names]
+        for curve in self._curves:
+            self._box.addItem(curve)
+        self._switch = pg.InfiniteLine()
+        self._box.addItem(self._switch, ignoreBounds=True)
+        theme.signals.changed.connect(self.dress)
+        self.dress()
+
+    def dress(self) -> None:
+        """Take the palette's colours."""
+        self.setBackground(theme.COLORS["ground"])
+        self.axis.setTextPen(theme.COLORS["faint"])
+        self.axis.setPen(theme.COLORS["edge"])
+        for name, curve in zip(reversed(self._history.names), self._curves, strict=True):
+            curve.setBrush(color_of(name))
+        self._switch.setPen(pg.mkPen(theme.COLORS["text"], style=Qt.PenStyle.DashLine))
+        self._unit = ""
+
+    def refresh(self) -> None:
+        stacked = np.cumsum(self._history.samples, axis=1)
+        largest = float(stacked.max(initial=0.0))
+        unit, per_second = next((unit, scale) for unit, scale in SECONDS if largest * scale < 999.5 or unit == "s")
+        stacked *= per_second
+        if unit != self._unit:
+            self._unit = unit
+            size = f"{type_scale.points('small')}pt"
+            label = {"color": theme.COLORS["text"], "font-size": size, "font-weight": "bold"}
+            self.axis.setLabel(f"{self._title}, {unit}", **label)
+            self.axis.resizeEvent()  # which puts it in the middle
+        rows = zip((*self._history.shown, self._title), self._history.statistics(), strict=True)
+        lines = (f"{name}: median {duration(row[MEDIAN])}, now {duration(row[0])}" for name, row in rows)
+        self.setToolTip("\n".join(lines))
+        for layer, curve in enumerate(reversed(self._curves)):
+            curve.setData(self._ages[MEMORY - len(stacked) :], stacked[:, layer])
+        self._switch.setPos(self._history.marked - self._history.count)
+        self._switch.setVisible(0 < self._history.marked < self._history.count)
+        if len(stacked):
+            # A rare outlier may leave the picture; it is in the table's last column.
+            self._box.setYRange(0, max(1.25 * float(np.percentile(stacked[:, -1], 95)), 0.1), padding=0)
+        self.viewport().update()
