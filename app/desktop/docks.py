@@ -48,6 +48,7 @@ class Docks(QObject):
         self._docks: dict[str, QDockWidget] = {}  # by their titles
         self._heights: dict[str, int] = {}  # of those with heights of their own, when they are shown
         self._as_restored: set[str] = set()
+        self._in_front: list[str] = []  # the titles of those that were seen, the last one last
         self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # in the order of coming
         self._fitting.timeout.connect(self._fit_heights)
         self.let_reach_right(False)
@@ -66,9 +67,9 @@ class Docks(QObject):
         self._docks[dock.title] = widget
         self._menu.addAction(widget.toggleViewAction())
         widget.toggleViewAction().triggered.connect(widget.raise_)
+        widget.visibilityChanged.connect(partial(self._seen, dock.title))
         if dock.area is BOTTOM:
             self._heights[dock.title] = dock.height
-            widget.visibilityChanged.connect(partial(self._seen, dock.title))
             widget.installEventFilter(self)
         if dock.icon:
             dock_action(widget, dock.icon, dock.key, dock.tip)
@@ -88,10 +89,17 @@ class Docks(QObject):
         return False
 
     def _seen(self, title: str, seen: bool) -> None:
-        """A dock with a height of its own has come into sight, also as a tab."""
+        """A dock has come into sight, also as a tab, or has gone: then the tab is in front that was before it."""
         if seen:
-            self._to_fit[title] = None
-            self._fitting.start(0)
+            self._in_front = [each for each in self._in_front if each != title] + [title]
+            if title in self._heights:
+                self._to_fit[title] = None
+                self._fitting.start(0)
+        elif self._docks[title].isHidden():
+            beside = self._window.tabifiedDockWidgets(self._docks[title])
+            before = [dock for each in self._in_front if (dock := self._docks[each]) in beside and not dock.isHidden()]
+            if before:
+                QTimer.singleShot(0, before[-1].raise_)
 
     def _fit_heights(self) -> None:
         while self._to_fit:

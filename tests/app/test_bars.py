@@ -46,7 +46,7 @@ def painted(bars: BarView, algorithm: str) -> list[int]:
     row = next(k for k, each in enumerate(bars.table.rows) if getattr(each, "algorithm", "") == algorithm)
     cell = bars.visualRect(bars.table.index(row, BAR))
     tint, image = theme.legible(engine.algorithm_color(algorithm)), bars.viewport().grab().toImage()
-    middle = cell.center().y() - 3  # beside the line of the interval
+    middle = cell.center().y() - 1  # beside the line of the interval
     return [x for x in range(cell.width()) if image.pixelColor(cell.left() + x, middle).name() == tint]
 
 
@@ -63,7 +63,7 @@ def test_ratios_are_dots_of_one_size_and_times_from_zero_are_bars(qtbot):
     far = replace(other, algorithm="cfa", host=2e-3)
     bars.show_results((RESULT, other, far))
     dots = [painted(bars, name) for name in ("abia", "dca", "cfa")]
-    assert all(2 <= len(dot) <= 10 for dot in dots), dots
+    assert all(4 <= len(dot) <= 10 for dot in dots), dots
     first, second, third = (sum(dot) / len(dot) for dot in dots)
     share = (second - first) / (third - first)
     assert share == pytest.approx(math.log(5) / math.log(1000), abs=0.01)
