@@ -221,9 +221,11 @@ class Tour(DialogTour):
 
         self.robot("quadruped")
         self.window.features[GroundView].shapes[2].trigger()
+        self.window.docks["Timing"].raise_()
         self.play(1.0)
         self.rest()
         yield
+        self.window.docks["Joints"].raise_()
         self.window.features[GroundView].shapes[0].trigger()
         self.spin(0.5)
 
