@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QModelIndex
+from PyQt6.QtWidgets import QWidget
 
 from app.acting.drives import Drive
 from app.desktop.actions import MESSAGE, make_action
@@ -55,6 +57,8 @@ class DriveView:
         self.index = index
         self._show()
         self._table.open_row(index, self.form)
+        for one, next_one in pairwise((self._table, *self.form.controls)):
+            QWidget.setTabOrder(one, next_one)
 
     def _show(self) -> None:
         """Bring the form to what drives the joint."""

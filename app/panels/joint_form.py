@@ -104,6 +104,12 @@ class JointForm(QWidget):
                 rows.addWidget(widget, 2 * line + 2, column)
                 rows.setColumnStretch(column, 1)
 
+    @property
+    def controls(self) -> tuple[QWidget, ...]:
+        """As one reads them."""
+        drive, wave = (self.mode, self.value, self.weight), (self.wave, self.amplitude, self.period)
+        return *drive, *wave, self.kp, self.kd, self.suited, self.away
+
     def show_joint(self, row: Coordinate | None, drive: Drive, gains: tuple[float, float]) -> None:
         """Show how that joint is driven, and its gains kp and kd."""
         self._row = row

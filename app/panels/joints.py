@@ -133,6 +133,7 @@ class JointPanel(QTableView):
         self.nothing = NO_ROBOT
         """What stands where there are no rows."""
         self.setShowGrid(False)
+        self.setTabKeyNavigation(False)  # arrows go from cell to cell, Tab to what is open at a row
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names that begin alike differ at their ends
         self.setMouseTracking(True)

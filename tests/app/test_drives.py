@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QApplication
 from windows import press, wait
 
 import engine
@@ -55,6 +56,19 @@ def type_into(qtbot, box, text: str) -> None:
 
 def simulation(window) -> engine.Simulation:
     return window.workbench._worker._loop.changeover.running.simulation
+
+
+def test_tab_goes_from_the_table_through_the_form_at_its_row(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    form = choose(qtbot, window, 2)
+    window.joints.setFocus()
+    came = []
+    for _ in form.controls:
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        came.append(QApplication.focusWidget())
+    seen = [each for each in form.controls if each.isVisible() and each.isEnabled()]
+    assert came[: len(seen)] == seen
+    assert form.mode in seen
 
 
 def test_a_velocity_is_held(qtbot, shown):
