@@ -144,8 +144,8 @@ def test_two_algorithms_on_two_robots_by_clicking(qtbot, panel, tmp_path, monkey
     assert [float(line["host"]) for line in table] == [row.host for row in rows.values()]
     click(qtbot, panel.picture_button)
     picture = QImage(str(tmp_path / "times.png"))
-    assert count(picture, engine.algorithm_color("jsiia")) > 1000
-    assert count(picture, engine.algorithm_color("abia")) > 20
+    for name in ("abia", "jsiia"):  # a bar, or a dot where the busy machine's intervals are wide
+        assert count(picture, engine.algorithm_color(name)) > 20
 
 
 def count(picture: QImage, color: str) -> int:
