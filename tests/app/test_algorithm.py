@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -90,7 +91,9 @@ def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
             changeover.frames.back.phases = {"bias": 1e-6}
             changeover.frames.publish()
             change()
-            assert isinstance(told[-1], Configured)
+            while not isinstance(told[-1], Configured):  # code that is not on disk yet comes first
+                changeover.await_code(playing=True)
+                time.sleep(0.01)
             assert told[-1].algorithm == "jsiia"
             assert changeover.frames.take() is None
     finally:
