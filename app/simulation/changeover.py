@@ -64,6 +64,11 @@ class Changeover:
         """Whether another simulation is being made."""
         return self._preparation.under_way
 
+    @property
+    def awaits(self) -> bool:
+        """Whether another simulation takes over once its code is there; steps asked for one by one are for that one."""
+        return self._awaited is not None
+
     def open(self, source: str | engine.Model, settings: Settings, load: Callable[[str], engine.Model]) -> None:
         """Replace the robot, or tell why not."""
         path = source if isinstance(source, str) else source.source or source.name

@@ -86,7 +86,9 @@ class Loop:
         self._obey()
         if self._quitting:
             return
+        asked = self._steps_asked
         if self.changeover.await_code(self._playing):
+            self._steps_asked = asked
             self._pace.restart()
         if self._running is not None and self._running.waits_for_frame and self._running.ready:
             self._publish()
@@ -110,7 +112,7 @@ class Loop:
         if self._running is not None and self._running.waits_for_frame:
             return LOOK
         if not self.changeover.compiling:
-            if self._steps_asked:
+            if self._steps_asked and not self.changeover.awaits:
                 return LOOK
             if self._playing:
                 return self._pace.rest(self.changeover.settings.dt)
@@ -203,11 +205,15 @@ class Loop:
 
     def _take_asked(self) -> None:
         """The steps that were asked for beside playing, as far as nothing has to be waited for."""
-        while self._steps_asked and not self.changeover.compiling and not self._running.waits_for_frame:
+        while self._steps_asked and not self._waits():
             taken = self._batch(self._steps_asked)
             if not taken:
                 return
             self._steps_asked -= taken
+
+    def _waits(self) -> bool:
+        """Whether steps asked for one by one have to wait."""
+        return self.changeover.compiling or self.changeover.awaits or self._running.waits_for_frame
 
     def _tick(self) -> None:
         """Pay the simulated time owed since the last tick, as far as the deadline allows."""

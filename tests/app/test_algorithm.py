@@ -128,6 +128,13 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
     choose(window, "jsiia")  # that is not wanted any more
     wait(qtbot, lambda: not bench.compiling and bench.algorithm == "jsiia")
     assert bench.playing
+    choose(window, "cfa")
+    wait(qtbot, lambda: bench.compiling > 0)
+    bench.pause()
+    wait(qtbot, lambda: bench.newest is not None and not bench.playing)
+    bench.step()  # by what was chosen, also where that is still to come
+    wait(qtbot, lambda: bench.algorithm == "cfa" and not bench.compiling)
+    wait(qtbot, lambda: "elimination" in bench.newest.phases)
 
 
 def test_before_and_after_are_of_one_speed(qtbot, opened):
