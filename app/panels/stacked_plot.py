@@ -25,6 +25,8 @@ class StackedPlot(pg.GraphicsView):
         self._ages = np.arange(1 - MEMORY, 1, dtype=float)
         self.setMinimumHeight(LOWEST)
         self.enableMouse(False)
+        for each in (self, self.viewport()):
+            each.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         # A `pg.PlotWidget` would make three axes and a form for its menu besides.
         self.axis, self._box = pg.AxisItem("left"), pg.ViewBox(enableMouse=False, enableMenu=False)
         self.axis.linkToView(self._box)

@@ -11,7 +11,7 @@ from windows import wait
 import engine
 
 pytestmark = pytest.mark.usefixtures("runtime")
-DOCKS = ("Scene", "Robot", "Plots", "Compare", "Batch", "Forces", "Ghost", "Joints", "Diagnostics")
+DOCKS = ("Scene", "Robot", "Plots", "Compare", "Batch", "Forces", "Ghost", "Joints", "Timing", "Diagnostics")
 
 
 def picture(widget: QWidget) -> np.ndarray:
