@@ -330,9 +330,11 @@ def robots_of_others_on_a_gpu() -> Iterator[str]:
     found = rows("real-robots-h200")
 
     def cell(key: str) -> str:
-        return f"{found[key]['rate'] / 1e6:.3g} ({found[key]['ratio']:.2f})" if key in found else "–"
+        mark = " \\*" if "gpu" in found[key] else ""
+        return f"{found[key]['rate'] / 1e6:.3g} ({found[key]['ratio']:.2f}){mark}"
 
     yield "lets robots of others do on a GPU what the table above lets them do on one core, 8192 and 65536 at once"
+    yield "but \\* on an H100"
     columns = "standing, 8192 | walking | falling | standing, 65536 | walking | falling"
     yield f"| M steps/s, and times MuJoCo Warp | {columns} |"
     for name in dict.fromkeys(key.split(",")[0] for key in found):
