@@ -10,7 +10,7 @@ from test_capabilities import LINK, MIMIC
 
 import engine
 import main
-from engine import files, simulation
+from engine import files
 from engine.bench.suites import measure
 from engine.cpu.runtime.cores import cores
 from engine.selection import capabilities, choice, shipped, timings
@@ -187,7 +187,7 @@ def test_a_simulation_chooses_among_what_it_steps_with():
     model = engine.chain(1000)
     assert choice.choose(model).algorithm == "dca"
     assert engine.Simulation(model, device="cpu").algorithm == "dca"
-    assert {name for names in simulation.ALGORITHMS.values() for name in names} <= set(capabilities.ALGORITHMS)
+    assert {name for names in engine.SIMULATION_ALGORITHMS.values() for name in names} <= set(capabilities.ALGORITHMS)
     with pytest.raises(
         ValueError, match=r"abia-hybrid does not step chain1000 on cpu, .*; use abia or jsiia or cfa or dca"
     ):
