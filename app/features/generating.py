@@ -10,7 +10,6 @@ from PyQt6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDialog,
-    QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -25,6 +24,7 @@ from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
 from app.desktop.reasons import reason
+from app.panels.number_box import DecimalBox
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -196,8 +196,8 @@ class Generating:
         return window.mapToGlobal(QPoint(window.width() - width - MARGIN, top))
 
 
-def _share(value: float) -> QDoubleSpinBox:
-    box = QDoubleSpinBox()
+def _share(value: float) -> DecimalBox:
+    box = DecimalBox()
     box.setRange(0.0, 100.0)
     box.setDecimals(0)
     box.setSingleStep(5.0)

@@ -24,6 +24,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app.desktop import theme
 from app.panels.heat_map import HeatMap
+from app.panels.number_box import DecimalBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
 from app.simulation.spread import LARGEST, Spread
 
@@ -215,8 +216,8 @@ class BatchPanel(QWidget):
             self.slider.setValue(round(math.log2(robots) * STEPS))
 
 
-def _number(most: float, step: float, digits: int) -> QDoubleSpinBox:
-    box = QDoubleSpinBox()
+def _number(most: float, step: float, digits: int) -> DecimalBox:
+    box = DecimalBox()
     box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
     box.setRange(0.0, most)
     box.setSingleStep(step)

@@ -13,7 +13,6 @@ from PyQt6.QtCore import QAbstractItemModel, QEvent, QModelIndex, Qt, pyqtSignal
 from PyQt6.QtGui import QMouseEvent, QStandardItemModel
 from PyQt6.QtWidgets import (
     QComboBox,
-    QDoubleSpinBox,
     QGridLayout,
     QInputDialog,
     QLabel,
@@ -33,6 +32,7 @@ from app.desktop import theme
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 from app.desktop.dialogs import ask_file
 from app.jobs.comparing import Measurement
+from app.panels.number_box import DecimalBox
 
 ALGORITHMS = engine.algorithms(engine.chain(2))
 TIMES, OVER_LINKS, OVER_BATCH = range(3)
@@ -94,7 +94,7 @@ class CompareForm(QWidget):
         self.length.setRange(1, 1 << LONGEST)
         self.length.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
         self.length.setToolTip(self.links.toolTip())
-        self.batch, self.seconds = QSpinBox(), QDoubleSpinBox()
+        self.batch, self.seconds = QSpinBox(), DecimalBox()
         for box in (self.batch, self.seconds):
             box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
             box.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)

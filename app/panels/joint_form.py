@@ -22,6 +22,7 @@ from PyQt6.QtWidgets import (
 from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, WAVES, Drive
 from app.desktop import theme
+from app.panels.number_box import DecimalBox
 
 MOST = 1e6
 NARROW = 56  # px of a number's box at least
@@ -207,8 +208,8 @@ def _of(value: float, limit: float, unit: str) -> str:
     return f"{round(value, 1) + 0.0:.1f}{f' of {limit:.4g}' if math.isfinite(limit) else ''} {unit}"
 
 
-def _number(tip: str) -> QDoubleSpinBox:
-    box = QDoubleSpinBox()
+def _number(tip: str) -> DecimalBox:
+    box = DecimalBox()
     box.setRange(-MOST, MOST)
     box.setDecimals(2)
     box.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)

@@ -28,6 +28,7 @@ from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
 from app.panels.joint_table import DRIVE, EFFORT, NAME, SLIDER, VALUE, VELOCITY, JointTable
+from app.panels.number_box import DecimalBox
 
 WIDE = 560  # px, from which on velocities and efforts are shown
 HANDLE = 6.0  # px, the radius of a slider's handle
@@ -78,7 +79,7 @@ class Painter(QStyledItemDelegate):
 
     def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
         row = _table(index).rows[index.row()]
-        box = QDoubleSpinBox(parent)
+        box = DecimalBox(parent)
         box.setDecimals(2)
         box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
         reach = (row.lower, row.upper) if row.limited else (-1e4, 1e4)

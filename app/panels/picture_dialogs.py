@@ -9,13 +9,14 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
     QSpinBox,
     QWidget,
 )
+
+from app.panels.number_box import DecimalBox
 
 SIZES = ((1280, 720), (1920, 1080), (3840, 2160), (1080, 1080))
 RATES = (24.0, 25.0, 30.0, 50.0, 60.0)  # pictures a second
@@ -89,7 +90,7 @@ class FilmDialog(QDialog):
         for speed in SPEEDS:
             self.speed.addItem(f"{speed:g} ×", speed)
         self.speed.setCurrentIndex(SPEEDS.index(1.0))
-        self.start, self.end = QDoubleSpinBox(), QDoubleSpinBox()
+        self.start, self.end = DecimalBox(), DecimalBox()
         for box, value in ((self.start, span[0]), (self.end, span[1])):
             box.setDecimals(3)
             box.setRange(*span)

@@ -6,13 +6,14 @@ from PyQt6.QtWidgets import (
     QButtonGroup,
     QDialog,
     QDialogButtonBox,
-    QDoubleSpinBox,
     QHBoxLayout,
     QLabel,
     QRadioButton,
     QVBoxLayout,
     QWidget,
 )
+
+from app.panels.number_box import DecimalBox
 
 STEPS, INTERVAL, RECORDED = range(3)
 
@@ -24,7 +25,7 @@ class RunDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(title)
         self.choices = QButtonGroup(self)
-        self.interval = QDoubleSpinBox()
+        self.interval = DecimalBox()
         self.interval.setDecimals(2)
         self.interval.setRange(max(1e3 * dt, 0.01), max(1e3 * duration, 1.0))
         self.interval.setValue(10.0)

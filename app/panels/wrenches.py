@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
 
 from app.acting.forces import SetWrench
 from app.desktop import theme
+from app.panels.number_box import DecimalBox
 
 MOST = 1e6  # N and N m
 NARROW = 52  # px of a number's box at least
@@ -67,8 +68,8 @@ class WrenchPanel(QWidget):
         self.set_links((), ())
 
     @staticmethod
-    def _number(tip: str) -> QDoubleSpinBox:
-        box = QDoubleSpinBox()
+    def _number(tip: str) -> DecimalBox:
+        box = DecimalBox()
         box.setRange(-MOST, MOST)
         box.setDecimals(3)
         box.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
