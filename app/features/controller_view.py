@@ -81,11 +81,11 @@ class ControllerView(QObject):
             return
         if event.late:
             self._window.statusBar().showMessage(LATE.format(Path(event.path).name))
-        elif event.fault:
+        elif self.label.text().startswith(WAITING):
+            self._window.statusBar().clearMessage()
+        if event.fault:
             self._findings.show_controller_fault(event.fault)
-        else:
-            if self.label.text().startswith(WAITING):
-                self._window.statusBar().clearMessage()
+        elif not event.late:
             self._findings.forget_stop()
         self._show()
         if event.detail:

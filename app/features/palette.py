@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
+NOTHING = "No command has these words"
 LAST = 5
 """Commands that were used last, which stand first while nothing is typed."""
 
@@ -69,6 +70,8 @@ class Palette(QDialog):
             item.setData(0, Qt.ItemDataRole.UserRole, command)
             item.setForeground(1, theme.color("faint"))
             item.setDisabled(not action.isEnabled())
+        if not self.list.topLevelItemCount():
+            QTreeWidgetItem(self.list, [NOTHING]).setDisabled(True)
         self.list.setCurrentItem(None)
         self._step(1)
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QSettings
 from PyQt6.QtGui import QDropEvent, QKeySequence
-from PyQt6.QtWidgets import QMainWindow, QMenu
+from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.menus import Menus, PackageMenu, RecentMenu
 from app.workbench import Workbench
+
+if TYPE_CHECKING:
+    from app.window import Window
 
 NAMED = 3  # files that were dropped beside the one that opens
 
@@ -23,7 +27,7 @@ class RobotFiles:
 
     def __init__(
         self,
-        window: QMainWindow,
+        window: Window,
         bench: Workbench,
         menus: Menus,
         settings: QSettings,
@@ -44,6 +48,8 @@ class RobotFiles:
         self.open_action = make_action(window, "&Open…", self._ask, keys.Open, icon="open", tip="Open a robot")
         menus.file.put(self.open_action, self.recent_menu, self.robots_menu, self.package_menu)
         menus.file.addAction(make_action(window, "&Quit", window.close, keys.Quit))
+        self._left = ""  # what was not opened of the files that were dropped
+        window.loaded.connect(self._tell_of_others)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._set_package_dirs)
 
@@ -67,8 +73,14 @@ class RobotFiles:
         if others:
             names = ", ".join(Path(path).name for path in others[:NAMED])
             names += f" and {len(others) - NAMED} more" * (len(others) > NAMED)
-            text = f"one robot at a time: {Path(first).name} opens, {names} did not"
-            self._window.statusBar().showMessage(text, MESSAGE)
+            self._left = f"one robot at a time: {Path(first).name} opens, {names} did not"
+            self._window.statusBar().showMessage(self._left, MESSAGE)
+
+    def _tell_of_others(self, _: object) -> None:
+        """Say it again once the robot is open, which clears the status line."""
+        if self._left:
+            self._window.statusBar().showMessage(self._left, MESSAGE)
+        self._left = ""
 
     def _ask(self) -> None:
         folder = str(Path(self._bench.path).parent) if self._bench.path else str(engine.ROBOTS)

@@ -75,6 +75,7 @@ class SceneView(QObject):
         window.selection.changed.connect(self._follow_link)
         window.loaded.connect(self._take)
         window.refreshed.connect(self.show)
+        window.docks["Scene"].visibilityChanged.connect(self._show_if)
         window.framed.connect(self._show_frame)
 
     def _fill(self) -> None:
@@ -119,6 +120,11 @@ class SceneView(QObject):
         if there and self.panel.isVisible():
             self.panel.show_things(self.things, not self._bench.playing and not self._bench.replay.active)
         self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
+
+    def _show_if(self, shown: bool) -> None:
+        """What changed while the dock was closed, as another robot, is in the list when it opens."""
+        if shown:
+            self.show()
 
     def _show_frame(self, _: Snapshot) -> None:
         now = time.perf_counter()

@@ -69,7 +69,8 @@ def test_the_palette_finds_any_command_and_runs_it(qtbot, arm):
     assert [each.shape for each in arm.workbench.settings.scene.obstacles] == ["sphere"]
     view.show()
     qtbot.keyClicks(view.palette.line, "no such thing")
-    assert view.palette.list.topLevelItemCount() == 0
+    assert view.palette.list.topLevelItemCount() == 1
+    assert view.palette.list.topLevelItem(0).text(0) == "No command has these words"
     qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
     qtbot.keyClick(view.palette.line, Qt.Key.Key_Escape)
     assert not view.palette.isVisible()

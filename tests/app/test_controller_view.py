@@ -135,6 +135,7 @@ def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, shown, 
     wait(qtbot, lambda: bool(bench.controller.fault))
     assert "has not come to an end" in bench.controller.fault
     assert not bench.playing
+    wait(qtbot, lambda: "has not returned" not in window.statusBar().currentMessage())
 
 
 def test_no_file_runs_by_opening_a_robot(qtbot, shown, choose):

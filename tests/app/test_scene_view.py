@@ -260,3 +260,17 @@ def test_a_session_whose_parts_cannot_be_opens_without_them(qtbot, scene, tmp_pa
     wait(qtbot, lambda: window.workbench.model.name == "arm7" and not window.workbench.loading)
     assert "part of the session cannot be read: " in window.statusBar().currentMessage()
     assert not window.workbench.parts
+
+
+def test_another_robot_is_in_the_list_when_the_dock_opens_again(qtbot, scene):
+    window = scene._window
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    wait(qtbot, lambda: len(scene.things) == 1)
+    window.docks["Scene"].hide()
+    window.open(engine.find_robot("quadruped"))
+    wait(qtbot, lambda: window.workbench.model.name == "quadruped")
+    settled(qtbot, scene)
+    window.docks["Scene"].show()
+    wait(qtbot, scene.panel.isVisible)
+    assert scene.panel.list.count() == 0

@@ -435,3 +435,10 @@ def test_pressing_keys_in_the_panels_still_plays(qtbot, opened):
     qtbot.keyClick(window.joints, Qt.Key.Key_Space)
     assert window.workbench.playing
     QApplication.sendEvent(window.joints, QEvent(QEvent.Type.Leave))
+
+
+def test_what_was_not_opened_is_still_said_when_the_robot_is(qtbot, window):
+    assert drop(window, ROBOTS / "arm6.urdf", ROBOTS / "scara.urdf")
+    wait(qtbot, lambda: window.workbench.model is not None)
+    said = "one robot at a time: arm6.urdf opens, scara.urdf did not"
+    wait(qtbot, lambda: window.statusBar().currentMessage() == said)
