@@ -56,6 +56,7 @@ from engine.recording import RecordedFrame, Recording, Run, Setup
 from engine.recording.files import SavedRun, read_run, recording_of, save_run
 from engine.recording.parts import recording_of_parts, save_part
 from engine.recording.resampling import Resampled, resample
+from engine.recording.resampling import first_of as first_resampled
 from engine.recording.robot_text import parts_of_text, robot_as_text, robot_of_text
 from engine.recording.tables import save_csv
 from engine.recording.trajectories import trajectory as recorded_trajectory
@@ -166,6 +167,7 @@ __all__ = [
     "energy",
     "file_content",
     "find_robot",
+    "first_resampled",
     "forward_dynamics",
     "free_body",
     "gpu_failed",

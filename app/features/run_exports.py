@@ -96,8 +96,10 @@ class RunExports:
         filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
         replay, run = self._bench.replay, self._bench.replay.chosen
         title = f"Export {run_files.which(run, replay.runs)}"
-        (start, end), setup = replay.recording.span(run), replay.recording.frame(run, run.last).setup
-        dialog = RunDialog(self._window, title, end - start, setup.settings.dt, len(run))
+        (begin, end), setup = replay.recording.span(run), replay.recording.frame(run, run.last).setup
+        first = engine.first_resampled(replay.recording, run)
+        start, rows = replay.recording.frame(run, first).time, run.last - first + 1
+        dialog = RunDialog(self._window, title, end - start, setup.settings.dt, rows, max(start - begin, 0.0))
         if dialog.exec() == QDialog.DialogCode.Accepted and (
             path := ask_path(self._window, title, name, filters, kind)
         ):

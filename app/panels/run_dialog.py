@@ -19,9 +19,12 @@ STEPS, INTERVAL, RECORDED = range(3)
 
 
 class RunDialog(QDialog):
-    """Asks for each step, an interval, or the frames as they are recorded; `duration` and `dt` in s."""
+    """Asks for each step, an interval, or the frames as they are recorded; `duration` and `dt` in s.
 
-    def __init__(self, parent: QWidget, title: str, duration: float, dt: float, frames: int):
+    Of the run the first `left_out` s are not in it, since there were more robots then, or fewer.
+    """
+
+    def __init__(self, parent: QWidget, title: str, duration: float, dt: float, frames: int, left_out: float = 0.0):
         super().__init__(parent)
         self.setWindowTitle(title)
         self.choices = QButtonGroup(self)
@@ -46,6 +49,8 @@ class RunDialog(QDialog):
             layout.addLayout(row)
         self.choices.button(STEPS).setChecked(True)
         self.interval.valueChanged.connect(lambda: self.choices.button(INTERVAL).setChecked(True))
+        if left_out > 0.0:
+            layout.addWidget(QLabel(f"Without the first {left_out:.3g} s, in which the batch had another size."))
         note = QLabel(
             "Position, velocity and effort of each joint; external wrenches on the links that have any. "
             "Efforts are those of the drives, with gravity compensation, gains and controllers, within the limits."

@@ -56,16 +56,25 @@ def resample(
     return resampling.made()
 
 
+def first_of(recording: Recording, run: Run) -> int:
+    """The frame from which a run is sampled anew: the first with as many robots as the last."""
+    first, batch = run.last, _batch(recording, run, run.last)
+    while first > run.first and _batch(recording, run, first - 1) == batch:
+        first -= 1
+    return first
+
+
+def _batch(recording: Recording, run: Run, index: int) -> int:
+    return int(recording.frame(run, index).checkpoint.q.shape[0])
+
+
 class _Resampling:
     """One simulation that follows the recorded one, and is recorded itself."""
 
     def __init__(self, recording: Recording, run: Run, interval: float | None):
         self._source, self._run, self._interval = recording, run, interval
         self._sampled = recording.is_sampled(run)
-        self.first = self.last = run.last
-        batch = recording.frame(run, self.last).checkpoint.q.shape[0]
-        while self.first > run.first and recording.frame(run, self.first - 1).checkpoint.q.shape[0] == batch:
-            self.first -= 1
+        self.first, self.last = first_of(recording, run), run.last
         self._frame = recording.frame(run, self.first)
         self._simulation: Simulation | None = None
         self._setup: Setup | None = None

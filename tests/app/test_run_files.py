@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QDialog, QLabel
 from test_time import load, play
 from windows import choose_rows, name_file, wait, wait_loaded
 
@@ -17,7 +18,7 @@ import main
 from app.features.ground_view import GroundView
 from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
-from app.panels.run_dialog import INTERVAL, RECORDED, STEPS
+from app.panels.run_dialog import INTERVAL, RECORDED, STEPS, RunDialog
 from app.recording import run_files
 from app.simulation.messages import Settings
 from app.simulation.spread import Spread
@@ -403,3 +404,31 @@ def test_a_generated_robot_goes_with_its_run(qtbot, window, exports, tmp_path, m
     assert command(["repeat", str(path)]) == 0
     assert "the same to the bit" in capsys.readouterr().out
     assert command(["repeat", str(path), "--robot", "scara"]) != 0
+
+
+def test_the_dialog_promises_the_rows_that_are_written(qtbot, window, exports, tmp_path, monkeypatch):
+    """Also of a run in which the batch changed: what came before is said to be left out."""
+    recording, bench = load(qtbot, window), window.workbench
+    play(qtbot, window, 0.2)
+    bench.set_spread(Spread(robots=3))
+    wait(qtbot, lambda: bench.newest is not None and bench.settings.spread.robots == 3)
+    play(qtbot, window, 0.2)
+    promised = []
+    name_file(monkeypatch, tmp_path / "run.csv")
+
+    def exec_(dialog: RunDialog) -> int:
+        promised.extend([dialog.choices.button(STEPS).text(), *(each.text() for each in dialog.findChildren(QLabel))])
+        dialog.choices.button(STEPS).click()
+        return QDialog.DialogCode.Accepted
+
+    monkeypatch.setattr(RunDialog, "exec", exec_)
+    wait(qtbot, exports.table.isEnabled)
+    exports.table.trigger()
+    wait(qtbot, lambda: not exports.writing.running)
+    rows = len((tmp_path / "run.csv").read_text("utf-8").splitlines()) - 1
+    assert f"{rows:,} rows" in promised[0]
+    run = recording.runs[-1]
+    begin = recording.span(run)[0]
+    left = recording.frame(run, engine.first_resampled(recording, run)).time - begin
+    assert left > 0.1
+    assert f"Without the first {left:.3g} s, in which the batch had another size." in promised
