@@ -57,6 +57,7 @@ class Generator(QDialog):
         self.seed, self.other = QSpinBox(), QPushButton("&New seed")
         self.seed.setRange(0, 999_999)
         self.note, self.save = QLabel(wordWrap=True), QPushButton("&Save as URDF…")
+        self.generate = QPushButton("&Generate")
         theme.tint(self.note, "faint")
         self._tell()
         self._place()
@@ -70,6 +71,7 @@ class Generator(QDialog):
             check.toggled.connect(self._change)
         self.slider.valueChanged.connect(lambda value: self.links.setValue(round(10 ** (value / STEPS))))
         self.other.clicked.connect(lambda: self.seed.setValue((self.seed.value() + 1) % 1_000_000))
+        self.generate.clicked.connect(self.make)
         self.save.clicked.connect(self._ask)
 
     def _tell(self) -> None:
@@ -88,6 +90,7 @@ class Generator(QDialog):
             (self.other, "new seed", "Another robot with these settings"),
             (self.straight, "straight", "Chain: every joint 0.1 m above the previous one"),
             (self.floating, "floating base", "Tree: the root link moves freely"),
+            (self.generate, "generate", "Show the robot of these settings in place of the one that is open"),
             (self.save, "save", "Save the robot as a URDF file and open it"),
         ):
             widget.setToolTip(tip)
@@ -109,9 +112,10 @@ class Generator(QDialog):
         form.addRow("", self.floating)
         close = QPushButton("Close")
         close.clicked.connect(self.close)
-        for button in (self.other, self.save, close):
+        for button in (self.other, self.generate, self.save, close):
             button.setAutoDefault(False)
         buttons = QHBoxLayout()
+        buttons.addWidget(self.generate)
         buttons.addWidget(self.save)
         buttons.addStretch(1)
         buttons.addWidget(close)
@@ -180,14 +184,18 @@ class Generating:
         self.dialog: Generator | None = None
 
     def show(self) -> None:
-        """Open the dialog, and show its robot."""
+        """Open the dialog, and show its robot where no other is open."""
         if self.dialog is None:
             self.dialog = Generator(self._window)
             self.dialog.move(self._place(self.dialog.sizeHint().width()))
         self.dialog.show()
         self.dialog.raise_()
         self.dialog.activateWindow()
-        self.dialog.make()
+        open_now = self._window.workbench.model
+        if open_now is None:
+            self.dialog.make()
+        else:
+            self.dialog.note.setText(f"{open_now.name} stays open until a setting is changed or Generate is pressed")
 
     def _place(self, width: int) -> QPoint:
         """Over the docks on the right, and not over what the dialog makes."""
