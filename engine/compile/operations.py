@@ -196,7 +196,7 @@ def _extreme(sort: type) -> Callable[..., Any]:
 def _absolute(builder: ir.IRBuilder, x: Any) -> Any:
     if not isinstance(x, ir.Value):
         return abs(x)
-    if arithmetic.is_whole(x.type):
+    if x.type in (INT, SHORT):
         negative = arithmetic.compare(builder, ast.Lt, x, 0)
         return builder.select(negative, builder.neg(x), x)
     return arithmetic.intrinsic(builder, "llvm.fabs", x)

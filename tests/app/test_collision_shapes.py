@@ -12,6 +12,7 @@ from windows import wait
 import engine
 from app.gl import context, meshfile, scene
 from app.gl.camera import Camera
+from app.gl.edges import Edges
 from app.gl.renderer import Renderer
 from app.gl.scene import COLLIDING, MISSING, WAITING, Scene
 
@@ -149,7 +150,8 @@ def test_a_mesh_that_cannot_be_read_is_told_when_it_is_shown(qtbot, opened, mode
 
 
 @pytest.mark.usefixtures("gl")
-def test_a_draft_of_one_sample_a_pixel_lets_every_other_pixel_through(model):
+def test_a_draft_of_one_sample_a_pixel_lets_every_other_pixel_through(model, monkeypatch):
+    monkeypatch.setattr(Edges, "smoothed", lambda _, canvas: canvas)  # which comes after it
     robot = model()
     built = read(Scene(robot, collisions=True))
     with context.offscreen():

@@ -17,13 +17,13 @@ from test_laws_of_acting import Bench, Known, a_drive, some_settings
 from test_laws_of_time import batch_of, play, tangled
 
 import engine
-from app.desktop.numbers import prefixed, span
+from app.desktop.numbers import duration, prefixed, span
 from app.features import session_text
 from app.features.camera_views import _read as read_views
 from app.features.dragging import force_text
 from app.features.sessions import Sessions
 from app.gl.camera import Camera
-from app.panels import bars, inspection, timing
+from app.panels import bars, inspection
 from app.panels.canvas import number, ticks
 from app.plotting.catalogue import catalogue
 from app.plotting.plot_files import table
@@ -264,7 +264,7 @@ def test_numbers_in_words_are_the_numbers(chance):
         assert whole == pytest.approx(value, rel=5.1e-3)
         assert float(low) * whole / float(high.split()[0]) == pytest.approx(value / 3, rel=1.1e-2)
         seconds = value / 1e3 if value < 1e4 else 1.0
-        for words in (timing.duration(seconds), bars.duration(seconds)):
+        for words in (duration(seconds), bars.duration(seconds)):
             assert meant(words, "s") == pytest.approx(seconds, rel=5.1e-3, abs=5.1e-12)
         assert meant(force_text(np.array([0.6, 0, -0.8]) * value), "N") == pytest.approx(value, rel=5.1e-3)
         assert float(inspection._number(-value)) == pytest.approx(-value, rel=5.1e-3, abs=1e-9)

@@ -60,8 +60,8 @@ def test_a_snapshot_is_the_state_of_the_robot_that_is_looked_at(chance, tmp_path
         own = [running.simulation.parameters.robot(j) for j in range(3)]
         energies = [sum(engine.energy(own[j], q[j], v[j])) for j in range(3)]
         np.testing.assert_allclose(frame.batch.energy, energies, rtol=1e-9, atol=1e-9)
-        poses = np.asarray(engine.link_poses(model, q))
-        apart = np.linalg.norm(poses[:, :, :3, 3] - poses[:1, :, :3, 3], axis=2).max(1)
+        there = np.stack([moved(poses, link_points(model)) for poses in np.asarray(engine.link_poses(model, q))])
+        apart = np.linalg.norm(there - there[:1], axis=3).max((1, 2))
         np.testing.assert_allclose(frame.batch.deviation, apart, atol=1e-5)
         np.testing.assert_array_equal(running.own_model.mass, own[k].mass)
 

@@ -89,7 +89,7 @@ def test_an_added_folder_lasts_until_a_click_forgets_it(qtbot, opened, make_wind
     assert found(again)
     listed = entries(again)[1]
     assert again.files.package_menu.toolTipsVisible()
-    assert "Click to forget it" in listed.toolTip()
+    assert "Click to remove it" in listed.toolTip()
     listed.trigger()
     wait_loaded(qtbot, again)
     assert not found(again)

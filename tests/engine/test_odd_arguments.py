@@ -47,7 +47,6 @@ def call(capsys, tmp_path):
         ("compare chain:3 --seed -3", "argument --seed: -3 is not a whole number of 0 or more"),
         ("compare chain:3 --batch -3", "batch is -3; expected a whole number of 1 or more"),
         ("compare chain:3 --seconds nan", "seconds is nan; expected a positive number"),
-        ("bench --suite real-robots-gpu --limit -1e0", "argument --limit: -1e0 is not a positive number"),
         ("generate chain 3 --prismatic nan", "a prismatic share of nan"),
     ],
 )
