@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
+LINE = 160  # characters of a message in the status bar, at most
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
 OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: the edges of what is added
 MESHES = "Meshes (*.stl *.obj *.dae *.ply *.glb *.gltf *.off);;All files (*)"
@@ -295,7 +296,8 @@ class SceneView(QObject):
     def _put_robot(self, found: engine.Model | str, beside: engine.Model) -> None:
         """Put a robot that was read beside that one, unless it has gone meanwhile; or tell why there is none."""
         if isinstance(found, str):
-            self._window.statusBar().showMessage(found, MESSAGE)
+            line = " ".join(found.split())
+            self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
         elif beside is self._bench.model:
             pose, name = np.eye(4), things.free_name(found.name, [each.name for each in self.things])
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)

@@ -274,3 +274,14 @@ def test_another_robot_is_in_the_list_when_the_dock_opens_again(qtbot, scene):
     window.docks["Scene"].show()
     wait(qtbot, scene.panel.isVisible)
     assert scene.panel.list.count() == 0
+
+
+def test_a_broken_robot_beside_is_refused_on_one_line(qtbot, scene, tmp_path):
+    path = tmp_path / "beam.urdf"
+    path.write_text('<robot name="beam"><link name="a"/><link name="a"/><joint name="j" type="odd"/></robot>')
+    scene.add_robot(str(path), False)
+    bar = scene._window.statusBar()
+    wait(qtbot, lambda: "beam.urdf" in bar.currentMessage() and "error" in bar.currentMessage())
+    assert "\n" not in bar.currentMessage()
+    assert len(bar.currentMessage()) <= 160
+    assert not scene.things
