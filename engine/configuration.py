@@ -18,8 +18,10 @@ from engine.model import Model
 def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
     """q ⊕ dt v: the coordinates (nq,) or (batch, nq) that velocities v (nv,) or (batch, nv) lead to in dt, s.
 
-    Raises ValueError for arguments that do not fit the model.
+    Raises ValueError for arguments that do not fit the model, and where dt is not finite.
     """
+    if not np.isfinite(dt):
+        raise ValueError(f"dt is {dt!r}; expected a finite number of seconds")
     (q, v), single = validation.states(model, q=q, v=v)
     after, way = q.copy(), float(dt) * v
     scalar = model.q_of_v >= 0

@@ -26,7 +26,7 @@ class CodeAhead:
             try:
                 compilation = engine.Compilation(make())
                 needed, seconds = compilation.needed, compilation.seconds
-            except (ValueError, RuntimeError, MemoryError):  # which who takes the simulation on is told
+            except (ValueError, RuntimeError, MemoryError):  # told of where the simulation itself is made
                 needed = False
             if self._newest is not newest:
                 return

@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """Times from nought on; where they differ by more than `WIDE`, multiples of the fastest, logarithmic."""
+    """Times from zero on; where they differ by more than `WIDE`, multiples of the fastest, logarithmic."""
 
     least: float
     """The smallest median or bound of one, s."""

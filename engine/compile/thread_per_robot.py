@@ -4,7 +4,7 @@ Arguments come as a tree of tuples that says of each array where it lies (`Table
 Python's numbers are known as the kernel is translated. All tables lie in one piece of memory for each number type, and
 so do the arrays that each robot has of its own: those of 32 robots are interleaved, number by number, so that the
 threads of a warp read neighbours. A function is handed these four places, whatever arrays it works on. Whole numbers
-have 32 bits but for those that launches give: a GPU takes three times as long for 64.
+have 32 bits, except in arrays that launches give: a GPU takes several instructions for 64.
 """
 
 from __future__ import annotations

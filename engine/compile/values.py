@@ -29,7 +29,7 @@ FUSED = ("nsz",)
 """The same where a kernel is written out, which says itself what is fused."""
 
 
-_SHORT = 2**31
+_BEYOND_SHORT = 2**31  # the least magnitude that is not sure to fit 32 bits
 
 
 class Untranslatable(TypeError):
@@ -148,7 +148,7 @@ def real() -> ir.Type:
 
 
 def whole() -> ir.Type:
-    """The type of whole numbers, but for those of arrays of others."""
+    """The type of a whole number that is not read from an array: an array's element has its own."""
     return _whole.get()
 
 
@@ -173,7 +173,7 @@ def materialised(value: Any) -> Any:
     if isinstance(value, bool):
         return ir.Constant(BOOL, int(value))
     if isinstance(value, int):
-        return ir.Constant(whole() if abs(value) < _SHORT else INT, value)
+        return ir.Constant(whole() if abs(value) < _BEYOND_SHORT else INT, value)
     if isinstance(value, float):
         return ir.Constant(real(), value)
     if isinstance(value, Array):

@@ -93,7 +93,7 @@ class Reader:
     def __init__(self, folder: Path):
         self._folder, self._number, self._at = folder, 0, 0
         self._before: Inputs | None = None
-        self._simulations: dict[Setup, Simulation] = {}  # by which contacts are told
+        self._simulations: dict[Setup, Simulation] = {}  # which work out a frame's contacts
 
     def take(self, setup: Setup) -> Iterator[tuple[int, StoredFrame]]:
         """The frames that are there since the last call, each with the number of its run.

@@ -128,3 +128,10 @@ def test_a_recording_goes_on_where_robots_begin_anew() -> None:
     assert index == run.last
     np.testing.assert_array_equal(last.q, simulation.q)
     np.testing.assert_array_equal(last.v, simulation.v)
+
+
+@pytest.mark.parametrize("dt", [np.nan, np.inf])
+def test_coordinates_are_not_moved_for_a_time_that_is_not_finite(dt: float) -> None:
+    model = engine.load("robots/arm7.urdf")
+    with pytest.raises(ValueError, match=r"dt is (nan|inf); expected a finite number of seconds"):
+        engine.integrate(model, model.neutral(), np.zeros(model.nv), dt)

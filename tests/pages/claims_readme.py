@@ -143,7 +143,7 @@ def shell() -> Iterable[str]:
     yield (
         f"Exit status {done}: done; {no}: it ran and the answer is no, such as a broken URDF or a diverged "
         f"run; {wrong}: "
-        f"the call was wrong; {interrupted}: Ctrl-C ended it, and what was done until then is told and kept."
+        f"the call was wrong; {interrupted}: Ctrl-C ended it, and what was done until then is shown and kept."
     )
     yield (
         f"`--against FILE` says what got slower and exits with {no}, `--measure-choice` measures for the "

@@ -37,7 +37,7 @@ _WORST = 2  # of what is reported of a step
 
 
 def serves(settings: StepSettings) -> bool:
-    """Whether the robots of such a batch are stepped so. With mimic joints what the algorithm is has no part in it."""
+    """Whether the robots of such a batch are stepped so. Robots with mimic joints are, by any algorithm."""
     model, scene = settings.model, settings.scene
     if scene is None or not isinstance(scene.ground, Plane) or settings.pairs.capacity or settings.integrator == "rk4":
         return False
