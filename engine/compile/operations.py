@@ -16,7 +16,6 @@ from llvmlite import ir
 from engine.compile import arithmetic
 from engine.compile.memory import element
 from engine.compile.values import (
-    BOOL,
     DOUBLE,
     FLOAT,
     INT,
@@ -80,8 +79,26 @@ def least(array: Any, place: int, value: int) -> None:
 
 
 def lanes(test: bool) -> int:
-    """For how many lanes of a warp a test holds. All of them must come here together; elsewhere there is one lane."""
+    """For how many threads of a GPU's block a test holds. All must come here together; elsewhere there is one."""
     return int(test)
+
+
+def spread(count: int) -> range:
+    """range(count), of which each of the threads that work on one robot takes some: `for k in spread(count)`.
+
+    What is written in such a loop, all of them see after it. All other code each of them runs for itself, alike.
+    """
+    return range(count)
+
+
+def most_of(x: float) -> float:
+    """The greatest of the numbers that the threads of a robot have, NaN where one has that; elsewhere there is one."""
+    return x
+
+
+def least_of(x: float) -> float:
+    """The least of them."""
+    return x
 
 
 def is_single(x: Any) -> bool:
@@ -139,10 +156,68 @@ def _lanes(builder: ir.IRBuilder, test: Any) -> Any:
     test = materialised(test)
     if not on_gpu(builder):
         return builder.zext(test, INT)
-    ballot = builder.module.declare_intrinsic("llvm.nvvm.vote.ballot.sync", [], ir.FunctionType(SHORT, [SHORT, BOOL]))
-    count = builder.module.declare_intrinsic("llvm.ctpop", [SHORT], ir.FunctionType(SHORT, [SHORT]))
-    counted = builder.call(count, [builder.call(ballot, [ir.Constant(SHORT, -1), test])])
+    count = builder.module.declare_intrinsic("llvm.nvvm.barrier0.popc", [], ir.FunctionType(SHORT, [SHORT]))
+    counted = builder.call(count, [builder.zext(test, SHORT)])
     return arithmetic.converted(builder, counted, whole())
+
+
+def threads(builder: ir.IRBuilder) -> int:
+    """How many neighbouring threads of a GPU work on one robot."""
+    return int(getattr(builder.module, "threads", 1))
+
+
+def _lane(builder: ir.IRBuilder) -> Any:
+    kind = ir.FunctionType(SHORT, [])
+    return builder.call(builder.module.declare_intrinsic("llvm.nvvm.read.ptx.sreg.laneid", [], kind), [])
+
+
+def thread(builder: ir.IRBuilder) -> Any:
+    """Which of them it is."""
+    own = builder.and_(_lane(builder), ir.Constant(SHORT, threads(builder) - 1))
+    return arithmetic.converted(builder, own, whole())
+
+
+def _mask(builder: ir.IRBuilder) -> Any:
+    """The bits of the robot's threads among those of the warp."""
+    first = builder.and_(_lane(builder), ir.Constant(SHORT, -threads(builder)))
+    return builder.shl(ir.Constant(SHORT, (1 << threads(builder)) - 1), first)
+
+
+def wait_for_threads(builder: ir.IRBuilder) -> None:
+    """The robot's threads come here together, and see what the others wrote."""
+    kind = ir.FunctionType(ir.VoidType(), [SHORT])
+    builder.call(builder.module.declare_intrinsic("llvm.nvvm.bar.warp.sync", [], kind), [_mask(builder)])
+
+
+def _from_thread(builder: ir.IRBuilder, x: Any, distance: int) -> Any:
+    """x of the thread whose number differs by one bit."""
+    shuffle = builder.module.declare_intrinsic("llvm.nvvm.shfl.sync.bfly.i32", [], ir.FunctionType(SHORT, [SHORT] * 4))
+    mask, rest = _mask(builder), [ir.Constant(SHORT, distance), ir.Constant(SHORT, 31)]
+
+    def other(part: Any) -> Any:
+        return builder.call(shuffle, [mask, part, *rest])
+
+    if x.type == FLOAT:
+        return builder.bitcast(other(builder.bitcast(x, SHORT)), FLOAT)
+    bits = builder.bitcast(x, INT)
+    low, high = builder.trunc(bits, SHORT), builder.trunc(builder.lshr(bits, ir.Constant(INT, 32)), SHORT)
+    low, high = builder.zext(other(low), INT), builder.shl(builder.zext(other(high), INT), ir.Constant(INT, 32))
+    return builder.bitcast(builder.or_(low, high), x.type)
+
+
+def _of_threads(sort: str) -> Callable[..., Any]:
+    """The outermost of the numbers of a robot's threads."""
+
+    def emit(builder: ir.IRBuilder, x: Any) -> Any:
+        x, distance = materialised(x), threads(builder) // 2
+        while distance:
+            y = _from_thread(builder, x, distance)
+            chosen = builder.select(builder.fcmp_ordered(sort, x, y), x, y)
+            x = builder.select(builder.fcmp_unordered("uno", x, y), builder.fadd(x, y), chosen)
+            distance //= 2
+        return x
+
+    return emit
 
 
 def _is_single(_builder: ir.IRBuilder, x: Any) -> bool:
@@ -297,6 +372,8 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     at_run_time: _at_run_time,
     least: _least,
     lanes: _lanes,
+    most_of: _of_threads(">"),
+    least_of: _of_threads("<"),
     is_single: _is_single,
     fma: _fma,
     low_bits: _low_bits,

@@ -1,10 +1,11 @@
-"""Kernels with their loops kept, for a GPU: a thread takes one robot of a batch.
+"""Kernels with their loops kept, for a GPU: a thread, or a few neighbours, take one robot of a batch.
 
 Arguments come as a tree of tuples that says of each array where it lies (`Table`, `Own`, `OfBatch`); texts, truths and
 Python's numbers are known as the kernel is translated. All tables lie in one piece of memory for each number type, and
-so do the arrays that each robot has of its own: those of 32 robots are interleaved, number by number, so that the
-threads of a warp read neighbours. A function is handed these four places, whatever arrays it works on. Whole numbers
-have 32 bits, except in arrays that launches give: a GPU takes several instructions for 64.
+so do the arrays that each robot has of its own: those of a warp's robots are interleaved, number by number, so that its
+threads read neighbours. A function is handed these four places, whatever arrays it works on. Whole numbers have 32
+bits, except in arrays that launches give: a GPU takes several instructions for 64. Where several threads work on a
+robot they share loops over `spread(…)` and run the rest alike; the bits do not depend on how many there are.
 """
 
 from __future__ import annotations
@@ -83,10 +84,14 @@ def _elements(dtype: str, real: str) -> str:
 
 
 class Layout:
-    """Where the arrays of an argument tree lie: in pieces of tables and of own arrays, by number type."""
+    """Where the arrays of an argument tree lie: in pieces of tables and of own arrays, by number type.
 
-    def __init__(self, tree: tuple[Any, ...], real: str):
-        self.real = real
+    `threads` of a warp, a power of two, work on a robot. A warp takes so many robots `together`, whose own arrays are
+    interleaved: with fewer than it has threads for, robots wait for fewer others.
+    """
+
+    def __init__(self, tree: tuple[Any, ...], real: str, threads: int = 1, together: int = WARP):
+        self.real, self.threads, self.together = real, threads, min(together, WARP // threads)
         self.tables: dict[str, list[NDArray[Any]]] = {real: [], "int32": []}
         self.own: dict[str, list[NDArray[Any]]] = {real: [], "int32": []}
         self.parameters: list[OfBatch | Number | Given | Number32] = []
@@ -132,32 +137,34 @@ class Layout:
 
 
 def text(kernel: Any, tree: tuple[Any, ...], layout: Layout, name: str) -> str:
-    """Intermediate code of `kernel(*tree)`, a thread a robot.
+    """Intermediate code of `kernel(*tree)`.
 
-    It takes the tables and the own arrays, reals and whole numbers each; then, in their order, what launches give; the
-    size of the batch; and how many robots a warp takes: with fewer than 32, robots wait for fewer others, and there are
-    more warps.
+    It takes the tables and the own arrays, reals and whole numbers each; then, in their order, what launches give; and
+    the size of the batch.
     """
     unit, real = Unit(name, whole=True), ELEMENTS[layout.real]
-    unit.module.triple = _NVPTX
+    unit.module.triple, unit.module.threads = _NVPTX, layout.threads
     pieces = [real.as_pointer(_GLOBAL), SHORT.as_pointer(_GLOBAL)] * 2
     types = [_type(x, real) for x in layout.parameters]
-    function = ir.Function(
-        unit.module, ir.FunctionType(ir.VoidType(), [*pieces, *types, ir.IntType(32), ir.IntType(32)]), name
-    )
+    function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), [*pieces, *types, ir.IntType(32)]), name)
     function.calling_convention = "ptx_kernel"
-    for argument in function.args:
+    for argument in function.args[: 2 if layout.threads > 1 else None]:
         if isinstance(argument.type, ir.PointerType):
-            argument.add_attribute("noalias")
+            argument.add_attribute("noalias")  # but for what threads of a robot write for each other
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    robot, exists = _robot(builder, *function.args[-2:])
+    robot, exists = _robot(builder, function.args[-1], layout)
     with in_type(real, SHORT):
         arguments = _Arguments(builder, layout, function.args, robot, exists)
         values = [arguments.value(argument) for argument in tree]
         body = unit.function(kernel, values)
         body.call(builder, body, values)
     builder.ret_void()
-    return str(unit.module)
+    return _as_one(str(unit.module)) if layout.threads > 1 else str(unit.module)
+
+
+def _as_one(code: str) -> str:
+    """The same, whose functions the threads of a robot enter together: none may be called in one branch only."""
+    return re.sub(r"^(define .*\))( nounwind)?$", r"\1 convergent nounwind", code, flags=re.MULTILINE)
 
 
 def _type(x: OfBatch | Number | Given | Number32, real: ir.Type) -> ir.Type:
@@ -179,9 +186,9 @@ class _Arguments:
 
     def _first(self, piece: Any, size: int) -> Any:
         """Where the robot's own numbers begin."""
-        builder, shift = self._builder, ir.Constant(INT, 5)
-        group, lane = builder.lshr(self._robot, shift), builder.and_(self._robot, ir.Constant(INT, WARP - 1))
-        return builder.gep(piece, [builder.add(builder.mul(group, ir.Constant(INT, WARP * size)), lane)])
+        builder, together = self._builder, self._layout.together
+        group, place = (f(self._robot, ir.Constant(INT, together)) for f in (builder.udiv, builder.urem))
+        return builder.gep(piece, [builder.add(builder.mul(group, ir.Constant(INT, together * size)), place)])
 
     def value(self, argument: Any) -> Any:
         """The value of an argument."""
@@ -190,7 +197,7 @@ class _Arguments:
         if isinstance(argument, Table | Own):
             name = _elements(str(argument.numbers.dtype), self._layout.real)
             data = (self._tables if isinstance(argument, Table) else self._own)[name]
-            stride = 1 if isinstance(argument, Table) else WARP
+            stride = 1 if isinstance(argument, Table) else self._layout.together
             place = self._layout.place[id(argument)]
             return Array(ELEMENTS[name], data, argument.numbers.shape, frozenset(), stride, place)
         if isinstance(argument, OfBatch):
@@ -209,7 +216,7 @@ class _Arguments:
         return of_python(argument)
 
 
-def _robot(builder: ir.IRBuilder, batch: Any, robots: Any) -> tuple[Any, Any]:
+def _robot(builder: ir.IRBuilder, batch: Any, layout: Layout) -> tuple[Any, Any]:
     """The number of this thread's robot, and whether it has one; else the number is 0."""
     kind, short = ir.FunctionType(ir.IntType(32), []), ir.IntType(32)
     block, size, thread = (
@@ -217,9 +224,10 @@ def _robot(builder: ir.IRBuilder, batch: Any, robots: Any) -> tuple[Any, Any]:
         for x in ("ctaid", "ntid", "tid")
     )
     number = builder.add(builder.mul(block, size), thread)
-    warp, lane = builder.lshr(number, ir.Constant(short, 5)), builder.and_(number, ir.Constant(short, WARP - 1))
-    robot = builder.add(builder.mul(warp, robots), lane)
-    exists = builder.and_(builder.icmp_unsigned("<", lane, robots), builder.icmp_unsigned("<", robot, batch))
+    warp, lane = (f(number, ir.Constant(short, WARP)) for f in (builder.udiv, builder.urem))
+    place, together = builder.udiv(lane, ir.Constant(short, layout.threads)), ir.Constant(short, layout.together)
+    robot = builder.add(builder.mul(warp, together), place)
+    exists = builder.and_(builder.icmp_unsigned("<", place, together), builder.icmp_unsigned("<", robot, batch))
     return builder.zext(builder.select(exists, robot, ir.Constant(short, 0)), INT), exists
 
 

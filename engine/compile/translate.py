@@ -17,6 +17,7 @@ from llvmlite import ir
 from engine.compile import arithmetic, source
 from engine.compile.expressions import Expressions
 from engine.compile.memory import Slot, array_load, element, lanes_store
+from engine.compile.operations import thread, threads, wait_for_threads
 from engine.compile.values import (
     BOOL,
     DOUBLE,
@@ -268,8 +269,9 @@ class Frame(Expressions):
         if statement.orelse:
             raise Untranslatable("a loop with an else")
         call = statement.iter
-        if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "range"):
+        if not (isinstance(call, ast.Call) and ast.unparse(call.func) in ("range", "spread")):
             raise Untranslatable("a loop over something that is not range(…)")
+        shared = ast.unparse(call.func) == "spread" and threads(self.builder) > 1
         bounds = [self.value(argument) for argument in call.args]
         start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
         step = bounds[2] if len(bounds) == 3 else 1
@@ -287,6 +289,9 @@ class Frame(Expressions):
         self._branches += 1
         before, builder = self.builder.block, self.builder
         head, body, following, after = (builder.append_basic_block(name) for name in ("loop", "body", "next", "done"))
+        if shared:
+            wait_for_threads(builder)
+            start, step = thread(builder), threads(builder)
         type_ = arithmetic.common(start, stop)
         start, stop = (arithmetic.converted(builder, x, type_) for x in (start, stop))
         builder.branch(head)
@@ -305,6 +310,8 @@ class Frame(Expressions):
         counter.add_incoming(builder.add(counter, ir.Constant(type_, step), flags=("nsw",)), following)
         builder.branch(head)
         builder.position_at_end(after)
+        if shared:
+            wait_for_threads(builder)
         self._branches -= 1
 
     def _While(self, statement: ast.While) -> None:

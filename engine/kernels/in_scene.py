@@ -1,9 +1,10 @@
 """The steps of one robot in a scene, in three stages: what begins a step, one Newton step of its search, its end.
 
-On a GPU the threads of a warp are at stages of their own. A round takes a step of the search as long as more than one
-in `FEW` needs one; then those that wait end their steps and begin the next ones together, and the few search on with
-them. So a robot whose impulses need many steps of the search does not keep a warp waiting, and what all robots do, they
-do together. Each robot's numbers are its own: no bit depends on which robots share a warp.
+On a GPU the threads of a block take each stage together, so that a multiprocessor runs through the same instructions at
+a time. A round takes a step of the search as long as more than one in `FEW` of the block's robots needs one; then those
+that wait end their steps and begin the next ones, and the few search on with them. So a robot whose impulses need many
+steps of the search does not keep a block waiting. Each robot's numbers are its own: no bit depends on which robots
+share a block, or on how many threads work on it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from engine.step_settings import DIVERGED, Rotations
 BEGIN, SEARCH, END, DONE = range(4)
 """The stages of a step; a robot that is done has no more to take."""
 FEW = 5
-"""A warp takes steps of the search alone only while more than one in `FEW` of its busy robots needs one."""
+"""A block takes steps of the search alone only while more than one in `FEW` of its busy robots needs one."""
 _FRICTIONAL, _CONTACTS, _JOINTS, _FOUND, _OVERLAPS, _COUNTS = range(6)
 
 
@@ -190,7 +191,7 @@ def _is_sound(v):
 
 @inline
 def _round(stage):
-    """The stage that the lanes of a warp take together; `DONE` where none has anything to do."""
+    """The stage that the threads of a block take together; `DONE` where none has anything to do."""
     searching, ending, beginning = lanes(stage == SEARCH), lanes(stage == END), lanes(stage == BEGIN)
     if FEW * searching > searching + ending + beginning:
         return SEARCH

@@ -187,18 +187,20 @@ def test_mimic_joints_that_the_recursion_serves_are_stepped_so(tmp_path: Path, r
     assert worst <= 1e-8
 
 
+@pytest.mark.parametrize("threads", [1, 8])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, dtype: str) -> None:
+def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, dtype: str, threads: int) -> None:
     """The GPU's assembly is made, and no array lies on another."""
     robot = laid_out(settings(walker, "standing", dtype))
     layout = Layout((robot,), dtype)
     assert layout.numbers_of(dtype) == sum(x.size for x in layout.own[dtype])
     assert len(layout.first(dtype)) == layout.numbers_of(dtype)
     tree = arguments(settings(walker, "standing", dtype), robot, "none")
-    code = thread_per_robot.text(in_scene.advance, tree, Layout(tree, dtype), "advance")
+    code = thread_per_robot.text(in_scene.advance, tree, Layout(tree, dtype, threads), "advance")
     text = thread_per_robot.ptx(code, "sm_80", 128)
     assert ".maxnreg 128" in text
-    assert text.count("vote.sync.ballot") >= 3
+    assert text.count("bar.red.popc") >= 3
+    assert ("bar.warp.sync" in text, "shfl.sync.bfly" in text) == (threads > 1, threads > 1)
     assert 'pragma "nounroll"' in text
     assert ("div.rn.f32" in text, "div.rn.f64" in text) == (False, dtype == "float64")
 

@@ -194,8 +194,9 @@ def thread_per_robot(kernel: Function, tree: tuple[Any, ...], layout: Layout, re
     """
     device.require()
     name, architecture = kernel.__name__, device.architecture()
-    facts = kernel.__module__, name, layout.key(tree), layout.real, registers, architecture, device.driver()
-    digest = hashlib.sha256(repr((*facts, code.versions())).encode()).hexdigest()[:24]
+    lies = layout.key(tree), layout.real, layout.threads, layout.together
+    facts = kernel.__module__, name, lies, registers, architecture, device.driver(), code.versions()
+    digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:24]
     return _assembled(
         name, f"{name}-{digest}", lambda: loops.ptx(loops.text(kernel, tree, layout, name), architecture, registers)
     )

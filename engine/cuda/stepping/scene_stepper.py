@@ -1,4 +1,4 @@
-"""Steps of robots whose hulls touch the ground, a thread each, by the text of `engine.kernels.in_scene`."""
+"""Steps of robots that may touch the ground in many places, by the text of `engine.kernels.in_scene`, on a GPU."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ from engine.validation import Array
 
 _REGISTERS = {"float32": 128, "float64": 255}
 """Of a thread at most, measured on an H100: fewer leave more warps, more of them spill."""
+_WARPS = {"float32": 16, "float64": 8}
+"""Of a block at most: they fill the registers of a multiprocessor, and run through the same instructions together."""
+_SCHEDULERS = 4
+"""Of a multiprocessor: so many warps, or fewer, wait less apart than in one block."""
+_FEW = 128
+"""Of the robots of a multiprocessor where each thread has one: a warp takes half as many, which wait less."""
+_CONTACTS = 32
+"""Of a robot at most; those that may have more are stepped so, whatever their shapes."""
 _WORST = 2  # of what is reported of a step
 
 
@@ -41,8 +49,9 @@ def serves(settings: StepSettings) -> bool:
     model, scene = settings.model, settings.scene
     if scene is None or not isinstance(scene.ground, Plane) or settings.pairs.capacity or settings.integrator == "rk4":
         return False
-    walked = bool(np.max(np.diff(points(model, scene).first), initial=0) >= WALKED)
-    return walked and (settings.algorithm == "abia" or model.has_mimic) and room.by(model, scene) != "rows"
+    touching = points(model, scene)
+    many = touching.capacity > _CONTACTS or bool(np.max(np.diff(touching.first), initial=0) >= WALKED)
+    return many and (settings.algorithm == "abia" or model.has_mimic) and room.by(model, scene) != "rows"
 
 
 class SceneStepper(Stepper):
@@ -50,18 +59,21 @@ class SceneStepper(Stepper):
 
     def __init__(self, settings: StepSettings):
         self._robot = _robot(settings)
-        self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype)
+        each = robots_of_multiprocessor(settings.batch)
+        threads = threads_of_robot(each, settings)
+        together = WARP // 2 if each < _FEW else WARP
+        self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype, threads, together)
+        warps = -(-each // layout.together)
+        self._warps = min(_WARPS[settings.dtype], warps) if warps > _SCHEDULERS else 1
         sizes = {name: layout.numbers_of(name) for name in (settings.dtype, "int32")}
-        groups = -(-settings.batch // WARP)
-        super().__init__(settings, sum(WARP * groups * n * np.dtype(name).itemsize for name, n in sizes.items()))
+        groups = -(-settings.batch // layout.together)
+        super().__init__(settings, sum(settings.batch * n * np.dtype(name).itemsize for name, n in sizes.items()))
         self._tables = [arrays.to_device(layout.table(name), name) for name in sizes]
-        self._own = [arrays.empty((groups, max(n, 1), WARP), name) for name, n in sizes.items()]
+        self._own = [arrays.empty((groups, max(n, 1), layout.together), name) for name, n in sizes.items()]
         self._firsts = [arrays.to_device(layout.first(name), name) for name in sizes]
         self._link = arrays.to_device(np.append(self._touch.ground.points.link.numbers, 0), "int64")
         frames = settings.model.link_rotation, settings.model.link_position
         self._frames = [arrays.to_device(x, settings.dtype) for x in frames]
-        self._per_warp = min(WARP, -(-settings.batch // device.properties()["multiProcessorCount"]))
-        self._robots_of_a_warp = np.int32(self._per_warp)
         self._forget()
         self._compile()
 
@@ -80,7 +92,7 @@ class SceneStepper(Stepper):
                 self._put(table, arrays.to_device(values, settings.dtype))
 
     def _view(self, own: Own) -> Any:
-        """The robots' own arrays as they lie: (groups, numbers, 32)."""
+        """The robots' own arrays as they lie: (groups, numbers, robots of a warp)."""
         start = self._layout.place[id(own)]
         return self._own[int(own.numbers.dtype == np.int64)][:, start : start + own.numbers.size]
 
@@ -94,18 +106,19 @@ class SceneStepper(Stepper):
         import cupy
 
         view = self._view(own)
-        padded = cupy.zeros((view.shape[0] * WARP, view.shape[1]), view.dtype)
-        padded[: self._settings.batch] = values.reshape(-1, view.shape[1])
-        view[...] = padded.reshape(view.shape[0], WARP, view.shape[1]).transpose(0, 2, 1)
+        groups, size, together = view.shape
+        padded = cupy.zeros((groups * together, size), view.dtype)
+        padded[: self._settings.batch] = values.reshape(-1, size)
+        view[...] = padded.reshape(groups, together, size).transpose(0, 2, 1)
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         *counts, dt = steps
-        warps = -(-self._settings.batch // self._per_warp)
+        blocks = -(-self._settings.batch // (self._warps * self._layout.together))
         given = (
             *self._tables, *self._own, self._batch, *counts, *state, *self._report, self._body_wrenches, self._frozen,
-            dt, self._batch, self._robots_of_a_warp,
+            dt, self._batch,
         )  # fmt: skip
-        self._start(self._kernel, warps, WARP, given)
+        self._start(self._kernel, blocks, WARP * self._warps, given)
 
     def advance(
         self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any], count: Callable[[int], None]
@@ -119,8 +132,9 @@ class SceneStepper(Stepper):
         super().start(q, v)
 
     def _forget_robots(self, robots: Any) -> None:
+        together = self._layout.together
         for own in self._left:
-            self._view(own)[robots // WARP, :, robots % WARP] = 0
+            self._view(own)[robots // together, :, robots % together] = 0
 
     @property
     def _touch(self) -> Any:
@@ -179,6 +193,24 @@ class SceneStepper(Stepper):
         return True
 
 
+def robots_of_multiprocessor(batch: int) -> int:
+    """How many robots of a batch each multiprocessor has, where it is spread over all."""
+    return -(-batch // int(device.properties()["multiProcessorCount"]))
+
+
+def threads_of_robot(robots: int, settings: StepSettings) -> int:
+    """How many threads work on each of the robots that a multiprocessor has: as many as there are registers for.
+
+    Small batches gain by more: a multiprocessor whose threads have a robot each waits for memory most of the time. A
+    robot has not the limbs for more than eight. Its bits do not depend on them. One thread takes limbs that mimic
+    joints couple.
+    """
+    threads = 1 if settings.model.has_mimic else 8
+    while threads > 1 and threads * robots > WARP * _WARPS[settings.dtype]:
+        threads //= 2
+    return threads
+
+
 def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
     """The arguments of `in_scene.advance`, and where they lie."""
     nq, nv, real = settings.model.nq, settings.model.nv, settings.dtype
@@ -201,7 +233,8 @@ def _robot(settings: StepSettings) -> in_scene.Robot:
     assert scene is not None
     ground = room.ground(model, scene, "bodies")
     own = _each(ground, Own)
-    tree = own.tree._replace(tree=own.tree.tree._replace(flow=Table(ground.tree.tree.flow)))
+    tables = {"flow": Table(ground.tree.tree.flow), "limbs": _each(ground.tree.tree.limbs, Table)}
+    tree = own.tree._replace(tree=own.tree.tree._replace(**tables))
     own = own._replace(
         points=_each(ground.points, Table), surface=_each(ground.surface, Table), tree=tree,
         topology=Table(ground.topology),

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import apart, inline, kernel
+from engine.compile.operations import most_of, spread
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, across, join
 from engine.kernels.contact.held import leave_out
-from engine.kernels.contact.newton import relative_mobilities, respond, velocity_at
+from engine.kernels.contact.newton import relative_mobilities, respond
 from engine.kernels.contact.problem import (
     ATTEMPT,
     ENOUGH,
@@ -37,6 +38,7 @@ from engine.kernels.contact.recursion import (
     mobility_at,
     mobility_of,
     shifted_mobility,
+    velocity_at,
 )
 from engine.kernels.contact.reduced import LEFT_OUT, leave_out_unloaded
 from engine.kernels.contact.rounding import (
@@ -136,51 +138,55 @@ def _own_mobility(offset, rotation, inverse):
 def _mobilities(joints, topology, ground):
     """Of each row its mobility, and its velocity at v_f."""
     p, tree, bodies, free = ground.tree.problem, ground.tree.tree, ground.bodies, ground.free
-    E, F, H, omega, velocity = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # those of the body before this one
+    limbs = tree.limbs
     if len(tree.mimics) > 0:
         mimics.own_mobilities(tree.mimics, p.dv)
-    for i in range(topology.shape[0]):
-        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-            continue
-        parent, kind, start, sums = topology[i, 0], topology[i, 1], topology[i, 3], tree.sums[i]
-        if parent == WORLD:
-            E, F, H = ZERO6, ZERO9, ZERO6
-        else:
-            if parent != i - 1:
-                above = tree.sums[parent]
-                E, F, H = load6(above, 0, 1), load9(above, 6, 1), load6(above, 15, 1)
-            E, F, H = shifted_mobility(load3(bodies.arm[i], 0, 1), E, F, H)
-        omega, velocity = carried(i, parent, bodies, ZERO, omega, velocity, tree)
-        turning, shifting = joint_twist(kind, load9(bodies.rotation[i], 0, 1), free, start)
-        omega = add(omega, mimics.axis(i, turning, tree))
-        velocity = add(velocity, mimics.axis(i, shifting, tree))
-        if not mimics.has_own(i, tree):
-            e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
-            E, H = mimics.loosened(kind, e, p.dv[start], E, H)
-        else:
-            E, F, H, own = mobility_of(i, E, F, H, topology, bodies, tree)
-            if has_one_axis(kind):
-                p.dv[start] = own
-        if kind != FREE and not has_one_axis(kind):
-            for k in range(3):
-                p.dv[start + k] = _own_mobility(k, bodies.rotation[i], tree.inverse[i])
-        keep_twist(i, omega, velocity, tree)
-        if len(tree.pairs) > 0:
-            store3(tree.step[i], 0, 1, omega)
-            store3(tree.step[i], 3, 1, velocity)
-        if tree.flow[i, GATHERS] == 1:
-            store6(sums, 0, 1, E)
-            store9(sums, 6, 1, F)
-            store6(sums, 15, 1, H)
-        k = p.head[i]
-        while k >= 0:
-            arm = load3(p.arm[k], 0, 1)
-            A = mobility_at(E, F, H, arm)
-            p.r[k] = 3.0 / (A[0] + A[4] + A[8])
-            u = velocity_at(omega, velocity, arm, load9(p.frame[k], 0, 1))
-            p.along[k] = u[0]
-            store3(p.free[k], 0, 1, u)
-            k = p.following[k]
+    for level in range(limbs.level.size - 1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            limb = limbs.level[level] + place
+            E, F, H, omega, velocity = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # those of the body before this one
+            for i in range(limbs.begin[limb], limbs.end[limb]):
+                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                    continue
+                parent, kind, start, sums = topology[i, 0], topology[i, 1], topology[i, 3], tree.sums[i]
+                if parent == WORLD:
+                    E, F, H = ZERO6, ZERO9, ZERO6
+                else:
+                    if parent != i - 1:
+                        above = tree.sums[parent]
+                        E, F, H = load6(above, 0, 1), load9(above, 6, 1), load6(above, 15, 1)
+                    E, F, H = shifted_mobility(load3(bodies.arm[i], 0, 1), E, F, H)
+                omega, velocity = carried(i, parent, bodies, ZERO, omega, velocity, tree)
+                turning, shifting = joint_twist(kind, load9(bodies.rotation[i], 0, 1), free, start)
+                omega = add(omega, mimics.axis(i, turning, tree))
+                velocity = add(velocity, mimics.axis(i, shifting, tree))
+                if not mimics.has_own(i, tree):
+                    e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
+                    E, H = mimics.loosened(kind, e, p.dv[start], E, H)
+                else:
+                    E, F, H, own = mobility_of(i, E, F, H, topology, bodies, tree)
+                    if has_one_axis(kind):
+                        p.dv[start] = own
+                if kind != FREE and not has_one_axis(kind):
+                    for k in range(3):
+                        p.dv[start + k] = _own_mobility(k, bodies.rotation[i], tree.inverse[i])
+                keep_twist(i, omega, velocity, tree)
+                if len(tree.pairs) > 0:
+                    store3(tree.step[i], 0, 1, omega)
+                    store3(tree.step[i], 3, 1, velocity)
+                if tree.flow[i, GATHERS] == 1:
+                    store6(sums, 0, 1, E)
+                    store9(sums, 6, 1, F)
+                    store6(sums, 15, 1, H)
+                k = p.head[i]
+                while k >= 0:
+                    arm = load3(p.arm[k], 0, 1)
+                    A = mobility_at(E, F, H, arm)
+                    p.r[k] = 3.0 / (A[0] + A[4] + A[8])
+                    u = velocity_at(omega, velocity, arm, load9(p.frame[k], 0, 1))
+                    p.along[k] = u[0]
+                    store3(p.free[k], 0, 1, u)
+                    k = p.following[k]
     for j in range(joints):
         p.g[j] = p.dv[p.joint[j]]
 
@@ -214,16 +220,16 @@ def _offsets(count, share, dt, exact, ground):
 
     `exact`: where nothing touches, steps keep the energy, see `springing`. Semi-implicit ones make up for that.
     """
-    touching, p, springs = ground.contacts, ground.tree.problem, False
-    for i in range(count):
+    touching, p, springs = ground.contacts, ground.tree.problem, 0.0
+    for i in spread(count):
         gap, before = touching.gap[i], ground.before[i]
         c = opening(gap, load3(touching.frame[i], 0, 1), load3(touching.at[i], 0, 1)) / dt
         e = share * restitution_of(touching.shape[i], ground)
         if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
-            springs = True
+            springs = 1.0
             c = min(c, -springing(e * before, p.along[i] - before) if exact else e * before)
         p.offset[i], p.free[i, 0] = c, p.along[i] + c
-    return springs
+    return most_of(springs) > 0.0
 
 
 @inline
@@ -241,11 +247,11 @@ def _work_done(count, joints, p):
 @inline
 def _take_best(count, joints, most, p):
     """The best impulses; what moves its place by less than the tolerance is none, so that an open contact has none."""
-    for i in range(count):
+    for i in spread(count):
         x = load3(p.best[i], 0, 1)
         least = 0.1 * promised(most) * most * p.r[i]
         store3(p.impulse[i], 0, 1, x if dot(x, x) > least * least else (0.0, 0.0, 0.0))
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_impulse[j] = p.joint_best[j]
 
 
@@ -265,12 +271,12 @@ def put_down(count, frictional, joints, ground):
 def _take_up(count, frictional, joints, ground):
     """The impulses of the step before, as `ground.impulses` has them, into the problem."""
     p = ground.tree.problem
-    for i in range(count):
+    for i in spread(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         store3(p.impulse[i], 0, 1, (ground.impulses[k], 0.0, 0.0))
         if i < frictional:
             store3(p.impulse[i], 0, 1, load3(ground.impulses, k, 1))
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_impulse[j] = ground.impulses[2 * frictional + count + j]
 
 
@@ -308,7 +314,7 @@ def _ask(count, joints, share, dt, exact, topology, ground):
 def _search(count, joints, left, inertia, topology, ground):
     """Begin a search from the impulses as they are, or from none where they leave much."""
     p = ground.tree.problem
-    for j in range(p.total.size):
+    for j in spread(p.total.size):
         p.total[j] = ground.column[j]
     plan = WARM if left < NEAR else COLD
     begin(plan, asked(left), bearable(left), count, joints, inertia, topology, ground.bodies, ground.tree)

@@ -17,10 +17,11 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
+from engine.compile.operations import least_of, most_of, spread
 from engine.kernels.contact.cone import INFINITE, divided, jordan, to_boundary
 from engine.kernels.contact.newton import direction, respond
-from engine.kernels.contact.problem import LENGTH, PART, SIZE
-from engine.kernels.spatial import add, load3, load9, mul, scale, store3, store9, sub
+from engine.kernels.contact.problem import LENGTH, PART, SIZE, sum_of_parts
+from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, store9, sub
 
 _LAMBDA, _W, _CORRECTION, _STEP, _DW = 0, 3, 6, 9, 12  # of a contact in `Problem.inner`, scaled
 _ON, _LAW, _X, _DX, _IMPULSE, _CHANGE = 0, 3, 6, 14, 22, 23  # of a joint row in `Problem.pairs`
@@ -36,31 +37,31 @@ _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.3, 0.9, 10.0
 def _size(contacts, joints, p):
     """The greatest scaled velocity without impulses."""
     size = 1e-30
-    for i in range(contacts):
+    for i in spread(contacts):
         d, b = np.sqrt(p.r[i]), load3(p.free[i], 0, 1)
         size = max(size, d * max(abs(b[0]), max(abs(b[1]), abs(b[2]))))
-    for j in range(joints):
+    for j in spread(joints):
         size = max(size, abs(p.joint_free[j]) / np.sqrt(p.g[j]))
-    return size
+    return most_of(size)
 
 
 @inline
 def _guess(contacts, joints, size, inertia, topology, bodies, work):
     """How great the greatest scaled impulse may be: that of rows which stick with a little compliance."""
     p = work.problem
-    for i in range(contacts):
+    for i in spread(contacts):
         k = p.r[i] / _GUESS
         store9(p.omega[i], 0, 1, (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
         store3(p.s[i], 0, 1, scale(-k, load3(p.free[i], 0, 1)))
-    for j in range(joints):
+    for j in spread(joints):
         k = 1.0 / (p.g[j] * _GUESS)
         p.joint_omega[j], p.joint_s[j] = k, -k * p.joint_free[j]
-    direction(joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
+    direction(contacts, joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
     wide = 1.0
-    for i in range(contacts):
+    for i in spread(contacts):
         x = scale(1.0 / (size * np.sqrt(p.r[i])), load3(p.change[i], 0, 1))
         wide = max(wide, max(abs(x[0]), np.sqrt(x[1] * x[1] + x[2] * x[2]) / p.mu[i]))
-    return min(wide, _WIDEST)
+    return min(most_of(wide), _WIDEST)
 
 
 @kernel
@@ -70,11 +71,11 @@ def begin_inside(contacts, joints, inertia, topology, bodies, work):
     size = _size(contacts, joints, p)
     wide = _guess(contacts, joints, size, inertia, topology, bodies, work)
     numbers[SIZE], numbers[LENGTH], numbers[PART] = size, 1.0, 0.0
-    for i in range(contacts):
+    for i in spread(contacts):
         row = p.inner[i]
         store3(row, _LAMBDA, 1, (wide, 0.0, 0.0))
         store3(row, _W, 1, (1.0, 0.0, 0.0))
-    for j in range(joints):
+    for j in spread(joints):
         row, e = p.pairs[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
         row[_ON], row[_LAW] = (1.0 if f > 0.0 else 0.0), f / e / size
@@ -91,27 +92,27 @@ def begin_inside(contacts, joints, inertia, topology, bodies, work):
 @inline
 def _put_impulses(contacts, joints, size, p):
     """The impulses of the iterate, in N s."""
-    for i in range(contacts):
+    for i in spread(contacts):
         store3(p.impulse[i], 0, 1, scale(size * np.sqrt(p.r[i]), load3(p.inner[i], _LAMBDA, 1)))
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_impulse[j] = p.pairs[j, _IMPULSE] * size / np.sqrt(p.g[j])
 
 
 @inline
 def _gap(contacts, joints, p):
     """ν: the mean of the products of all pairs."""
-    total, count = 0.0, 0.0
-    for i in range(contacts):
-        row = p.inner[i]
-        x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
-        total += x[0] * w[0] + x[1] * w[1] + x[2] * w[2]
-        count += 1.0
-    for j in range(joints):
-        row = p.pairs[j]
+    for i in spread(contacts):
+        p.part[i] = dot(load3(p.inner[i], _LAMBDA, 1), load3(p.inner[i], _W, 1))
+    for j in spread(joints):
+        row, products = p.pairs[j], 0.0
         for pair in range(4):
-            total += row[_X + 2 * pair] * row[_X + 2 * pair + 1]
-        count += 2.0 * row[_ON] + row[_ON + 1] + row[_ON + 2]
-    return total / max(count, 1.0)
+            products += row[_X + 2 * pair] * row[_X + 2 * pair + 1]
+        p.joint_part[j] = products
+    total = sum_of_parts(contacts, joints, p)
+    for j in spread(joints):
+        row = p.pairs[j]
+        p.joint_part[j] = 2.0 * row[_ON] + row[_ON + 1] + row[_ON + 2]
+    return total / max(sum_of_parts(0, joints, p) + contacts, 1.0)
 
 
 @inline
@@ -136,7 +137,7 @@ def _velocity(i, size, p):
 @inline
 def _equations(contacts, joints, smooth, p):
     """Ω of all rows; |w_t| is √(|w_t|² + smooth²) − smooth."""
-    for i in range(contacts):
+    for i in spread(contacts):
         row, mu = p.inner[i], p.mu[i]
         x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
         first_of = (mu * x[0], x[1], x[2])
@@ -153,7 +154,7 @@ def _equations(contacts, joints, smooth, p):
             r * A[0], r * A[1], r * A[2], r * A[3], r * A[4], r * A[5], r * A[6], r * A[7], r * A[8],
         ))  # fmt: skip
         store3(row, _CORRECTION, 1, (0.0, 0.0, 0.0))
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_omega[j] = _damping(p.pairs[j]) / p.g[j]
 
 
@@ -169,7 +170,7 @@ def _rest(i, size, smooth, p):
 @inline
 def _targets(contacts, joints, size, smooth, aim, p):
     """s of all rows: what impulses gain where nothing moves, for products of `aim`."""
-    for i in range(contacts):
+    for i in spread(contacts):
         row, mu, k = p.inner[i], p.mu[i], 1.0 / p.r[i]
         x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
         first_of, second_of = (mu * x[0], x[1], x[2]), (w[0] / mu, w[1], w[2])
@@ -179,7 +180,7 @@ def _targets(contacts, joints, size, smooth, aim, p):
         step = sub((y[0] / mu, y[1], y[2]), against)
         store3(row, _STEP, 1, step)
         store3(p.s[i], 0, 1, scale(size * np.sqrt(p.r[i]), step))
-    for j in range(joints):
+    for j in spread(joints):
         row, u = p.pairs[j], p.joint_u[j] / (np.sqrt(p.g[j]) * size)
         apart = row[_IMPULSE] - (row[_X] - row[_X + 2]) / 2.0 - row[_X + 4] + row[_X + 6]
         c = -_friction_damping(row) * (u - aim / row[_X] + aim / row[_X + 2])
@@ -193,7 +194,7 @@ def _targets(contacts, joints, size, smooth, aim, p):
 def _reach(contacts, joints, size, smooth, aim, p):
     """The steps of impulses, w and pairs, and their second order; returns how far they may go."""
     reach = INFINITE
-    for i in range(contacts):
+    for i in spread(contacts):
         row, mu, d = p.inner[i], p.mu[i], np.sqrt(p.r[i])
         x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
         step = scale(1.0 / (size * d), load3(p.change[i], 0, 1))
@@ -206,7 +207,7 @@ def _reach(contacts, joints, size, smooth, aim, p):
         store3(row, _CORRECTION, 1, jordan(dp, dq))
         reach = min(reach, to_boundary((mu * x[0], x[1], x[2]), dp))
         reach = min(reach, to_boundary((w[0] / mu, w[1], w[2]), dq))
-    for j in range(joints):
+    for j in spread(joints):
         row = p.pairs[j]
         u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * size)
         d0 = -_friction_damping(row) * (u - aim / row[_X] + aim / row[_X + 2])
@@ -223,18 +224,18 @@ def _reach(contacts, joints, size, smooth, aim, p):
             here, way = row[_X + pair], row[_DX + pair]
             if here > 0.0 and way < 0.0:
                 reach = min(reach, -here / way)
-    return reach
+    return least_of(reach)
 
 
 @inline
 def _go(contacts, joints, length, size, p):
     """The iterate `length` of the step on, with its impulses and velocities."""
-    for i in range(contacts):
+    for i in spread(contacts):
         row = p.inner[i]
         store3(row, _LAMBDA, 1, add(load3(row, _LAMBDA, 1), scale(length, load3(row, _STEP, 1))))
         store3(row, _W, 1, add(load3(row, _W, 1), scale(length, load3(row, _DW, 1))))
         store3(p.u[i], 0, 1, add(load3(p.u[i], 0, 1), scale(length, load3(p.motion[i], 0, 1))))
-    for j in range(joints):
+    for j in spread(joints):
         row = p.pairs[j]
         row[_IMPULSE] += length * row[_CHANGE]
         p.joint_u[j] += length * p.joint_motion[j]
@@ -253,16 +254,16 @@ def step_inside(smoother, contacts, joints, inertia, topology, bodies, work):
     smooth = (_SMOOTHER if smoother else _SMOOTHING) * gap
     _equations(contacts, joints, smooth, p)
     _targets(contacts, joints, size, smooth, 0.0, p)
-    direction(joints, numbers[PART], 0.0, 0.0, inertia, topology, bodies, work)
+    direction(contacts, joints, numbers[PART], 0.0, 0.0, inertia, topology, bodies, work)
     reach = _reach(contacts, joints, size, smooth, 0.0, p)
     rest = 1.0 - min(reach, 1.0)  # what the predictor would leave of the gap sets the centring
     centring = min(max(max(least, rest * rest * rest), 0.5 if length < 0.3 else 0.0), 1.0)
     if rest > 0.9 or length < 0.3:  # blocked: no second order
-        for i in range(contacts):
+        for i in spread(contacts):
             store3(p.inner[i], _CORRECTION, 1, (0.0, 0.0, 0.0))
     aim = centring * gap
     _targets(contacts, joints, size, smooth, aim, p)
-    direction(joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
+    direction(contacts, joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
     reach = _reach(contacts, joints, size, smooth, aim, p)
     length = min(1.0, min(longest, max(0.9, 1.0 - gap)) * reach)
     _go(contacts, joints, length, size, p)

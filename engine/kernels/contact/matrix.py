@@ -9,18 +9,21 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
+from engine.compile.operations import spread
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact.mimics import ENDS, JOINS, STAYS
+from engine.kernels.contact.problem import joint_velocity
 from engine.kernels.contact.recursion import (
-    FURTHER,
     GATHERS,
     NEXT,
     TO_PARENT,
+    WAITS,
     axis_of,
     column,
     hand_over,
     has_one_axis,
     row,
+    with_pushes,
 )
 from engine.kernels.contact.reduced import LEFT_OUT, composite_at, momentum
 from engine.kernels.spatial import (
@@ -51,7 +54,7 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 @inline
-def _contact_step(i, share, eps, p):
+def contact_step(i, share, eps, p):
     """Ω and s of a contact, in its frame."""
     mu, r = p.mu[i], share * p.r[i]
     x, u, s, omega = load3(p.impulse[i], 0, 1), load3(p.u[i], 0, 1), p.s[i], p.omega[i]
@@ -80,12 +83,23 @@ def _contact_step(i, share, eps, p):
 
 
 @inline
-def _with_contacts(i, share, eps, p, a, b, c, d, n, f):
+def joint_step(j, share, eps, p):
+    """Ω and s of a joint row."""
+    g, f, x, u = p.g[j] / share, p.law[j, 0], p.joint_impulse[j], p.joint_u[j]
+    y = u - g * x
+    after = joint_velocity(y, g * f, p.law[j, 1], p.law[j, 2])
+    if abs(y) > g * f and p.law[j, 1] < after and after < p.law[j, 2]:
+        p.joint_s[j], p.joint_omega[j] = ((-f if y > 0.0 else f) - x) / (1.0 + eps), 0.0
+    else:
+        stiff = 1.0 / (g * eps)
+        p.joint_s[j], p.joint_omega[j] = stiff * (after - u), stiff
+
+
+@inline
+def _with_contacts(i, p, a, b, c, d, n, f):
     """The inertia [a b; c d] and the wrench of body i with those of its contacts."""
     k = p.head[i]
     while k >= 0:
-        if share > 0.0:
-            _contact_step(k, share, eps, p)
         F, r = load9(p.frame[k], 0, 1), load3(p.arm[k], 0, 1)
         w, x, y, z = at_place(r, matmul(transpose(F), matmul(load9(p.omega[k], 0, 1), F)))
         a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
@@ -165,7 +179,7 @@ def _without_free(i, moment, force, a, b, c, d, n, f, tree):
 
 
 @inline
-def _handed(parent, hands, r, a, b, c, d, n, f, tree):
+def _handed(i, parent, hands, r, a, b, c, d, n, f, tree):
     """A body's inertia and wrench to its parent, r away; returns what the body before it gets, if any."""
     if parent == WORLD:
         return ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
@@ -173,74 +187,89 @@ def _handed(parent, hands, r, a, b, c, d, n, f, tree):
     n = add(n, cross(r, f))
     if hands == NEXT:
         return a, b, c, d, n, f
-    above = tree.sums[parent]
-    if hands == FURTHER:
-        n, f = add(n, load3(above, 0, 1)), add(f, load3(above, 3, 1))
-        a, b = plus(a, load9(above, 6, 1)), plus(b, load9(above, 15, 1))
-        c, d = plus(c, load9(above, 24, 1)), plus(d, load9(above, 33, 1))
-    store3(above, 0, 1, n)
-    store3(above, 3, 1, f)
-    store9(above, 6, 1, a)
-    store9(above, 15, 1, b)
-    store9(above, 24, 1, c)
-    store9(above, 33, 1, d)
+    sums = tree.sums[i]
+    store3(sums, 0, 1, n)
+    store3(sums, 3, 1, f)
+    store9(sums, 6, 1, a)
+    store9(sums, 15, 1, b)
+    store9(sums, 24, 1, c)
+    store9(sums, 33, 1, d)
     return ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
 
 
+@inline
+def _with_limbs(i, a, b, c, d, n, f, tree):
+    """The inertia [a b; c d] and the wrench of body i with those of the limbs that hang on it."""
+    if tree.loaded[i, GATHERS] == 1:
+        for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
+            child = tree.limbs.child[k]
+            if tree.loaded[child, TO_PARENT] == WAITS:
+                sums = tree.sums[child]
+                n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
+                a, b = plus(a, load9(sums, 6, 1)), plus(b, load9(sums, 15, 1))
+                c, d = plus(c, load9(sums, 24, 1)), plus(d, load9(sums, 33, 1))
+    return a, b, c, d, n, f
+
+
 @kernel
-def inward(part, share, eps, topology, bodies, tree, p):
+def inward(part, topology, bodies, tree, p):
     """Of Newton's matrix, with Ω of all rows, G and t into `tree`; the last step is gone for `part`."""
-    a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO  # what the body before this one hands over
+    limbs = tree.limbs
     if len(tree.mimics) > 0:
         mimics.begin(tree.mimics.newton)
-    for i in range(topology.shape[0] - 1, -1, -1):
-        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-            continue
-        kind, parent, start, sums = topology[i, 1], topology[i, 0], topology[i, 3], tree.sums[i]
-        A, B, C = composite_at(i, tree)
-        a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
-        n, f = _momentum(i, part, tree)
-        n, f = body_pairs.pushed(i, add(n, n0), add(f, f0), tree)
-        a, b, c, d, n, f = _with_contacts(i, share, eps, p, a, b, c, d, n, f)
-        if tree.loaded[i, GATHERS] == 1:
-            n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
-            a, b = plus(a, load9(sums, 6, 1)), plus(b, load9(sums, 15, 1))
-            c, d = plus(c, load9(sums, 24, 1)), plus(d, load9(sums, 33, 1))
-        if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-            mimics.settle(i, p.right, p.added, tree.mimics.newton, tree.mimics)
-            a, b, c, d = mimics.without(i, a, b, c, d, tree.mimics.newton)
-            n, f = mimics.pushed(i, n, f, tree.mimics.newton)
-            if body_pairs.have_unknowns(tree):
-                mimics.settle_pairs(i, tree)
-        if has_one_axis(kind):
-            e, stays, met = mimics.axis(i, axis_of(bodies.rotation[i]), tree), False, -1
-            forces = _axis_forces(kind, e, a, b, c, d, n, f)
-            if len(tree.mimics) > 0:
-                stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.newton
-                met = start if tree.mimics.waits[i] == JOINS else -1
-                x, y, z, w, D, along = forces
-                forces = mimics.joined(i, kind, e, x, y, z, w, D, along, rows, tree.mimics)
-                if stays:
-                    x, y, z, w, D, along = forces
-                    mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, z, w, D, along, rows)
+    for level in range(limbs.level.size - 2, -1, -1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            limb = limbs.level[level] + place
+            a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO  # what the body before this one hands over
+            for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
+                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                    continue
+                kind, parent, start = topology[i, 1], topology[i, 0], topology[i, 3]
+                A, B, C = composite_at(i, tree)
+                a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
+                n, f = _momentum(i, part, tree)
+                n, f = body_pairs.pushed(i, add(n, n0), add(f, f0), tree)
+                a, b, c, d, n, f = _with_contacts(i, p, a, b, c, d, n, f)
+                a, b, c, d, n, f = _with_limbs(i, a, b, c, d, n, f, tree)
+                if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+                    mimics.settle(i, p.right, p.added, tree.mimics.newton, tree.mimics)
+                    a, b, c, d = mimics.without(i, a, b, c, d, tree.mimics.newton)
+                    n, f = mimics.pushed(i, n, f, tree.mimics.newton)
                     if body_pairs.have_unknowns(tree):
-                        body_pairs.stay(i, kind, e, start, tree.pairs)
-            if not stays:
-                right, added = p.right[start], p.added[start]
-                a, b, c, d, n, f = _without_axis(i, 0, kind, e, forces, right, added, met, a, b, c, d, n, f, tree)
-        elif kind == FREE:
-            R = load9(bodies.rotation[i], 0, 1)
-            moment, force = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
-            a, b, c, d, n, f = _without_free(i, moment, force, a, b, c, d, n, f, tree)
-        else:
-            for k in range(3):
-                e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
-                forces = _axis_forces(REVOLUTE, e, a, b, c, d, n, f)
-                a, b, c, d, n, f = _without_axis(i, k, REVOLUTE, e, forces, right, added, -1, a, b, c, d, n, f, tree)
-        if body_pairs.have_unknowns(tree) and kind != FREE:
-            body_pairs.hand_on(i, parent, load3(bodies.arm[i], 0, 1), tree.pairs)
-        hands = tree.loaded[i, TO_PARENT]
-        a0, b0, c0, d0, n0, f0 = _handed(parent, hands, load3(bodies.arm[i], 0, 1), a, b, c, d, n, f, tree)
+                        mimics.settle_pairs(i, tree)
+                if has_one_axis(kind):
+                    e, stays, met = mimics.axis(i, axis_of(bodies.rotation[i]), tree), False, -1
+                    forces = _axis_forces(kind, e, a, b, c, d, n, f)
+                    if len(tree.mimics) > 0:
+                        stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.newton
+                        met = start if tree.mimics.waits[i] == JOINS else -1
+                        x, y, z, w, D, along = forces
+                        forces = mimics.joined(i, kind, e, x, y, z, w, D, along, rows, tree.mimics)
+                        if stays:
+                            x, y, z, w, D, along = forces
+                            mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, z, w, D, along, rows)
+                            if body_pairs.have_unknowns(tree):
+                                body_pairs.stay(i, kind, e, start, tree.pairs)
+                    if not stays:
+                        right, added = p.right[start], p.added[start]
+                        a, b, c, d, n, f = _without_axis(
+                            i, 0, kind, e, forces, right, added, met, a, b, c, d, n, f, tree
+                        )
+                elif kind == FREE:
+                    R = load9(bodies.rotation[i], 0, 1)
+                    moment, force = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
+                    a, b, c, d, n, f = _without_free(i, moment, force, a, b, c, d, n, f, tree)
+                else:
+                    for k in range(3):
+                        e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
+                        forces = _axis_forces(REVOLUTE, e, a, b, c, d, n, f)
+                        a, b, c, d, n, f = _without_axis(
+                            i, k, REVOLUTE, e, forces, right, added, -1, a, b, c, d, n, f, tree
+                        )
+                if body_pairs.have_unknowns(tree) and kind != FREE:
+                    body_pairs.hand_on(i, parent, load3(bodies.arm[i], 0, 1), tree.pairs)
+                hands = tree.loaded[i, TO_PARENT]
+                a0, b0, c0, d0, n0, f0 = _handed(i, parent, hands, load3(bodies.arm[i], 0, 1), a, b, c, d, n, f, tree)
     if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
         mimics.settle(topology.shape[0], p.right, p.added, tree.mimics.newton, tree.mimics)
         if body_pairs.have_unknowns(tree):
@@ -259,40 +288,43 @@ def _axis_again(i, k, along, n, f, tree):
 @kernel
 def add_pushes(topology, bodies, tree):
     """t with the wrenches `push` on bodies besides, after `inward`: by them alone, since impulses are much greater."""
-    n, f = ZERO, ZERO
+    limbs = tree.limbs
     if len(tree.mimics) > 0:
         mimics.begin_again(tree.mimics.newton)
-    for i in range(topology.shape[0] - 1, -1, -1):
-        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-            continue
-        kind, R = topology[i, 1], bodies.rotation[i]
-        n, f = body_pairs.pushed(i, n, f, tree)
-        if tree.loaded[i, GATHERS] == 1:
-            n, f = add(n, load3(tree.sums[i], 0, 1)), add(f, load3(tree.sums[i], 3, 1))
-        if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-            n, f = mimics.pushed_more(i, n, f, tree.mimics.newton)
-        if has_one_axis(kind):
-            along = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
-            if len(tree.mimics) > 0:
-                along = mimics.gathered(i, topology[i, 0], along, tree.mimics.newton, tree.mimics)
-            if mimics.has_own(i, tree):
-                n, f = _axis_again(i, 0, along, n, f, tree)
-        elif kind == FREE:
-            for k in range(3):
-                n, f = _axis_again(i, k, f[k], n, f, tree)
-            for k in range(3):
-                n, f = _axis_again(i, 3 + k, n[k], n, f, tree)
+    for level in range(limbs.level.size - 2, -1, -1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            limb = limbs.level[level] + place
             n, f = ZERO, ZERO
-        else:
-            for k in range(3):
-                n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
-        n, f = hand_over(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
+            for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
+                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                    continue
+                kind, R = topology[i, 1], bodies.rotation[i]
+                n, f = body_pairs.pushed(i, n, f, tree)
+                n, f = with_pushes(i, n, f, tree.loaded, tree)
+                if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+                    n, f = mimics.pushed_more(i, n, f, tree.mimics.newton)
+                if has_one_axis(kind):
+                    along = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
+                    if len(tree.mimics) > 0:
+                        along = mimics.gathered(i, topology[i, 0], along, tree.mimics.newton, tree.mimics)
+                    if mimics.has_own(i, tree):
+                        n, f = _axis_again(i, 0, along, n, f, tree)
+                elif kind == FREE:
+                    for k in range(3):
+                        n, f = _axis_again(i, k, f[k], n, f, tree)
+                    for k in range(3):
+                        n, f = _axis_again(i, 3 + k, n[k], n, f, tree)
+                    n, f = ZERO, ZERO
+                else:
+                    for k in range(3):
+                        n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
+                n, f = hand_over(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
         mimics.pushed_more(topology.shape[0], n, f, tree.mimics.newton)
 
 
 @kernel
-def begin_pairs(share, eps, whole, tree, p):
+def begin_pairs(whole, tree, p):
     """K and s of pairs, and the wrenches of their impulses; the unknowns of those that give way, or of the `whole`."""
     pairs = tree.pairs
     body_pairs.begin(pairs)
@@ -301,8 +333,6 @@ def begin_pairs(share, eps, whole, tree, p):
         k, place = pairs.contact[j], load3(pairs.arm[j], 0, 1)
         body_pairs.begin_stiffness(j, pairs)
         while k >= 0:
-            if share > 0.0:
-                _contact_step(k, share, eps, p)
             F, r, omega = load9(p.frame[k], 0, 1), sub(load3(p.arm[k], 0, 1), place), load9(p.omega[k], 0, 1)
             push, s = mul_t(F, load3(p.impulse[k], 0, 1)), mul_t(F, load3(p.s[k], 0, 1))
             n, f = add(n, cross(r, push)), add(f, push)

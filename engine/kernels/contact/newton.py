@@ -15,12 +15,11 @@ From no impulses, or from those of the step before, some four to nine steps reac
 from __future__ import annotations
 
 from engine.compile import apart, inline, kernel
+from engine.compile.operations import spread
 from engine.kernels.contact import body_pairs, mimics
-from engine.kernels.contact.matrix import add_pushes, begin_pairs, inward
+from engine.kernels.contact.matrix import add_pushes, begin_pairs, contact_step, inward, joint_step
 from engine.kernels.contact.mimics import ENDS
-from engine.kernels.contact.problem import joint_velocity
 from engine.kernels.contact.recursion import (
-    GATHERS,
     TO_PARENT,
     axis_of,
     carried,
@@ -32,6 +31,8 @@ from engine.kernels.contact.recursion import (
     mobility_at,
     move,
     set_out,
+    velocity_at,
+    with_pushes,
 )
 from engine.kernels.contact.reduced import LEFT_OUT
 from engine.kernels.spatial import (
@@ -50,25 +51,6 @@ from engine.kernels.spatial import (
 )
 from engine.kernels.world import ZERO
 from engine.model import FREE, REVOLUTE
-
-
-@inline
-def velocity_at(omega, velocity, arm, frame):
-    """The velocity of a place, `arm` away from the origin of a body with this twist, in a frame."""
-    return mul(frame, add(velocity, cross(omega, arm)))
-
-
-@inline
-def _joint_step(j, share, eps, p):
-    """Ω and s of a joint row."""
-    g, f, x, u = p.g[j] / share, p.law[j, 0], p.joint_impulse[j], p.joint_u[j]
-    y = u - g * x
-    after = joint_velocity(y, g * f, p.law[j, 1], p.law[j, 2])
-    if abs(y) > g * f and p.law[j, 1] < after and after < p.law[j, 2]:
-        p.joint_s[j], p.joint_omega[j] = ((-f if y > 0.0 else f) - x) / (1.0 + eps), 0.0
-    else:
-        stiff = 1.0 / (g * eps)
-        p.joint_s[j], p.joint_omega[j] = stiff * (after - u), stiff
 
 
 @inline
@@ -116,8 +98,8 @@ def relative_mobilities(contacts, inertia, topology, bodies, work):
         p.added[j], p.right[j] = inertia[j], 0.0
     for k in range(contacts):
         store9(p.omega[k], 0, 1, ZERO9)
-    begin_pairs(0.0, 0.0, True, tree, p)
-    inward(0.0, 0.0, 0.0, topology, bodies, tree, p)
+    begin_pairs(True, tree, p)
+    inward(0.0, topology, bodies, tree, p)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         k, place, (E, F, H) = pairs.contact[j], load3(pairs.arm[j], 0, 1), body_pairs.mobility(j, pairs)
         while k >= 0:
@@ -139,48 +121,54 @@ def _move_pairs(tree, p):
 
 
 @apart
-def direction(joints, part, share, eps, inertia, topology, bodies, work):
+def direction(contacts, joints, part, share, eps, inertia, topology, bodies, work):
     """A Newton step's δv into `dv`, δu and δλ of all rows, after the last was gone for `part`; `inertia` (nv,) is d.
 
     Of bodies that are left out, see `reduced`, there is none.
 
     With `share` 0 it is the one that Ω and s in the problem say.
     """
-    p, tree = work.problem, work.tree
-    for j in range(p.added.size):
+    p, tree, limbs = work.problem, work.tree, work.tree.limbs
+    for j in spread(p.added.size):
         p.total[j] += part * p.dv[j]
         p.added[j], p.right[j] = inertia[j], -inertia[j] * p.total[j]
-    for j in range(joints):
+    for j in spread(joints):
         if share > 0.0:
-            _joint_step(j, share, eps, p)
+            joint_step(j, share, eps, p)
         p.added[p.joint[j]] += p.joint_omega[j]
         p.right[p.joint[j]] += p.joint_s[j] + p.joint_impulse[j]
+    if share > 0.0:
+        for i in spread(contacts):
+            contact_step(i, share, eps, p)
     if body_pairs.touch(tree):
-        begin_pairs(share, eps, False, tree, p)
-    inward(part, share, eps, topology, bodies, tree, p)
+        begin_pairs(False, tree, p)
+    inward(part, topology, bodies, tree, p)
     if body_pairs.have_unknowns(tree):
         body_pairs.solve(tree.pairs)
         add_pushes(topology, bodies, tree)
-    omega, velocity = ZERO, ZERO
     if len(tree.mimics) > 0:
         set_out(topology.shape[0], ZERO, tree.mimics.newton, tree, p.dv)
-    for i in range(topology.shape[0]):
-        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-            continue
-        omega, velocity = carried(i, topology[i, 0], bodies, ZERO, omega, velocity, tree)
-        omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
-        keep_twist(i, omega, velocity, tree)
-        store3(tree.step[i], 0, 1, omega)
-        store3(tree.step[i], 3, 1, velocity)
-        k = p.head[i]
-        while k >= 0:
-            motion = velocity_at(omega, velocity, load3(p.arm[k], 0, 1), load9(p.frame[k], 0, 1))
-            store3(p.motion[k], 0, 1, motion)
-            store3(p.change[k], 0, 1, sub(load3(p.s[k], 0, 1), mul(load9(p.omega[k], 0, 1), motion)))
-            k = p.following[k]
+    for level in range(limbs.level.size - 1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            limb = limbs.level[level] + place
+            omega, velocity = ZERO, ZERO
+            for i in range(limbs.begin[limb], limbs.end[limb]):
+                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                    continue
+                omega, velocity = carried(i, topology[i, 0], bodies, ZERO, omega, velocity, tree)
+                omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
+                keep_twist(i, omega, velocity, tree)
+                store3(tree.step[i], 0, 1, omega)
+                store3(tree.step[i], 3, 1, velocity)
+                k = p.head[i]
+                while k >= 0:
+                    motion = velocity_at(omega, velocity, load3(p.arm[k], 0, 1), load9(p.frame[k], 0, 1))
+                    store3(p.motion[k], 0, 1, motion)
+                    store3(p.change[k], 0, 1, sub(load3(p.s[k], 0, 1), mul(load9(p.omega[k], 0, 1), motion)))
+                    k = p.following[k]
     if body_pairs.touch(tree):
         _move_pairs(tree, p)
-    for j in range(joints):
+    for j in spread(joints):
         motion = p.dv[p.joint[j]]
         p.joint_motion[j], p.joint_change[j] = motion, p.joint_s[j] - p.joint_omega[j] * motion
 
@@ -188,15 +176,15 @@ def direction(joints, part, share, eps, inertia, topology, bodies, work):
 @inline
 def stay(contacts, joints, p, tree):
     """No step."""
-    for i in range(tree.step.shape[0]):
+    for i in spread(tree.step.shape[0]):
         store3(tree.step[i], 0, 1, ZERO)
         store3(tree.step[i], 3, 1, ZERO)
-    for j in range(p.dv.size):
+    for j in spread(p.dv.size):
         p.dv[j] = 0.0
-    for i in range(contacts):
+    for i in spread(contacts):
         store3(p.change[i], 0, 1, (0.0, 0.0, 0.0))
         store3(p.motion[i], 0, 1, (0.0, 0.0, 0.0))
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_change[j], p.joint_motion[j] = 0.0, 0.0
 
 
@@ -216,43 +204,48 @@ def _push_pairs(pairs, p):
 @apart
 def respond(contacts, joints, topology, bodies, work, out):
     """out (nv,) ← M̃⁻¹Jᵀλ of the impulses `impulse`, with u and the twists of the bodies."""
-    p, tree = work.problem, work.tree
-    for j in range(p.right.size):
+    p, tree, limbs = work.problem, work.tree, work.tree.limbs
+    for j in spread(p.right.size):
         p.right[j] = 0.0
-    for j in range(joints):
+    for j in spread(joints):
         p.right[p.joint[j]] += p.joint_impulse[j]
     if body_pairs.touch(tree):
         _push_pairs(tree.pairs, p)
-    n, f = ZERO, ZERO
-    for i in range(topology.shape[0] - 1, -1, -1):
-        if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-            continue
-        if tree.loaded[i, GATHERS] == 1:
-            n, f = add(n, load3(tree.sums[i], 0, 1)), add(f, load3(tree.sums[i], 3, 1))
-        k = p.head[i]
-        while k >= 0:
-            push = mul_t(load9(p.frame[k], 0, 1), load3(p.impulse[k], 0, 1))
-            n, f = sub(n, cross(load3(p.arm[k], 0, 1), push)), sub(f, push)
-            k = p.following[k]
-        n, f = body_pairs.pushed(i, n, f, tree)
-        n, f = gather(i, n, f, p.right, topology, bodies, tree)
-        n, f = hand_over(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
-    omega, velocity = ZERO, ZERO
+    for level in range(limbs.level.size - 2, -1, -1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            limb = limbs.level[level] + place
+            n, f = ZERO, ZERO
+            for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
+                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                    continue
+                n, f = with_pushes(i, n, f, tree.loaded, tree)
+                k = p.head[i]
+                while k >= 0:
+                    push = mul_t(load9(p.frame[k], 0, 1), load3(p.impulse[k], 0, 1))
+                    n, f = sub(n, cross(load3(p.arm[k], 0, 1), push)), sub(f, push)
+                    k = p.following[k]
+                n, f = body_pairs.pushed(i, n, f, tree)
+                n, f = gather(i, n, f, p.right, topology, bodies, tree)
+                n, f = hand_over(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     if len(tree.mimics) > 0:
         if tree.mimics.waits[topology.shape[0]] == ENDS:
             mimics.settle_again(topology.shape[0], p.right, tree.mimics)
         set_out(topology.shape[0], ZERO, tree.mimics.mass, tree, out)
-    for i in range(topology.shape[0]):
-        omega, velocity = carried(i, topology[i, 0], bodies, ZERO, omega, velocity, tree)
-        omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
-        keep_twist(i, omega, velocity, tree)
-        store3(tree.moved[i], 0, 1, omega)
-        store3(tree.moved[i], 3, 1, velocity)
-        k = p.head[i]
-        while k >= 0:
-            motion = velocity_at(omega, velocity, load3(p.arm[k], 0, 1), load9(p.frame[k], 0, 1))
-            store3(p.u[k], 0, 1, add(load3(p.free[k], 0, 1), motion))
-            k = p.following[k]
+    for level in range(limbs.level.size - 1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            limb = limbs.level[level] + place
+            omega, velocity = ZERO, ZERO
+            for i in range(limbs.begin[limb], limbs.end[limb]):
+                omega, velocity = carried(i, topology[i, 0], bodies, ZERO, omega, velocity, tree)
+                omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
+                keep_twist(i, omega, velocity, tree)
+                store3(tree.moved[i], 0, 1, omega)
+                store3(tree.moved[i], 3, 1, velocity)
+                k = p.head[i]
+                while k >= 0:
+                    motion = velocity_at(omega, velocity, load3(p.arm[k], 0, 1), load9(p.frame[k], 0, 1))
+                    store3(p.u[k], 0, 1, add(load3(p.free[k], 0, 1), motion))
+                    k = p.following[k]
     if body_pairs.touch(tree):
         for j in range(tree.pairs.counts[body_pairs.TOUCH]):
             k = tree.pairs.contact[j]
@@ -260,6 +253,6 @@ def respond(contacts, joints, topology, bodies, work, out):
                 motion = body_pairs.across(j, k, tree.moved, p, tree.pairs)
                 store3(p.u[k], 0, 1, add(load3(p.free[k], 0, 1), motion))
                 k = p.following[k]
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_u[j] = p.joint_free[j] + out[p.joint[j]]
     stay(contacts, joints, p, tree)

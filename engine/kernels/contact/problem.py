@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
+from engine.compile.operations import most_of, spread
 from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.mimics import Mimics
 from engine.kernels.contact.recursion import Tree, tree
@@ -44,7 +45,8 @@ class Problem(NamedTuple):
     impulses λ, the velocities u, what a step changes of both, the best λ so far, and s; `omega` (C, 9) is Ω. Of joint
     rows the same with `joint` (R,), `law` (R, 3) f, lo, hi, and `g` (R,), the row's own mobility. `added` and `right`,
     (nv,), are d and τ of a step, `dv` (nv,) its solution, `total` (nv,) what impulses do to the velocities. `inner`
-    (C, 15) and `pairs` (R, 24) are the iterate of `interior`.
+    (C, 15) and `pairs` (R, 24) are the iterate of `interior`. `part` (C,) and `joint_part` (R,) are terms of a sum, see
+    `sum_of_parts`.
     """
 
     head: NDArray[np.int64]
@@ -65,6 +67,8 @@ class Problem(NamedTuple):
     omega: NDArray[np.floating]
     joint: NDArray[np.int64]
     law: NDArray[np.floating]
+    part: NDArray[np.floating]
+    joint_part: NDArray[np.floating]
     g: NDArray[np.floating]
     joint_free: NDArray[np.floating]
     joint_impulse: NDArray[np.floating]
@@ -97,9 +101,9 @@ def work(
     """Room for robots whose bodies have these parents, with so many velocities and contacts, mimic joints and pairs."""
     n, C, R = max(len(parent), 1), max(contacts, 1), max(nv, 1)
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
-    contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r")}
+    contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r", "part")}
     joints = ("g", "joint_free", "joint_impulse", "joint_u", "joint_change", "joint_motion", "joint_best", "joint_s")
-    rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "added", "right", "dv", "total")}
+    rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "right", "dv", "total")}
     problem = Problem(
         head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
@@ -129,19 +133,19 @@ def joint_velocity(y, gf, lo, hi):
 def greatest_velocity(contacts, joints, p):
     """The greatest number of the velocities without impulses, less what gaps that are open add to them."""
     most = LEAST_VELOCITY
-    for i in range(contacts):
+    for i in spread(contacts):
         most = max(most, abs(p.free[i, 0] - max(p.offset[i], 0.0)))
         most = max(most, max(abs(p.free[i, 1]), abs(p.free[i, 2])))
-    for j in range(joints):
+    for j in spread(joints):
         most = max(most, abs(p.joint_free[j]))
-    return most
+    return most_of(most)
 
 
 @kernel
 def residual(contacts, joints, p, part, most):
     """How far λ and u are from the law, `part` of the step on; 0 only where they obey it."""
     worst = 0.0
-    for i in range(contacts):
+    for i in spread(contacts):
         mu, r = p.mu[i], p.r[i]
         x = add(load3(p.impulse[i], 0, 1), scale(part, load3(p.change[i], 0, 1)))
         u = add(load3(p.u[i], 0, 1), scale(part, load3(p.motion[i], 0, 1)))
@@ -149,19 +153,29 @@ def residual(contacts, joints, p, part, most):
         d = sub(x, _project((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
         off = np.sqrt(dot(d, d)) / r
         worst = off if not off <= worst else worst
-    for j in range(joints):
+    for j in spread(joints):
         g = p.g[j]
         x, u = p.joint_impulse[j] + part * p.joint_change[j], p.joint_u[j] + part * p.joint_motion[j]
         off = abs(u - joint_velocity(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
         worst = off if not off <= worst else worst
-    return worst / most
+    return most_of(worst) / most
+
+
+@inline
+def sum_of_parts(contacts, joints, p):
+    """The sum of `part` and `joint_part`, in their order, however many threads have found them."""
+    total = 0.0
+    for i in range(contacts):
+        total += p.part[i]
+    for j in range(joints):
+        total += p.joint_part[j]
+    return total
 
 
 @kernel
 def merit(contacts, joints, p, share, part, most):
     """How far λ and u are from the map whose zero Newton's steps seek, `part` of the step on: in the 2-norm."""
-    total = 0.0
-    for i in range(contacts):
+    for i in spread(contacts):
         mu, r = p.mu[i], share * p.r[i]
         x = add(load3(p.impulse[i], 0, 1), scale(part, load3(p.change[i], 0, 1)))
         u = add(load3(p.u[i], 0, 1), scale(part, load3(p.motion[i], 0, 1)))
@@ -169,10 +183,10 @@ def merit(contacts, joints, p, share, part, most):
         n, t = max(z[0], 0.0), np.sqrt(z[1] * z[1] + z[2] * z[2])
         k = mu * n / t if t > mu * n else 1.0
         d = (x[0] - n, x[1] - k * z[1], x[2] - k * z[2])
-        total += dot(d, d) / (p.r[i] * p.r[i])
-    for j in range(joints):
+        p.part[i] = dot(d, d) / (p.r[i] * p.r[i])
+    for j in spread(joints):
         g = p.g[j]
         x, u = p.joint_impulse[j] + part * p.joint_change[j], p.joint_u[j] + part * p.joint_motion[j]
         off = u - joint_velocity(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2])
-        total += off * off
-    return np.sqrt(total) / most
+        p.joint_part[j] = off * off
+    return np.sqrt(sum_of_parts(contacts, joints, p)) / most

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
+from engine.compile.operations import spread
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.mimics import ENDS, STAYS, Mimics
@@ -55,9 +56,40 @@ from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 
 TO_PARENT, GATHERS = 0, 1
 """Columns of `Tree.flow`: how a body hands its share to its parent, and whether shares wait for it in `sums`."""
-NEXT, FIRST, FURTHER = 1, 2, 3
-"""It hands it to the body before it; into `sums`, as the first of its parent's children; on top of what is there."""
+NEXT, WAITS = 1, 2
+"""It hands it to the body before it, of the same limb; it waits in its row of `sums` for a body of another limb."""
 _SUMS = 42
+
+
+class Limbs(NamedTuple):
+    """The limbs of a tree: bodies each of which hangs on the one before. All limbs of a level hang on earlier levels.
+
+    Limbs `level[k]` to `level[k + 1]` are of level k; limb m has the bodies from `begin[m]` to `end[m]`, which it does
+    not have. On body i hang, besides that which follows in its limb, the bodies `child[first_child[i]]` …, the last
+    first. So the threads of a warp take the limbs of a level together.
+    """
+
+    level: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    first_child: NDArray[np.int64]
+    child: NDArray[np.int64]
+
+
+def limbs(parent: NDArray[np.int64]) -> Limbs:
+    """Those of bodies with these parents, which come before them."""
+    begins = [i for i in range(len(parent)) if parent[i] != i - 1 or parent[i] == WORLD]
+    ends, of, depths = [*begins[1:], len(parent)], np.zeros(len(parent), np.int64), list[int]()
+    for m, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        of[begin:end] = m
+        depths.append(0 if parent[begin] == WORLD else depths[of[parent[begin]]] + 1)
+    order = np.argsort(depths, kind="stable")
+    level = np.searchsorted(np.array(depths)[order], np.arange(max(depths, default=-1) + 2))
+    hanging = [[c for c in reversed(begins) if parent[c] == i] for i in range(len(parent))]
+    return Limbs(
+        level.astype(np.int64), np.array(begins, np.int64)[order], np.array(ends, np.int64)[order],
+        np.cumsum([0, *map(len, hanging)]), np.array([c for x in hanging for c in x] or [0], np.int64),
+    )  # fmt: skip
 
 
 class Tree(NamedTuple):
@@ -66,11 +98,12 @@ class Tree(NamedTuple):
     Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; D⁻¹ in `inverse`
     (n, 27), of a free joint three blocks of (I^A)⁻¹. Of Newton's matrix `G` (n, 36), six numbers of an axis; before its
     first step what bodies hand to their parents of M + d, by 21. `t` (n, 6) and the `twist` (n, 6) are of the last
-    right-hand side, `sums` (n, 42) what children hand to bodies where the tree branches. `moved` (n, 6) are the twists
+    right-hand side, `sums` (n, 42) what bodies hand to those on which limbs hang. `moved` (n, 6) are the twists
     that impulses give the bodies, `step` (n, 6) those that Newton's last step adds. `loaded` (n, 2) is the `flow` among
     the bodies that Newton's steps are about, and `composite` (n, 21) their inertias, see `reduced`.
     """
 
+    limbs: Limbs
     flow: NDArray[np.int64]
     loaded: NDArray[np.int64]
     U: NDArray[np.floating]
@@ -89,18 +122,14 @@ class Tree(NamedTuple):
 def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs | tuple[()]) -> Tree:
     """Room for the recursion over bodies with these parents, which come before them, mimic joints and pairs."""
     n = len(parent)
-    flow, begun = np.zeros((n, 2), np.int64), set()
-    for i in range(n - 1, -1, -1):
-        above = int(parent[i])
-        if above == i - 1 and above != WORLD:
-            flow[i, TO_PARENT] = NEXT
-        elif above != WORLD:
-            flow[i, TO_PARENT] = FURTHER if above in begun else FIRST
-            flow[above, GATHERS] = 1
-            begun.add(above)
+    flow = np.zeros((n, 2), np.int64)
+    for i in range(n):
+        flow[i, TO_PARENT] = NEXT if parent[i] == i - 1 and parent[i] != WORLD else WAITS
+        if parent[i] != WORLD and parent[i] != i - 1:
+            flow[parent[i], GATHERS] = 1
     widths, loaded = (18, 27, 36, 6, 6, _SUMS, 21, 6, 6), np.zeros((n, 2), np.int64)
     U, inverse, G, t, twist, sums, composite, moved, step = (np.zeros((n, width)) for width in widths)
-    return Tree(flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs)
+    return Tree(limbs(parent), flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs)
 
 
 @inline
@@ -150,13 +179,14 @@ def turned_diagonal(R, d, start):
 
 
 @inline
-def _keep_shares(sums, hands, shares):
-    """A wrench (n, f) into `sums`, or on top of what is there."""
-    n, f = shares
-    if hands == FURTHER:
-        n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
-    store3(sums, 0, 1, n)
-    store3(sums, 3, 1, f)
+def with_pushes(i, n, f, flow, tree):
+    """A wrench (n, f) of body i with those that wait for it; `flow` says from which bodies."""
+    if flow[i, GATHERS] == 1:
+        for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
+            c = tree.limbs.child[k]
+            if flow[c, TO_PARENT] == WAITS:
+                n, f = add(n, load3(tree.sums[c], 0, 1)), add(f, load3(tree.sums[c], 3, 1))
+    return n, f
 
 
 @inline
@@ -177,80 +207,81 @@ def _handed(i, parent, hands, r, A, B, C, n, f, tree):
     store6(tree.G[i], 15, 1, C)
     if hands == NEXT:
         return A, B, C, n, f
-    above = tree.sums[parent]
-    _keep_shares(above, hands, (n, f))
-    if hands == FURTHER:
-        A, B, C = plus(A, load6(above, 6, 1)), plus(B, load9(above, 12, 1)), plus(C, load6(above, 21, 1))
-    store6(above, 6, 1, A)
-    store9(above, 12, 1, B)
-    store6(above, 21, 1, C)
+    store3(tree.sums[i], 0, 1, n)
+    store3(tree.sums[i], 3, 1, f)
     return ZERO6, ZERO9, ZERO6, ZERO, ZERO
 
 
 @kernel
 def factorise(tau, added, topology, bodies, tree):
     """The factors of M + d, and t of τ − bias; τ and d are (nv,)."""
-    A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # what the body before this one hands over
+    limbs = tree.limbs
     if len(tree.mimics) > 0:
         mimics.begin(tree.mimics.mass)
-    for i in range(topology.shape[0] - 1, -1, -1):
-        kind, parent, start, sums = topology[i, 1], topology[i, 0], topology[i, 3], tree.sums[i]
-        R, U, D, t = load9(bodies.rotation[i], 0, 1), tree.U[i], tree.inverse[i], tree.t[i]
-        A, B, C = rigid_at(bodies.rigid[i])
-        A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
-        n, f = add(load3(bodies.bias[i], 0, 1), n0), add(load3(bodies.bias[i], 3, 1), f0)
-        if tree.flow[i, GATHERS] == 1:
-            n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
-            A, B, C = plus(A, load6(sums, 6, 1)), plus(B, load9(sums, 12, 1)), plus(C, load6(sums, 21, 1))
-        turning, shifting = load3(bodies.product[i], 0, 1), load3(bodies.product[i], 3, 1)
-        n = add(n, add(mul(full(A), turning), mul(B, shifting)))
-        f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
-        if len(tree.mimics) > 0 and tree.mimics.waits[i] != 0:
-            mimics.drift(i, turning, shifting, tree.mimics.mass)
-        if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-            mimics.settle(i, tau, added, tree.mimics.mass, tree.mimics)
-            A, B, C = mimics.without_symmetric(i, A, B, C, tree.mimics.mass)
-            n, f = mimics.pushed(i, n, f, tree.mimics.mass)
-        if has_one_axis(kind):
-            e, stays = mimics.axis(i, axis_of(R), tree), False
-            x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
-            d, along = dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
-            if len(tree.mimics) > 0:
-                stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.mass
-                x, y, _, _, d, along = mimics.joined(i, kind, e, x, y, x, y, d, along, rows, tree.mimics)
-                if stays:
-                    mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, x, y, d, along, rows)
-            if not stays:
-                k = 1.0 / (d + added[start])
-                w = k * (tau[start] - along)
-                store3(U, 0, 1, x)
-                store3(U, 3, 1, y)
-                D[0], t[0] = k, w
-                A, B, C = less_rank_one(A, B, C, x, y, k)
-                n, f = add(n, scale(w, x)), add(f, scale(w, y))
-        elif kind == FREE:
-            E, F, H = _inverse(A, B, C)
-            store9(D, 0, 1, E)
-            store9(D, 9, 1, F)
-            store9(D, 18, 1, H)
-            a, b = mul(R, load3(tau, start, 1)), mul(R, load3(tau, start + 3, 1))
-            x, y = sub(a, n), sub(b, f)
-            store3(t, 0, 1, add(mul(E, x), mul(F, y)))
-            store3(t, 3, 1, add(mul_t(F, x), mul(H, y)))
-            A, B, C, n, f = ZERO6, ZERO9, ZERO6, a, b
-        else:
-            S = full(A)
-            E = inverse(plus(S, turned_diagonal(R, added, start)))
-            store9(U, 0, 1, S)
-            store9(U, 9, 1, B)
-            store9(D, 0, 1, E)
-            w, X = mul(E, sub(mul(R, load3(tau, start, 1)), n)), matmul(E, B)
-            store3(t, 0, 1, w)
-            n, f = add(n, mul(S, w)), add(f, mul_t(B, w))
-            A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
-            B = minus(B, matmul(S, X))
-        hands = tree.flow[i, TO_PARENT]
-        A0, B0, C0, n0, f0 = _handed(i, parent, hands, load3(bodies.arm[i], 0, 1), A, B, C, n, f, tree)
+    for level in range(limbs.level.size - 2, -1, -1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            limb = limbs.level[level] + place
+            A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # what the body before this one hands over
+            for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
+                kind, parent, start = topology[i, 1], topology[i, 0], topology[i, 3]
+                R, U, D, t = load9(bodies.rotation[i], 0, 1), tree.U[i], tree.inverse[i], tree.t[i]
+                A, B, C = rigid_at(bodies.rigid[i])
+                A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
+                n, f = add(load3(bodies.bias[i], 0, 1), n0), add(load3(bodies.bias[i], 3, 1), f0)
+                n, f = with_pushes(i, n, f, tree.flow, tree)
+                if tree.flow[i, GATHERS] == 1:
+                    for hung in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
+                        own, across, along = handed_inertia(tree.limbs.child[hung], tree)
+                        A, B, C = plus(A, own), plus(B, across), plus(C, along)
+                turning, shifting = load3(bodies.product[i], 0, 1), load3(bodies.product[i], 3, 1)
+                n = add(n, add(mul(full(A), turning), mul(B, shifting)))
+                f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
+                if len(tree.mimics) > 0 and tree.mimics.waits[i] != 0:
+                    mimics.drift(i, turning, shifting, tree.mimics.mass)
+                if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
+                    mimics.settle(i, tau, added, tree.mimics.mass, tree.mimics)
+                    A, B, C = mimics.without_symmetric(i, A, B, C, tree.mimics.mass)
+                    n, f = mimics.pushed(i, n, f, tree.mimics.mass)
+                if has_one_axis(kind):
+                    e, stays = mimics.axis(i, axis_of(R), tree), False
+                    x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
+                    d, along = dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
+                    if len(tree.mimics) > 0:
+                        stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.mass
+                        x, y, _, _, d, along = mimics.joined(i, kind, e, x, y, x, y, d, along, rows, tree.mimics)
+                        if stays:
+                            mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, x, y, d, along, rows)
+                    if not stays:
+                        k = 1.0 / (d + added[start])
+                        w = k * (tau[start] - along)
+                        store3(U, 0, 1, x)
+                        store3(U, 3, 1, y)
+                        D[0], t[0] = k, w
+                        A, B, C = less_rank_one(A, B, C, x, y, k)
+                        n, f = add(n, scale(w, x)), add(f, scale(w, y))
+                elif kind == FREE:
+                    E, F, H = _inverse(A, B, C)
+                    store9(D, 0, 1, E)
+                    store9(D, 9, 1, F)
+                    store9(D, 18, 1, H)
+                    a, b = mul(R, load3(tau, start, 1)), mul(R, load3(tau, start + 3, 1))
+                    x, y = sub(a, n), sub(b, f)
+                    store3(t, 0, 1, add(mul(E, x), mul(F, y)))
+                    store3(t, 3, 1, add(mul_t(F, x), mul(H, y)))
+                    A, B, C, n, f = ZERO6, ZERO9, ZERO6, a, b
+                else:
+                    S = full(A)
+                    E = inverse(plus(S, turned_diagonal(R, added, start)))
+                    store9(U, 0, 1, S)
+                    store9(U, 9, 1, B)
+                    store9(D, 0, 1, E)
+                    w, X = mul(E, sub(mul(R, load3(tau, start, 1)), n)), matmul(E, B)
+                    store3(t, 0, 1, w)
+                    n, f = add(n, mul(S, w)), add(f, mul_t(B, w))
+                    A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
+                    B = minus(B, matmul(S, X))
+                hands = tree.flow[i, TO_PARENT]
+                A0, B0, C0, n0, f0 = _handed(i, parent, hands, load3(bodies.arm[i], 0, 1), A, B, C, n, f, tree)
     if len(tree.mimics) > 0:
         if tree.mimics.waits[topology.shape[0]] == ENDS:
             mimics.settle(topology.shape[0], tau, added, tree.mimics.mass, tree.mimics)
@@ -330,15 +361,19 @@ def keep_twist(i, omega, velocity, tree):
 @kernel
 def accelerations(gravity, topology, bodies, tree, out):
     """q̈ into `out` (nv,), after `factorise`."""
-    omega, velocity, up = ZERO, ZERO, (-gravity[0], -gravity[1], -gravity[2])
+    limbs, up = tree.limbs, (-gravity[0], -gravity[1], -gravity[2])
     if len(tree.mimics) > 0:
         set_out(topology.shape[0], up, tree.mimics.mass, tree, out)
-    for i in range(topology.shape[0]):
-        omega, velocity = carried(i, topology[i, 0], bodies, up, omega, velocity, tree)
-        omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
-        omega = add(omega, load3(bodies.product[i], 0, 1))
-        velocity = add(velocity, load3(bodies.product[i], 3, 1))
-        keep_twist(i, omega, velocity, tree)
+    for level in range(limbs.level.size - 1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            limb = limbs.level[level] + place
+            omega, velocity = ZERO, ZERO
+            for i in range(limbs.begin[limb], limbs.end[limb]):
+                omega, velocity = carried(i, topology[i, 0], bodies, up, omega, velocity, tree)
+                omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
+                omega = add(omega, load3(bodies.product[i], 0, 1))
+                velocity = add(velocity, load3(bodies.product[i], 3, 1))
+                keep_twist(i, omega, velocity, tree)
 
 
 @inline
@@ -374,14 +409,20 @@ def gather(i, n, f, tau, topology, bodies, tree):
 @inline
 def hand_over(i, hands, n, f, topology, bodies, tree):
     """A wrench (n, f) of body i to its parent; returns that which the body before it gets: none, if it is not that."""
-    parent = topology[i, 0]
-    if parent == WORLD:
+    if topology[i, 0] == WORLD:
         return ZERO, ZERO
     n = add(n, cross(load3(bodies.arm[i], 0, 1), f))
     if hands == NEXT:
         return n, f
-    _keep_shares(tree.sums[parent], hands, (n, f))
+    store3(tree.sums[i], 0, 1, n)
+    store3(tree.sums[i], 3, 1, f)
     return ZERO, ZERO
+
+
+@inline
+def velocity_at(omega, velocity, arm, frame):
+    """The velocity of a place, `arm` away from the origin of a body with this twist, in a frame."""
+    return mul(frame, add(velocity, cross(omega, arm)))
 
 
 @inline

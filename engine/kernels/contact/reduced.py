@@ -9,7 +9,7 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.kernels.contact.body_pairs import TOUCH, touch
 from engine.kernels.contact.mimics import STAYS
-from engine.kernels.contact.recursion import FIRST, FURTHER, GATHERS, NEXT, TO_PARENT, dofs, handed_inertia, rigid_at
+from engine.kernels.contact.recursion import GATHERS, NEXT, TO_PARENT, WAITS, dofs, handed_inertia, rigid_at
 from engine.kernels.spatial import add, full, load6, load9, mul, mul_t, plus, store6, store9
 from engine.model import WORLD
 
@@ -78,6 +78,6 @@ def leave_out_unloaded(joints, topology, bodies, p, tree):
             own[TO_PARENT] = ACTS
         else:
             above = tree.loaded[parent]
-            own[TO_PARENT] = NEXT if parent == i - 1 else (FURTHER if above[GATHERS] == 1 else FIRST)
+            own[TO_PARENT] = NEXT if parent == i - 1 else WAITS
             above[GATHERS] = 1 if parent != i - 1 or above[GATHERS] == 1 else 0
             above[TO_PARENT] = ACTS

@@ -6,7 +6,7 @@ It is taken step by step, so that a GPU can let robots that need many steps take
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import is_single
+from engine.compile.operations import is_single, least_of, spread
 from engine.kernels.contact.interior import begin_inside, step_inside
 from engine.kernels.contact.newton import direction, respond, stay
 from engine.kernels.contact.problem import (
@@ -49,10 +49,10 @@ _FAR = 1e30
 @inline
 def _go(contacts, joints, part, p):
     """λ and u `part` of the step on."""
-    for i in range(contacts):
+    for i in spread(contacts):
         store3(p.impulse[i], 0, 1, add(load3(p.impulse[i], 0, 1), scale(part, load3(p.change[i], 0, 1))))
         store3(p.u[i], 0, 1, add(load3(p.u[i], 0, 1), scale(part, load3(p.motion[i], 0, 1))))
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_impulse[j] += part * p.joint_change[j]
         p.joint_u[j] += part * p.joint_motion[j]
 
@@ -60,33 +60,33 @@ def _go(contacts, joints, part, p):
 @inline
 def _keep(contacts, joints, p):
     """The present impulses as the best."""
-    for i in range(contacts):
+    for i in spread(contacts):
         store3(p.best[i], 0, 1, load3(p.impulse[i], 0, 1))
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_best[j] = p.joint_impulse[j]
 
 
 @inline
 def _take(contacts, joints, p):
     """The best impulses as the present ones."""
-    for i in range(contacts):
+    for i in spread(contacts):
         store3(p.impulse[i], 0, 1, load3(p.best[i], 0, 1))
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_impulse[j] = p.joint_best[j]
 
 
 @inline
 def _from_nothing(contacts, joints, p, tree):
     """No impulses, and nothing moves."""
-    for i in range(contacts):
+    for i in spread(contacts):
         store3(p.impulse[i], 0, 1, (0.0, 0.0, 0.0))
         store3(p.u[i], 0, 1, load3(p.free[i], 0, 1))
-    for j in range(joints):
+    for j in spread(joints):
         p.joint_impulse[j], p.joint_u[j] = 0.0, p.joint_free[j]
-    for i in range(tree.moved.shape[0]):
+    for i in spread(tree.moved.shape[0]):
         store3(tree.moved[i], 0, 1, ZERO)
         store3(tree.moved[i], 3, 1, ZERO)
-    for j in range(p.total.size):
+    for j in spread(p.total.size):
         p.total[j] = 0.0
     stay(contacts, joints, p, tree)
 
@@ -182,10 +182,10 @@ def begin(plan, tolerance, enough, contacts, joints, inertia, topology, bodies, 
     `plan` is the first: `COLD`; `WARM`, from `impulse`, `u`, `total` and the bodies' twists as they are, which belong
     together; or `OVERLAP`, of contacts without friction and of no joints.
     """
-    numbers, rubs = work.search.numbers, 1
-    for i in range(contacts):
-        rubs = rubs if work.problem.mu[i] > 0.0 else 0
-    work.search.counts[RUBS] = rubs
+    numbers, least = work.search.numbers, 1.0
+    for i in spread(contacts):
+        least = min(least, work.problem.mu[i])
+    work.search.counts[RUBS] = 1 if least_of(least) > 0.0 else 0
     numbers[MOST] = greatest_velocity(contacts, joints, work.problem)
     numbers[LEAST], numbers[TOLERANCE], numbers[ENOUGH] = _FAR, tolerance, enough
     _begin_plan(plan, contacts, joints, inertia, topology, bodies, work)
@@ -213,7 +213,7 @@ def _newton_step(contacts, joints, inertia, topology, bodies, work):
     share, _, first = _plan(counts[PLAN], most)
     if numbers[LOWEST] <= numbers[TOLERANCE]:
         counts[LAST], eps = counts[LAST] + 1, _LAST_STEP
-    direction(joints, numbers[PART], share, eps, inertia, topology, bodies, work)
+    direction(contacts, joints, numbers[PART], share, eps, inertia, topology, bodies, work)
     part, there = _longest_step(contacts, joints, p, share, best, most)
     numbers[PART] = part
     counts[STALLED] = counts[STALLED] + 1 if best < _CLOSE and there > 0.5 * best else 0

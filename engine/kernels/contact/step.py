@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
+from engine.compile.operations import spread
 from engine.kernels.collision.ground import ground_contacts
 from engine.kernels.collision.shape_contacts import shape_contacts
 from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
@@ -26,13 +27,19 @@ from engine.kernels.world import place
 from engine.step_settings import LOWER, UPPER
 
 
-@kernel
-def touches(q, v, rows, dynamics, loads, ground):
-    """How many contacts may act within a step from q (nq,), v (nv,); they are in `ground.contacts` then."""
+@inline
+def put_bodies(q, v, dynamics, loads, ground):
+    """The bodies of a robot at q (nq,), v (nv,) into their places."""
     coupling, tree_q, tree_v = dynamics.coupling, ground.tree_q[0], ground.tree_v[0]
     expand(q, coupling.q_index, coupling.q_factor, coupling.q_offset, tree_q)
     expand(v, coupling.v_index, coupling.v_factor, coupling.v_offset, tree_v)
     place(tree_q, tree_v, loads[1], dynamics.topology, dynamics.constants, ground.bodies)
+
+
+@kernel
+def touches(q, v, rows, dynamics, loads, ground):
+    """How many contacts may act within a step from q (nq,), v (nv,); they are in `ground.contacts` then."""
+    put_bodies(q, v, dynamics, loads, ground)
     count = ground_contacts(ground.points, ground.bodies, ground.surface, rows.dt, ground.near, ground.contacts)
     if len(ground.pairs) > 0:
         count = shape_contacts(
@@ -77,14 +84,14 @@ def warm(count, frictional, n, touch, robot):
     """The impulses of the step before, turned into the contacts' frames."""
     ground = touch.ground
     touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
-    for i in range(count):
+    for i in spread(count):
         before = _impulse_before(i, touch, robot)
         for r in range(3 if i < frictional else 1):
             k = 3 * i + r if i < frictional else 2 * frictional + i
             impulses[k] = dot(load3(touching.frame[i], 3 * r, 1), before)
     first = 2 * frictional + count
-    for k in range(first, n):
-        impulses[k] = joint_memory[ground.joint_of[k - first]]
+    for k in spread(n - first):
+        impulses[first + k] = joint_memory[ground.joint_of[k]]
 
 
 @inline
