@@ -59,13 +59,15 @@ class Piece(NamedTuple):
 class Near(NamedTuple):
     """The contacts of one shape with the ground or of one pair of shapes; `all` its points were few enough to keep.
 
-    `lean`, rad, is the angle by which a hull with many corners may lean over in a step, else 0.
+    `lean`, rad, is the angle by which a hull with many corners may lean over in a step, else 0; where the ground stops
+    it, and it turns about its lowest corner, by that corner's way over `radius`, m, more.
     """
 
     contacts: list[Contact]
     all: bool
     pair: tuple[Standing, Standing] | None = None
     lean: float = 0.0
+    radius: float = 1.0
 
 
 def contacts(model: Model, scene: Scene, at: Motion, dt: float) -> list[Contact]:
@@ -85,7 +87,8 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
             corners = piece.solid.vertices
             lean = LEAN * dt if corners is not None and len(corners) >= MANY else 0.0
             here = [Contact(piece.link, GROUND, *x, *law) for x in places]
-            found.append(Near(here, len(places) <= KEPT and lean == 0.0, None, lean))
+            radius = _radius(_standing(model, at, piece)) if lean > 0 else 1.0
+            found.append(Near(here, len(places) <= KEPT and lean == 0.0, None, lean, radius))
     for one, other in may_touch(model, scene, robot, still):
         pair = _standing(model, at, one), _standing(model, at, other)
         if least_distance(*pair) > reach:
@@ -122,6 +125,13 @@ def _velocity(model: Model, at: Motion, link: int, x: Array) -> Array:
     return np.zeros(3) if body == WORLD else at.V[body][3:] + np.cross(at.V[body][:3], x)
 
 
+def _radius(standing: Standing) -> float:
+    """Of a ball about the middle of the box, along its body's axes, around a hull."""
+    assert standing.solid.vertices is not None
+    x = standing.solid.vertices @ standing.inner.T
+    return float(np.max(np.linalg.norm(x - (np.min(x, 0) + np.max(x, 0)) / 2, axis=1)))
+
+
 def body_of(model: Model, link: int) -> int:
     """The body of a link; the world for the ground and for obstacles."""
     return WORLD if link < 0 else int(model.link_body[link])
@@ -136,11 +146,12 @@ def kept(near: Near) -> list[Contact]:
     if near.all or not left:
         return left
     first = min(left, key=lambda x: x.gap)
-    chosen, n = [first], first.n
+    chosen, n, stops = [first], first.n, first.gap - first.ahead
+    lean = near.lean + stops / near.radius if near.lean > 0 else 0.0
     while len(chosen) < KEPT:
         left = [x for x in left if all(x is not y for y in chosen)]
-        best = max(left, key=lambda x: _widening(chosen, x, n, near.lean), default=None)
-        if best is None or _widening(chosen, best, n, near.lean) <= 0:
+        best = max(left, key=lambda x: _widening(chosen, x, n, lean), default=None)
+        if best is None or _widening(chosen, best, n, lean) <= 0:
             break
         chosen.append(best)
     return chosen
@@ -149,14 +160,16 @@ def kept(near: Near) -> list[Contact]:
 def _widening(chosen: list[Contact], new: Contact, n: Array, lean: float) -> float:
     """What a contact adds to those chosen: distance, then area, then area outside of the triangle.
 
-    Of a hull that leans over: the distances from the first, from a line and from the triangle, less (height/lean).
+    Of a hull that leans over: the distances from the first, from a line and from the triangle, less (height/lean). The
+    way that the first comes down in the step brings no other down, since the ground stops it.
     """
 
     def beside(a: Contact, b: Contact) -> float:
         area = float(n @ np.cross(b.x - a.x, new.x - a.x))
         return area / float(np.linalg.norm(b.x - a.x)) if lean > 0 else area
 
-    too_high = max(new.ahead - chosen[0].gap, 0.0) / lean if lean > 0 else 0.0
+    stops = chosen[0].gap - chosen[0].ahead
+    too_high = max(min(new.ahead + stops, new.gap) - chosen[0].gap, 0.0) / lean if lean > 0 else 0.0
     if len(chosen) == 1:
         far = float(np.linalg.norm(new.x - chosen[0].x))
         return far - too_high if lean > 0 else far**2

@@ -5,8 +5,9 @@ from __future__ import annotations
 NEAR = 1e-3
 """m: what is this near the ground takes part in a step; with it what comes to the ground within two steps."""
 LEAN = 0.1
-"""rad/s: how much faster than it moves as a step begins a hull with many corners may lean over within it. With 0.5 a
-trunk that lies on eight corners rocked for ever, each step on the corners that the one before had left out."""
+"""rad/s: how much faster than it moves as a step begins a hull with many corners may lean over within it, where the
+ground does not stop a fall. With 0.5 a trunk that lies on eight corners rocked for ever, each step on the corners that
+the one before had left out."""
 IMPACT = 0.015
 """m/s: what comes in slower rests, whatever its restitution."""
 SHUT = 1e-8

@@ -69,17 +69,30 @@ def test_the_corners_found_along_edges_are_those_that_are_near(kind, many, monke
         height = np.min((R @ walked.position.T).T @ n) + rng.choice([0.0, 1e-3, -0.01, 0.02]) * rng.uniform()
         p = n * (0.1 - height) + np.cross(n, rng.standard_normal(3))
         pose = np.concatenate([R.ravel(), p])
-        sets, highest = [], np.min((R @ walked.position.T).T @ n) + n @ p - 0.1 + LEAN * DT * 2 * walked.bound[0, 3]
+        sets, within = [], _within_reach(walked, R, p, n, speed)
         for kept, near in zip((walked, looked_at), ways, strict=True):
             count = found_near(kept, pose, speed, DT, ground, near)
             order = np.argsort(near.point[:count])
-            order = order[near.ahead[order] <= highest]
+            order = order[within[near.point[order]]]
             sets.append((near.point[:count][order], near.at[:count][order], near.gap[:count][order]))
         np.testing.assert_array_equal(sets[0][0], sets[1][0])
         for one, other in zip(sets[0][1:], sets[1][1:], strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-15)  # products are added in other orders
         touched += len(sets[0][0]) > 0
     assert 100 < touched < 300
+
+
+def _within_reach(walked: Points, R: np.ndarray, p: np.ndarray, n: np.ndarray, speed: np.ndarray) -> np.ndarray:
+    """Whether each corner may touch within a step, whichever is the lowest of those that rounding makes so: the hull
+    moves as it does, less what its lowest corner comes down by, and turns by twice that over its size and by LEAN."""
+    x, size = walked.position @ R.T + p, 2 * walked.bound[0, 3]
+    gap, down = x @ n - 0.1, -DT * (speed[3:] + np.cross(speed[:3], x - p)) @ n
+    within = np.full(len(x), True)
+    for lowest in np.flatnonzero(gap <= np.min(gap) + 1e-12):
+        stops = max(down[lowest], 0)
+        higher = np.minimum(gap, gap - down + stops) - gap[lowest]
+        within &= higher <= LEAN * DT * size + 2 * stops / size * np.linalg.norm(x - x[lowest], axis=1)
+    return within
 
 
 def _upright(n: np.ndarray) -> np.ndarray:

@@ -150,7 +150,7 @@ def by_bodies() -> Iterable[str]:
     yield f"down to a residual of {e(search._NEAR)} ({e(search._NEAR_SINGLE)} in single precision), and Newton's steps"
     yield f"give up after {word(search._STALLED)} in a row that gain less than half"
     yield f"Of a hull with {WALKED} corners or more, distances count less what it would take to get there"
-    yield f"loses that height, over the angle of {g(thresholds.LEAN)} rad/s in a step, of its distance"
+    yield f"The angle is that of {g(thresholds.LEAN)} rad/s, and the way that the deepest"
     longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
     halvings = int(re.findall(r"for _ in range\((\d+)\):\n        left = merit", longest)[0]) - 1
     yield f"all of it or one of {word(halvings)} halvings"

@@ -96,7 +96,8 @@ template <typename Real, int PITCH, int MOST> struct Room : Places<MOST> {
 
 // A table of shapes and of their points, as contacts.py packs them.
 namespace shape {
-constexpr int FIRST = 0, COUNT = 1, LINK = 2, FRICTION = 3, RESTITUTION = 4, ROTATION = 5, POSITION = 14, NUMBERS = 17;
+constexpr int FIRST = 0, COUNT = 1, LINK = 2, FRICTION = 3, RESTITUTION = 4, ROTATION = 5, POSITION = 14, RADIUS = 17,
+              NUMBERS = 18;
 }
 namespace point {
 constexpr int POSITION = 0, RADIUS = 3, AXIS = 4, RIM = 7, NUMBERS = 8;

@@ -151,8 +151,7 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
         return kept;
     }
     Vector<Real> across = {0, 0, 1};
-    Real deepest = 0;
-    const Real lean = many >= WALKED ? Real(LEAN) * dt : Real(0);
+    Real deepest = 0, stops = 0, lean = many >= WALKED ? Real(LEAN) * dt : Real(0);
     const auto kept_at = [&](int c) { return room.vector(place + contact::NUMBERS * c + contact::PLACE); };
 #pragma unroll 1
     while (kept < KEPT) {
@@ -166,14 +165,17 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
             for (int c = 0; c < kept; ++c)
                 taken |= int(room(place + contact::NUMBERS * c + contact::POINT)) == first + number;
             if (taken) continue;
-            const Real higher = at.gap - descent(at, body, dt) - deepest;
+            const Real higher = at.gap - fmax(descent(at, body, dt) - stops, Real(0)) - deepest;
             const Real worth_here = kept == 0 ? -at.gap : worth(kept_at, kept, at.x, across, higher, lean);
             if (worth_here > best) best = worth_here, found = number;
         }
         if (found < 0) break;
         const Nearest<Real> at = nearest<Real>(scene, first + found, found, body, room);
         put_contact(room, total + kept, first + found, s, at, body);
-        if (kept == 0) across = at.n, deepest = at.gap;
+        if (kept == 0) {  // the ground stops it, and the hull turns about it
+            across = at.n, deepest = at.gap, stops = descent(at, body, dt);
+            if (many >= WALKED) lean += stops / scene.of_shape(s, shape::RADIUS);
+        }
         ++kept;
     }
     return kept;

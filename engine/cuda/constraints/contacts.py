@@ -325,7 +325,7 @@ class Contacts:
         return max(moving(self._model, one) + moving(self._model, other))
 
     def _shape_table(self) -> Array:
-        """(shapes + pairs, 17), the shapes in the order of their bodies: see `shape` in contact_room.cuh."""
+        """(shapes + pairs, 18), the shapes in the order of their bodies: see `shape` in contact_room.cuh."""
         found, model, order, laws = self._points, self._model, self._order, self._laws
         link = np.concatenate([found.link[order], laws.link[laws.one]])
         none = np.zeros(len(laws.one))
@@ -334,7 +334,8 @@ class Contacts:
             np.append(found.friction[order], laws.friction), np.append(found.restitution[order], laws.restitution),
         )  # fmt: skip
         frames = model.link_rotation[link].reshape(-1, 9), model.link_position[link]
-        return np.concatenate([np.stack(columns, 1), *frames], 1).astype(float)
+        radius = np.append(found.bound[order, 3], none)[:, None]
+        return np.concatenate([np.stack(columns, 1), *frames, radius], 1).astype(float)
 
     def _point_table(self) -> Array:
         """(points, 8): see `point` in contact_room.cuh."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.compile import apart, inline
 from engine.kernels.collision.frames import tangents
-from engine.kernels.collision.near_points import motion_of, near_points, near_shapes
+from engine.kernels.collision.near_points import motion_of, near_points, near_shapes, turn
 from engine.kernels.spatial import cross, dot, load3, store3, sub
 from engine.scene.points import KEPT, WALKED
 from engine.scene.thresholds import LEAN
@@ -84,15 +84,16 @@ def _best(kept, found, near, lean):
     """Of `found` near points of which the first `kept` are contacts the one that adds most, the first of equals; −1:
     none. First it is depth, then distance, then area.
 
-    Of a hull that may lean over by an angle in a step, distances, less what it takes to bring the point down so.
+    Of a hull that may lean over by an angle in a step, distances, less what it takes to bring the point down so. How
+    far the deepest comes down is not counted, since the ground stops it.
     """
-    best, most, highest = kept, -1e30 if kept == 0 else 0.0, near.gap[0]
+    best, most, highest, stops = kept, -1e30 if kept == 0 else 0.0, near.gap[0], near.gap[0] - near.ahead[0]
     n, a = load3(near.normal[0], 0, 1), load3(near.at[0], 0, 1)
     over, b, c, turn = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1], 0, 1), load3(near.at[2], 0, 1), 1.0
     if kept == 3:
         turn = 1.0 if _area(a, b, c, n) >= 0.0 else -1.0  # what lies outside the triangle, by the widest side's area
     for k in range(kept, found):
-        x, off = load3(near.at[k], 0, 1), over * max(near.ahead[k] - highest, 0.0)
+        x, off = load3(near.at[k], 0, 1), over * max(min(near.ahead[k] + stops, near.gap[k]) - highest, 0.0)
         if kept == 0:
             worth = -near.gap[k]
         elif kept == 1:
@@ -123,8 +124,8 @@ def ground_contacts(points, bodies, surface, dt, near, out):
         s = near.shapes[place]
         found, kept = near_points(s, points, motion_of(s, points, bodies), dt, surface, near), 0
         many = points.first[s + 1] - points.first[s]
-        lean = LEAN * dt if many >= WALKED else 0.0
         while kept < min(found, KEPT):
+            lean = LEAN * dt + turn(s, points, near.gap[0] - near.ahead[0]) if many >= WALKED else 0.0
             k = kept if many <= KEPT else _best(kept, found, near, lean)
             if k < 0:
                 break

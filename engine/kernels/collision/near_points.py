@@ -185,12 +185,38 @@ def _rate(motion, n):
     return mul_t(motion.R, cross(n, motion.omega)), dot(n, motion.velocity)
 
 
+class _Lowest(NamedTuple):
+    """The lowest corner of a hull: its place in the body (3), how far it would come down in a step, m, the angle by
+    which the hull turns since the ground stops it, rad, and to what height corners are taken without that turn, m."""
+
+    corner: tuple[float, ...]
+    stops: float
+    turn: float
+    highest: float
+
+
 @inline
-def _take_corner(count, k, corner, plane, rate, motion, dt, surface, highest, near):
-    """As `_take`, of a corner, which has no radius; `plane` and `rate` give its gap and how fast that grows."""
-    (e, height), (g, h) = plane, rate
-    gap, way = height + dot(e, corner), dt * max(-(h + dot(g, corner)), 0.0)
-    if gap <= NEAR + 2.0 * way and gap - way <= highest:
+def turn(s, points, stops):
+    """The angle, rad, by which hull s turns in a step in which the ground stops its lowest corner, which would come
+    down by `stops`, m: about the most by which a free body of its size does."""
+    return stops / points.bound[s, 3]
+
+
+@inline
+def _way(corner, rate, dt):
+    """How far a corner comes down in a step, as its body moves now."""
+    return dt * max(-(rate[1] + dot(rate[0], corner)), 0.0)
+
+
+@inline
+def _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near):
+    """As `_take`, of a corner, which has no radius; `plane` and `rate` give its gap and how fast that grows.
+
+    It is low, or comes low by how much faster than the lowest corner it comes down, or as the hull turns.
+    """
+    gap, way, arm = plane[1] + dot(plane[0], corner), _way(corner, rate, dt), sub(corner, lowest.corner)
+    higher = max(gap - max(way - lowest.stops, 0.0) - lowest.highest, 0.0)
+    if gap <= NEAR + 2.0 * way and higher * higher <= lowest.turn * lowest.turn * dot(arm, arm):
         n, x = load3(surface.plane, 0, 1), add(motion.p, mul(motion.R, corner))
         near.point[count], near.gap[count], near.ahead[count] = k, dot(n, x) - surface.plane[3], gap - way
         store3(near.at[count], 0, 1, x)
@@ -210,12 +236,13 @@ def _walk(s, points, motion, dt, surface, near):
     near.lowest[s] = k
     _is_new(k, first, near)
     corner = load3(points.position[k], 0, 1)
-    highest = plane[1] + dot(plane[0], corner) + LEAN * dt * 2.0 * points.bound[s, 3]
-    count = _take_corner(0, k, corner, plane, rate, motion, dt, surface, highest, near)
+    stops, highest = _way(corner, rate, dt), plane[1] + dot(plane[0], corner) + LEAN * dt * 2.0 * points.bound[s, 3]
+    lowest = _Lowest(corner, stops, turn(s, points, stops), highest)
+    count = _take_corner(0, k, corner, plane, rate, motion, dt, surface, lowest, near)
     k = _lowest(k, add(plane[0], scale(dt, rate[0])), points)
     if _is_new(k, first, near):
         corner = load3(points.position[k], 0, 1)
-        count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, highest, near)
+        count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near)
     done, place, end = 0, 0, 0
     while place < end or done < count:
         if place == end:
@@ -225,7 +252,7 @@ def _walk(s, points, motion, dt, surface, near):
         place += 1
         if _is_new(k, first, near):
             corner = load3(points.position[k], 0, 1)
-            count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, highest, near)
+            count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near)
     return count
 
 
