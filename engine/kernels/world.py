@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import is_single
+from engine.compile.operations import is_single, spread
 from engine.kernels.sines import sine_and_cosine
 from engine.kernels.spatial import (
     LARGEST_ANGLE,
@@ -99,37 +99,45 @@ def joint_twist(kind, R, v, at):
     return mul(R, load3(v, at, 1)), ZERO
 
 
+@inline
+def _place_body(i, q, v, wrenches, topology, constants, bodies):
+    """Body i, after its parent."""
+    kind, parent, c = topology[i, 1], topology[i, 0], constants[i]
+    R, p = _in_parent(kind, c, q, topology[i, 2])
+    omega, velocity, arm = ZERO, ZERO, p
+    if parent != WORLD:
+        above = load9(bodies.rotation[parent], 0, 1)
+        arm, R = mul(above, p), matmul(above, R)
+        p = add(load3(bodies.position[parent], 0, 1), arm)
+        omega = load3(bodies.twist[parent], 0, 1)
+        velocity = add(load3(bodies.twist[parent], 3, 1), cross(omega, arm))
+    store9(bodies.rotation[i], 0, 1, R)
+    store3(bodies.position[i], 0, 1, p)
+    store3(bodies.arm[i], 0, 1, arm)
+    turning, shifting = joint_twist(kind, R, v, topology[i, 3])
+    store3(bodies.product[i], 0, 1, cross(omega, turning))
+    store3(bodies.product[i], 3, 1, add(cross(velocity, turning), cross(omega, shifting)))
+    omega, velocity = add(omega, turning), add(velocity, shifting)
+    store3(bodies.twist[i], 0, 1, omega)
+    store3(bodies.twist[i], 3, 1, velocity)
+    m, h = c[layout.MASS], mul(R, load3(c, layout.FIRST_MOMENT, 1))
+    inertia = rotate_symmetric(R, load6(c, layout.INERTIA, 1))
+    rigid = bodies.rigid[i]
+    rigid[MASS] = m
+    store3(rigid, FIRST_MOMENT, 1, h)
+    store6(rigid, INERTIA, 1, inertia)
+    n, f = momentum(m, h, full(inertia), omega, velocity)
+    n, f = add(cross(omega, n), cross(velocity, f)), cross(omega, f)
+    if len(wrenches) > 0:
+        n, f = sub(n, mul(R, load3(wrenches[i], 0, 1))), sub(f, mul(R, load3(wrenches[i], 3, 1)))
+    store3(bodies.bias[i], 0, 1, n)
+    store3(bodies.bias[i], 3, 1, f)
+
+
 @kernel
-def place(q, v, wrenches, topology, constants, bodies):
+def place(q, v, wrenches, topology, constants, limbs, bodies):
     """The bodies at q (tree_nq,) and v (tree_nv,), under wrenches (n, 6) in their own frames or an empty tuple."""
-    for i in range(topology.shape[0]):
-        kind, parent, c = topology[i, 1], topology[i, 0], constants[i]
-        R, p = _in_parent(kind, c, q, topology[i, 2])
-        omega, velocity, arm = ZERO, ZERO, p
-        if parent != WORLD:
-            above = load9(bodies.rotation[parent], 0, 1)
-            arm, R = mul(above, p), matmul(above, R)
-            p = add(load3(bodies.position[parent], 0, 1), arm)
-            omega = load3(bodies.twist[parent], 0, 1)
-            velocity = add(load3(bodies.twist[parent], 3, 1), cross(omega, arm))
-        store9(bodies.rotation[i], 0, 1, R)
-        store3(bodies.position[i], 0, 1, p)
-        store3(bodies.arm[i], 0, 1, arm)
-        turning, shifting = joint_twist(kind, R, v, topology[i, 3])
-        store3(bodies.product[i], 0, 1, cross(omega, turning))
-        store3(bodies.product[i], 3, 1, add(cross(velocity, turning), cross(omega, shifting)))
-        omega, velocity = add(omega, turning), add(velocity, shifting)
-        store3(bodies.twist[i], 0, 1, omega)
-        store3(bodies.twist[i], 3, 1, velocity)
-        m, h = c[layout.MASS], mul(R, load3(c, layout.FIRST_MOMENT, 1))
-        inertia = rotate_symmetric(R, load6(c, layout.INERTIA, 1))
-        rigid = bodies.rigid[i]
-        rigid[MASS] = m
-        store3(rigid, FIRST_MOMENT, 1, h)
-        store6(rigid, INERTIA, 1, inertia)
-        n, f = momentum(m, h, full(inertia), omega, velocity)
-        n, f = add(cross(omega, n), cross(velocity, f)), cross(omega, f)
-        if len(wrenches) > 0:
-            n, f = sub(n, mul(R, load3(wrenches[i], 0, 1))), sub(f, mul(R, load3(wrenches[i], 3, 1)))
-        store3(bodies.bias[i], 0, 1, n)
-        store3(bodies.bias[i], 3, 1, f)
+    for level in range(limbs.level.size - 1):
+        for limb in spread(limbs.level[level + 1] - limbs.level[level]):
+            for i in range(limbs.begin[limbs.level[level] + limb], limbs.end[limbs.level[level] + limb]):
+                _place_body(i, q, v, wrenches, topology, constants, bodies)

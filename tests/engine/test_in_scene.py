@@ -13,11 +13,12 @@ import trimesh
 import engine
 from engine.compile import specialise_in, thread_per_robot
 from engine.compile.thread_per_robot import Layout
+from engine.cuda.stepping import scene_stepper
 from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments, serves
 from engine.holding import holding_gains
 from engine.kernels import in_scene
-from engine.kernels.contact import newton, problem, room, search
+from engine.kernels.contact import newton, problem, recursion, room, search
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
 from engine.scene import put_down
@@ -167,6 +168,29 @@ def test_robots_with_hulls_are_stepped_so_and_those_with_points_are_not(walker: 
     assert not serves(settings(engine.load("robots/quadruped.urdf"), "standing", "float32"))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_threads_of_robots_fill_a_multiprocessor(dtype: str) -> None:
+    """Its registers have room for 512 threads in single precision, half as many in double."""
+    room = 512 if dtype == "float32" else 256
+    for robots in (1, 10, 60, 130, 500, 4000):
+        for bodies in (13, 60):
+            threads, least = scene_stepper.threads_of_robot(robots, bodies, dtype), 4 if bodies == 60 else 1
+            assert threads == least or threads * robots <= room
+            assert threads == 8 or 2 * threads * robots > room
+
+
+def test_limbs_of_joints_that_share_a_coordinate_are_taken_one_after_the_other() -> None:
+    """Of a body with three limbs, the first of which goes on from it, two hand a coordinate to it."""
+    parent, apart = np.array([-1, 0, 0, 0]), np.zeros(4, np.bool_)
+    together = recursion.limbs(parent, apart)
+    assert np.diff(together.level).tolist() == [1, 2]
+    apart[2:] = True
+    found = recursion.limbs(parent, apart)
+    assert np.diff(found.level).tolist() == [1, 1, 1]
+    assert found.begin.tolist() == [0, 2, 3]
+    assert found.end.tolist() == [2, 3, 4]
+
+
 def test_mimic_joints_that_the_recursion_serves_are_stepped_so(tmp_path: Path, rng: np.random.Generator) -> None:
     across = mimicking(tmp_path, "RL_shank_joint")  # its chain passes the trunk, beside other limbs
     assert not serves(replace(settings(across, "standing", "float64"), algorithm="jsiia"))
@@ -233,6 +257,26 @@ def test_a_gpu_steps_robots_with_hulls_as_the_cpu_does(
         for k, simulation in enumerate(sims)
     ]
     assert np.abs(loads[0] - loads[1]).max() <= (1e-5 if dtype == "float64" else 0.05) * np.abs(loads[1]).max()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_do_not_depend_on_how_many_threads_work_on_a_robot(
+    walker: engine.Model, dtype: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = 70
+    q, v = (np.array(x) for x in zip(*(states(walker, "falling", rng) for _ in range(batch)), strict=True))
+    of, ends = settings(walker, "falling", dtype, batch), []
+    for threads in (1, 2, 4, 8):
+        monkeypatch.setattr(scene_stepper, "threads_of_robot", lambda *_, threads=threads: threads)
+        simulation = engine.Simulation(
+            walker, batch, DT, "implicit", "abia", scene=of.scene, q=q, v=v, kp=of.kp[0], kd=of.kd[0], device="cuda",
+            dtype=dtype,
+        )  # fmt: skip
+        simulation.step(60)
+        ends.append((simulation.q.get(), simulation.v.get()))
+    for end in ends[1:]:
+        np.testing.assert_array_equal(end, ends[0])
 
 
 @pytest.mark.gpu

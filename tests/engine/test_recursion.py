@@ -108,7 +108,8 @@ def _robot(
     for i in range(n):
         h -= at.J[i].T @ lie.Ad(*lie.inverse(at.R[i], at.p[i])).T @ wrench[i]
     tree_q, tree_v = model.coupling.expand_q(q), model.coupling.expand_v(v)
-    world.place(tree_q, tree_v, wrench, packed.topology, packed.constants, bodies)
+    limbs = recursion.limbs(model.parent, np.zeros(n, np.bool_))
+    world.place(tree_q, tree_v, wrench, packed.topology, packed.constants, limbs, bodies)
     meet = [tuple(chance.permutation(n)[:2].tolist()) for _ in range(pairs if n > 1 else 0)]
     touching = [(int(body), WORLD) for body in chance.choice(loaded, size=3 * n)]
     for k, pair in enumerate(meet):  # one to four contacts each, in any order
@@ -198,7 +199,7 @@ def test_newtons_step_solves_the_dense_system(model, pairs, few, chance):
     p.total[:], p.dv[:] = (_completed(robot, x, loaded) for x in chance.normal(size=(2, model.nv)))
     tree.moved[:], tree.step[:] = _twists(robot, p.total), _twists(robot, p.dv)
     before = p.total + GONE * p.dv
-    newton.direction(R, GONE, SHARE, WEIGHT, robot.d, robot.topology, robot.bodies, robot.work)
+    newton.direction(len(p.mu), R, GONE, SHARE, WEIGHT, robot.d, robot.topology, robot.bodies, robot.work)
     A, right = _system(robot)
     right -= robot.M @ before
     for k, omega in enumerate(p.omega.reshape(-1, 3, 3)):
@@ -227,7 +228,7 @@ def test_a_stiff_step_is_solved_to_rounding(model, pairs, chance):
     p, R = robot.work.problem, len(robot.rows)
     _draw_impulses(robot, chance)
     p.mu[:], p.impulse[:, 0], p.u[:, 0] = 0.0, np.abs(p.impulse[:, 0]), -np.abs(p.u[:, 0])
-    newton.direction(R, 0.0, SHARE, 1e-6, robot.d, robot.topology, robot.bodies, robot.work)
+    newton.direction(len(p.mu), R, 0.0, SHARE, 1e-6, robot.d, robot.topology, robot.bodies, robot.work)
     A, right = _system(robot)
     dv = _completed(robot, p.dv, _loaded(model, robot)[1])
     most = np.abs(A).max() * np.abs(dv).max() + np.abs(right).max()

@@ -39,6 +39,8 @@ _SCHEDULERS = 4
 """Of a multiprocessor: so many warps, or fewer, wait less apart than in one block."""
 _FEW = 128
 """Of the robots of a multiprocessor where each thread has one: a warp takes half as many, which wait less."""
+_MANY, _LEAST = 40, 4
+"""Of bodies; on a robot that has more work so many threads at least."""
 _CONTACTS = 32
 """Of a robot at most; those that may have more are stepped so, whatever their shapes."""
 _WORST = 2  # of what is reported of a step
@@ -60,7 +62,7 @@ class SceneStepper(Stepper):
     def __init__(self, settings: StepSettings):
         self._robot = _robot(settings)
         each = robots_of_multiprocessor(settings.batch)
-        threads = threads_of_robot(each, settings)
+        threads = threads_of_robot(each, len(settings.model.parent), settings.dtype)
         together = WARP // 2 if each < _FEW else WARP
         self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype, threads, together)
         warps = -(-each // layout.together)
@@ -198,15 +200,15 @@ def robots_of_multiprocessor(batch: int) -> int:
     return -(-batch // int(device.properties()["multiProcessorCount"]))
 
 
-def threads_of_robot(robots: int, settings: StepSettings) -> int:
+def threads_of_robot(robots: int, bodies: int, dtype: str) -> int:
     """How many threads work on each of the robots that a multiprocessor has: as many as there are registers for.
 
-    Small batches gain by more: a multiprocessor whose threads have a robot each waits for memory most of the time. A
-    robot has not the limbs for more than eight. Its bits do not depend on them. One thread takes limbs that mimic
-    joints couple.
+    Small batches gain by more: a multiprocessor whose threads have a robot each waits for memory most of the time. What
+    robots of many bodies work in leaves its caches in any batch. No robot has limbs for more than eight. Bits do not
+    depend on it.
     """
-    threads = 1 if settings.model.has_mimic else 8
-    while threads > 1 and threads * robots > WARP * _WARPS[settings.dtype]:
+    threads = 8
+    while threads > (_LEAST if bodies > _MANY else 1) and threads * robots > WARP * _WARPS[dtype]:
         threads //= 2
     return threads
 

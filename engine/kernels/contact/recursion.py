@@ -76,13 +76,18 @@ class Limbs(NamedTuple):
     child: NDArray[np.int64]
 
 
-def limbs(parent: NDArray[np.int64]) -> Limbs:
-    """Those of bodies with these parents, which come before them."""
+def limbs(parent: NDArray[np.int64], stays: NDArray[np.bool_]) -> Limbs:
+    """Those of bodies with these parents, which come before them; `stays` (n,): its joint's coordinate stays with the
+    body before, see `mimics`. Limbs of which several such joints hang on one body are of levels of their own."""
     begins = [i for i in range(len(parent)) if parent[i] != i - 1 or parent[i] == WORLD]
     ends, of, depths = [*begins[1:], len(parent)], np.zeros(len(parent), np.int64), list[int]()
+    met: dict[int, int] = {}  # of bodies on which such limbs hang, the last one's level
     for m, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        of[begin:end] = m
-        depths.append(0 if parent[begin] == WORLD else depths[of[parent[begin]]] + 1)
+        of[begin:end], above = m, int(parent[begin])
+        depth = 0 if above == WORLD else depths[of[above]] + 1
+        if stays[begin]:
+            depth = met[above] = max(depth, met.get(above, -1) + 1)
+        depths.append(depth)
     order = np.argsort(depths, kind="stable")
     level = np.searchsorted(np.array(depths)[order], np.arange(max(depths, default=-1) + 2))
     hanging = [[c for c in reversed(begins) if parent[c] == i] for i in range(len(parent))]
@@ -129,7 +134,8 @@ def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs 
             flow[parent[i], GATHERS] = 1
     widths, loaded = (18, 27, 36, 6, 6, _SUMS, 21, 6, 6), np.zeros((n, 2), np.int64)
     U, inverse, G, t, twist, sums, composite, moved, step = (np.zeros((n, width)) for width in widths)
-    return Tree(limbs(parent), flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs)
+    stays = mimic.role == STAYS if mimic else np.zeros(n, np.bool_)
+    return Tree(limbs(parent, stays), flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs)
 
 
 @inline
