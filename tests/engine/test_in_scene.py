@@ -275,8 +275,9 @@ def test_bits_do_not_depend_on_how_many_threads_work_on_a_robot(
         )  # fmt: skip
         simulation.step(60)
         ends.append((simulation.q.get(), simulation.v.get()))
-    for end in ends[1:]:
-        np.testing.assert_array_equal(end, ends[0])
+    for q, v in ends[1:]:
+        np.testing.assert_array_equal(q, ends[0][0])
+        np.testing.assert_array_equal(v, ends[0][1])
 
 
 @pytest.mark.gpu
