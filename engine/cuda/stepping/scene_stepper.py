@@ -41,7 +41,7 @@ _FEW = 128
 """Of the robots of a multiprocessor where each thread has one: a warp takes half as many, which wait less."""
 _MANY, _LEAST = 40, 4
 """Of bodies; on a robot that has more work so many threads at least."""
-_CONTACTS = 32
+CONTACTS = 32
 """Of a robot at most; those that may have more are stepped so, whatever their shapes."""
 _WORST = 2  # of what is reported of a step
 
@@ -52,7 +52,7 @@ def serves(settings: StepSettings) -> bool:
     if scene is None or not isinstance(scene.ground, Plane) or settings.pairs.capacity or settings.integrator == "rk4":
         return False
     touching = points(model, scene)
-    many = touching.capacity > _CONTACTS or bool(np.max(np.diff(touching.first), initial=0) >= WALKED)
+    many = touching.capacity > CONTACTS or bool(np.max(np.diff(touching.first), initial=0) >= WALKED)
     return many and (settings.algorithm == "abia" or model.has_mimic) and room.by(model, scene) != "rows"
 
 
