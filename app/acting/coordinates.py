@@ -13,6 +13,7 @@ import engine
 
 TURN, SHIFT = math.pi, 1.0  # the slider's reach, in rad and m, where a joint has no limits
 _HALF_TURN = math.pi * (1 - 1e-9)  # rad; at π itself a rotation vector and its opposite are the same rotation
+_QUARTER_TURN = math.pi / 2 - 1e-6  # rad; at π/2 itself roll and yaw turn about one axis
 ROAM = 2.0  # m, the slider's reach for a free joint's position
 
 
@@ -42,7 +43,9 @@ class Coordinate:
     velocity: float = math.inf
     """The joint's velocity limit, rad/s or m/s."""
     component: int | None = None
-    """Of a ball joint's rotation vector, rad, where `q` is the first number of its quaternion; None for all else."""
+    """Of a rotation, rad, where `q` is the first number of its quaternion; None for all else."""
+    rpy: bool = False
+    """Whether `component` counts roll, pitch and yaw, as URDF has them, and not the rotation vector."""
     effort_v: int = -1
     """The velocity that its drive's effort acts on; −1 where it has no drive."""
 
@@ -77,16 +80,25 @@ class Coordinate:
     def value(self, q: np.ndarray) -> float:
         """The coordinate in rad or m, from (nq,); an angle without limits is brought into ±π."""
         if self.component is not None:
-            return float(_rotation_vector(q[self.q : self.q + 4])[self.component])
+            read = _rpy if self.rpy else _rotation_vector
+            return float(read(q[self.q : self.q + 4])[self.component])
         value = self.multiplier * float(q[self.q]) + self.offset
         if self.angular and not self.limited and abs(value) > math.pi:
             value = math.remainder(value, 2 * math.pi)
         return value
 
     def put(self, q: np.ndarray, value: float) -> None:
-        """Write the coordinate, rad or m, into q (nq,); the length of a ball joint's rotation vector stays below π."""
+        """Write the coordinate, rad or m, into q (nq,).
+
+        The length of a ball joint's rotation vector stays below π, and pitch inside ±90°, where roll and yaw differ.
+        """
         if self.component is None:
             q[self.q] = value
+            return
+        if self.rpy:
+            angles = _rpy(q[self.q : self.q + 4])
+            angles[self.component] = min(max(value, self.lower), self.upper) if self.limited else value
+            q[self.q : self.q + 4] = engine.quaternion_from_rotation(engine.rotation_from_rpy(angles))
             return
         vector = _rotation_vector(q[self.q : self.q + 4])
         vector[self.component] = 0.0
@@ -100,6 +112,15 @@ class Coordinate:
         """Whether the joint stands within a thousandth of its range of a limit, or past it."""
         value, slack = self.value(q), 1e-3 * (self.upper - self.lower)
         return self.limited and not (self.lower + slack <= value <= self.upper - slack)
+
+
+def _rpy(quaternion: np.ndarray) -> np.ndarray:
+    """Roll, pitch and yaw, (3,), rad, of a quaternion x, y, z, w: of one, faster than `engine.rpy_from_rotation`."""
+    x, y, z, w = quaternion.tolist()
+    across, along = 2 * (x * y + w * z), w * w + x * x - y * y - z * z
+    roll = math.atan2(2 * (y * z + w * x), w * w - x * x - y * y + z * z)
+    pitch = math.atan2(2 * (w * y - x * z), math.hypot(along, across))
+    return np.array([roll, pitch, math.atan2(across, along)])
 
 
 def _rotation_vector(quaternion: np.ndarray) -> np.ndarray:
@@ -116,7 +137,7 @@ def _rotation_vector(quaternion: np.ndarray) -> np.ndarray:
 def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
     """A row per coordinate, in the order of the joints.
 
-    A free joint gives x, y and z, not its rotation; a ball joint the three components of its rotation vector.
+    A free joint gives x, y, z, roll, pitch and yaw; a ball joint the three components of its rotation vector.
     """
     return tuple(row for joint in model.joints for row in _rows(model, joint))
 
@@ -124,9 +145,21 @@ def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
 def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
     start = joint.q.start
     if joint.kind == "floating":
-        linear = tuple(range(joint.v.start + 3, joint.v.stop))
+        turning, linear = tuple(range(joint.v.start, joint.v.start + 3)), tuple(range(joint.v.start + 3, joint.v.stop))
         for offset, axis in enumerate("xyz"):
             yield Coordinate(f"{joint.name}.{axis}", start + offset, linear, -ROAM, ROAM, angular=False, limited=False)
+        for component, (name, reach) in enumerate((("roll", TURN), ("pitch", _QUARTER_TURN), ("yaw", TURN))):
+            yield Coordinate(
+                f"{joint.name}.{name}",
+                start + 3,
+                turning,
+                -reach,
+                reach,
+                angular=True,
+                limited=name == "pitch",
+                component=component,
+                rpy=True,
+            )
         return
     if joint.leader is not None:
         yield _follower(model, joint)

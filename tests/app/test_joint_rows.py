@@ -59,6 +59,49 @@ def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
     bench.pause()
 
 
+def test_a_free_base_has_rows_of_its_place_and_of_roll_pitch_and_yaw(rng):
+    """As `engine.rpy_from_rotation` has them; what is put comes back, and the two others stay."""
+    model = engine.load(engine.find_robot("quadruped"))
+    rows, base = coordinates(model), model.joint("floating_base")
+    free = [row for row in rows if row.name.startswith("floating_base.")]
+    assert [row.name.partition(".")[2] for row in free] == ["x", "y", "z", "roll", "pitch", "yaw"]
+    assert not any(row.driveable for row in free)
+    for _ in range(50):
+        q = model.random(rng)
+        turn = engine.lie.rotation_from_quaternion(q[base.q][3:])
+        np.testing.assert_allclose([row.value(q) for row in free[3:]], engine.rpy_from_rotation(turn), atol=1e-12)
+        wanted, place = rng.uniform((-3, -1.5, -3), (3, 1.5, 3)), q[base.q][:3].copy()
+        for row, angle in zip(free[3:], wanted, strict=True):
+            row.put(q, float(angle))
+        np.testing.assert_allclose([row.value(q) for row in free[3:]], wanted, atol=1e-9)
+        np.testing.assert_array_equal(q[base.q][:3], place)
+        turn = engine.lie.rotation_from_quaternion(q[base.q][3:])
+        np.testing.assert_allclose(turn, engine.rotation_from_rpy(wanted), atol=1e-12)
+
+
+def test_at_a_pitch_of_a_quarter_turn_roll_and_yaw_stay_what_was_typed():
+    model = engine.load(engine.find_robot("quadruped"))
+    rows, q = {row.name: row for row in coordinates(model)}, model.neutral()
+    for name, degrees in (("pitch", 90.0), ("roll", 20.0), ("yaw", -50.0), ("pitch", 300.0)):
+        rows[f"floating_base.{name}"].put(q, math.radians(degrees))
+    shown = [math.degrees(rows[f"floating_base.{name}"].value(q)) for name in ("roll", "pitch", "yaw")]
+    np.testing.assert_allclose(shown, [20.0, 90.0, -50.0], atol=1e-3)
+
+
+def test_a_free_base_is_turned_in_numbers_and_back_by_undo(bench):
+    opened(bench, engine.load(engine.find_robot("quadruped")))
+    deeds = []
+    bench.done = deeds.append
+    index = next(k for k, row in enumerate(bench.coordinates) if row.name == "floating_base.yaw")
+    base, row = bench.model.joint("floating_base"), bench.coordinates[index]
+    bench.set_coordinate(index, 0.5)
+    until(lambda: (frame := bench.frame()) and abs(row.value(frame.q) - 0.5) < 1e-12)
+    np.testing.assert_allclose(bench.newest.q[base.q][3:], [0, 0, math.sin(0.25), math.cos(0.25)], atol=1e-12)
+    assert row.value(bench.initial) == pytest.approx(0.5)
+    assert row.value(deeds[-1].before.q) == 0.0
+    assert row.value(deeds[-1].after.q) == pytest.approx(0.5)
+
+
 def test_its_skeleton_has_a_bar_across_it():
     bars = {visual.link for visual in skeleton.visuals(engine.chain(2, spherical=1.0)) if visual.shape == "cylinder"}
     assert bars >= {0, 1}

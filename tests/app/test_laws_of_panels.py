@@ -56,7 +56,9 @@ def joint_of(model, name: str) -> engine.Joint:
 def turns(model, name: str) -> bool:
     """Whether a coordinate of that name is an angle."""
     joint = joint_of(model, name)
-    along = name.endswith((".x", ".y")) if joint.kind == "planar" else joint.kind in ("prismatic", "floating")
+    if joint.kind == "floating":
+        return name.endswith((".roll", ".pitch", ".yaw"))
+    along = name.endswith((".x", ".y")) if joint.kind == "planar" else joint.kind == "prismatic"
     return not along
 
 
@@ -91,6 +93,9 @@ def test_a_coordinate_is_read_as_it_was_put_and_its_slider_ends_at_its_limits(ch
                     assert row.at_limit(q) == (
                         min(value - row.lower, row.upper - value) < 1e-3 * (row.upper - row.lower)
                     )
+            elif row.rpy:
+                turn = engine.lie.rotation_from_quaternion(q[row.q : row.q + 4])
+                assert engine.rpy_from_rotation(turn)[row.component] == pytest.approx(value, abs=1e-9)
             else:
                 room = math.sqrt(math.pi**2 - sum(x * x for x in others))
                 assert row.value(q) == pytest.approx(np.clip(value, -room, room), abs=1e-6)

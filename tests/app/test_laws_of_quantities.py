@@ -74,6 +74,10 @@ def of_a_joint(model, x: States, name: str) -> dict[str, float]:
     part = name.removeprefix(joint.name).lstrip(".")
     owner = joint if joint.leader is None else model.joint(joint.leader)
     scale, offset = (joint.multiplier, joint.offset) if joint.leader is not None else (1.0, 0.0)
+    rpy = ("roll", "pitch", "yaw")
+    if joint.kind == "floating" and part in rpy:
+        turn = engine.lie.rotation_from_quaternion(x.q[1, joint.q][3:])
+        return {"position": engine.rpy_from_rotation(turn)[rpy.index(part)]}
     place = "xyz".index(part) if part in ("x", "y", "z") else 2 if part else 0
     v = owner.v.start + place
     shown = {"velocity": scale * x.v[1, v], "acceleration": scale * x.rate[1, v]}
@@ -140,6 +144,7 @@ def unit_of(model, each) -> str:
     joint = next(joint for joint in model.joints if each.name == joint.name or each.name.startswith(f"{joint.name}."))
     turns = joint.kind in ("revolute", "continuous", "spherical")
     turns |= joint.kind == "planar" and not each.name.endswith((".x", ".y"))
+    turns |= joint.kind == "floating" and each.name.endswith((".roll", ".pitch", ".yaw"))
     return f"{'rad' if turns else 'm'}{per}"
 
 
