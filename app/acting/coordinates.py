@@ -77,6 +77,14 @@ class Coordinate:
         """Shown numbers per rad or m."""
         return 180 / math.pi if self.angular else 1000.0
 
+    def reach(self, mode: str) -> tuple[float, float]:
+        """Between what its limits let a drive's value be, SI: one of `drives.MODES`."""
+        return {
+            "target": (self.lower, self.upper) if self.limited else (-math.inf, math.inf),
+            "velocity": (-self.velocity, self.velocity),
+            "effort": (-self.effort, self.effort),
+        }[mode]
+
     def value(self, q: np.ndarray) -> float:
         """The coordinate in rad or m, from (nq,); an angle without limits is brought into ±π."""
         if self.component is not None:

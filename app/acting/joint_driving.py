@@ -185,11 +185,7 @@ class JointDriving(Undoing):
 
 def within(row: Coordinate, drive: Drive) -> Drive:
     """The drive with a value that the joint's limits allow."""
-    low, high = {
-        "target": (row.lower, row.upper) if row.limited else (-np.inf, np.inf),
-        "velocity": (-row.velocity, row.velocity),
-        "effort": (-row.effort, row.effort),
-    }[drive.mode]
+    low, high = row.reach(drive.mode)
     return replace(drive, value=min(max(drive.value, low), high))
 
 

@@ -61,6 +61,7 @@ class JointForm(QWidget):
         self.away.setIconSize(QSize(10, 10))
         self.away.setToolTip("Hide this form; a click on a joint's name shows it again")
         self.away.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.period.setDecimals(3)
         self.period.setRange(1e-3, 1e4)
         self.period.setSuffix(" s")
         for box in (self.kp, self.kd):
@@ -133,6 +134,13 @@ class JointForm(QWidget):
             (self.kd, row.effort_unit + (" s/rad" if row.angular else " s/m")),
         ):  # fmt: skip
             box.setSuffix(f" {unit}")
+        low, high = row.reach(drive.mode)
+        for box, now, least, most in (
+            (self.value, drive.value, low, high),
+            (self.amplitude, drive.amplitude, low - high, high - low),
+        ):
+            with QSignalBlocker(box):
+                box.setRange(max(min(least, now) * self._scale, -MOST), min(max(most, now) * self._scale, MOST))
         for box in (self.amplitude, self.period):
             box.setEnabled(can and drive.wave != "constant")
         for box in (self.kp, self.kd):
@@ -155,12 +163,7 @@ class JointForm(QWidget):
         self.motion.setToolTip(f"{row.name}: velocity, {row.unit}/s, and effort, {row.effort_unit}, of its limits")
 
     def _limits(self) -> str:
-        row, unit = self._row, self._unit
-        least, most = {
-            "target": (row.lower, row.upper) if row.limited else (-math.inf, math.inf),
-            "velocity": (-row.velocity, row.velocity),
-            "effort": (-row.effort, row.effort),
-        }[self.mode.currentData()]
+        (least, most), unit = self._row.reach(self.mode.currentData()), self._unit
         if not math.isfinite(most):
             return f"In {unit}, without limits"
         return f"In {unit}, from {least * self._scale:.4g} to {most * self._scale:.4g}"

@@ -105,7 +105,7 @@ class JointTable(QAbstractTableModel):
         value = (plain if drive is None else drive.value) * (1.0 if mode == "effort" else row.scale)
         if role == Role.EditRole:
             return float(value)
-        unit = {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[mode]
+        unit = self.unit(number, DRIVE)
         wave = "~ " if drive is not None and drive.wave != "constant" else ""
         return f"{'→ ' if mode == 'target' else ''}{wave}{value + 0.0:.1f} {unit}"
 
@@ -114,6 +114,11 @@ class JointTable(QAbstractTableModel):
         if number in self.drives:
             return self.drives[number].mode
         return "target" if number in self.held else "effort"
+
+    def unit(self, number: int, column: int) -> str:
+        """In which a row's value is, or in its drive's column what drives it."""
+        row, mode = self.rows[number], self.mode(number) if column == DRIVE else "target"
+        return {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[mode]
 
     def _motion(self, row: Coordinate, column: int, role: int) -> str | None:
         """The velocity, or what the drive gives, of a row; its tip has the limit."""

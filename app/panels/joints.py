@@ -78,8 +78,10 @@ class Painter(QStyledItemDelegate):
         painter.restore()
 
     def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
-        row = _table(index).rows[index.row()]
+        row, unit = _table(index).rows[index.row()], _table(index).unit(index.row(), index.column())
         box = DecimalBox(parent)
+        box.setAccessibleName(row.label)
+        box.setSuffix(f" {unit}")
         box.setDecimals(2)
         box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
         reach = (row.lower, row.upper) if row.limited else (-1e4, 1e4)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from PyQt6.QtGui import QValidator
-from PyQt6.QtWidgets import QDoubleSpinBox
+from PyQt6.QtWidgets import QDoubleSpinBox, QMainWindow
+
+from app.desktop.actions import MESSAGE
 
 WIDTH = 56  # px at least
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
@@ -15,7 +17,8 @@ class DecimalBox(QDoubleSpinBox):
     """Takes numbers as they are written anywhere, 12.5, 12,5 or 1e3, whatever the system's language.
 
     Else a comma would separate groups of digits in some languages, and a point in others: what is typed to be 12.5
-    would be 125. A number beyond the box's limits becomes the limit when it is typed to its end.
+    would be 125. A number beyond the box's limits becomes the limit when it is typed to its end, which the status bar
+    of the window says.
     """
 
     def _plain(self, text: str) -> str:
@@ -43,8 +46,21 @@ class DecimalBox(QDoubleSpinBox):
     def fixup(self, text: str | None) -> str:
         """The nearest number that the box takes, of one that is beyond its limits; else the one before."""
         number = self._number(text or "")
-        number = self.value() if number is None else min(max(number, self.minimum()), self.maximum())
-        return self.prefix() + self.textFromValue(number) + self.suffix()
+        taken = self.value() if number is None else min(max(number, self.minimum()), self.maximum())
+        if number is not None and number != taken:
+            self._say(number, taken)
+        return self.prefix() + self.textFromValue(taken) + self.suffix()
+
+    def _say(self, asked: float, taken: float) -> None:
+        """That a limit is taken for what was asked."""
+        window = self.parentWidget()
+        while window is not None and not isinstance(window, QMainWindow):
+            window = window.parentWidget()
+        if window is None:
+            return
+        name, unit = f"{self.accessibleName()}: " if self.accessibleName() else "", self.suffix()
+        which = "above the maximum" if asked > taken else "below the minimum"
+        window.statusBar().showMessage(f"{name}{asked:g}{unit} is {which}; {taken:g}{unit} is set instead", MESSAGE)
 
     def valueFromText(self, text: str | None) -> float:
         number = self._number(text or "")

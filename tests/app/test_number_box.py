@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QLocale, Qt
-from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit
+from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow
 
+import engine
+from app.acting.coordinates import coordinates
+from app.acting.drives import Drive
 from app.panels.joint_form import JointForm
 from app.panels.number_box import DecimalBox, NumberBox
 
@@ -54,3 +57,37 @@ def test_boxes_of_forms_take_a_comma(qtbot):
     assert boxes
     assert all(isinstance(box, DecimalBox) for box in boxes)
     assert isinstance(boxes[0].lineEdit(), QLineEdit)
+
+
+def test_a_number_beyond_the_limits_is_said_to_be(qtbot):
+    """Once, in the status bar, with what came and what is set; one within says nothing."""
+    window, said = QMainWindow(), []
+    qtbot.addWidget(window)
+    box = NumberBox(-10.0, 146.0, 2)
+    box.setSuffix(" °")
+    window.setCentralWidget(box)
+    window.show()
+    window.statusBar().messageChanged.connect(said.append)
+    for text in ("30", "900", "-11", "145.5"):
+        typed(qtbot, box, text)
+    box.setAccessibleName("joint2")
+    typed(qtbot, box, "1e3")
+    assert said == [
+        "900 ° is above the maximum; 146 ° is set instead",
+        "-11 ° is below the minimum; -10 ° is set instead",
+        "joint2: 1000 ° is above the maximum; 146 ° is set instead",
+    ]
+
+
+def test_the_form_of_a_joint_takes_no_value_beyond_its_limits(qtbot):
+    row = next(row for row in coordinates(engine.load(engine.find_robot("arm7"))) if row.name == "joint2")
+    form = JointForm()
+    qtbot.addWidget(form)
+    form.show()
+    for mode, most in (("target", row.upper), ("velocity", row.velocity), ("effort", row.effort)):
+        form.show_joint(row, Drive(mode, 0.0), (1.0, 1.0))
+        scale = 1.0 if mode == "effort" else row.scale
+        assert typed(qtbot, form.value, "1e5") == pytest.approx(most * scale, abs=0.01)
+        assert typed(qtbot, form.value, "-1e5") == pytest.approx(row.reach(mode)[0] * scale, abs=0.01)
+    form.show_joint(row, Drive("target", 0.1, "sine", 0.2), (1.0, 1.0))
+    assert typed(qtbot, form.amplitude, "1e4") == pytest.approx((row.upper - row.lower) * row.scale, abs=0.01)
