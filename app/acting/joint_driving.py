@@ -14,7 +14,7 @@ from app.acting.drives import Drive, DriveControls
 from app.acting.undoing import Undoing, undoable
 from app.recording.replay import Replay
 from app.simulation.messages import Settings
-from app.simulation.running import Running, gains_of
+from app.simulation.running import Running, gains_of, softening
 from app.simulation.worker import Worker
 
 
@@ -173,6 +173,20 @@ class JointDriving(Undoing):
         v = self.coordinates[index].effort_v
         kp, kd = gains_of(self.model, replace(self.settings, held=True, driven=frozenset(), by_velocity=frozenset()))
         return float(kp[v]), float(kd[v])
+
+    @property
+    def softest(self) -> tuple[str, float]:
+        """Of the joints held by automatic gains that which the integrator and step soften most, and how many times.
+
+        ("", 1.0) where they soften none, as with the implicit integrator.
+        """
+        settings = self.settings
+        if self.model is None or settings.integrator == "implicit" or not settings.held:
+            return "", 1.0
+        factor, own = softening(self.model, settings.dt, settings.integrator), {v for v, *_ in settings.gains}
+        held = [row for k, row in enumerate(self.coordinates) if self.is_held(k) and row.effort_v not in own]
+        worst = max(held, key=lambda row: factor[row.effort_v], default=None)
+        return ("", 1.0) if worst is None else (worst.name, float(factor[worst.effort_v]))
 
     @undoable("Gains of {}")
     def set_gains(self, index: int, gains: tuple[float, float] | None) -> None:

@@ -15,6 +15,11 @@ from app.workbench import Workbench
 
 GRAVITY_NOTE = "gravity is off: floating base and no ground"
 FALL_NOTE = "no ground: the floating base falls"
+SOFT = 2.0  # times: from where on it is said that the integrator softens the gains
+SOFT_TIP = (
+    "{integrator} bounds automatic gains by the time step, so that held joints sag, {joint} most.\n"
+    "Select the implicit integrator, or a step shorter than {dt:g} ms, or set gains of your own"
+)
 NAMED = 3  # joints that a passing message names
 READING = "Loading meshes …"
 STEP_TIP = "Time step and integrator: click to change them"
@@ -53,8 +58,11 @@ class Status:
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
         count = len(bench.overloaded)
         heavy = f"{count} joint{'s sag' if count > 1 else ' sags'}: effort limit below gravity load" if count else ""
-        self.note_label.setText(note if bench.floats and not settings.ground else heavy)
-        self.note_label.setToolTip(too_heavy(bench.overloaded, every=True) if heavy else "")
+        joint, times = bench.softest
+        soft = f"Hold is {times:.2g} × softer with {settings.integrator}" if times >= SOFT else ""
+        self.note_label.setText(note if bench.floats and not settings.ground else heavy or soft)
+        tip = SOFT_TIP.format(integrator=settings.integrator, dt=settings.dt * 1e3, joint=joint) if soft else ""
+        self.note_label.setToolTip(too_heavy(bench.overloaded, every=True) if heavy else tip)
         self.name_label.setText(model.name if model else "no robot")
         self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
         for button in (self.step_button, self.algorithm_button, self.device_button):

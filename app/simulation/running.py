@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -345,6 +346,14 @@ def gains_of(model: engine.Model, settings: Settings) -> tuple[np.ndarray, np.nd
     if not settings.held:
         kp[:] = kd[:] = 0.0
     return kp, kd
+
+
+@lru_cache(maxsize=4)
+def softening(model: engine.Model, dt: float, integrator: str) -> np.ndarray:
+    """(nv,): how many times softer a joint is held than by the implicit integrator, which bounds no gains."""
+    kp, _ = engine.holding_gains(model, dt, integrator)
+    free, _ = engine.holding_gains(model, dt)
+    return np.divide(free, kp, out=np.ones_like(kp), where=kp > 0)
 
 
 def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:

@@ -340,3 +340,38 @@ def test_a_free_base_is_not_moved_during_play_and_the_window_says_so(qtbot, open
     qtbot.keyClick(window, Qt.Key.Key_Space)
     window.joints.moved.emit(2, 0.5)
     assert "pause to set it" in window.statusBar().currentMessage()
+
+
+def test_an_integrator_that_softens_hold_is_told_of_while_it_does(opened):
+    """By how much less stiff it is than the implicit one; not where nothing is held by automatic gains."""
+    window = opened(ROBOTS / "arm7.urdf")
+    bench, note = window.workbench, window.status.note_label
+    assert note.text() == ""
+    bench.set_integrator("semi-implicit")
+    window.refresh()
+    name, times = bench.softest
+    index = [row.name for row in bench.coordinates].index(name)
+    assert note.text() == f"Hold is {times:.2g} × softer with semi-implicit"
+    assert name in note.toolTip()
+    soft, _ = bench.gains(index)
+    bench.set_integrator("implicit")
+    assert times == pytest.approx(bench.gains(index)[0] / soft)
+    window.refresh()
+    assert note.text() == ""
+    bench.set_integrator("rk4")
+    window.refresh()
+    assert note.text() == f"Hold is {times:.2g} × softer with rk4"
+    bench.set_dt(1e-4)
+    window.refresh()
+    assert note.text() == ""
+    bench.set_dt(1e-3)
+    for k in range(len(bench.coordinates)):
+        bench.set_gains(k, (100.0, 10.0))
+    window.refresh()
+    assert note.text() == ""
+    for k in range(len(bench.coordinates)):
+        bench.set_gains(k, None)
+    window.refresh()
+    assert note.text() != ""
+    window.run.hold.trigger()
+    assert note.text() == ""
