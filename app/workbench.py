@@ -265,7 +265,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self.reset()
         return start if stands else None
 
-    @undoable("Device")
+    @undoable(lambda _, name: "Automatic device" if name == "auto" else f"Steps on {name}")
     def set_device(self, name: str) -> None:
         """One of `DEVICES`; also during play. An algorithm that does not step there gives way to the choice."""
         settings = replace(self.settings, device=name)

@@ -77,6 +77,14 @@ class Coordinate:
         """Shown numbers per rad or m."""
         return 180 / math.pi if self.angular else 1000.0
 
+    def unit_of(self, mode: str) -> str:
+        """In which a drive's value is shown: one of `drives.MODES`."""
+        return {"target": self.unit, "velocity": f"{self.unit}/s", "effort": self.effort_unit}[mode]
+
+    def shown(self, value: float, mode: str = "target") -> str:
+        """A drive's value, SI, as it is shown; adding zero turns −0 into 0."""
+        return f"{round(value * (1.0 if mode == 'effort' else self.scale), 1) + 0.0:.1f} {self.unit_of(mode)}"
+
     def reach(self, mode: str) -> tuple[float, float]:
         """Between what its limits let a drive's value be, SI: one of `drives.MODES`."""
         return {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import engine
 from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive, DriveControls
-from app.acting.undoing import Undoing, undoable
+from app.acting.undoing import Undoing, on_or_off, undoable
 from app.recording.replay import Replay
 from app.simulation.messages import Settings
 from app.simulation.running import Running, gains_of, softening
@@ -33,7 +33,7 @@ class JointDriving(Undoing):
     def _configure(self, settings: Settings) -> None:
         raise NotImplementedError
 
-    @undoable("Move {}", steady=True)
+    @undoable(lambda bench, index, value: bench.told_of_pose(index, value), steady=True)
     def set_coordinate(self, index: int, value: float) -> NDArray[np.floating] | None:
         """Put coordinate `index` of `coordinates` to `value`, rad or m, at rest; during play gains pull it there.
 
@@ -74,7 +74,7 @@ class JointDriving(Undoing):
         if self._grabbed == index:
             self.drive(index, by_effort=True)
 
-    @undoable("Hold on or off")
+    @undoable(lambda _, on: f"Hold {on_or_off(on)}")
     def set_held(self, on: bool) -> None:
         """Hold every joint where it stands by gains, or let go of all; what this suspends, `on` brings back."""
         self._grabbed = None
@@ -96,7 +96,7 @@ class JointDriving(Undoing):
         """How many joints have a drive of their own that `set_held` brings back."""
         return 0 if self._suspended is None else len(self._suspended[2])
 
-    @undoable("Drive of {}")
+    @undoable(lambda bench, index, by_effort: f"{'Release' if by_effort else 'Hold'} {bench.coordinates[index].label}")
     def drive(self, index: int, by_effort: bool) -> None:
         """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
         self._grabbed = None
@@ -129,7 +129,7 @@ class JointDriving(Undoing):
         """The indices of all coordinates that gains hold."""
         return frozenset(index for index in range(len(self.coordinates)) if self.is_held(index))
 
-    @undoable("Drive of {}", steady=True)
+    @undoable(lambda bench, index, _: bench.told_of_drive(index), steady=True)
     def set_drive(self, index: int, value: float) -> None:
         """The target of coordinate `index` in rad or m, its velocity, or its effort in N m or N, as it is driven.
 
@@ -152,7 +152,7 @@ class JointDriving(Undoing):
         of_mode = None if frame is None else {"target": frame.target, "effort": frame.tau}.get(mode)
         return Drive(mode or "effort", 0.0 if of_mode is None else float(of_mode[row.effort_v]))
 
-    @undoable("Drive of {}")
+    @undoable(lambda bench, index, _: bench.told_of_drive(index))
     def set_joint_drive(self, index: int, drive: Drive) -> None:
         """Drive coordinate `index` so, within the joint's limits.
 
@@ -188,13 +188,30 @@ class JointDriving(Undoing):
         worst = max(held, key=lambda row: factor[row.effort_v], default=None)
         return ("", 1.0) if worst is None else (worst.name, float(factor[worst.effort_v]))
 
-    @undoable("Gains of {}")
+    @undoable(lambda bench, index, gains: bench.told_of_gains(index, gains))
     def set_gains(self, index: int, gains: tuple[float, float] | None) -> None:
         """kp and kd of coordinate `index`; None for those that suit the robot."""
         v = self.coordinates[index].effort_v
         others = [each for each in self.settings.gains if each[0] != v]
         own = [] if gains is None else [(v, *gains)]
         self._configure(replace(self.settings, gains=tuple(sorted([*others, *own]))))
+
+    def told_of_pose(self, index: int, value: float) -> str:
+        """Where coordinate `index` is put, in words."""
+        row = self.coordinates[index]
+        return f"Move {row.label} to {row.shown(min(max(value, row.lower), row.upper) if row.limited else value)}"
+
+    def told_of_drive(self, index: int) -> str:
+        """How coordinate `index` is driven since this moment, in words."""
+        row, drive = self.coordinates[index], self._set[index]
+        wave = "" if drive.wave == "constant" else f"{drive.wave} about "
+        kind = "position" if drive.mode == "target" else drive.mode
+        return f"Drive {row.label}: {kind} {wave}{row.shown(drive.value, drive.mode)}"
+
+    def told_of_gains(self, index: int, gains: tuple[float, float] | None) -> str:
+        """By which gains coordinate `index` is driven, in words."""
+        label = self.coordinates[index].label
+        return f"Automatic gains of {label}" if gains is None else f"Gains of {label}: {gains[0]:.4g}, {gains[1]:.4g}"
 
 
 def within(row: Coordinate, drive: Drive) -> Drive:

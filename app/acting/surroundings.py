@@ -49,21 +49,22 @@ class Surroundings(Undoing):
         """The file of the robot, without what is beside it; None where it has none."""
         return None if self.model is None else file_of(self.model)
 
-    @undoable("Obstacles")
-    def set_obstacles(self, obstacles: Iterable[engine.Obstacle]) -> None:
-        """What stands around the robot, which goes on from where it is."""
-        self._configure(replace(self.settings, scene=replace(self.settings.scene, obstacles=tuple(obstacles))))
+    def set_obstacles(self, obstacles: Iterable[engine.Obstacle], told: str) -> None:
+        """What stands around the robot, which goes on from where it is; `told` names the deed."""
+        with self.as_one(told):
+            self._configure(replace(self.settings, scene=replace(self.settings.scene, obstacles=tuple(obstacles))))
 
-    def set_parts(self, parts: Sequence[engine.Part]) -> None:
+    def set_parts(self, parts: Sequence[engine.Part], told: str) -> None:
         """Have these beside the robot, in a run of its own from time zero; a `Loaded` tells of it.
 
+        `told` names the deed.
         Raises ValueError, in one sentence, for parts that cannot be, as those with one name.
         """
         first = self.model.parts[0] if self.model.parts else engine.Part(self.model, prefix="")
         model = engine.compose(first, *parts) if parts else first.model
         before = self.state
         if not self._unnoted:
-            self.done(Deed("Bodies of the scene", before, replace(before, parts=model.parts)))
+            self.done(Deed(told, before, replace(before, parts=model.parts)))
         self.pause()
         self.loading = self.path
         self._worker.open(self._present(model), self.settings, self.floating, opener=lambda _: lambda *_, **__: model)
@@ -103,7 +104,7 @@ class Surroundings(Undoing):
             own &= model.link_body == joint.bodies.start
         return int(np.flatnonzero(own)[0])
 
-    @undoable("Place a body", steady=True)
+    @undoable(lambda bench, number, _: f"Move {bench.parts[number].prefix.rstrip('/')}", steady=True)
     def place_part(self, number: int, pose: np.ndarray) -> np.ndarray:
         """Put a part with a free base at `pose` (4, 4), at rest; q (nq,) with it there. Nothing moves during play.
 

@@ -38,13 +38,14 @@ class State:
 class Deed:
     """Something that was done, in a few words, and what was set before and after it.
 
-    Of what is `steady`, as a slider is moved, each step is a deed.
+    Of what is `steady`, as a slider is moved, each step is a deed, of one `kind` with the step before.
     """
 
     text: str
     before: State
     after: State
     steady: bool = False
+    kind: str = ""
 
 
 class Undoing:
@@ -105,8 +106,14 @@ class Undoing:
             self.done(Deed(text, before, after))
 
 
-def undoable(text: str, steady: bool = False) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
-    """Have a method of a workbench tell of its deed: `text`, with {} for the coordinate that its first argument counts.
+def on_or_off(on: bool) -> str:
+    return "on" if on else "off"
+
+
+def undoable(
+    text: str | Callable[..., str], steady: bool = False
+) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+    """Have a method of a workbench tell of its deed: `text`, or what that returns for the method's arguments.
 
     One that places the robot returns its q (nq,).
     """
@@ -123,8 +130,8 @@ def undoable(text: str, steady: bool = False) -> Callable[[Callable[..., Answer]
             if posed:
                 before, after = replace(before, posed=True), replace(after, posed=True, q=np.array(answer))
             if posed or before.settings != after.settings or before.drives != after.drives:
-                name = bench.coordinates[args[0]].name if "{}" in text else ""
-                bench.done(Deed(text.format(name), before, after, steady))
+                told = text if isinstance(text, str) else text(bench, *args, **named)
+                bench.done(Deed(told, before, after, steady, f"{method.__name__} {args[:1] if steady else ''}"))
             return answer
 
         return call

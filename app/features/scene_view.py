@@ -169,16 +169,18 @@ class SceneView(QObject):
 
     def _put(self, thing: Thing) -> None:
         if thing.mass is None:
-            self._set_obstacles([*self.obstacles, thing], len(self.obstacles))
+            count = len(self.obstacles)
+            self._set_obstacles([*self.obstacles, thing], count, f"Add {things.LABELS[thing.shape]} {count + 1}")
             self._bring_into_view(thing)
         else:
             row = len(self.obstacles) + len(self._bench.parts)
-            self._set_parts(lambda: [*self._bench.parts, things.body_of(thing, thing.pose)], row)
+            self._set_parts(lambda: [*self._bench.parts, things.body_of(thing, thing.pose)], row, f"Add {thing.name}")
 
     def change(self, row: int, thing: Thing) -> None:
         """Have that thing in the place of the one in a row."""
         if row < len(self.obstacles):
-            self._set_obstacles([*self.obstacles[:row], thing, *self.obstacles[row + 1 :]], row)
+            told = _changed(self.things[row], thing)
+            self._set_obstacles([*self.obstacles[:row], thing, *self.obstacles[row + 1 :]], row, told)
             return
         number = row - len(self.obstacles)
         part, before = self._bench.parts[number], self.things[row]
@@ -192,15 +194,15 @@ class SceneView(QObject):
             one = engine.Part(part.model, thing.pose, part.prefix) if of_file else things.body_of(thing, part.pose)
             return [*parts[:number], one, *parts[number + 1 :]]
 
-        self._set_parts(made, row)
+        self._set_parts(made, row, _changed(before, thing))
 
     def remove(self, row: int) -> None:
         """Take away what is in a row."""
-        number, parts = row - len(self.obstacles), self._bench.parts
+        number, parts, told = row - len(self.obstacles), self._bench.parts, f"Remove {self.things[row].name}"
         if number < 0:
-            self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1)
+            self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1, told)
         else:
-            self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1)
+            self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1, told)
 
     def duplicate(self, row: int) -> None:
         """Put another one of a row's beside it."""
@@ -213,19 +215,21 @@ class SceneView(QObject):
         if thing.shape:
             self._put(thing)
         else:
-            model = self._bench.parts[row - len(self.obstacles)].model
-            self._set_parts(lambda: [*self._bench.parts, engine.Part(model, pose, f"{thing.name}/")], len(every))
+            model, told = self._bench.parts[row - len(self.obstacles)].model, f"Add {thing.name}"
+            self._set_parts(lambda: [*self._bench.parts, engine.Part(model, pose, f"{thing.name}/")], len(every), told)
 
-    def _set_obstacles(self, wanted: Sequence[engine.Obstacle | Thing], row: int) -> None:
+    def _set_obstacles(self, wanted: Sequence[engine.Obstacle | Thing], row: int, told: str) -> None:
         try:
             made = [things.obstacle_of(each) if isinstance(each, Thing) else each for each in wanted]
-            self._bench.set_obstacles(made)
+            self._bench.set_obstacles(made, told)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
         self.choose(row)
 
-    def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int, state: State | None = None) -> None:
+    def _set_parts(
+        self, parts: Callable[[], Sequence[engine.Part]], row: int, told: str = "", state: State | None = None
+    ) -> None:
         """Put those beside the robot, which keeps its pose, settings and drives, or has those of a state."""
         bench = self._bench
         if bench.loading:
@@ -233,7 +237,7 @@ class SceneView(QObject):
             return
         before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row)
         try:
-            bench.set_parts(parts())
+            bench.set_parts(parts(), told)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
             return
@@ -258,7 +262,7 @@ class SceneView(QObject):
 
     def restore(self, state: State) -> None:
         """Have the parts of a state beside the robot, and all else that it sets."""
-        self._set_parts(lambda: state.parts[1:], self.panel.row, state)
+        self._set_parts(lambda: state.parts[1:], self.panel.row, state=state)
 
     def _bring_into_view(self, thing: Thing) -> None:
         """Move the camera back where the thing is not seen."""
@@ -270,9 +274,8 @@ class SceneView(QObject):
             return
         pose = np.eye(4)
         pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
-        self._set_obstacles(
-            [*self.obstacles, Thing("Mesh", "mesh", (1.0, 1.0, 1.0), pose, file=path)], len(self.obstacles)
-        )
+        mesh = Thing("Mesh", "mesh", (1.0, 1.0, 1.0), pose, file=path)
+        self._set_obstacles([*self.obstacles, mesh], len(self.obstacles), f"Add {Path(path).name}")
 
     def _ask_robot(self, free: bool) -> None:
         if path := ask_file(self._window, "Open a robot or a body", kinds=ROBOTS):
@@ -301,5 +304,14 @@ class SceneView(QObject):
         elif beside is self._bench.model:
             pose, name = np.eye(4), things.free_name(found.name, [each.name for each in self.things])
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
-            self._set_parts(lambda: [*self._bench.parts, engine.Part(found, pose, f"{name}/")], len(self.things))
+            self._set_parts(
+                lambda: [*self._bench.parts, engine.Part(found, pose, f"{name}/")], len(self.things), f"Add {name}"
+            )
             self._window.statusBar().clearMessage()
+
+
+def _changed(before: Thing, after: Thing) -> str:
+    """What was done to a thing, in words."""
+    moved = not np.array_equal(before.pose, after.pose)
+    sized = before.size != after.size
+    return f"{'Move' if moved else 'Resize' if sized else 'Change'} {before.name}"

@@ -12,7 +12,7 @@ from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 
 import engine
 from app.acting.undoing import Deed, State
-from app.desktop.actions import MESSAGE
+from app.desktop.actions import MESSAGE, algorithm_words
 from app.features.carrying import put_back
 from app.features.scene_view import SceneView
 from app.simulation.messages import Loaded
@@ -79,27 +79,28 @@ class _Command(QUndoCommand):
     """A deed, which was done when it was pushed."""
 
     def __init__(self, deed: Deed, put: Callable[[State, str], None]):
-        super().__init__(deed.text)
+        super().__init__(algorithm_words(deed.text))
         self.deed, self._put, self._when, self._done = deed, put, time.monotonic(), True
 
     def id(self) -> int:
-        return hash(self.deed.text) & 0x7FFFFFFF
+        return hash(self.deed.kind) & 0x7FFFFFFF
 
     def mergeWith(self, other: QUndoCommand | None) -> bool:
         """Be one with the next, where that follows at once and is of the same kind."""
         if not isinstance(other, _Command) or not self.deed.steady or other._when - self._when > TOGETHER:
             return False
-        self.deed, self._when = replace(self.deed, after=other.deed.after), other._when
+        self.deed, self._when = replace(self.deed, text=other.deed.text, after=other.deed.after), other._when
+        self.setText(other.text())
         return True
 
     def undo(self) -> None:
-        self._put(self.deed.before, f"Undone: {self.deed.text}")
+        self._put(self.deed.before, f"Undone: {self.text()}")
 
     def redo(self) -> None:
         if self._done:
             self._done = False
         else:
-            self._put(self.deed.after, f"Redone: {self.deed.text}")
+            self._put(self.deed.after, f"Redone: {self.text()}")
 
 
 def _told(parts: tuple[engine.Part, ...]) -> list[object]:

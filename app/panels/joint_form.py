@@ -170,8 +170,7 @@ class JointForm(QWidget):
 
     @property
     def _unit(self) -> str:
-        row = self._row
-        return {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[self.mode.currentData()]
+        return self._row.unit_of(self.mode.currentData())
 
     @property
     def _scale(self) -> float:

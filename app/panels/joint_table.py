@@ -71,8 +71,7 @@ class JointTable(QAbstractTableModel):
         if column in (VELOCITY, EFFORT) and role in (Role.DisplayRole, Role.ToolTipRole):
             return self._motion(row, column, role)
         if role == Role.DisplayRole and column != SLIDER:
-            # Adding zero turns −0 into 0.
-            return row.label if column == NAME else f"{round(row.value(self.q) * row.scale, 1) + 0.0:.1f} {row.unit}"
+            return row.label if column == NAME else row.shown(row.value(self.q))
         if role == Role.EditRole and column == VALUE:
             return row.value(self.q) * row.scale
         if role == Role.ToolTipRole:
@@ -102,12 +101,11 @@ class JointTable(QAbstractTableModel):
             return None
         mode, drive = self.mode(number), self.drives.get(number)
         plain = self.target[row.effort_v] if mode == "target" else self.tau[row.effort_v]
-        value = (plain if drive is None else drive.value) * (1.0 if mode == "effort" else row.scale)
+        value = plain if drive is None else drive.value
         if role == Role.EditRole:
-            return float(value)
-        unit = self.unit(number, DRIVE)
+            return float(value * (1.0 if mode == "effort" else row.scale))
         wave = "~ " if drive is not None and drive.wave != "constant" else ""
-        return f"{'→ ' if mode == 'target' else ''}{wave}{value + 0.0:.1f} {unit}"
+        return f"{'→ ' if mode == 'target' else ''}{wave}{row.shown(value, mode)}"
 
     def mode(self, number: int) -> str:
         """What drives a row, one of `drives.MODES`."""
@@ -117,8 +115,7 @@ class JointTable(QAbstractTableModel):
 
     def unit(self, number: int, column: int) -> str:
         """In which a row's value is, or in its drive's column what drives it."""
-        row, mode = self.rows[number], self.mode(number) if column == DRIVE else "target"
-        return {"target": row.unit, "velocity": f"{row.unit}/s", "effort": row.effort_unit}[mode]
+        return self.rows[number].unit_of(self.mode(number) if column == DRIVE else "target")
 
     def _motion(self, row: Coordinate, column: int, role: int) -> str | None:
         """The velocity, or what the drive gives, of a row; its tip has the limit."""

@@ -13,6 +13,7 @@ from app.acting.drives import Drive
 from app.features.ground_view import GroundView
 from app.features.scene_view import SceneView
 from app.features.undo_view import UndoView
+from app.simulation.spread import Spread
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 
@@ -45,10 +46,11 @@ def test_a_joint_moved_by_its_slider_goes_back_in_one_step(qtbot, undoing):
         qtbot.wait(10)
     window.joints.moved.emit(1, 0.3)
     wait(qtbot, lambda: joint(undoing) == 0.4 and joint(undoing, 1) == 0.3)
-    assert undoing.undo.text() == "&Undo Move joint2"
+    assert undoing.undo.text() == "&Undo Move joint2 to 17.2 °"
     undo(qtbot, undoing)
     wait(qtbot, lambda: joint(undoing, 1) == 0.0 and joint(undoing) == 0.4)
-    assert window.statusBar().currentMessage() == "Undone: Move joint2"
+    assert window.statusBar().currentMessage() == "Undone: Move joint2 to 17.2 °"
+    assert undoing.undo.text() == "&Undo Move joint1 to 22.9 °"  # where the slider was let go
     undo(qtbot, undoing)
     wait(qtbot, lambda: joint(undoing) == 0.0)
     assert not undoing.undo.isEnabled()
@@ -83,6 +85,36 @@ def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
     assert bench.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)  # which letting go had wiped
 
 
+def test_each_deed_says_what_was_done_and_how(undoing):
+    """In the words of the window: with the value in its unit, and on or off."""
+    bench = undoing._bench
+
+    def named(deed, *args) -> str:
+        deed(*args)
+        return undoing.stack.undoText()
+
+    assert named(bench.set_gravity, False) == "Gravity off"
+    assert named(bench.set_ground, False) == "Ground off"
+    assert named(bench.set_held, False) == "Hold off"
+    assert named(bench.set_held, True) == "Hold on"
+    assert named(bench.set_dt, 2e-3) == "Time step 2 ms"
+    assert named(bench.set_integrator, "rk4") == "Integrator rk4"
+    assert named(bench.choose_step) == "Automatic time step"
+    assert named(bench.set_algorithm, "jsiia") == "Algorithm CRBA"
+    assert named(bench.set_device, "cpu") == "Steps on CPU"
+    assert named(bench.set_coordinate, 1, 99.0) == "Move joint2 to 146.0 °"
+    assert named(bench.set_gains, 3, (50.0, 5.0)) == "Gains of joint4: 50, 5"
+    assert named(bench.set_gains, 3, None) == "Automatic gains of joint4"
+    wave = Drive("target", 0.2, "sine", 0.1, 1.0)
+    assert named(bench.set_joint_drive, 2, wave) == "Drive joint3: position sine about 11.5 °"
+    assert named(bench.set_joint_drive, 2, Drive("velocity", -0.0)) == "Drive joint3: velocity 0.0 °/s"
+    assert named(bench.set_joint_drive, 2, Drive("effort", 3.0)) == "Drive joint3: effort 3.0 N m"
+    assert named(bench.set_drive, 2, 4.0) == "Drive joint3: effort 4.0 N m"
+    assert named(bench.drive, 2, False) == "Hold joint3"
+    assert named(bench.set_spread, Spread(4)) == "Batch of 4"
+    assert named(bench.set_spread, Spread()) == "No batch"
+
+
 def test_obstacles_and_bodies_go_back(qtbot, undoing):
     window, bench = undoing._window, undoing._bench
     scene = window.features[SceneView]
@@ -99,14 +131,18 @@ def test_obstacles_and_bodies_go_back(qtbot, undoing):
     wait(qtbot, lambda: np.linalg.norm(bench.part_pose(0)[:2, 3] - start[:2, 3]) > 0.01)
     place = bench.part_pose(0)
     shown(qtbot, window, "before undo")
+    assert undoing.stack.undoText() == "Move cube"
     undo(qtbot, undoing)
     wait(qtbot, lambda: np.allclose(bench.part_pose(0), start))
+    assert undoing.stack.undoText() == "Add cube"
     undo(qtbot, undoing)
     wait(qtbot, lambda: not bench.loading and not bench.parts and bench.newest is not None)
     wait(qtbot, lambda: joint(undoing) == 0.5)
     assert scene.obstacles[0].size[0] == 0.5
+    assert undoing.stack.undoText() == "Resize Box 1"
     undo(qtbot, undoing)
     assert scene.obstacles[0].size == box.size
+    assert undoing.stack.undoText() == "Add Box 1"
     undo(qtbot, undoing)
     assert scene.obstacles == ()
     shown(qtbot, window, "after undo")
