@@ -18,6 +18,7 @@ import engine
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, algorithm_name, make_action
 from app.desktop.docks import RIGHT, Dock
+from app.desktop.reasons import refusal
 from app.gl.batch import Box
 from app.gl.picking import pick, ray
 from app.gl.scene import Scene
@@ -128,8 +129,7 @@ class BesideView(QObject):
             try:
                 return Read(engine.load(str(path), folders))
             except (engine.ModelError, OSError, ValueError) as fault:
-                found = getattr(fault, "diagnostics", ())
-                return Read(None, f"{Path(path).name}: {found[0].fault if found else fault}")
+                return Read(None, refusal(str(path), fault))
 
         self._reading.run(work)
         self._window.statusBar().showMessage(f"reading {Path(path).name} …")
@@ -141,7 +141,7 @@ class BesideView(QObject):
         path, kept = self._opening
         self._drop_reading()
         if read.model is None:
-            text = f"the second robot was not loaded; File › Open lists every problem: {read.fault}"
+            text = f"the second robot was not loaded: {read.fault}"
             self._window.statusBar().showMessage(text, MESSAGE)
             return
         self.close()

@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QDockWidget
 
 import engine
 from app.panels.diagnostics import DiagnosticsPanel
+from app.simulation.messages import Refused
 from app.workbench import Workbench
 
 
@@ -47,6 +48,13 @@ class FindingsView:
             cure = "this is a bug in Catena: please report it with the terminal's output"
         diagnostic = engine.Diagnostic("error", None, "simulation", message, cure)
         self._panel.show_file(self._bench.path, "The run stopped", [diagnostic])
+        self._dock.show()
+        self._dock.raise_()
+
+    def show_refused(self, refused: Refused) -> None:
+        """Show why a file that holds no robot was refused, until the next run."""
+        self._run_stopped = True
+        self._panel.show_file(refused.path, f"{Path(refused.path).name} was not loaded", list(refused.diagnostics))
         self._dock.show()
         self._dock.raise_()
 

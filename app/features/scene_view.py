@@ -23,7 +23,7 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
-from app.desktop.reasons import reason
+from app.desktop.reasons import refusal
 from app.features.carrying import put_back
 from app.gl.camera import Camera
 from app.panels.scene import ScenePanel
@@ -289,7 +289,7 @@ class SceneView(QObject):
             try:
                 found: engine.Model | str = engine.load(path, package_dirs, floating=free)
             except (ValueError, OSError) as fault:
-                found = f"{Path(path).name}: {reason(fault)}"
+                found = refusal(path, fault)
             with suppress(RuntimeError):  # the window is gone
                 self._read.emit(found, beside)
 

@@ -84,7 +84,9 @@ class Sessions:
             self._try_open(path)
 
     def _try_open(self, path: str) -> None:
-        self._tell(self._start, path)
+        if (fault := self._tell(self._start, path)) is not None:
+            self._window.findings.show_refused(Refused.because(path, fault))
+            self._window.refresh()
 
     def _save(self, path: str) -> str:
         if self.save(path):
@@ -96,17 +98,16 @@ class Sessions:
         self.open(path)
         return f"Opening {path}"
 
-    def _tell(self, act: Callable[[str], str], path: str) -> None:
-        """Do that with a file, and show what it answers, if anything, or what is wrong."""
+    def _tell(self, act: Callable[[str], str], path: str) -> OSError | NoSession | None:
+        """Do that with a file, and show what it answers, if anything, or what is wrong, which is returned."""
         try:
             done = act(path)
-        except OSError as fault:
+        except (OSError, NoSession) as fault:
             self._window.statusBar().showMessage(f"{path}: {reason(fault)}", MESSAGE)
-        except NoSession as fault:
-            self._window.statusBar().showMessage(f"{path}: {fault}", MESSAGE)
-        else:
-            if done:
-                self._window.statusBar().showMessage(done, MESSAGE)
+            return fault
+        if done:
+            self._window.statusBar().showMessage(done, MESSAGE)
+        return None
 
     def save(self, path: str) -> bool:
         """Write what is open, then, in a thread, its recording and that there is one; whether that goes on.

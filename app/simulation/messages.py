@@ -225,6 +225,12 @@ class Compiling:
     """Whether the simulation goes on meanwhile as before, rather than wait for it."""
 
 
+def _parted(sentence: str) -> tuple[str, str]:
+    """What is wrong, and after the last semicolon what to do."""
+    fault, _, cure = sentence.rpartition("; ")
+    return (fault, cure) if fault else (sentence, "correct the file")
+
+
 @dataclass(frozen=True)
 class Refused:
     """A file was not loaded; the robot before it is still there."""
@@ -237,7 +243,9 @@ class Refused:
         """For a fault that has no diagnostics of its own."""
         unread = isinstance(fault, OSError)
         reason = (fault.strerror or str(fault)) if isinstance(fault, OSError) else str(fault)
-        cure = "check the path and that the file may be read" if unread else "correct the file"
+        cure = "check the path and that the file may be read"
+        if not unread:
+            reason, cure = _parted(reason)
         return cls(path, (engine.Diagnostic("error", None, Path(path).name, reason, cure),))
 
 

@@ -186,7 +186,7 @@ def read_run(path: str | Path) -> SavedRun:
         settings = json.loads(str(arrays["settings"]))
         run = Trajectory(arrays["time"], arrays["q"], arrays["v"], arrays["tau"], *_wrench(arrays))
     except zipfile.BadZipFile:
-        raise ValueError(_NO_RUN.format(name, "it is no .npz file, or not whole")) from None
+        raise ValueError(_NO_RUN.format(name, "it is not an .npz file, or is cut short")) from None
     except KeyError as missing:
         raise ValueError(_NO_RUN.format(name, f"it lacks the array {missing}")) from None
     except array_files.TooTight as fault:

@@ -14,7 +14,7 @@ from lxml import etree
 
 from engine import files
 from engine.model import Diagnostic, Edit
-from engine.urdf import numerals
+from engine.urdf import file_kinds, numerals
 from engine.urdf.mesh_paths import PathName
 from engine.urdf.source import Place, Source
 from engine.urdf.xacro.expansion import XacroError, expand
@@ -40,6 +40,9 @@ MOST = 50_000
 
 MOST_ATTRIBUTES = 10_000
 """Of an element whose place in the file is looked for."""
+
+SHOWN_FILES = 3
+"""Files of a folder that are named."""
 
 LONGEST = 1000
 """Characters of a name, and of what a diagnostic says; no robot's file needs more."""
@@ -80,8 +83,11 @@ class Document:
                 expanded = self.expanded
                 content = expand(path, package_dirs, trust_xacro) if expanded else files.content(path, pipes=True)
         except OSError as fault:
-            reason = fault.strerror or str(fault)
-            self.report("error", None, f"cannot be read: {reason}", "give the path of a URDF file", "file")
+            reason, cure = fault.strerror or str(fault), "give the path of a URDF file"
+            if self.path.is_dir():
+                there = sorted(each.name for each in (*self.path.glob("*.urdf"), *self.path.glob("urdf/*.urdf")))
+                reason, cure = "it is a folder", f"give a URDF file in it{_listed(there)}"
+            self.report("error", None, f"cannot be read: {reason}", cure, "file")
             return
         except XacroError as fault:
             self.found.append(Diagnostic("error", fault.line, "xacro", str(fault), fault.cure))
@@ -118,12 +124,9 @@ class Document:
 
     def _no_xml(self, said: list[str]) -> tuple[str, str]:
         """What a file is that is no XML, where that can be told, and what to do; what the parser has said of it."""
-        if self.source.data.startswith(b"version https://git-lfs"):
-            return "the file is a pointer of Git LFS to the one that is meant", "fetch that one: git lfs pull"
         if any("entity" in each for each in said) and b"<!ENTITY" in self.source.data:
             return "its entities grow without bound, or stand in each other", "write what they stand for"
-        reason = said[0] if said else "nothing is in it"
-        return f"the file is not XML: {reason}", "give the path of a URDF file"
+        return file_kinds.told(self.source.raw, self.source.data, said[0] if said else "nothing is in it")
 
     def _tree(self, parser: Any) -> Element | None:
         try:
@@ -325,6 +328,12 @@ class Document:
         if values is None:
             return None
         return values[0] if abs(values[0]) < UNLIMITED else none
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, after a colon; nothing where there are none."""
+    more = ", …" if len(names) > SHOWN_FILES else ""
+    return f": {', '.join(names[:SHOWN_FILES])}{more}" if names else ""
 
 
 def _first_line(message: str) -> str:

@@ -54,12 +54,13 @@ class Place(NamedTuple):
 class Source:
     """The text of a file.
 
-    `data` is the text in UTF-8, `xml` what a parser is given: as long, with blanks in place of the XML declaration,
-    which is judged here, and of what else no parser should stumble over. `oddities` tells of each such place.
-    `codec` is what a copy is written in.
+    `raw` is the file, `data` the text in UTF-8, `xml` what a parser is given: as long, with blanks in place of the XML
+    declaration, which is judged here, and of what else no parser should stumble over. `oddities` tells of each such
+    place. `codec` is what a copy is written in.
     """
 
     def __init__(self, raw: bytes):
+        self.raw = raw
         self.oddities: list[Oddity] = []
         text, codec, declared, astray = _decoded(raw)
         self.data = text.encode()

@@ -62,3 +62,18 @@ def test_the_mark_of_a_fault_stands_beside_its_first_line(qtbot):
     ]
     assert len(red) > 20
     assert max(red) < 2 * tree.fontMetrics().height()
+
+
+def test_a_file_that_is_no_session_is_told_of_with_the_diagnostics(qtbot, opened, tmp_path):
+    """As any other file that is refused, in place of what was told of the file before."""
+    window = opened(engine.find_robot("pendulum"))
+    path = tmp_path / "mine.catena"
+    path.write_text("no session")
+    window.open(path)
+    (told,) = window.diagnostics.diagnostics
+    assert (told.element, told.fault) == ("mine.catena", "it is not a Catena session")
+    assert told.cure == "open a file that File › Save session has written"
+    wait(qtbot, window.docks["Diagnostics"].isVisible)
+    assert window.statusBar().currentMessage() == f"{path}: {told.fault}; {told.cure}"
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    assert window.diagnostics.diagnostics == []

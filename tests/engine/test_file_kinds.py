@@ -1,0 +1,90 @@
+"""What a file is that is given for a URDF and is no XML."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+import trimesh
+from PIL import Image
+
+import engine
+from engine.urdf import file_kinds
+
+
+def _zip() -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("robot.urdf", "<robot/>")
+    return held.getvalue()
+
+
+def _saved(form: str) -> bytes:
+    held = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(held, form)
+    return held.getvalue()
+
+
+def _array() -> bytes:
+    held = io.BytesIO()
+    np.save(held, np.zeros(3))
+    return held.getvalue()
+
+
+BOX = trimesh.creation.box()
+FILES = {
+    "nothing": (b"", "is empty", "path of a URDF"),
+    "blanks": (b"\xef\xbb\xbf \n\t", "is empty", "path of a URDF"),
+    "zip": (_zip(), "is a ZIP archive", "unpack it"),
+    "array": (_array(), "is an array of NumPy", ".npz"),
+    **{form: (_saved(form), "is a picture", "path of a URDF") for form in ("PNG", "JPEG", "GIF", "WEBP")},
+    **{
+        form: (trimesh.exchange.export.export_mesh(BOX, None, form), "is a mesh", "URDF that names it")
+        for form in ("stl", "stl_ascii", "ply", "glb", "off")
+    },
+    "obj": (trimesh.exchange.export.export_mesh(BOX, None, "obj").encode(), "is a mesh", "URDF that names it"),
+    "usd": (b'#usda 1.0\ndef Xform "World" {}\n', "is a scene in USD", "made from"),
+    "json": (b' {"robot": 3}', """is JSON, not XML: it begins with '{"robot": 3}'""", "path of a URDF"),
+    "text": (
+        "Grüße aus dem Labor, lang und breit".encode(),
+        "text, not XML: it begins with 'Grüße aus",
+        "path of a URDF",
+    ),
+    "utf-16": ("Grüße".encode("utf-16"), "text, not XML: it begins with 'Grüße'", "path of a URDF"),
+    "a vertex alone": (b"v one two", "text, not XML: it begins with 'v one two'", "path of a URDF"),
+    "bytes": (bytes(range(256)), "is binary data, not XML", "path of a URDF"),
+    "latin": (b"caf\xe9 und noch mehr", "is binary data, not XML", "path of a URDF"),
+    "a bracket": (b"<", "is not XML: ", "path of a URDF"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_is_no_xml_is_called_what_it_is(name, tmp_path):
+    content, fault, cure = FILES[name]
+    path = tmp_path / "robot.urdf"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    (found,) = engine.check(path)
+    assert (found.severity, found.line) == ("error", 1)
+    assert fault in found.fault
+    assert found.fault.startswith("the file is ")
+    assert cure in found.cure
+
+
+def test_a_stl_is_known_by_its_length():
+    whole = FILES["stl"][0]
+    assert file_kinds.told(whole, whole, "")[0] == "the file is a mesh"
+    assert file_kinds.told(whole[:-1], whole[:-1], "")[0] == "the file is binary data, not XML"
+
+
+def test_of_a_folder_the_robots_in_it_are_named(tmp_path):
+    (empty,) = engine.check(tmp_path)
+    assert (empty.fault, empty.cure) == ("cannot be read: it is a folder", "give a URDF file in it")
+    (tmp_path / "urdf").mkdir()
+    for name in ("urdf/b.urdf", "a.urdf", "c.txt"):
+        (tmp_path / name).write_text("")
+    assert engine.check(tmp_path)[0].cure == "give a URDF file in it: a.urdf, b.urdf"
+    for name in ("d.urdf", "e.urdf"):
+        (tmp_path / name).write_text("")
+    assert engine.check(tmp_path)[0].cure == "give a URDF file in it: a.urdf, b.urdf, d.urdf, …"
