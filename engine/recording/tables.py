@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import csv
 import io
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
 
 from engine import files
 from engine.model import Model
+from engine.model.joints import BODY_JOINTS
 from engine.rollout import Trajectory
 
 
 def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) -> None:
     """Write a trajectory as a table, whole or not at all: time, then q, v and tau by the names of the coordinates.
 
-    Wrenches from outside follow by the links' names, moments and forces in the link's frame, N m and N.
+    Wrenches from outside follow by the links' names, moments and forces in the link's frame. Each name has its unit:
+    "time [s]", "q:elbow [rad]", "v:elbow [rad/s]", "tau:elbow [N m]"; a quaternion's numbers have none.
     """
     parts = [x if x.ndim == 2 else x[robot] for x in (run.q, run.v, run.tau)]
-    names = ["time_s", *(f"q:{name}" for name in q_names(model))]
-    names += [f"{kind}:{name}" for kind in ("v", "tau") for name in model.coordinate_names]
+    of_q, of_v = units(model)
+    names = ["time [s]", *map(_named, q_names(model), of_q, repeat("q"))]
+    names += map(_named, model.coordinate_names, (f"{unit}/s" for unit in of_v), repeat("v"))
+    names += map(_named, model.coordinate_names, ("N m" if unit == "rad" else "N" for unit in of_v), repeat("tau"))
     if run.wrench_links:
         wrench = run.wrench if run.wrench.ndim == 3 else run.wrench[robot]
         parts.append(wrench.reshape(len(wrench), -1))
-        names += [f"wrench:{link}.{part}" for link in run.wrench_links for part in ("nx", "ny", "nz", "fx", "fy", "fz")]
+        parts_of_one = ("nx [N m]", "ny [N m]", "nz [N m]", "fx [N]", "fy [N]", "fz [N]")
+        names += [f"wrench:{link}.{part}" for link in run.wrench_links for part in parts_of_one]
     with files.replacing(path) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
         table = csv.writer(text)
@@ -32,6 +38,22 @@ def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) ->
         for row in np.concatenate([run.time[:, None], *parts], 1).tolist():
             table.writerow(row)
         text.detach()
+
+
+def _named(name: str, unit: str, kind: str) -> str:
+    return f"{kind}:{name} [{unit}]" if unit else f"{kind}:{name}"
+
+
+def units(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(nq,) of the coordinates, and (nv,) of these as velocities have them, times s: "rad", "m", "" in quaternions."""
+    of_q, of_v = list[str](), list[str]()
+    for joint in model.joints:
+        for kind in joint.type.bodies if joint.leader is None else ():
+            row = BODY_JOINTS[kind]
+            own = ["rad" if column < 3 else "m" for column in row.columns]
+            of_v += own
+            of_q += own if row.quaternion is None else ["m"] * row.quaternion + [""] * 4
+    return tuple(of_q), tuple(of_v)
 
 
 def q_names(model: Model) -> tuple[str, ...]:

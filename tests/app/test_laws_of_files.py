@@ -213,10 +213,18 @@ def test_a_table_of_a_run_has_each_recorded_number_under_its_name(chance, tmp_pa
         engine.save_csv(path, model, written, 2)
         head, *lines = list(csv.reader(io.StringIO(path.read_text("utf-8"))))
         assert len(set(head)) == len(head)
+        by_kind = {"revolute": "rad", "continuous": "rad", "prismatic": "m"}
+        for joint in model.joints:
+            if joint.kind in by_kind and joint.leader is None:
+                unit = by_kind[joint.kind]
+                effort = "N m" if unit == "rad" else "N"
+                own = {f"q:{joint.name} [{unit}]", f"v:{joint.name} [{unit}/s]", f"tau:{joint.name} [{effort}]"}
+                assert own <= set(head)
         assert len(lines) == len(run)
         for k, line in enumerate(lines):
-            frame, row = recorder.recording.frame(run, k), dict(zip(head, map(float, line), strict=True))
-            assert row["time_s"] == frame.time
+            names = [name.partition(" [")[0] for name in head]
+            frame, row = recorder.recording.frame(run, k), dict(zip(names, map(float, line), strict=True))
+            assert row["time"] == frame.time
             for v, name in enumerate(model.coordinate_names):
                 assert row[f"v:{name}"] == frame.checkpoint.v[2, v]
                 if model.q_of_v[v] >= 0:

@@ -247,7 +247,7 @@ def test_a_table_is_exported(qtbot, window, exports, tmp_path, monkeypatch):
     export(qtbot, window, exports.table, path, monkeypatch)
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))
     assert len(rows) == 1 + len(recording.runs[0])
-    assert rows[0][:2] == ["time_s", "q:" + window.workbench.model.joint_names[0]]
+    assert rows[0][:2] == ["time [s]", f"q:{window.workbench.model.joint_names[0]} [rad]"]
 
 
 def test_each_step_is_exported_with_what_held_and_pulled(qtbot, window, exports, tmp_path, monkeypatch):
@@ -263,9 +263,11 @@ def test_each_step_is_exported_with_what_held_and_pulled(qtbot, window, exports,
     table = dict(zip(names, np.array(rows, float).T, strict=True))
     last = recording.frame(run, run.last)
     assert len(rows) == last.checkpoint.steps + 1
-    np.testing.assert_allclose(np.diff(table["time_s"]), last.setup.settings.dt)
-    assert max(abs(table[f"tau:{name}"][-1]) for name in bench.model.joint_names) > 10, "its motors hold against it"
-    assert table["wrench:link7.fx"][-1] == 60.0
+    np.testing.assert_allclose(np.diff(table["time [s]"]), last.setup.settings.dt)
+    assert max(abs(table[f"tau:{name} [N m]"][-1]) for name in bench.model.joint_names) > 10, (
+        "its motors hold against it"
+    )
+    assert table["wrench:link7.fx [N]"][-1] == 60.0
     with np.load(paths[1]) as whole, np.load(paths[2]) as coarse:
         np.testing.assert_array_equal(whole["q"], np.array(rows, float)[:, 1 : 1 + bench.model.nq])
         np.testing.assert_array_equal(whole["wrench"][-1, 0], [0, 0, 0, 60, 0, 0])
@@ -279,7 +281,7 @@ def test_a_table_is_a_table_whatever_its_name(qtbot, window, exports, tmp_path, 
     load(qtbot, window)
     play(qtbot, window, 0.1)
     export(qtbot, window, exports.table, tmp_path / name, monkeypatch)
-    assert (tmp_path / name).read_text("utf-8").startswith("time_s,q:")
+    assert (tmp_path / name).read_text("utf-8").startswith("time [s],q:")
 
 
 def test_a_folder_that_is_not_there_is_told(qtbot, window, exports, tmp_path, monkeypatch):

@@ -220,7 +220,12 @@ def test_a_table_has_a_column_for_each_number(tmp_path, recorded):
     path, whole = tmp_path / "run.csv", engine.recorded_trajectory(recorded, recorded.runs[0])
     engine.save_csv(path, model, whole)
     names, *rows = list(csv.reader(io.StringIO(path.read_text("utf-8"))))
-    assert names[:5] == ["time_s", "q:floating_base.x", "q:floating_base.y", "q:floating_base.z", "q:floating_base.qx"]
+    base = [f"q:floating_base.{part}" for part in ("x [m]", "y [m]", "z [m]", "qx", "qy", "qz", "qw")]
+    assert names[:9] == ["time [s]", *base, "q:FL_hip_joint [rad]"]
+    assert names[1 + model.nq : 4 + model.nq] == [f"v:floating_base.{part} [rad/s]" for part in ("wx", "wy", "wz")]
+    assert names[4 + model.nq] == "v:floating_base.vx [m/s]"
+    assert names[1 + model.nq + model.nv] == "tau:floating_base.wx [N m]"
+    assert names[4 + model.nq + model.nv] == "tau:floating_base.vx [N]"
     wrenches = 6 * len(whole.wrench_links)
     assert len(names) == len(set(names)) == 1 + model.nq + 2 * model.nv + wrenches
     table = np.array(rows, float)

@@ -111,7 +111,7 @@ def test_files_have_the_efforts_and_wrenches_and_open_again(tmp_path, rng):
         names, rows = read_table(table)
         np.testing.assert_array_equal(arrays["tau"], rows[:, [k for k, name in enumerate(names) if "tau:" in name]])
         links = arrays["wrench_links"].tolist()
-        columns = [names.index(f"wrench:{link}.nx") for link in links]
+        columns = [names.index(f"wrench:{link}.nx [N m]") for link in links]
         for k, column in enumerate(columns):
             np.testing.assert_array_equal(arrays["wrench"][:, k], rows[:, column : column + 6])
         assert np.abs(arrays["tau"]).max() > 1
