@@ -248,6 +248,13 @@ class Simulation:
         divergences = np.array(self._stepper.divergences())
         return Checkpoint(self.steps, q, v, tau, target, wrench, frozen, self._stepper.memory(), divergences)
 
+    def glance(self) -> tuple[Array, tuple[Array, ...]]:
+        """A checkpoint's `divergences` and `contact`, to be read before the next step, and without zeros at the end.
+
+        For who writes states as they pass: this copies a tenth of what a checkpoint does. Waits for the steps.
+        """
+        return np.array(self._stepper.divergences()), self._stepper.glance()
+
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint of this simulation, or of one that was made with the same arguments.
 

@@ -38,6 +38,9 @@ class Stepper(Protocol):
         """Those robots alone at q (1 or as many, nq) and v, with nothing done yet."""
 
     def memory(self) -> tuple[Array, ...]: ...
+    def glance(self) -> tuple[Array, ...]:
+        """`memory` to be read before the next step: copied where it has to be, without rows of zeros at its end."""
+
     def resume(self, q: Array, v: Array, divergences: NDArray[np.int64], memory: tuple[Array, ...]) -> None:
         """The robots at q (batch, nq) and v, as `memory` and `divergences` (2, batch) were there."""
 

@@ -15,7 +15,7 @@ import numpy as np
 from engine.cuda.runtime import arrays
 from engine.recording.frames import StoredFrame, checkpoint_of
 from engine.recording.inputs import Inputs, same
-from engine.recording.packing import Array, Header, alike, bundle, pack, pack_touches, same_bits, unbundle
+from engine.recording.packing import Array, Header, alike, pack, pack_touches, same_bits, unbundle
 from engine.recording.setup import Setup
 from engine.scene import Touches
 from engine.simulation import Simulation
@@ -64,15 +64,19 @@ def record_of(simulation: Simulation, run: int) -> bytes:
 
     Contacts go along where who reads it cannot tell them from what the next step starts from.
     """
-    at = simulation.checkpoint()
-    memory = at.contact if sum(x.nbytes for x in at.contact) <= MEMORY else ()
+    divergences, memory = simulation.glance()
+    memory = memory if sum(x.nbytes for x in memory) <= MEMORY else ()
     touched = [] if memory and simulation.device == "cpu" else _touched(simulation)
-    packed = [x.nbytes > SMALL for x in memory]
+    packed = tuple(x.nbytes > SMALL for x in memory)
     parts = [part for x, packs in zip(memory, packed, strict=True) for part in (pack(x) if packs else (x,))]
-    there = [x for x in (at.divergences, at.wrench) if x is not None]
-    data, header = bundle([at.q, at.v, at.tau, at.target, *there, *parts, *touched])
-    head = f"[{run}, {at.steps}, {at.wrench is not None:d}, {_as_json(tuple(packed))}, {_as_json(header)}]".encode()
-    return _LENGTHS.pack(len(head), len(data)) + head + data
+    wrenches = simulation.takes_wrenches
+    acting = (simulation.tau, simulation.target, *((simulation.wrench,) if wrenches else ()))
+    q, v, tau, target, *wrench = map(arrays.to_host, (simulation.q, simulation.v, *acting))
+    every = q, v, tau, target, divergences, *wrench, *parts, *touched
+    data = b"".join([np.ascontiguousarray(x).data for x in every])
+    header = tuple((x.dtype.str, x.shape) for x in every)
+    head = f"[{run}, {simulation.steps}, {wrenches:d}, {_as_json(packed)}, {_as_json(header)}]".encode()
+    return b"".join((_LENGTHS.pack(len(head), len(data)), head, data))
 
 
 def _touched(simulation: Simulation) -> list[Array]:

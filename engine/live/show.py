@@ -97,8 +97,9 @@ class LiveLink(NotCopied):
         if self.frames:  # the first is of cold code
             self._mean += (took - self._mean) / min(self.frames, LOOKED_AT)
         self.frames, self.seconds, self._written = self.frames + 1, self.seconds + took, at
-        now = perf_counter()
-        self._due, self._due_early = now + max(PERIOD, self._mean / SHARE), now + self._mean / DENSE
+        now, period = perf_counter(), max(PERIOD, self._mean / SHARE)
+        begins = self._due if now < self._due + period else now  # else steps that end a little later would add up
+        self._due, self._due_early = begins + period, now + self._mean / DENSE
         self._due_steps = at[1] + max(1, round(PERIOD / self.simulation.dt))
 
     def keep_up(self) -> bool:

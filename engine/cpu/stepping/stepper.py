@@ -254,6 +254,15 @@ class Stepper:
         touch.which[beyond], touch.key[beyond], touch.seen[beyond] = 0, 0, 0.0
         return room.of_steps(touch)
 
+    def glance(self) -> tuple[Array, ...]:
+        """See `engine.stepper.Stepper`."""
+        touch = self._touch
+        if touch is None or len(touch.told) > 1:
+            return self.memory()
+        number, which, key = int(touch.told[0, 1]), touch.which.copy(), touch.key.copy()
+        which[0, number:] = key[0, number:] = 0
+        return room.of_steps(touch._replace(which=which, key=key, seen=touch.seen[:, :number]))
+
     def resume(self, q: Array, v: Array, divergences: NDArray[np.int64], memory: tuple[Array, ...]) -> None:
         """See `engine.stepper.Stepper`."""
         self.start(q, v)

@@ -138,6 +138,10 @@ class Stepper(ABC):
         """Steps start from the state alone."""
         return ()
 
+    def glance(self) -> tuple[Array, ...]:
+        """See `engine.stepper.Stepper`."""
+        return self.memory()
+
     def resume(self, q: Array, v: Array, divergences: Any, memory: tuple[Array, ...]) -> None:  # noqa: ARG002
         """See `engine.stepper.Stepper`."""
         import cupy
