@@ -175,6 +175,10 @@ class TimeView:
         numbered = {each.number: each for each in shown.runs}
         while run.left is not None and run.last < run.own and run.left[0] in numbered:
             run = numbered[run.left[0]]  # whose moment it is: a branch without a step of its own is in no file
+        known = next((each for each in self.keyframes.all if each.run is run and each.frame.time == frame.time), None)
+        if known is not None:
+            self._window.statusBar().showMessage(f"{known.name} is at {frame.time:.3f} s already", MESSAGE)
+            return
         keyframe = self.keyframes.add(run, frame)
         self._window.statusBar().showMessage(f"{keyframe.name} added at {frame.time:.3f} s", MESSAGE)
 

@@ -21,6 +21,7 @@ DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.Pen
 STYLES = theme.CURVE_COUNT * len(DASHES)
 LEAST_HEIGHT = 124  # px
 MARGIN = 0.06  # of the values' span, beyond them
+WORD_JOINER, AS_IT_IS = "\u2060", "white-space:pre-wrap"  # else lines break at slashes and figure spaces
 WIDTH = 7  # figures of a value in the names, so that they stay where they are
 EMPTY = "empty plot: tick a quantity in the list"
 
@@ -150,11 +151,12 @@ class Chart(QWidget):
                 value = float(shown(quantity, line, np.array([at]))[0])
             number, _, unit = self.canvas.said(value).partition(" ")
             room = FIGURE_SPACE * (WIDTH - len(number))
-            words = f"{escape(self._short(quantity))} <b>{room}{number} {unit}</b>".replace(" ", "&nbsp;")
+            said = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
+            words = escape(self._short(quantity)).replace(" ", "&nbsp;") + f'&nbsp;<b style="{AS_IT_IS}">{said}</b>'
             dash = f'<span style="color:{self.tint(quantity)}">{self._dash(quantity)[1]}</span>&nbsp;'
             cross = f'&nbsp;<a href="{k}" style="color:{faint};text-decoration:none" title="Remove">✕</a>'
             parts.append(dash + words + (cross if removable else ""))
-        text = title + " &nbsp; ".join(parts) if parts else f'<span style="color:{faint}">{EMPTY}</span>'
+        text = title + "&nbsp;&nbsp; ".join(parts) if parts else f'<span style="color:{faint}">{EMPTY}</span>'
         if text != self.names.text():
             self.names.setText(text)
 

@@ -41,3 +41,16 @@ def test_a_branch_has_the_keyframes_of_what_it_goes_on_from(qtbot, window, time_
     assert (replay.run, replay.frame.time) == (branch, early.frame.time)
     assert recording.frame(branch, replay.frame.index).time == early.frame.time
     wait(qtbot, lambda: not before.isEnabled() and not after.isEnabled())
+
+
+def test_a_frame_has_one_keyframe_however_often_it_is_asked_for(qtbot, window, time_view):
+    load(qtbot, window)
+    play(qtbot, window, 0.3)
+    scrub(qtbot, time_view, 0.2)
+    for _ in range(2):
+        qtbot.keyClick(window, Qt.Key.Key_K)
+    (only,) = time_view.keyframes.all
+    assert window.statusBar().currentMessage() == f"{only.name} is at {only.frame.time:.3f} s already"
+    scrub(qtbot, time_view, 0.1)
+    qtbot.keyClick(window, Qt.Key.Key_K)
+    assert len(time_view.keyframes.all) == 2

@@ -356,7 +356,8 @@ def test_a_plots_places_are_its_times_and_values(chance, qtbot, tmp_path):
         si -= line.value[0] if quantity.relative else 0.0
         scale = quantity.unit.scale
         low, high = chart.canvas.values
-        text = re.search(r"<b>(.*?)</b>", chart.names.text())[1].replace("&nbsp;", " ").strip()
+        text = re.search(r"<b[^>]*>(.*?)</b>", chart.names.text())[1]
+        text = text.replace("&nbsp;", " ").replace("\u2060", "").strip()
         assert meant(text, re.escape(quantity.unit.label)) == pytest.approx(si * scale, abs=0.011 * (high - low))
         chart.drop(quantity)
 

@@ -319,7 +319,7 @@ def test_the_mouse_reads_all_plots_at_its_time(qtbot, panel):
     panel.draw()
     at = first.canvas.pointer
     assert second.canvas.pointer == at
-    assert f"{math.degrees(math.sin(at)):.0f}&nbsp;°/s" in first.names.text()
+    assert f"{math.degrees(math.sin(at)):.0f}&nbsp;°/\u2060s" in first.names.text()
     assert "N&nbsp;m" in second.names.text()
     curve, k = first.canvas.near(QPointF(place))
     assert curve.name == "joint1 velocity"
@@ -339,7 +339,7 @@ def test_the_windows_own_moment_is_marked(panel):
     panel.draw()
     marked = colored(chart.canvas.grab().toImage(), theme.COLORS["accent"])
     assert marked > before + chart.canvas.area.height() / 2
-    assert f"{math.degrees(math.sin(13.0)):.0f}&nbsp;°/s" in chart.names.text()
+    assert f"{math.degrees(math.sin(13.0)):.0f}&nbsp;°/\u2060s" in chart.names.text()
     panel.show_cursor(math.nan)
     panel.draw()
     assert colored(chart.canvas.grab().toImage(), theme.COLORS["accent"]) == before

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
-from PyQt6.QtGui import QFontInfo, QFontMetricsF
+from plotted import fill, make_panel
+from PyQt6.QtGui import QFontInfo, QFontMetricsF, QTextDocument
 from PyQt6.QtWidgets import QApplication, QWidget
 from windows import wait
 
 import engine
 from app.desktop import theme, type_scale
+from app.panels.chart import DASHES
 
 
 def test_all_that_is_written_is_in_the_font_that_ships_and_in_one_of_its_sizes(qtbot, opened):
@@ -59,3 +61,22 @@ def test_its_licence_lies_beside_it():
     assert "OFL.txt" in files
     assert sum(path.stat().st_size for path in type_scale.FONTS.glob("*.otf")) < 300_000
     assert "SIL OPEN FONT LICENSE Version 1.1" in (type_scale.FONTS / "OFL.txt").read_text(encoding="utf-8")
+
+
+def test_the_names_of_a_plot_break_between_curves_alone(qtbot):
+    """However wide it is: no value is parted from its name, and no unit at its slash."""
+    panel = make_panel(qtbot)
+    panel.plot_group("joint", ("velocity",))
+    fill(panel)
+    text, broken = panel.charts[0].names.text(), 0
+    for width in range(200, 900, 35):
+        document = QTextDocument()
+        document.setTextWidth(width)
+        document.setHtml(text)
+        document.size()
+        block = document.begin()
+        for k in range(1, block.layout().lineCount()):
+            begun = block.text()[block.layout().lineAt(k).textStart() :]
+            assert begun.startswith(tuple(dash for _, dash in DASHES)), (width, begun)
+            broken += 1
+    assert broken > 20

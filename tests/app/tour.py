@@ -78,7 +78,7 @@ class Tour(DialogTour):
         self.rest()
         yield
         self.bench.set_held(True)
-        form.form.hide()
+        form.form.away.click()
 
     def pull(self) -> Iterator[None]:
         self.robot("arm7")
