@@ -24,7 +24,7 @@ PLAIN = (0.78, 0.80, 0.83, 1.0)
 """The colour of what no one gave a colour."""
 PLACEHOLDER = 0.1
 """The size of what stands for a mesh that is not there, m."""
-WAITING = mesh.cross(PLACEHOLDER, (120, 128, 140, 255))
+WAITING = mesh.ball(PLACEHOLDER / 4, (120, 128, 140, 255))
 MISSING = mesh.cross(PLACEHOLDER, (255, 120, 30, 255))
 COLLIDING = (0.10, 0.85, 0.45, 0.5)
 """The colour of what may touch others: it is seen through."""
@@ -138,8 +138,8 @@ class Scene:
     """A model's visuals, or its skeleton where it has none, as unique meshes and the copies of them.
 
     Its collision shapes can be shown over them. `load` reads mesh files in a thread; what it has read enters the scene
-    in `update`, on the thread that owns it. Until then, and for good where a file is missing or broken, a cross stands
-    in its place. A mesh of several colours keeps them; one of a single colour takes the one the robot's file gives it.
+    in `update`, on the thread that owns it. Until then a ball stands in its place, and for good a cross where a file is
+    missing or broken. A mesh of several colours keeps them; one of a single colour takes what the robot's file has.
     """
 
     def __init__(self, model: Shapes, collisions: bool = False):

@@ -126,6 +126,7 @@ class DiagnosticsPanel(QWidget):
     def _arrange(self) -> None:
         bar = QHBoxLayout()
         bar.setContentsMargins(10, 5, 8, 5)
+        bar.setSpacing(6)
         bar.addWidget(self.summary, 1)
         bar.addWidget(self.trust_button)
         bar.addWidget(self.open_button)

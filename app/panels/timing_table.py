@@ -105,7 +105,7 @@ class TimingTable(QAbstractTableModel):
         if not section:
             return ""
         algorithm = {MEDIAN: self.algorithm, BEFORE: self.algorithm_before}.get(SHOWN[section - 1])
-        return f"{COLUMNS[SHOWN[section - 1]]}\n{algorithm or ''}"
+        return f"{algorithm or ''}\n{COLUMNS[SHOWN[section - 1]]}"
 
     def _name(self, row: int) -> str:
         """With the algorithm whose phases are done in that of contact."""
