@@ -22,7 +22,7 @@ STYLES = theme.CURVE_COUNT * len(DASHES)
 LEAST_HEIGHT = 124  # px
 MARGIN = 0.06  # of the values' span, beyond them
 WORD_JOINER, AS_IT_IS = "\u2060", "white-space:pre-wrap"  # else lines break at slashes and figure spaces
-WIDTH = 7  # figures of a value in the names, so that they stay where they are
+WIDTH = 5  # figures of a value in the names, so that they stay where they are
 EMPTY = "empty plot: tick a quantity in the list"
 
 
