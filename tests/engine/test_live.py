@@ -103,6 +103,26 @@ def test_robots_of_a_batch_come_along_with_those_that_diverged() -> None:
     assert np.array_equal(at.q, simulation.q)
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_glance_is_what_a_checkpoint_has_without_zeros_at_its_end(batch: int, rng: np.random.Generator) -> None:
+    """In flight, as it lands with ever more contacts, and lying; what it is read into gives the same frame."""
+    model = engine.load(engine.find_robot("quadruped"))
+    q = np.repeat(model.neutral()[None], batch, 0)
+    q[:, model.joint("floating_base").q.start + 2] += rng.uniform(0.02, 0.1, batch)
+    simulation, most = engine.Simulation(model, batch, q=q, scene=engine.Scene(), integrator="implicit"), []
+    for _ in range(8):
+        (divergences, memory), whole = simulation.glance(), simulation.checkpoint()
+        assert np.array_equal(divergences, whole.divergences)
+        for part, full in zip(memory, whole.contact, strict=True):
+            padded = np.zeros_like(full)
+            padded[:, : part.shape[1]] = part
+            assert np.array_equal(padded, full)
+        most.append(memory[-1].shape[1])
+        simulation.step(60)
+    if batch == 1:
+        assert most[0] == 0 < max(most) < whole.contact[-1].shape[1]
+
+
 def test_a_closed_link_writes_nothing_more(capsys: pytest.CaptureFixture[str]) -> None:
     simulation = engine.Simulation(engine.load(engine.find_robot("double_pendulum")))
     link = engine.show(simulation, window=False)
