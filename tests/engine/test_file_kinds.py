@@ -88,3 +88,31 @@ def test_of_a_folder_the_robots_in_it_are_named(tmp_path):
     for name in ("d.urdf", "e.urdf"):
         (tmp_path / name).write_text("")
     assert engine.check(tmp_path)[0].cure == "give a URDF file in it: a.urdf, b.urdf, d.urdf, …"
+
+
+@pytest.mark.parametrize(
+    ("content", "mesh"),
+    [
+        ("v 0 0 0", True),
+        ("# made by hand\n\no box\nv 0 0 0\nv 0 1 0\nusem", True),  # the last line may be cut
+        ("v 0 0 0\nhello there\nv 0 0 1\n", False),
+        ("hello 1 2 3\nf 1 2 3\n", False),
+        ("f 1 2 3\nf 2 3 4\n", False),
+        ("v 0 0\nf 1 2 3\n", False),
+        ("o " + "a" * 5000 + "\nv 0 0 0\n", False),  # the beginning alone is looked at
+    ],
+)
+def test_an_obj_is_known_by_its_first_lines(content, mesh):
+    fault, _ = file_kinds.told(content.encode(), content.encode(), "")
+    assert (fault == "the file is a mesh") is mesh
+
+
+def test_as_much_of_a_text_is_quoted_as_has_room():
+    for length, shown in ((24, "x" * 24), (25, "x" * 24 + "…"), (500, "x" * 24 + "…")):
+        text = b"x" * length
+        assert file_kinds.told(text, text, "")[0].endswith(f"it begins with '{shown}'")
+
+
+def test_an_stl_has_triangles():
+    for size, told in ((83, "binary data, not XML"), (84, "binary data, not XML")):
+        assert file_kinds.told(bytes(size), bytes(size), "")[0] == f"the file is {told}"

@@ -29,7 +29,10 @@ _DYNAMICS = (
     "dynamics", "algorithms", "aba_batch", "blocks", "cfa_cpu", "chain_inertias", "cpu_dynamics", "dca_cpu", "dca_tree",
     "dca_trees_cpu", "energies", "link_twists", "point_mobility", "uneven_masses",
 )  # fmt: skip
-_FILES = ("urdf*", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "corpus*", "bad_*")
+_FILES = (
+    "urdf*", "file_kinds", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "corpus*",
+    "bad_*",
+)  # fmt: skip
 _CONTACT = (
     "contact", "contact_law", "contact_parts", "contact_solver", "linear_systems",
     "collisions", "epa", "manifolds", "pairs", "height_field", "touching_bodies",
