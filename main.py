@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-HEADLESS = ("run", "repeat", "unpack", "info", "check", "bench", "compare", "paper", "generate", "render", "-h",
-            "--help")  # fmt: skip
+HEADLESS = ("run", "repeat", "unpack", "info", "check", "bench", "compare", "paper", "generate", "lessons",
+            "render", "-h", "--help")  # fmt: skip
 NO, INTERRUPTED = 1, 130
 """Exit codes: that it could not be done, and that Ctrl-C ended it, as shells have it."""
 

@@ -85,9 +85,10 @@ if TYPE_CHECKING:
     from engine.bench.intervals import Interval
     from engine.bench.plots import algorithm_color
     from engine.bench.suites.measure import measure_algorithms
+    from engine.lessons.lesson import Lesson, LessonStep
 
 __version__ = "0.1.0"
-_OF_THE_BENCH = {
+_LATER = {
     **dict.fromkeys(
         ("Comparison", "Crossing", "Growth", "Point", "Scaling", "AlgorithmResult", "ComparisonResult"),
         "engine.bench.compare",
@@ -95,14 +96,15 @@ _OF_THE_BENCH = {
     "Interval": "engine.bench.intervals",
     "algorithm_color": "engine.bench.plots",
     "measure_algorithms": "engine.bench.suites.measure",
+    **dict.fromkeys(("Lesson", "LessonStep"), "engine.lessons.lesson"),
 }
 """What is loaded when it is first named, and from where: whoever simulates does not wait for it."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _OF_THE_BENCH:
+    if name not in _LATER:
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_OF_THE_BENCH[name]), name)
+    found = globals()[name] = getattr(import_module(_LATER[name]), name)
     return found
 
 
@@ -133,6 +135,8 @@ __all__ = [
     "HeightField",
     "Interval",
     "Joint",
+    "Lesson",
+    "LessonStep",
     "LiveLink",
     "LiveReader",
     "MeshPart",

@@ -26,6 +26,7 @@ from engine.bench.paper.command import add_arguments as add_paper_arguments
 from engine.bench.suites.command import add_arguments as add_bench_arguments
 from engine.check_command import add_arguments as add_check_arguments
 from engine.cuda.runtime.device import NoGpu
+from engine.lessons.command import add_arguments as add_lessons_arguments
 from engine.model import Model, ModelError, generate
 from engine.repeat_command import add_arguments as add_repeat_arguments
 from engine.repeat_command import add_unpack_arguments
@@ -85,6 +86,7 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     comparison = commands.add_parser("compare", help="algorithms timed against one another, for robots or over sizes")
     add_compare_arguments(comparison)
     add_paper_arguments(commands.add_parser("paper", help="the papers' experiments, with pictures and a page in words"))
+    add_lessons_arguments(commands.add_parser("lessons", help="the papers' algorithms, taught as pages for a browser"))
     return root, commands
 
 

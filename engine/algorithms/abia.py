@@ -14,6 +14,7 @@ from engine.algorithms.chain import Chain
 from engine.algorithms.inverse import velocities
 from engine.blocks.arrays import dot, mv, outer, symmetrised, t
 from engine.blocks.scan import loop
+from engine.blocks.stages import stage
 from engine.lie import Array
 
 
@@ -33,14 +34,17 @@ def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     _, c, b = velocities(chain, X, v, sweep=loop)
     I, p = chain.J[-1], b[:, -1]
     joints = [joint(chain.S[-1], I, p, tau[:, -1])]
+    stage("articulated inertia", range(chain.n - 1, chain.n), I, p)
     for i in reversed(range(chain.n - 1)):
         I, p = to_parent(joints[-1], X[:, i + 1], I, p, c[:, i + 1])
         I, p = chain.J[i] + I, b[:, i] + p
         joints.append(joint(chain.S[i], I, p, tau[:, i]))
+        stage("articulated inertia", range(i, i + 1), I, p)
     a, qdd = chain.a0, []
     for i, here in enumerate(reversed(joints)):
         acceleration, a = moved(here, mv(X[:, i], a) + c[:, i])
         qdd.append(acceleration)
+        stage("acceleration", range(i, i + 1), a)
     return np.stack(qdd, -1)
 
 

@@ -21,6 +21,7 @@ from engine.algorithms.chain import Chain
 from engine.algorithms.inverse import forces, mass_times, velocities
 from engine.blocks import tridiagonal
 from engine.blocks.arrays import dot, mv, t
+from engine.blocks.stages import stage
 from engine.lie import Array
 
 TOLERANCE = {"float64": 1e-13, "float32": 1e-6}
@@ -128,8 +129,9 @@ class System(NamedTuple):
         diagonal = np.broadcast_to(J_inv, X.shape).copy()
         diagonal[:, 1:] -= X[:, 1:] @ upper
         # A = Wᵀ H W, (15)
-        elimination = tridiagonal.eliminate(Wt @ diagonal @ W, Wt[:-1] @ upper @ W[1:])
-        return cls(chain, diagonal, upper, elimination)
+        D, U = Wt @ diagonal @ W, Wt[:-1] @ upper @ W[1:]
+        stage("blocks", range(chain.n), D, U)
+        return cls(chain, diagonal, upper, tridiagonal.eliminate(D, U))
 
     def H(self, F: Array) -> Array:
         """(I − Γ) J⁻¹ (I − Γ)ᵀ F: (batch, n, 6) -> (batch, n, 6)."""
@@ -142,6 +144,10 @@ class System(NamedTuple):
         """q̈ = M⁻¹ τ_δ, (batch, n) -> (batch, n)."""
         active = self.chain.along(tau_delta)
         # A F_c = −B τ_δ with B = Wᵀ H S, (15)
-        F_c = tridiagonal.substitute(self.elimination, -mv(t(self.chain.W), self.H(active)))
+        R = -mv(t(self.chain.W), self.H(active))
+        stage("right-hand side", range(self.chain.n), R)
+        F_c = tridiagonal.substitute(self.elimination, R)
         # q̈ = Sᵀ H (S τ_δ + W F_c), (13), (14)
-        return self.chain.onto(self.H(active + mv(self.chain.W, F_c)))
+        qdd = self.chain.onto(self.H(active + mv(self.chain.W, F_c)))
+        stage("accelerate", range(self.chain.n), qdd)
+        return qdd

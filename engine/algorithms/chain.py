@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import lie
 from engine.blocks.arrays import dot, mv, symmetrised, t
+from engine.blocks.stages import stage
 from engine.lie import Array
 from engine.model import REVOLUTE, Model
 from engine.model.features import SERIAL, found
@@ -97,7 +98,9 @@ class Chain:
         x, y, z = self.R0[..., 0], self.R0[..., 1], self.R0[..., 2]
         R = np.stack([c * x + s * y, c * y - s * x, np.broadcast_to(z, (*q.shape, 3))], -1)
         p = self.p0 + shift[..., None] * z
-        return lie.Ad(t(R), -mv(t(R), p))
+        X = lie.Ad(t(R), -mv(t(R), p))
+        stage("transforms", range(self.n), X)
+        return X
 
     def along(self, x: Array) -> Array:
         """S x: each joint's number along its screw axis, (batch, n) -> (batch, n, 6)."""

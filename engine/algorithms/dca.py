@@ -27,6 +27,7 @@ from engine.algorithms.inverse import velocities
 from engine.blocks import bidiagonal
 from engine.blocks.arrays import identity, mv, outer, symmetrised, t
 from engine.blocks.scan import Arrays, loop, scan
+from engine.blocks.stages import stage
 from engine.lie import Array
 
 
@@ -86,6 +87,7 @@ def distal(links: Links, chunk: int) -> tuple[Array, Array]:
     # The first chunk lies beyond none.
     runs = reduce(links.at(slice(chunk, None)), chunk)
     states = scan(join, runs, apply, first, reverse=True)
+    stage("beyond", range(chunk, n, chunk), *states)
     I, p = (np.concatenate(parts, 1) for parts in zip(states, nothing, strict=True))
     return I, p
 
@@ -107,6 +109,7 @@ def reduce(links: Links, chunk: int) -> Arrays:
         b[:, :m] += mv(Phi[:, :m], beta)
         Phi[:, :m] = Phi[:, :m] @ A
         I[:, :m], p[:, :m] = abia.to_parent(joint, link.X, I_here, p_here, link.c)
+        stage("reduce", range(m), I, Phi, Y)
     return I, Phi, Y, b, p
 
 
@@ -148,6 +151,7 @@ def articulate(links: Links, I: Array, p: Array, chunk: int) -> list[Joint]:
         I_before, p_before = abia.to_parent(joints[-1], link.X, I_here, p_here, link.c)
         I = np.concatenate([I_before, I[:, m:]], 1)
         p = np.concatenate([p_before, p[:, m:]], 1)
+        stage("joints", range(m), joints[-1].U, joints[-1].D)
     return joints[::-1]
 
 
@@ -165,10 +169,13 @@ def accelerate(links: Links, joints: list[Joint], a0: Array, chunk: int) -> Arra
         for joint, link in zip(joints, kth, strict=True):
             here, offset = abia.motion(Joint(*(x[:, : m - 1] for x in joint)), link.X[:, : m - 1], link.c[:, : m - 1])
             A, beta = here @ A, mv(here, beta) + offset
+            stage("maps", range(m - 1), A, beta)
         beta[:, 0] += mv(A[:, 0], a0)
         a = np.concatenate([a, bidiagonal.solve(A, beta)], 1)
+        stage("ends", range(chunk - 1, len(links.tau[0]) - 1, chunk), a)
     qdd = np.empty_like(links.tau)
     for k, (joint, link) in enumerate(zip(joints, kth, strict=True)):
         held = mv(link.X, a[:, : link.tau.shape[1]]) + link.c
         qdd[:, k::chunk], a = abia.moved(joint, held)
+        stage("moved", range(k, len(qdd[0]), chunk), a)
     return qdd

@@ -12,6 +12,7 @@ from engine.algorithms.chain import Chain
 from engine.blocks import bidiagonal
 from engine.blocks.arrays import mv, t
 from engine.blocks.scan import Arrays, scan
+from engine.blocks.stages import stage
 from engine.lie import Array
 
 
@@ -28,10 +29,12 @@ def velocities(chain: Chain, X: Array, v: Array, sweep: Callable[..., Arrays] = 
     Sv = chain.along(v)
     # (2a)  (I − Γ) V = S q̇
     V = bidiagonal.solve(X, Sv, sweep)
+    stage("velocities", range(chain.n), V)
     # (2b)'s last term, Coriolis and centrifugal
     c = mv(lie.ad(V), Sv)
     # (2c)'s last term, gyroscopic
     b = -mv(t(lie.ad(V)), mv(chain.J, V))
+    stage("bias", range(chain.n), c, b)
     return V, c, b
 
 
@@ -41,10 +44,14 @@ def forces(chain: Chain, X: Array, c: Array, b: Array, Sa: Array) -> Array:
     drive = Sa + c
     drive[:, 0] += mv(X[:, 0], chain.a0)
     A = bidiagonal.solve(X, drive)
+    stage("accelerations", range(chain.n), A)
     # (2c)  (I − Γ)ᵀ F = J V̇ + b
     F = bidiagonal.solve_transposed(X, mv(chain.J, A) + b)
+    stage("forces", range(chain.n), F)
     # (2d)  τ = SᵀF
-    return chain.onto(F)
+    tau = chain.onto(F)
+    stage("torques", range(chain.n), tau)
+    return tau
 
 
 def mass_times(chain: Chain, X: Array, a: Array) -> Array:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engine.blocks.stages import stage
 from engine.lie import Array
 
 Arrays = tuple[Array, ...]
@@ -35,7 +36,10 @@ def scan(
     With `reverse` everything runs from the tip: sᵢ = apply(mᵢ, sᵢ₊₁), or mᵢ mᵢ₊₁ … mₙ₋₁.
     """
     join, apply, first = _operations(join, apply, first, reverse)
-    return _flip(_sweep(join, _flip(maps), apply, first)) if reverse else _sweep(join, maps, apply, first)
+    places = range(maps[0].shape[1])
+    if reverse:
+        return _flip(_sweep(join, _flip(maps), apply, first, places[::-1]))
+    return _sweep(join, maps, apply, first, places)
 
 
 def loop(
@@ -43,26 +47,34 @@ def loop(
 ) -> Arrays:
     """What `scan` answers, one link after the other: n − 1 applications and no join."""
     _, apply, first = _operations(join, apply, first, reverse)
+    places = range(maps[0].shape[1])[:: -1 if reverse else 1]
     maps = _flip(maps) if reverse else maps
     states = [first(_take(maps, slice(0, 1)))]
-    for i in range(1, maps[0].shape[1]):
+    stage("first", places[:1], *states[-1])
+    for i in range(1, len(places)):
         states.append(apply(_take(maps, slice(i, i + 1)), states[-1]))
+        stage("apply", places[i : i + 1], *states[-1])
     answer = tuple(np.concatenate(parts, 1) for parts in zip(*states, strict=True))
     return _flip(answer) if reverse else answer
 
 
-def _sweep(join: Join, maps: Arrays, apply: Apply, first: First) -> Arrays:
-    n = maps[0].shape[1]
+def _sweep(join: Join, maps: Arrays, apply: Apply, first: First, places: range) -> Arrays:
+    n = len(places)
     if n == 1:
-        return first(maps)
+        state = first(maps)
+        stage("first", places, *state)
+        return state
     # Up: the maps of places (0, 1), (2, 3), … joined; an odd one out at the end waits.
     pairs = join(_take(maps, slice(0, n - 1, 2)), _take(maps, slice(1, n, 2)))
+    stage("join", places[1::2], *pairs)
     # The half-sized problem answers the states of places 1, 3, 5, …
-    odd = _sweep(join, pairs, apply, first)
+    odd = _sweep(join, pairs, apply, first, places[1::2])
     # Down: place 0 on its own, and places 2, 4, … each from the one before.
     even = first(_take(maps, slice(0, 1)))
+    stage("first", places[:1], *even)
     if n > 2:
         behind = apply(_take(maps, slice(2, n, 2)), _take(odd, slice(0, (n - 1) // 2)))
+        stage("apply", places[2::2], *behind)
         even = tuple(np.concatenate(parts, 1) for parts in zip(even, behind, strict=True))
     return tuple(_interleave(e, o) for e, o in zip(even, odd, strict=True))
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from engine.blocks import symmetric
 from engine.blocks.arrays import symmetrised, t
+from engine.blocks.stages import stage
 from engine.lie import Array
 
 
@@ -44,6 +45,7 @@ def eliminate(D: Array, U: Array) -> Elimination:
         # (19), second line: −Eᵢ Uᵢ₊ₛ
         U = -(E[:, : max(n - 2 * s, 0)] @ U[:, s:])
         steps.append((E, K))
+        stage("eliminate", range(n), D, U)
         s *= 2
     return Elimination(steps, D)
 
@@ -61,7 +63,10 @@ def substitute(elimination: Elimination, R: Array) -> Array:
         n, k = x.shape[1], E.shape[1]
         # (19), third line: Rᵢ − Eᵢ Rᵢ₊ₛ − Kᵢ₋ₛ Rᵢ₋ₛ
         x = _both(x, E @ x[:, n - k :], K @ x[:, :k])
-    return symmetric.solve(D, x).reshape(R.shape)
+        stage("substitute", range(n), x)
+    x = symmetric.solve(D, x)
+    stage("solve", range(x.shape[1]), x)
+    return x.reshape(R.shape)
 
 
 def _both(x: Array, upper: Array, lower: Array) -> Array:

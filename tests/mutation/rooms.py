@@ -76,6 +76,7 @@ ROOMS = {
         ("results", "intervals", "bench_parts", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
     ),
     "recording": Room(("recording/*.py", "live/*.py"), ("recording*", "live", "run_controller", "controller", "cli")),
+    "lessons": Room(("lessons/*.py",), ("lessons", "lesson_pages")),
     "shell": Room(
         ("*.py",),
         ("cli", "run_controller", "controller", "compilation", "choice", "diagnostics", "recording*", "xacro"),

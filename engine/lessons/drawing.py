@@ -1,0 +1,261 @@
+"""Pictures of a lesson's stage as SVG: block matrix, scan tree, time on processors, and the robot as lines.
+
+Colours come by their names in a palette, so that the window and a page draw the same in their own. Qt reads SVG Tiny
+1.2, so colours stand in `style` and nothing is animated here. All coordinates are in px of the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from engine.lessons.trace import Stage, Trace
+from engine.lie import Array
+
+Palette = Mapping[str, str]
+"""The colours `ground`, `panel`, `edge`, `text`, `faint`, `accent`, `good` and `warning`."""
+NOTHING, TOUCHED, KNOWN, NOW = range(4)
+"""What a stage has made of a link: nothing yet, part of a run joined now, known, known just now."""
+LIT = ("edge", "warning", "good", "accent")
+"""Their colours."""
+IN_WORK = ("blocks", "eliminate", "right-hand side", "substitute")
+"""Stages after which nothing is known yet of any link: its row of the system has changed."""
+PROCESSORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+WIDTH = 440
+MATRIX = 300  # px along a side of the matrix
+SHOWN = 64
+"""Links that a picture has room for; of a longer chain it shows the first."""
+
+
+class Sheet:
+    """Collects the elements of a picture."""
+
+    def __init__(self, palette: Palette, height: float, width: float = WIDTH):
+        self._palette, self._size, self._parts = palette, (width, height), list[str]()
+
+    def box(self, x: float, y: float, w: float, h: float, fill: str, opacity: float = 1.0, edge: str = "") -> None:
+        line = f"stroke:{self._palette[edge]};stroke-width:1.5" if edge else "stroke:none"
+        inside = f"fill:{self._palette[fill]};fill-opacity:{opacity:.3f}" if fill else "fill:none"
+        place = f'x="{x:.1f}" y="{y:.1f}" width="{max(w, 0.4):.1f}" height="{max(h, 0.4):.1f}"'
+        self._parts.append(f'<rect {place} rx="1.5" style="{inside};{line}"/>')
+
+    def dot(self, x: float, y: float, radius: float, fill: str) -> None:
+        style = f"fill:{self._palette[fill]}"
+        self._parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" style="{style}"/>')
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float = 1.5) -> None:
+        place = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+        style = f"stroke:{self._palette[color]};stroke-width:{width:.1f};stroke-linecap:round"
+        self._parts.append(f'<line {place} style="{style}"/>')
+
+    def curve(self, x1: float, x2: float, y: float, rise: float, color: str) -> None:
+        """An arc from x1 to x2 above y, which ends in an arrow's head."""
+        bend = f"M{x1:.1f} {y:.1f} Q{(x1 + x2) / 2:.1f} {y - 2 * rise:.1f} {x2:.1f} {y - 2:.1f}"
+        style = f"fill:none;stroke:{self._palette[color]};stroke-width:1.6"
+        self._parts.append(f'<path d="{bend}" style="{style}"/>')
+        head = f"{x2 - 3:.1f},{y - 7:.1f} {x2 + 3:.1f},{y - 7:.1f} {x2:.1f},{y - 1:.1f}"
+        self._parts.append(f'<polygon points="{head}" style="fill:{self._palette[color]}"/>')
+
+    def text(self, x: float, y: float, words: str, color: str = "faint", anchor: str = "start", size: int = 11) -> None:
+        style = f"fill:{self._palette[color]};font-family:'Catena Sans',sans-serif;font-size:{size}px"
+        safe = words.replace("&", "&amp;").replace("<", "&lt;")
+        self._parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="{style}">{safe}</text>')
+
+    def svg(self, said: str) -> str:
+        """The picture; `said` are the words for whoever does not see it."""
+        width, height = self._size
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">'
+        return f"{head}<title>{said}</title>{''.join(self._parts)}</svg>"
+
+
+def lights(trace: Trace, index: int, links: int) -> Array:
+    """Of each link what `LIT` has a colour for, (links,), once stage `index` is done."""
+    lit, now = np.full(links, NOTHING), trace.stages[index]
+    if now.name in IN_WORK:
+        lit[list(now.links)] = TOUCHED
+        return lit
+    for stage in trace.stages[: index + 1]:
+        if stage.part == now.part and stage.name not in ("join", "reduce", "maps"):
+            lit[list(stage.links)] = NOW if stage is now else KNOWN
+    if now.name in ("join", "reduce", "maps"):
+        for first, last in runs(now):
+            lit[first : last + 1] = np.where(lit[first : last + 1] == NOTHING, TOUCHED, lit[first : last + 1])
+    return lit
+
+
+def runs(stage: Stage) -> Iterable[tuple[int, int]]:
+    """The first and the last link of each run that a stage found, or of each link it was about."""
+    for link in stage.links:
+        yield (link - stage.span + 1, link) if stage.outwards else (link, link + stage.span - 1)
+
+
+def matrix(trace: Trace, index: int, palette: Palette) -> str:
+    """The block tri-diagonal system after stage `index`: magnitude as depth of colour, fill and what was eliminated."""
+    past = trace.stages[: index + 1]
+    now = past[-1]
+    systems = [stage for stage in past if stage.name in ("blocks", "eliminate")]
+    sheet = Sheet(palette, MATRIX + 46)
+    if not systems:
+        return sheet.svg("no system yet")
+    D, U = systems[-1].values
+    n = min(len(D), SHOWN)
+    cell, step = MATRIX / n, 1 << (len(systems) - 1)
+    scale = _scale([x for stage in trace.of("blocks", "eliminate") for x in stage.values])
+    acting = now.name in ("blocks", "eliminate")
+    for i in range(n):
+        sheet.box(i * cell, i * cell, cell - 1, cell - 1, "accent" if acting else "good", _shade(D[i], scale))
+    for i in range(n - step):
+        for row, column in ((i, i + step), (i + step, i)):
+            shade = _shade(U[i], scale)
+            fresh = "warning" if acting and step > 1 else ""
+            sheet.box(column * cell, row * cell, cell - 1, cell - 1, "warning", shade, fresh if cell > 8 else "")
+    if now.name == "eliminate":
+        for i in range(n - step // 2):
+            for row, column in ((i, i + step // 2), (i + step // 2, i)):
+                sheet.dot((column + 0.5) * cell - 0.5, (row + 0.5) * cell - 0.5, max(cell / 10, 0.8), "faint")
+    sheet.box(0, 0, MATRIX - 1, MATRIX - 1, "", edge="edge")
+    if now.name == "eliminate":
+        _example(sheet, n, step // 2, cell)
+    _columns(sheet, past, cell, n)
+    _key(sheet, MATRIX + 18, now.name == "eliminate", step if step < len(D) else 0)
+    return sheet.svg(f"block matrix of {len(D)} rows, coupled over a distance of {step}")
+
+
+def _example(sheet: Sheet, n: int, distance: int, cell: float) -> None:
+    """One row in the middle, and the rows of which it subtracts multiples."""
+    row = n // 2
+    for other, words in ((row - distance, "− K × this row"), (row + distance, "− E × this row")):
+        if 0 <= other < n:
+            sheet.box(0, other * cell, MATRIX - 1, cell - 1, "", edge="faint")
+            sheet.text(MATRIX + 8, (other + 0.5) * cell + 3, words)
+    sheet.box(0, row * cell, MATRIX - 1, cell - 1, "", edge="accent")
+    sheet.text(MATRIX + 8, (row + 0.5) * cell + 3, f"row {row + 1}: changed", "accent")
+
+
+def _columns(sheet: Sheet, past: Sequence[Stage], cell: float, n: int) -> None:
+    """The right-hand side beside the matrix, or the unknowns once they are known."""
+    found = [stage for stage in past if stage.name in ("right-hand side", "substitute", "solve")]
+    if not found:
+        return
+    R, now = found[-1], past[-1]
+    scale = _scale([stage.values[0] for stage in found])
+    color = "good" if R.name == "solve" else "accent" if now is R else "faint"
+    x = MATRIX + 24
+    for i in range(n):
+        sheet.box(x, i * cell, 40, cell - 1, color, _shade(R.values[0][i], scale))
+    sheet.text(x + 50, 14, "forces" if R.name == "solve" else "right-hand", "text")
+    sheet.text(x + 50, 28, "known" if R.name == "solve" else "side", "text")
+
+
+def _key(sheet: Sheet, y: float, eliminates: bool, step: int) -> None:
+    x = 0.0
+    entries = [("accent", "diagonal"), *([("warning", f"coupling over {step}")] if step else [])]
+    for color, words in entries:
+        sheet.box(x, y - 9, 10, 10, color, 0.9)
+        sheet.text(x + 15, y, words)
+        x += 110
+    if eliminates:
+        sheet.dot(x + 5, y - 4, 3, "faint")
+        sheet.text(x + 15, y, "zero since this step")
+    sheet.text(0, y + 18, "The deeper the colour, the larger the block (its logarithm).")
+
+
+def _scale(blocks: Sequence[Array]) -> tuple[float, float]:
+    """The least and the greatest logarithm of a block's size; blocks stand along the first axis."""
+    sizes = [float(np.linalg.norm(x)) for stack in blocks for x in stack]
+    logs = np.log10([size for size in sizes if size > 0] or [1.0])
+    return float(logs.min()), float(logs.max())
+
+
+def _shade(block: Array, scale: tuple[float, float]) -> float:
+    size, (low, high) = float(np.linalg.norm(block)), scale
+    if size == 0:
+        return 0.0
+    return float(0.2 + 0.8 * np.clip((np.log10(size) - low) / max(high - low, 1e-9), 0, 1))
+
+
+def tree(trace: Trace, index: int, links: int, palette: Palette) -> str:
+    """The scan to which stage `index` belongs: runs that were joined, and states that are known."""
+    now = trace.stages[index]
+    whole = [stage for stage in trace.stages if stage.part == now.part]
+    joins = [stage for stage in whole if stage.name == "join"]
+    done = trace.stages[: index + 1]
+    n = min(links, SHOWN)
+    step, row = (WIDTH - 20) / n, 24.0
+    bottom = 40 + row * (len(joins) + 1)
+    sheet = Sheet(palette, bottom + 62)
+    sheet.text(0, 12, "runs of links, each level joined from the one above", "text")
+    levels = [stage for stage in whole if stage.name in ("reduce", "maps")]
+    for level, stage in enumerate([None, *joins]):
+        alone = stage is None
+        spans = [(i, i) for i in range(n)] if stage is None else [run for run in runs(stage) if run[1] < n]
+        current = now is stage or (alone and now in levels)
+        color = "accent" if current else "good" if alone or stage in done else "edge"
+        for first, last in spans:
+            x, width = 10 + first * step, (last - first + 1) * step - 3
+            sheet.box(x, 22 + level * row, width, 14, color, 0.9 if color != "edge" else 0.5)
+            if stage is not None and step * stage.span > 24:
+                middle = x + width / 2
+                sheet.line(x + width / 4, 12 + level * row, middle, 21 + level * row, "faint", 0.8)
+                sheet.line(x + 3 * width / 4, 12 + level * row, middle, 21 + level * row, "faint", 0.8)
+    lit = lights(trace, index, links)
+    y = bottom + 20
+    for i in range(n):
+        sheet.dot(10 + (i + 0.5) * step - 1.5, y, min(step / 2.6, 6), LIT[lit[i]] if lit[i] != TOUCHED else "edge")
+    if now.name == "apply":
+        back = now.places.step // 2 if abs(now.places.step) > 1 else now.places.step
+        for link in now.links:
+            if max(link, link - back) < n:
+                sheet.curve(10 + (link - back + 0.5) * step, 10 + (link + 0.5) * step, y - 6, 12, "accent")
+    sheet.text(10, y + 24, "base")
+    sheet.text(WIDTH - 10, y + 24, "tip" if n == links else f"link {n} of {links}", anchor="end")
+    known = int((lit >= KNOWN).sum())
+    sheet.text(WIDTH / 2, y + 24, f"known: {known} of {links}", "text", "middle")
+    return sheet.svg(f"scan over {links} links, {known} known")
+
+
+def clock(trace: Trace, index: int, serial: float, palette: Palette) -> str:
+    """Time on 1 to 1024 processors, stage by stage; the mark is the time of the serial algorithm on one."""
+    row, left = 16.0, 46.0
+    sheet = Sheet(palette, 34 + row * len(PROCESSORS) + 22)
+    longest = max(trace.time(1), serial)
+    unit = (WIDTH - left - 62) / longest
+    sheet.text(0, 12, "processors", "text")
+    sheet.text(left + 30, 12, "time, in operations one after the other", "text")
+    for k, processors in enumerate(PROCESSORS):
+        x, y = left, 22 + k * row
+        sheet.text(left - 8, y + 9, str(processors), anchor="end")
+        done = sum(stage.seconds(processors) for stage in trace.stages[:index]) * unit
+        here = trace.stages[index].seconds(processors) * unit
+        total = trace.time(processors)
+        sheet.box(x, y, total * unit, row - 5, "edge", 0.9)
+        sheet.box(x, y, done, row - 5, "good", 0.9)
+        sheet.box(x + done, y, max(here, 1.5), row - 5, "accent")
+        sheet.text(x + total * unit + 6, y + 9, f"{total:,.0f}")
+    x, end = left + serial * unit, 22 + row * len(PROCESSORS)
+    sheet.line(x, 18, x, end, "warning", 1.5)
+    sheet.text(x, end + 14, f"ABA: {serial:,.0f}", "warning", "middle")
+    return sheet.svg("time on 1 to 1024 processors")
+
+
+def skeleton(points: Array, lit: Array, palette: Palette, words: bool = True) -> str:
+    """A robot as lines, each link from its joint to the next: `points` (links + 1, 3) in m, seen from the side and
+    above, and `lit` (links,) as `lights` has it."""
+    turn, rise = np.array([0.8, 0.6, 0.0]), np.array([0.21, -0.28, 0.937])
+    flat = np.stack([points @ turn, -(points @ rise)], 1)
+    size = float(np.ptp(flat, axis=0).max()) or 1.0
+    flat = (flat - (flat.max(0) + flat.min(0)) / 2) * (190 / size) + np.array([WIDTH / 2, 112])
+    sheet = Sheet(palette, 246 if words else 220)
+    (x, y), n = flat[0], len(lit)
+    sheet.box(x - 16, y + 2, 32, 6, "faint", 0.6)
+    for link in range(n):
+        (x1, y1), (x2, y2) = flat[link], flat[link + 1]
+        sheet.line(x1, y1, x2, y2, LIT[lit[link]], 9.0 if n < 20 else 5.0)
+    for x, y in flat[:-1]:
+        sheet.dot(x, y, 3.2 if n < 20 else 1.6, "ground")
+    if words:
+        for k, (state, said) in enumerate(((TOUCHED, "in work"), (NOW, "known just now"), (KNOWN, "known before"))):
+            sheet.box(20 + 140 * k, 232, 10, 10, LIT[state])
+            sheet.text(36 + 140 * k, 241, said)
+    return sheet.svg("the robot, with the links that are known")

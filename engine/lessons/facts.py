@@ -1,0 +1,75 @@
+"""The facts that a lesson's words name: counted of what was run, each as it is written."""
+
+from __future__ import annotations
+
+from engine.algorithms.chain import Chain
+from engine.lessons import drawing
+from engine.lessons.subjects import one_by_one
+from engine.lessons.trace import Trace
+from engine.lie import Array
+from engine.model import Model
+
+
+def levels(n: int) -> int:
+    """⌈log₂ n⌉."""
+    return (n - 1).bit_length()
+
+
+def of_run(
+    trace: Trace, serial: Trace, model: Model, chain: Chain, state: tuple[Array, Array, Array]
+) -> dict[str, str]:
+    """Of a whole run, and of the ABA on the same robot."""
+    n = len(model.parent)
+    recursion = one_by_one(chain, *state).of("first", "apply")
+    velocities = [stage for stage in trace.stages if stage.part == "velocities" and stage.operations]
+    joins = [stage for stage in velocities if stage.name == "join"]
+    return {
+        "robot": model.name,
+        "n": str(n),
+        "levels": str(levels(n)),
+        "twice": str(2 * n),
+        "levels_of_twice": str(levels(2 * n)),
+        "thousand": "1000",
+        "levels_of_thousand": str(levels(1000)),
+        "depth": str(trace.depth),
+        "work": _whole(trace.work),
+        "time_n": _whole(trace.time(n)),
+        "aba_depth": str(serial.depth),
+        "aba_work": _whole(serial.work),
+        "aba_time_n": _whole(serial.time(n)),
+        "more_work": f"{trace.work / serial.work:.1f}",
+        "faster": f"{serial.work / trace.time(n):.1f}",
+        "scan_depth": str(len(velocities)),
+        "scan_work": _whole(sum(stage.operations for stage in velocities)),
+        "scan_joins": str(sum(stage.tasks for stage in joins)),
+        "recursion_depth": str(sum(stage.operations > 0 for stage in recursion)),
+        "recursion_work": _whole(sum(stage.operations for stage in recursion)),
+        "inertia_depth": str(len(serial.of("articulated inertia"))),
+    }
+
+
+def of_stage(trace: Trace, index: int) -> dict[str, str]:
+    """Of one stage, and of all that were like it so far."""
+    stage, past = trace.stages[index], trace.stages[: index + 1]
+    alike = [each for each in trace.stages if (each.name, each.part) == (stage.name, stage.part)]
+    number = alike.index(stage) + 1
+    n = 1 + max(link for each in trace.stages for link in each.links)
+    lit = drawing.lights(trace, index, n)
+    return {
+        "number": str(number),
+        "count": str(len(alike)),
+        "tasks": str(stage.tasks),
+        "operations": _whole(stage.operations),
+        "each": _whole(stage.operations / stage.tasks),
+        "span": str(stage.span),
+        "distance": str(1 << (number - 1)),
+        "doubled": str(1 << number),
+        "left": str(max(n - (1 << number), 0)),
+        "known": str(int((lit >= drawing.KNOWN).sum())),
+        "link": str(1 + stage.links[0]),
+        "steps_so_far": str(sum(each.operations > 0 for each in past)),
+    }
+
+
+def _whole(x: float) -> str:
+    return f"{x:,.0f}"

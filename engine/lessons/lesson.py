@@ -1,0 +1,199 @@
+"""A lesson on a robot: its words, and at each step what the text of the algorithm has computed by then.
+
+Everything is worked out when the lesson begins, once; a step is looked up. Facts that words name are in `facts`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine import validation
+from engine.algorithms import abia
+from engine.algorithms.chain import Chain
+from engine.lessons import drawing, text
+from engine.lessons.drawing import Palette
+from engine.lessons.facts import of_run, of_stage
+from engine.lessons.subjects import SUBJECTS, accelerations
+from engine.lessons.text import LessonText, Section
+from engine.lessons.trace import Trace, marked, source, trace
+from engine.lie import Array
+from engine.model import Model
+from engine.model.features import SERIAL, found
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked at a lesson's end: `choices` are empty where a number is the answer, `answer` is as it is shown."""
+
+    text: str
+    choices: tuple[str, ...]
+    answer: str
+    hint: str
+
+    def is_right(self, said: str) -> bool:
+        """Whether what a reader typed or chose is the answer; a number may be written in any way."""
+        try:
+            return float(said.replace(",", "")) == float(self.answer.replace(",", ""))
+        except ValueError:
+            return said.strip() == self.answer
+
+
+class Lesson:
+    """A lesson on one state of a robot.
+
+    >>> import engine
+    >>> model = engine.load("robots/arm7.urdf")
+    >>> lesson = engine.Lesson("elimination", model, model.neutral(), [0] * model.nv, [0] * model.nv)
+    >>> [step.title for step in lesson.steps]
+    """
+
+    def __init__(self, name: str, model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike):
+        """q (nq,), v (nv,) and tau (nv,) are the state and the joints' efforts, N m or N.
+
+        Raises ValueError for a name that is none, with those that there are, and for a robot that the lesson is not
+        about, with one that it is about.
+        """
+        self.text = text.read(name)
+        _refuse(self.text, model)
+        states, _ = validation.states(model, q=q, v=v, tau=tau)
+        at, rates, efforts = (each[0] for each in states)
+        self.name, self.title, self.model = name, self.text.title, model
+        subject, chain = SUBJECTS[self.text.keys["run"]], Chain.of(model)
+        given = accelerations(model, at, rates, efforts) if subject.of_accelerations else efforts
+        self.trace: Trace = trace(subject.run, chain, at, rates, given)
+        self.serial: Trace = trace(abia.forward_dynamics, chain, at, rates, efforts)
+        expected = subject.engine(model, at, rates, given)
+        self.error = float(np.abs(self.trace.answer - expected).max() / max(np.abs(expected).max(), 1e-300))
+        """How far the text's result is from the engine's, of the largest number in it."""
+        self.facts = of_run(self.trace, self.serial, model, chain, (at, rates, efforts)) | {
+            "error": f"{self.error:.1e}"
+        }
+        self.steps: tuple[LessonStep, ...] = tuple(LessonStep(self, *each) for each in _places(self.text, self.trace))
+
+    @staticmethod
+    def names() -> tuple[str, ...]:
+        """The lessons that there are, in the order in which they are taught."""
+        return text.names()
+
+    @staticmethod
+    def title_of(name: str) -> str:
+        """The title of a lesson."""
+        return text.read(name).title
+
+    @staticmethod
+    def refusal(name: str, model: Model) -> str:
+        """Why a lesson cannot be shown on a robot, and what serves; "" where it can."""
+        try:
+            _refuse(text.read(name), model)
+        except ValueError as reason:
+            return str(reason)
+        return ""
+
+
+@dataclass(frozen=True, eq=False)
+class LessonStep:
+    """One step of a lesson: a section's words, and the stage that they are about, −1 where there is none."""
+
+    lesson: Lesson
+    section: Section
+    index: int
+
+    @property
+    def title(self) -> str:
+        """What heads it, with its number where a section is about several stages."""
+        title = self.section.title.removeprefix("? ").format(**self.facts)
+        if self.index >= 0 and (count := int(self.facts["count"])) > 1:
+            title += f" ({self.facts['number']} of {count})"
+        return title
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """What the words name, as it is written."""
+        run = self.lesson.facts
+        return run if self.index < 0 else run | of_stage(self.lesson.trace, self.index)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The paragraphs; those that begin with four spaces are equations."""
+        return tuple(each.format(**self.facts) for each in self.section.paragraphs)
+
+    @property
+    def question(self) -> Question | None:
+        """What is asked here, if anything."""
+        if not self.section.is_question:
+            return None
+        keys = self.section.keys
+        choices = tuple(each.format(**self.facts) for each in keys.get("choices", "").split(" | ") if each)
+        answer, hint = (keys[key].format(**self.facts) for key in ("answer", "hint"))
+        return Question(self.title, choices, answer, hint)
+
+    @property
+    def code(self) -> tuple[str, tuple[str, ...], range]:
+        """Where the text is that is carried out, its lines, and which of them are this stage's; no lines for none."""
+        if named := self.section.keys.get("source"):
+            module, _, function = named.rpartition(".")
+            lines, _ = source(getattr(import_module(module), function).__code__)
+            return named, lines, range(0)
+        if self.index < 0:
+            return "", (), range(0)
+        stage = self.lesson.trace.stages[self.index]
+        lines, here = marked(stage)
+        module = re.sub(r".*/engine/", "engine/", stage.code.co_filename.replace("\\", "/"))
+        return f"{module.removesuffix('.py').replace('/', '.')}.{stage.code.co_name}", lines, here
+
+    @property
+    def lit(self) -> Array:
+        """Of each link of the model (links,) what `drawing.LIT` has a colour for."""
+        model, lit = self.lesson.model, np.zeros(len(self.lesson.model.link_names), int)
+        if self.index < 0:
+            return lit
+        bodies = drawing.lights(self.lesson.trace, self.index, len(model.parent))
+        moving = model.link_body >= 0
+        lit[moving] = bodies[model.link_body[moving]]
+        return lit
+
+    def picture(self, palette: Palette) -> str:
+        """The block matrix or the tree by now, as SVG; "" where there is nothing to be seen yet."""
+        kind = self.section.keys.get("picture", "")
+        if self.index < 0 or not kind:
+            return ""
+        if kind == "matrix":
+            return drawing.matrix(self.lesson.trace, self.index, palette)
+        return drawing.tree(self.lesson.trace, self.index, len(self.lesson.model.parent), palette)
+
+    def clock(self, palette: Palette) -> str:
+        """Time on processors by now, as SVG; "" before anything is computed."""
+        last = self.index if self.index >= 0 else len(self.lesson.trace.stages) - 1
+        if self.index < 0 and self is self.lesson.steps[0]:
+            return ""
+        return drawing.clock(self.lesson.trace, last, self.lesson.serial.work, palette)
+
+
+def _places(lesson: LessonText, trace: Trace) -> list[tuple[Section, int]]:
+    """The steps: sections before the stages, each stage that a section is about, sections after them."""
+    about = [k for k, section in enumerate(lesson.sections) if "stage" in section.keys]
+    before, after = lesson.sections[: about[0]], [s for s in lesson.sections[about[0] :] if "stage" not in s.keys]
+    told = [(section, -1) for section in before]
+    for index, stage in enumerate(trace.stages):
+        told += [(lesson.sections[k], index) for k in about if lesson.sections[k].serves(stage.name, stage.part)][:1]
+    return told + [(section, -1) for section in after]
+
+
+def _refuse(lesson: LessonText, model: Model) -> None:
+    for feature in SERIAL:
+        if place := found(feature, model):
+            raise ValueError(
+                f"the lesson «{lesson.title}» is about serial chains of revolute and prismatic joints on a fixed base; "
+                f"in {model.name} {place}; open arm7, or a chain by File › Generate"
+            )
+    if len(model.parent) < 2:
+        raise ValueError(
+            f"the lesson «{lesson.title}» needs two links or more that move; {model.name} has one; open arm7, or a "
+            "chain by File › Generate"
+        )

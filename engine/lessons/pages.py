@@ -1,0 +1,202 @@
+"""Lessons as HTML: a page for each and one that lists them, which need nothing from elsewhere.
+
+A page has all steps one below the other; where scripts may run it shows one at a time, with buttons and keys.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine import dynamics, files
+from engine.lessons import drawing
+from engine.lessons.equations import as_mathml
+from engine.lessons.lesson import Lesson, LessonStep
+from engine.lie import Array
+from engine.model import Model
+
+NAMES = ("ground", "panel", "edge", "text", "faint", "accent", "good", "warning")
+PALETTE = {name: f"var(--{name})" for name in NAMES}
+DARK = dict(zip(NAMES, ("#171a20", "#1d2129", "#343a46", "#d5dbe6", "#8b95a7", "#5aa2f5", "#7fb86a", "#e8b45a"),
+                strict=True))  # fmt: skip
+LIGHT = dict(zip(NAMES, ("#ffffff", "#f3f5f8", "#c2cad6", "#1b2028", "#566070", "#0a5fbf", "#2a661c", "#b06d00"),
+                 strict=True))  # fmt: skip
+INDEX = "index.html"
+STYLE = """
+body { margin: 0 auto; max-width: 1080px; padding: 24px; background: var(--ground); color: var(--text);
+  font: 17px/1.5 "Catena Sans", system-ui, sans-serif; }
+h1 { font-size: 1.6em; line-height: 1.2; } h2 { font-size: 1.25em; margin: 0 0 8px; } a { color: var(--accent); }
+section { display: grid; grid-template-columns: minmax(0, 1fr) 440px; gap: 8px 32px; padding: 16px 0;
+  border-top: 1px solid var(--edge); }
+section > div { min-width: 0; } svg { display: block; width: 100%; margin-bottom: 14px; }
+svg rect, svg circle, svg line { transition: fill .4s, stroke .4s, fill-opacity .4s; }
+math { margin: 14px 0; font-size: 1.1em; } pre { overflow-x: auto; background: var(--panel); padding: 10px;
+  font-size: 13px; line-height: 1.45; border-radius: 6px; } pre b { color: var(--accent); font-weight: normal; }
+nav { position: sticky; bottom: 0; display: none; gap: 8px; align-items: center; padding: 12px 0;
+  background: var(--ground); border-top: 1px solid var(--edge); } .live nav { display: flex; }
+button, input { font: inherit; color: var(--text); background: var(--panel); border: 1px solid var(--edge);
+  border-radius: 5px; padding: 4px 14px; } button:hover, button:focus { border-color: var(--accent); }
+.live section { display: none; } .live section.shown { display: grid; min-height: 620px; align-content: start; }
+.faint { color: var(--faint); } details { margin: 10px 0; }
+@media (max-width: 860px) { section { grid-template-columns: minmax(0, 1fr); } }
+@media (prefers-reduced-motion: reduce) { svg * { transition: none !important; } }
+"""
+SCRIPT = """
+const steps = [...document.querySelectorAll("section")], where = document.getElementById("where");
+let now = Math.min(Math.max((parseInt(location.hash.slice(1)) || 1) - 1, 0), steps.length - 1), timer = 0;
+const play = document.getElementById("play");
+function show(k) {
+  now = Math.min(Math.max(k, 0), steps.length - 1);
+  steps.forEach((each, i) => each.classList.toggle("shown", i === now));
+  where.textContent = `${now + 1} of ${steps.length}`;
+  history.replaceState(null, "", `#${now + 1}`);
+  if (now === steps.length - 1) stop();
+}
+function stop() { clearInterval(timer); timer = 0; play.textContent = "Play"; }
+function toggle() {
+  if (timer) return stop();
+  if (now === steps.length - 1) show(0);
+  play.textContent = "Pause";
+  timer = setInterval(() => show(now + 1), 2500);
+}
+document.getElementById("back").onclick = () => { stop(); show(now - 1); };
+document.getElementById("next").onclick = () => { stop(); show(now + 1); };
+play.onclick = toggle;
+document.addEventListener("keydown", (key) => {
+  if (key.target.tagName === "INPUT") return;
+  if (key.key === "ArrowRight") { stop(); show(now + 1); }
+  if (key.key === "ArrowLeft") { stop(); show(now - 1); }
+});
+for (const form of document.querySelectorAll("form")) form.onsubmit = () => {
+  const given = (new FormData(form).get("answer") || "").toString().trim(), said = form.querySelector("output");
+  const same = given !== "" && (given === form.dataset.answer
+    || Number(given.replaceAll(",", "")) === Number(form.dataset.answer.replaceAll(",", "")));
+  said.textContent = same ? "Right." : "Not yet. " + form.dataset.hint;
+  return false;
+};
+document.body.classList.add("live");
+show(now);
+"""
+
+
+def write(folder: Path, model: Model, state: tuple[Array, Array, Array]) -> dict[str, str]:
+    """Write all lessons that serve the robot into a folder, which is made; returns why others are missing, by name.
+
+    `state` is q (nq,), v (nv,) and tau (nv,).
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    refusals, made = {}, []
+    for name in Lesson.names():
+        if reason := Lesson.refusal(name, model):
+            refusals[name] = reason
+            continue
+        lesson = Lesson(name, model, *state)
+        _write(folder / f"{name}.html", lesson.title, _body(lesson, state[0]), SCRIPT)
+        made.append(lesson)
+    _write(folder / INDEX, "Lessons", _index(made, model, refusals), "")
+    return refusals
+
+
+def _write(path: Path, title: str, body: str, script: str) -> None:
+    light, dark = (":root {" + "".join(f" --{name}: {of[name]};" for name in NAMES) + " }" for of in (LIGHT, DARK))
+    style = f"{light}\n@media (prefers-color-scheme: dark) {{ {dark} }}\n{STYLE}"
+    text = (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
+        f'<meta name="viewport" content="width=device-width">\n<style>\n{style}</style>\n</head>\n<body>\n{body}\n'
+        + (f"<script>{script}</script>\n" if script else "")
+        + "</body>\n</html>\n"
+    )
+    with files.replacing(path, "w") as file:
+        file.write(text)
+
+
+def _index(lessons: Sequence[Lesson], model: Model, refusals: dict[str, str]) -> str:
+    rows = "".join(
+        f'<li><p><a href="{lesson.name}.html">{html.escape(lesson.title)}</a> '
+        f'<span class="faint">{lesson.text.keys["minutes"]} minutes</span></p></li>'
+        for lesson in lessons
+    )
+    missing = "".join(f'<p class="faint">{html.escape(reason)}.</p>' for reason in refusals.values())
+    about = f"Forward dynamics in parallel, at work on {html.escape(model.name)}."
+    return f"<h1>Lessons</h1>\n<p>{about}</p>\n<ol>{rows}</ol>\n{missing}"
+
+
+def _body(lesson: Lesson, q: Array) -> str:
+    points = joints(lesson.model, q)
+    head = f'<p><a href="{INDEX}">All lessons</a></p>\n<h1>{html.escape(lesson.title)}</h1>'
+    steps = "\n".join(_section(step, points) for step in lesson.steps)
+    buttons = "".join(f'<button id="{name}">{words}</button>' for name, words in
+                      (("back", "Back"), ("play", "Play"), ("next", "Next")))  # fmt: skip
+    return f'{head}\n{steps}\n<nav>{buttons}<span id="where" class="faint"></span></nav>'
+
+
+def _section(step: LessonStep, points: Array) -> str:
+    words = "\n".join(map(_paragraph, step.words))
+    pictures = step.picture(PALETTE)
+    if step.index >= 0 or step is step.lesson.steps[0]:
+        lit = step.lit[_first_links(step.lesson.model)]
+        pictures += drawing.skeleton(points, lit, PALETTE, words=step.index >= 0)
+    else:
+        pictures += step.clock(PALETTE)
+    title = html.escape(step.title) if step is not step.lesson.steps[0] else "What it is about"
+    return (
+        f"<section>\n<div>\n<h2>{title}</h2>\n{words}\n{_question(step)}{_code(step)}</div>\n"
+        f"<div>{pictures}</div>\n</section>"
+    )
+
+
+def _paragraph(text: str) -> str:
+    if text.startswith("    "):
+        return as_mathml(text.strip())
+    return f"<p>{marked_up(text)}</p>"
+
+
+def marked_up(text: str) -> str:
+    """A paragraph's `code` and *stress* as HTML."""
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
+    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
+
+
+def _code(step: LessonStep) -> str:
+    name, lines, here = step.code
+    if not lines:
+        return ""
+    shown = "\n".join(f"<b>{html.escape(line)}</b>" if k in here else html.escape(line) for k, line in enumerate(lines))
+    return f"<details open><summary>{name}</summary><pre>{shown}</pre></details>\n"
+
+
+def _question(step: LessonStep) -> str:
+    asked = step.question
+    if asked is None:
+        return ""
+    data = f'data-answer="{html.escape(asked.answer)}" data-hint="{html.escape(asked.hint)}"'
+    if asked.choices:
+        fields = "".join(
+            f'<p><label><input type="radio" name="answer" value="{html.escape(each)}"> {html.escape(each)}</label></p>'
+            for each in asked.choices
+        )
+    else:
+        fields = '<input name="answer" size="12" autocomplete="off" aria-label="your answer"> '
+    return f"<form {data}>{fields}<button>Check</button> <output></output></form>\n"
+
+
+def _first_links(model: Model) -> list[int]:
+    """The first link of each body."""
+    bodies = model.link_body.tolist()
+    return [bodies.index(body) for body in range(len(model.parent))]
+
+
+def joints(model: Model, q: Array) -> Array:
+    """Where a chain's joints are, and then its last centre of mass: (links + 1, 3), m, in the world."""
+    poses = dynamics.link_poses(model, q)
+    first = _first_links(model)
+    R, p = model.link_rotation[first], model.link_position[first]
+    at = poses[first, :3, 3] - (poses[first, :3, :3] @ np.swapaxes(R, 1, 2) @ p[..., None])[..., 0]
+    last = poses[first[-1], :3, :3] @ R[-1].T
+    J = model.J[-1]  # m [c] stands beside the moments of inertia
+    center = np.array([J[2, 4], J[0, 5], J[1, 3]]) / max(J[3, 3], np.finfo(float).tiny)
+    return np.concatenate([at, (at[-1] + last @ center)[None]])

@@ -1,0 +1,99 @@
+"""Lessons as they are written, in ``resources/lessons``: one file for the window and for pages.
+
+    # Title
+    minutes: 5
+    run: elimination
+
+    What is told before anything is computed.
+
+    ## Title of a stage
+    stage: eliminate
+    picture: matrix
+    source: engine.blocks.tridiagonal.eliminate
+
+    Its words, with {facts} that are computed; `code`; *stress*.
+
+        an equation stands four spaces in
+
+    ## ? The question
+    answer: fact
+    hint: Where to look.
+
+`stage` is a stage's name in the texts, and "join of velocities" that of one part alone; a section without one is told
+before the stages, or after them where it stands behind one that has. `choices` of a question are facts or words with
+" | " between them; a question without is answered by a number.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / "resources" / "lessons"
+ORDER = "order.txt"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a lesson: its title, what stands as ``key: value`` below it, and paragraphs, equations indented."""
+
+    title: str
+    keys: dict[str, str]
+    paragraphs: tuple[str, ...]
+
+    @property
+    def is_question(self) -> bool:
+        return self.title.startswith("? ")
+
+    def serves(self, name: str, part: str) -> bool:
+        """Whether it is about that stage."""
+        wanted, _, of = self.keys.get("stage", "").partition(" of ")
+        return name in wanted.split(" or ") and of in ("", part)
+
+
+@dataclass(frozen=True)
+class LessonText:
+    """A file: its name, and its sections, of which the first has the lesson's title."""
+
+    name: str
+    sections: tuple[Section, ...]
+
+    @property
+    def title(self) -> str:
+        return self.sections[0].title
+
+    @property
+    def keys(self) -> dict[str, str]:
+        return self.sections[0].keys
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The lessons' names, in the order in which they are taught."""
+    return tuple((FOLDER / ORDER).read_text("utf-8").split())
+
+
+@cache
+def read(name: str) -> LessonText:
+    """A lesson by its name. ValueError with the names that there are, where there is none of that name."""
+    if name not in names():
+        raise ValueError(f"there is no lesson {name!r}; the lessons are {', '.join(names())}")
+    return parse(name, (FOLDER / f"{name}.md").read_text("utf-8"))
+
+
+def parse(name: str, text: str) -> LessonText:
+    """A lesson from what its file says."""
+    parts = re.split(r"^#{1,2} ", text, flags=re.MULTILINE)[1:]
+    return LessonText(name, tuple(map(_section, parts)))
+
+
+def _section(text: str) -> Section:
+    title, _, rest = text.partition("\n")
+    keys = {}
+    while match := re.match(r"(\w+): (.*)\n?", rest):
+        keys[match[1]] = match[2].strip()
+        rest = rest[match.end() :]
+    paragraphs = (part.strip("\n") for part in re.split(r"\n\s*\n", rest) if part.strip())
+    return Section(title.strip(), keys, tuple(paragraphs))

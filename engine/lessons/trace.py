@@ -1,0 +1,151 @@
+"""An algorithm's text carried out on one state of a robot, and what each of its stages was: places, values, work.
+
+A stage is one parallel step: as many tasks as it has places, which know nothing of each other. The depth of an
+algorithm is the number of its stages, its work the sum of their operations; p processors share a stage's tasks evenly
+and begin the next when all of them have ended.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import CodeType
+
+import numpy as np
+
+from engine.algorithms.chain import Chain
+from engine.blocks.stages import watched
+from engine.lessons.counting import Counter, plain
+from engine.lie import Array
+
+SWEEPS = ("first", "join", "apply", "reduce", "maps")
+"""Stages of `engine.blocks.scan` and of what makes its maps: part of the stage after them, which names the result."""
+Run = Callable[[Chain, Array, Array, Array], Array]
+"""`run(chain, q, v, tau)`, all (1, n), as the texts have it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One parallel step.
+
+    `name` is the text's; `part` that of the result to which it belongs. `places` are positions along the chain, or
+    along what a scan runs over, whose links `links` are; where two runs are joined, `span` places make one. `values`
+    are what it found, without the batch. `operations` are counted; `code` and `line` are where it was called.
+    """
+
+    name: str
+    part: str
+    places: range
+    links: tuple[int, ...]
+    values: tuple[Array, ...]
+    operations: float
+    code: CodeType
+    line: int
+
+    @property
+    def span(self) -> int:
+        return abs(self.places.step) if self.name == "join" else 1
+
+    @property
+    def tasks(self) -> int:
+        return len(self.places)
+
+    @property
+    def outwards(self) -> bool:
+        """Whether it goes from the base to the tip."""
+        return self.places.step > 0
+
+    def seconds(self, processors: int) -> float:
+        """How long it takes, in operations one after the other: the most that any processor has to do."""
+        return math.ceil(self.tasks / processors) * self.operations / self.tasks
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The stages of a run in their order, and what came out, (n,)."""
+
+    stages: tuple[Stage, ...]
+    answer: Array
+
+    @property
+    def work(self) -> float:
+        """Operations altogether."""
+        return sum(stage.operations for stage in self.stages)
+
+    @property
+    def depth(self) -> int:
+        """Parallel steps one after the other: stages in which anything is computed."""
+        return sum(stage.operations > 0 for stage in self.stages)
+
+    def time(self, processors: int) -> float:
+        """How long p processors take, in operations one after the other; handing over numbers takes none."""
+        return sum(stage.seconds(processors) for stage in self.stages)
+
+    def of(self, *names: str) -> tuple[Stage, ...]:
+        """The stages of these names."""
+        return tuple(stage for stage in self.stages if stage.name in names)
+
+
+@dataclass
+class _Notes:
+    """What is taken down while a text runs."""
+
+    counter: Counter
+    before: float = 0.0
+    waiting: list[Stage] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+
+    def take(self, name: str, places: Sequence[int], values: tuple[Array, ...]) -> None:
+        frame, here = sys._getframe(2), self.counter.operations
+        run = places if isinstance(places, range) else range(places[0], places[-1] + 1)
+        copies = tuple(np.array(plain(x)[0]) for x in values)
+        work, self.before = here - self.before, here
+        stage = Stage(name, name, run, tuple(run), copies, work, frame.f_code, frame.f_lineno)
+        if name in SWEEPS:
+            self.waiting.append(stage)
+            return
+        self.stages += [_named(each, name, run) for each in self.waiting]
+        self.stages.append(stage)
+        self.waiting.clear()
+
+
+def _named(stage: Stage, part: str, links: range) -> Stage:
+    """A stage of a scan, once it is known what the scan was of."""
+    there = tuple(links[place] for place in stage.places)
+    return Stage(stage.name, part, stage.places, there, stage.values, stage.operations, stage.code, stage.line)
+
+
+def trace(run: Run, chain: Chain, q: Array, v: Array, tau: Array) -> Trace:
+    """What `run` does for one state, q, v and tau (n,), its operations counted."""
+    counter = Counter()
+    notes = _Notes(counter)
+    given = (counter.counted(np.array(x, float)[None]) for x in (q, v, tau))
+    with watched(notes.take):
+        answer = run(chain, *given)
+    return Trace(tuple(notes.stages), np.array(plain(answer)[0]))
+
+
+@cache
+def source(code: CodeType) -> tuple[tuple[str, ...], int]:
+    """The lines of a function's text, and the number of the first."""
+    lines, first = inspect.getsourcelines(code)
+    return tuple(line.rstrip("\n") for line in lines), first
+
+
+def marked(stage: Stage) -> tuple[tuple[str, ...], range]:
+    """The function in which a stage was called, and which of its lines the stage is: those above the call, back to
+    another call, a blank line or the head of their block."""
+    lines, first = source(stage.code)
+    end = stage.line - first
+    start = end
+    margin = len(lines[end]) - len(lines[end].lstrip())
+    while start > 0:
+        above = lines[start - 1]
+        if not above.strip() or len(above) - len(above.lstrip()) < margin or above.strip().startswith("stage("):
+            break
+        start -= 1
+    return lines, range(start, end)
