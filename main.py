@@ -12,6 +12,8 @@ from pathlib import Path
 
 HEADLESS = ("run", "repeat", "unpack", "info", "check", "bench", "compare", "paper", "generate", "lessons",
             "render", "-h", "--help")  # fmt: skip
+WINDOWED = ("view", "connect", "lesson")
+"""Commands that open the window."""
 NO, INTERRUPTED = 1, 130
 """Exit codes: that it could not be done, and that Ctrl-C ended it, as shells have it."""
 
@@ -39,10 +41,10 @@ def _carry_out(words: list[str]) -> int:
             from engine import cli
 
         return cli.main(words, extend=render.add_parser)
-    from app import connect, run_app, view
+    from app import connect, lesson, run_app, view
 
-    if words and words[0] in ("view", "connect"):
-        return {"view": view, "connect": connect}[words[0]](words[1:])
+    if words and words[0] in WINDOWED:
+        return {"view": view, "connect": connect, "lesson": lesson}[words[0]](words[1:])
     return run_app(words)
 
 
@@ -85,7 +87,7 @@ def _have_standard_streams() -> None:
 
 def _is_for_the_window(word: str) -> bool:
     """Whether a first word that is no command is the window's option, or a robot's file, there or not, or name."""
-    if word in ("view", "connect") or word.startswith(("--package-dir", "--trust-xacro")):
+    if word in WINDOWED or word.startswith(("--package-dir", "--trust-xacro")):
         return True
     if Path(word).suffix or Path(word).is_file():
         return True

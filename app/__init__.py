@@ -22,7 +22,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
@@ -78,6 +78,23 @@ def connect(argv: Sequence[str]) -> int:
     return _open(args, "")
 
 
+def lesson(argv: Sequence[str]) -> int:
+    """`main.py lesson`: open the window with a lesson on a robot."""
+    import engine
+
+    names = engine.Lesson.names()
+    parser = argparse.ArgumentParser(prog="catena lesson", description="Open the window with a lesson on a robot.")
+    parser.add_argument("name", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
+    parser.add_argument("--stage", type=int, default=1, metavar="N", help="the step to begin with, from 1 (default 1)")
+    what = "a URDF or xacro file, or the name of a robot that ships (default arm7)"
+    parser.add_argument("--robot", default="arm7", metavar="FILE", help=what)
+    _add_sources(parser)
+    args = parser.parse_args(argv)
+    if args.stage < 1:
+        parser.error(f"--stage is {args.stage}; expected the number of a step, 1 or more")
+    return _open(args, "", (args.name, args.stage - 1))
+
+
 def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
@@ -85,11 +102,12 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust-xacro", action="store_true", help="let that xacro file run any Python, as xacro does")
 
 
-def _open(args: argparse.Namespace, robot_of_run: str) -> int:
+def _open(args: argparse.Namespace, robot_of_run: str, lesson: tuple[str, int] | None = None) -> int:
     if _no_screen():
         print(f"There is no screen: neither DISPLAY nor WAYLAND_DISPLAY is set. {HEADLESS}", file=sys.stderr)
         return 1
-    return _show_window(args.robot, args.package_dir, args.trust_xacro, robot_of_run)
+    given = args.robot, args.package_dir, args.trust_xacro, robot_of_run
+    return _show_window(*given, lesson) if lesson else _show_window(*given)
 
 
 def _no_screen() -> bool:
@@ -122,7 +140,13 @@ def _application() -> QApplication:
     return application
 
 
-def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bool, robot_of_run: str) -> int:
+def _show_window(
+    robot: str | None,
+    package_dirs: Sequence[str],
+    trust_xacro: bool,
+    robot_of_run: str,
+    lesson: tuple[str, int] | None = None,
+) -> int:
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # processes of ours run no Python file of the present folder
     from PyQt6.QtCore import QCoreApplication, QSettings, Qt
     from PyQt6.QtGui import QSurfaceFormat
@@ -142,6 +166,7 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
     import engine
     from app.desktop import theme
     from app.features import kept_runs, recovery
+    from app.features.lesson_view import LessonView
     from app.window import Window
 
     theme.apply(application)
@@ -157,6 +182,8 @@ def _show_window(robot: str | None, package_dirs: Sequence[str], trust_xacro: bo
         if robot_of_run:
             window.workbench.set_robot_of_run(robot, robot_of_run)
         window.open(robot, trust_xacro=trust_xacro)
+    if lesson:
+        cast(LessonView, window.features[LessonView]).open(*lesson)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: window.end())
     return application.exec()

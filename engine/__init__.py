@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from engine.bench.intervals import Interval
     from engine.bench.plots import algorithm_color
     from engine.bench.suites.measure import measure_algorithms
-    from engine.lessons.lesson import Lesson, LessonStep
+    from engine.lessons.lesson import Lesson, LessonQuestion, LessonStep
 
 __version__ = "0.1.0"
 _LATER = {
@@ -96,7 +96,7 @@ _LATER = {
     "Interval": "engine.bench.intervals",
     "algorithm_color": "engine.bench.plots",
     "measure_algorithms": "engine.bench.suites.measure",
-    **dict.fromkeys(("Lesson", "LessonStep"), "engine.lessons.lesson"),
+    **dict.fromkeys(("Lesson", "LessonQuestion", "LessonStep"), "engine.lessons.lesson"),
 }
 """What is loaded when it is first named, and from where: whoever simulates does not wait for it."""
 
@@ -136,6 +136,7 @@ __all__ = [
     "Interval",
     "Joint",
     "Lesson",
+    "LessonQuestion",
     "LessonStep",
     "LiveLink",
     "LiveReader",

@@ -25,6 +25,7 @@ from app.features.generating import Generating
 from app.features.ghost_view import GhostView
 from app.features.ground_view import GroundView
 from app.features.hand_posing import HandPosing
+from app.features.lesson_view import LessonView
 from app.features.live_view import LiveView
 from app.features.log_view import LogView
 from app.features.overlay_view import OverlayView
@@ -76,6 +77,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Sessions,
     Preferences,
     PaletteView,
+    LessonView,
     ShortcutsSheet,
     LogView,
     ContextMenus,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from PyQt6.QtCore import QEvent, QObject
+from PyQt6.QtGui import QCursor
 
+from app.features.lesson_view import LessonView
 from app.panels.gallery import Gallery
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ class GalleryView(QObject):
         self._window = window
         self.gallery = Gallery(window.viewport)
         self.gallery.chosen.connect(window.open)
+        self.gallery.lessons_asked.connect(self._show_lessons)
         window.viewport.installEventFilter(self)
         window.viewport.setFocusProxy(self.gallery.cards)
         window.refreshed.connect(self._refresh)
@@ -30,6 +33,9 @@ class GalleryView(QObject):
         if event.type() == QEvent.Type.Resize:
             self._fit()
         return super().eventFilter(watched, event)
+
+    def _show_lessons(self) -> None:
+        cast(LessonView, self._window.features[LessonView]).menu.popup(QCursor.pos())
 
     def _fit(self) -> None:
         self.gallery.fit(self._window.viewport.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN))

@@ -33,6 +33,7 @@ LINES = {
 }
 """What each robot is; in the order in which they are shown, others after them."""
 TITLE = "Open a robot"
+LESSONS = 'Or see how forward dynamics runs in parallel: <a href="lessons">lessons</a>.'
 WORDS = "Drop a URDF here, open one with Ctrl+O, or start with an example:"
 CARD = QSize(172, 158)
 PICTURE = QSize(128, 96)
@@ -90,12 +91,15 @@ class Gallery(QWidget):
 
     chosen = pyqtSignal(str)
     """The path of the robot that is to be opened."""
+    lessons_asked = pyqtSignal()
+    """The lessons are asked for."""
 
     def __init__(self, parent: QWidget | None = None):
         super().__init__(parent)
-        title, words = QLabel(TITLE), QLabel(WORDS, wordWrap=True)
+        title, words, lessons = QLabel(TITLE), QLabel(WORDS, wordWrap=True), QLabel(LESSONS, wordWrap=True)
         title.setFont(type_scale.font("title", bold=True))
-        for label in (title, words):
+        lessons.linkActivated.connect(lambda _: self.lessons_asked.emit())
+        for label in (title, words, lessons):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.cards = Cards()
         self.cards.setItemDelegate(Card(self.cards))
@@ -124,7 +128,8 @@ class Gallery(QWidget):
         layout.addWidget(title)
         layout.addWidget(words)
         layout.addWidget(self.cards, 1)
-        self._words = title, words
+        layout.addWidget(lessons)
+        self._words = title, words, lessons
 
     def fit(self, rect: QRect) -> None:
         """Take the middle of a rectangle, with as many columns as it has room for."""
@@ -135,7 +140,7 @@ class Gallery(QWidget):
         width = columns * step + bar
         said = sum(label.heightForWidth(width) if label.hasHeightForWidth() else label.sizeHint().height()
                    for label in self._words)  # fmt: skip
-        wanted = said + 3 * self._column.layout().spacing() + rows * (CARD.height() + GAP) + GAP
+        wanted = said + 4 * self._column.layout().spacing() + rows * (CARD.height() + GAP) + GAP
         height = min(wanted, rect.height())
         self._column.setGeometry((rect.width() - width) // 2, (rect.height() - height) // 2, width, height)
 

@@ -46,6 +46,7 @@ class Overlays(QObject):
         self._explained: Explainer | None = None  # made when it is first asked for
         self._size = 1.0
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
+        self._lit: np.ndarray | None = None  # tints of the robot's own links
         self._companion: tuple[Content, np.ndarray] | None = None  # another robot, and where its links stand
         self._chosen_beside = self._chosen_obstacle = -1
         self._robot_name = ""
@@ -62,7 +63,7 @@ class Overlays(QObject):
     def set_robot(self, model: engine.Model | None, size: float) -> None:
         """Another robot, or another size, m, of the same as it stands."""
         if model is not self._model:
-            self._ghost, self._chosen, self._pushes = None, -1, ()
+            self._ghost, self._lit, self._chosen, self._pushes = None, None, -1, ()
         self._model, self._size = model, size
         self._explained = None
         self._trace()
@@ -120,6 +121,12 @@ class Overlays(QObject):
             self._change()
         else:
             self._ghost = before
+
+    def light(self, tints: np.ndarray | None) -> None:
+        """Have each link in a colour (links, 4) beside its own; None for none."""
+        if (tints is None) != (self._lit is None) or (tints is not None and not np.array_equal(tints, self._lit)):
+            self._lit = tints
+            self._change()
 
     def _change(self) -> None:
         self._known = None
@@ -232,9 +239,10 @@ class Overlays(QObject):
         return self._known[1]
 
     def _made(self, poses: np.ndarray, center: np.ndarray, alone: bool, acting: Sequence[pushes.Push]) -> Extras:
-        tints, ghost = None, None if alone else self._ghost
+        tints, ghost = self._lit, None if alone else self._ghost
         if ghost is not None:
-            tints = np.concatenate([np.zeros((len(poses), 4), np.float32), ghost[1].astype(np.float32)])
+            own = np.zeros((len(poses), 4), np.float32) if tints is None else tints
+            tints = np.concatenate([own, ghost[1].astype(np.float32)])
         opacity = THROUGH if self._through else 1.0
         chosen = self._chosen
         if chosen < 0 <= self._chosen_beside and self._companion is not None and not alone:

@@ -7,6 +7,7 @@ Colours come by their names in a palette, so that the window and a page draw the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,9 +22,12 @@ LIT = ("edge", "warning", "good", "accent")
 """Their colours."""
 IN_WORK = ("blocks", "eliminate", "right-hand side", "substitute")
 """Stages after which nothing is known yet of any link: its row of the system has changed."""
+PARTS = {"beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations"}
+"""What a part is called, where it is not as the texts have it."""
 PROCESSORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-WIDTH = 440
-MATRIX = 300  # px along a side of the matrix
+WIDTH, SIZES = 440, 72
+TYPE = 13
+MATRIX = 280  # px along a side of the matrix
 SHOWN = 64
 """Links that a picture has room for; of a longer chain it shows the first."""
 
@@ -57,10 +61,11 @@ class Sheet:
         head = f"{x2 - 3:.1f},{y - 7:.1f} {x2 + 3:.1f},{y - 7:.1f} {x2:.1f},{y - 1:.1f}"
         self._parts.append(f'<polygon points="{head}" style="fill:{self._palette[color]}"/>')
 
-    def text(self, x: float, y: float, words: str, color: str = "faint", anchor: str = "start", size: int = 11) -> None:
-        style = f"fill:{self._palette[color]};font-family:'Catena Sans',sans-serif;font-size:{size}px"
+    def text(self, x: float, y: float, words: str, color: str = "faint", anchor: str = "start") -> None:
+        style = f"fill:{self._palette[color]};font-size:{TYPE}px"
         safe = words.replace("&", "&amp;").replace("<", "&lt;")
-        self._parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="{style}">{safe}</text>')
+        place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="Catena Sans"'
+        self._parts.append(f'<text {place} style="{style}">{safe}</text>')
 
     def svg(self, said: str) -> str:
         """The picture; `said` are the words for whoever does not see it."""
@@ -95,13 +100,13 @@ def matrix(trace: Trace, index: int, palette: Palette) -> str:
     past = trace.stages[: index + 1]
     now = past[-1]
     systems = [stage for stage in past if stage.name in ("blocks", "eliminate")]
-    sheet = Sheet(palette, MATRIX + 46)
+    sheet = Sheet(palette, MATRIX + 44)
     if not systems:
         return sheet.svg("no system yet")
     D, U = systems[-1].values
     n = min(len(D), SHOWN)
     cell, step = MATRIX / n, 1 << (len(systems) - 1)
-    scale = _scale([x for stage in trace.of("blocks", "eliminate") for x in stage.values])
+    scale = _of_system(trace)
     acting = now.name in ("blocks", "eliminate")
     for i in range(n):
         sheet.box(i * cell, i * cell, cell - 1, cell - 1, "accent" if acting else "good", _shade(D[i], scale))
@@ -125,27 +130,35 @@ def matrix(trace: Trace, index: int, palette: Palette) -> str:
 def _example(sheet: Sheet, n: int, distance: int, cell: float) -> None:
     """One row in the middle, and the rows of which it subtracts multiples."""
     row = n // 2
-    for other, words in ((row - distance, "− K × this row"), (row + distance, "− E × this row")):
-        if 0 <= other < n:
+    for side, words in ((-1, "− K × this row"), (1, "− E × this row")):
+        if 0 <= (other := row + side * distance) < n:
             sheet.box(0, other * cell, MATRIX - 1, cell - 1, "", edge="faint")
-            sheet.text(MATRIX + 8, (other + 0.5) * cell + 3, words)
+            apart = side * max(distance * cell, 16)  # so that lines of words stand clear of each other
+            sheet.text(MATRIX + 8, (row + 0.5) * cell + 4 + apart, words)
     sheet.box(0, row * cell, MATRIX - 1, cell - 1, "", edge="accent")
-    sheet.text(MATRIX + 8, (row + 0.5) * cell + 3, f"row {row + 1}: changed", "accent")
+    sheet.text(MATRIX + 8, (row + 0.5) * cell + 4, f"row {row + 1}: changed", "accent")
+
+
+_COLUMNS = {
+    "right-hand side": ("right-hand", "side"), "substitute": ("right-hand", "side"),
+    "solve": ("forces", "known"), "accelerate": ("accelerations", "known"),
+}  # fmt: skip
+"""What stands beside the matrix after a stage, in two lines."""
 
 
 def _columns(sheet: Sheet, past: Sequence[Stage], cell: float, n: int) -> None:
     """The right-hand side beside the matrix, or the unknowns once they are known."""
-    found = [stage for stage in past if stage.name in ("right-hand side", "substitute", "solve")]
+    found = [stage for stage in past if stage.name in _COLUMNS]
     if not found:
         return
-    R, now = found[-1], past[-1]
-    scale = _scale([stage.values[0] for stage in found])
-    color = "good" if R.name == "solve" else "accent" if now is R else "faint"
+    R = found[-1]
+    scale = _scale([stage.values[0] for stage in found if _COLUMNS[stage.name] == _COLUMNS[R.name]])
+    color = "accent" if _COLUMNS[R.name][1] == "side" else "good"
     x = MATRIX + 24
     for i in range(n):
         sheet.box(x, i * cell, 40, cell - 1, color, _shade(R.values[0][i], scale))
-    sheet.text(x + 50, 14, "forces" if R.name == "solve" else "right-hand", "text")
-    sheet.text(x + 50, 28, "known" if R.name == "solve" else "side", "text")
+    for line, words in enumerate(_COLUMNS[R.name]):
+        sheet.text(x + 48, 14 + 16 * line, words, "text")
 
 
 def _key(sheet: Sheet, y: float, eliminates: bool, step: int) -> None:
@@ -154,11 +167,16 @@ def _key(sheet: Sheet, y: float, eliminates: bool, step: int) -> None:
     for color, words in entries:
         sheet.box(x, y - 9, 10, 10, color, 0.9)
         sheet.text(x + 15, y, words)
-        x += 110
+        x += 126
     if eliminates:
         sheet.dot(x + 5, y - 4, 3, "faint")
         sheet.text(x + 15, y, "zero since this step")
     sheet.text(0, y + 18, "The deeper the colour, the larger the block (its logarithm).")
+
+
+@lru_cache(maxsize=4)
+def _of_system(trace: Trace) -> tuple[float, float]:
+    return _scale([x for stage in trace.of("blocks", "eliminate") for x in stage.values])
 
 
 def _scale(blocks: Sequence[Array]) -> tuple[float, float]:
@@ -184,8 +202,9 @@ def tree(trace: Trace, index: int, links: int, palette: Palette) -> str:
     n = min(links, SHOWN)
     step, row = (WIDTH - 20) / n, 24.0
     bottom = 40 + row * (len(joins) + 1)
-    sheet = Sheet(palette, bottom + 62)
-    sheet.text(0, 12, "runs of links, each level joined from the one above", "text")
+    sheet = Sheet(palette, bottom + 64 + SIZES)
+    above = ": each level joined from the one above" if joins else ""
+    sheet.text(0, 12, f"{PARTS.get(now.part, now.part)}{above}", "text")
     levels = [stage for stage in whole if stage.name in ("reduce", "maps")]
     for level, stage in enumerate([None, *joins]):
         alone = stage is None
@@ -211,31 +230,72 @@ def tree(trace: Trace, index: int, links: int, palette: Palette) -> str:
     sheet.text(10, y + 24, "base")
     sheet.text(WIDTH - 10, y + 24, "tip" if n == links else f"link {n} of {links}", anchor="end")
     known = int((lit >= KNOWN).sum())
+    _legend(sheet, bottom + 58 + SIZES)
+    _sizes(sheet, [stage for stage in done if stage.part == now.part], n, y + 34)
     sheet.text(WIDTH / 2, y + 24, f"known: {known} of {links}", "text", "middle")
     return sheet.svg(f"scan over {links} links, {known} known")
 
 
+def _legend(sheet: Sheet, y: float) -> None:
+    """What the colours of links mean, in a line at y."""
+    for k, (state, said) in enumerate(((TOUCHED, "in work"), (NOW, "known just now"), (KNOWN, "known before"))):
+        sheet.box(10 + 146 * k, y - 9, 10, 10, LIT[state])
+        sheet.text(26 + 146 * k, y, said)
+
+
+def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, y: float) -> None:
+    """How large what is known of each link is, of the largest."""
+    sizes = {
+        link: float(np.linalg.norm(value))
+        for stage in done
+        if stage.name not in ("join", "reduce", "maps")
+        for link, value in zip(stage.links, _of_links(stage), strict=True)
+        if link < n
+    }
+    largest = max(sizes.values(), default=0.0)
+    if largest == 0:
+        if sizes:
+            sheet.text(10, y + 30, "All are zero: the robot is at rest.")
+        return
+    step = (WIDTH - 20) / n
+    for link, size in sizes.items():
+        height = size / largest * (SIZES - 24)
+        sheet.box(10 + link * step, y + SIZES - 24 - height, step - 3, height, "good", 0.8)
+    sheet.text(10, y + SIZES - 8, f"magnitude, the largest {largest:.3g}")
+
+
+def _of_links(stage: Stage) -> Array:
+    """What was found of each link: (tasks, …)."""
+    value = stage.values[0]
+    return value[None] if len(stage.links) == 1 and value.shape[:1] != (1,) else value
+
+
 def clock(trace: Trace, index: int, serial: float, palette: Palette) -> str:
-    """Time on 1 to 1024 processors, stage by stage; the mark is the time of the serial algorithm on one."""
-    row, left = 16.0, 46.0
-    sheet = Sheet(palette, 34 + row * len(PROCESSORS) + 22)
+    """Time on 1 to 1024 processors, up to stage `index`; the mark is the time of the serial algorithm on one."""
+    row, left = 18.0, 44.0
+    sheet = Sheet(palette, 22 + row * len(PROCESSORS) + 42)
     longest = max(trace.time(1), serial)
-    unit = (WIDTH - left - 62) / longest
+    unit = (WIDTH - left - 74) / longest
     sheet.text(0, 12, "processors", "text")
-    sheet.text(left + 30, 12, "time, in operations one after the other", "text")
+    sheet.text(WIDTH, 12, "time, in operations one after the other", "text", "end")
     for k, processors in enumerate(PROCESSORS):
         x, y = left, 22 + k * row
-        sheet.text(left - 8, y + 9, str(processors), anchor="end")
+        sheet.text(left - 8, y + 11, str(processors), anchor="end")
         done = sum(stage.seconds(processors) for stage in trace.stages[:index]) * unit
-        here = trace.stages[index].seconds(processors) * unit
+        here = sum(stage.seconds(processors) for stage in trace.stages[index : index + 1]) * unit
         total = trace.time(processors)
         sheet.box(x, y, total * unit, row - 5, "edge", 0.9)
         sheet.box(x, y, done, row - 5, "good", 0.9)
-        sheet.box(x + done, y, max(here, 1.5), row - 5, "accent")
-        sheet.text(x + total * unit + 6, y + 9, f"{total:,.0f}")
+        if here:
+            sheet.box(x + done, y, max(here, 1.5), row - 5, "accent")
+        sheet.text(WIDTH, y + 11, f"{total:,.0f}", anchor="end")
+    foot = 22 + row * len(PROCESSORS) + 34
+    for k, (color, words) in enumerate((("good", "done"), ("accent", "this step"), ("edge", "still to come"))):
+        sheet.box(left + 110 * k, foot - 9, 10, 10, color)
+        sheet.text(left + 15 + 110 * k, foot, words)
     x, end = left + serial * unit, 22 + row * len(PROCESSORS)
     sheet.line(x, 18, x, end, "warning", 1.5)
-    sheet.text(x, end + 14, f"ABA: {serial:,.0f}", "warning", "middle")
+    sheet.text(x, end + 15, f"ABA: {serial:,.0f}", "warning", "middle")
     return sheet.svg("time on 1 to 1024 processors")
 
 
@@ -255,7 +315,5 @@ def skeleton(points: Array, lit: Array, palette: Palette, words: bool = True) ->
     for x, y in flat[:-1]:
         sheet.dot(x, y, 3.2 if n < 20 else 1.6, "ground")
     if words:
-        for k, (state, said) in enumerate(((TOUCHED, "in work"), (NOW, "known just now"), (KNOWN, "known before"))):
-            sheet.box(20 + 140 * k, 232, 10, 10, LIT[state])
-            sheet.text(36 + 140 * k, 241, said)
+        _legend(sheet, 241)
     return sheet.svg("the robot, with the links that are known")

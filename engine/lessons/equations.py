@@ -1,7 +1,7 @@
 """Equations as the texts write them, in one line of Unicode, as HTML for the window and as MathML for pages.
 
-What may stand in one: letters, with a dot above as in q̇ or V̇; small raised and lowered signs (ᵀ ⁻¹ ᵢ₊₁), or `_` and a
-letter (F_c); numbers and operators; two spaces or more between equations of one line.
+What may stand in one: letters, with a dot above as in q̇ or V̇; small raised and lowered signs (ᵀ ⁻¹ ᵢ₊₁), or `_` and
+letters (F_c, F_next); numbers and operators; two spaces or more between equations of one line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₙₛₘ", "0
 _RAISED = dict(zip("ᵀ⁻¹²³ⁿʲ", "T−123nj", strict=True))
 _TOKEN = re.compile(
     rf"(?P<base>[^\W\d_][\u0300-\u036f]*|[)⌉⌋])"
-    rf"(?P<low>[{''.join(_LOWERED)}]+|_\w)?(?P<high>[{''.join(_RAISED)}]+)?(?P<low2>[{''.join(_LOWERED)}]+)?"
+    rf"(?P<low>[{''.join(_LOWERED)}]+|_[a-zα-ω]+)?(?P<high>[{''.join(_RAISED)}]+)?(?P<low2>[{''.join(_LOWERED)}]+)?"
     r"|(?P<number>\d+(?:[.,]\d+)*)(?P<power>[⁰¹²³⁴⁵⁶⁷⁸⁹ⁿʲ]+)?|(?P<gap> {2,})|(?P<space> )|(?P<sign>.)"
 )
 
@@ -52,8 +52,8 @@ def as_html(equation: str) -> str:
     return "".join(out)
 
 
-def as_mathml(equation: str) -> str:
-    """As an element `math`, which browsers draw without anything from elsewhere."""
+def as_mathml(equation: str, display: bool = True) -> str:
+    """As an element `math`, which browsers draw without anything from elsewhere; in a line of its own, or in one."""
     out = []
     for kind, base, low, high in _parts(unicodedata.normalize("NFD", equation)):
         if kind == "space":
@@ -69,7 +69,8 @@ def as_mathml(equation: str) -> str:
         elif low or high:
             sign = f"<msub>{sign}{below}</msub>" if low else f"<msup>{sign}{above}</msup>"
         out.append(sign)
-    return f'<math display="block"><mrow>{"".join(out)}</mrow></math>'
+    where = ' display="block"' if display else ""
+    return f"<math{where}><mrow>{''.join(out)}</mrow></math>"
 
 
 def _sign(tag: str, base: str) -> str:

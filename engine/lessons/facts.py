@@ -28,17 +28,16 @@ def of_run(
         "n": str(n),
         "levels": str(levels(n)),
         "twice": str(2 * n),
-        "levels_of_twice": str(levels(2 * n)),
         "thousand": "1000",
         "levels_of_thousand": str(levels(1000)),
+        "many": "1024",
+        "levels_of_many": str(levels(1024)),
         "depth": str(trace.depth),
         "work": _whole(trace.work),
         "time_n": _whole(trace.time(n)),
         "aba_depth": str(serial.depth),
         "aba_work": _whole(serial.work),
-        "aba_time_n": _whole(serial.time(n)),
         "more_work": f"{trace.work / serial.work:.1f}",
-        "faster": f"{serial.work / trace.time(n):.1f}",
         "scan_depth": str(len(velocities)),
         "scan_work": _whole(sum(stage.operations for stage in velocities)),
         "scan_joins": str(sum(stage.tasks for stage in joins)),
@@ -50,7 +49,7 @@ def of_run(
 
 def of_stage(trace: Trace, index: int) -> dict[str, str]:
     """Of one stage, and of all that were like it so far."""
-    stage, past = trace.stages[index], trace.stages[: index + 1]
+    stage = trace.stages[index]
     alike = [each for each in trace.stages if (each.name, each.part) == (stage.name, stage.part)]
     number = alike.index(stage) + 1
     n = 1 + max(link for each in trace.stages for link in each.links)
@@ -59,7 +58,6 @@ def of_stage(trace: Trace, index: int) -> dict[str, str]:
         "number": str(number),
         "count": str(len(alike)),
         "tasks": str(stage.tasks),
-        "operations": _whole(stage.operations),
         "each": _whole(stage.operations / stage.tasks),
         "span": str(stage.span),
         "distance": str(1 << (number - 1)),
@@ -67,7 +65,6 @@ def of_stage(trace: Trace, index: int) -> dict[str, str]:
         "left": str(max(n - (1 << number), 0)),
         "known": str(int((lit >= drawing.KNOWN).sum())),
         "link": str(1 + stage.links[0]),
-        "steps_so_far": str(sum(each.operations > 0 for each in past)),
     }
 
 

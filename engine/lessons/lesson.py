@@ -18,6 +18,7 @@ from engine.algorithms import abia
 from engine.algorithms.chain import Chain
 from engine.lessons import drawing, text
 from engine.lessons.drawing import Palette
+from engine.lessons.equations import as_html
 from engine.lessons.facts import of_run, of_stage
 from engine.lessons.subjects import SUBJECTS, accelerations
 from engine.lessons.text import LessonText, Section
@@ -28,7 +29,7 @@ from engine.model.features import SERIAL, found
 
 
 @dataclass(frozen=True)
-class Question:
+class LessonQuestion:
     """What is asked at a lesson's end: `choices` are empty where a number is the answer, `answer` is as it is shown."""
 
     text: str
@@ -71,6 +72,8 @@ class Lesson:
         expected = subject.engine(model, at, rates, given)
         self.error = float(np.abs(self.trace.answer - expected).max() / max(np.abs(expected).max(), 1e-300))
         """How far the text's result is from the engine's, of the largest number in it."""
+        for stage in self.trace.stages:
+            source(stage.code)  # read now, by whoever makes the lesson
         self.facts = of_run(self.trace, self.serial, model, chain, (at, rates, efforts)) | {
             "error": f"{self.error:.1e}"
         }
@@ -100,6 +103,9 @@ class Lesson:
 class LessonStep:
     """One step of a lesson: a section's words, and the stage that they are about, −1 where there is none."""
 
+    COLORS = drawing.LIT
+    """The colours' names of what `lit` has of a link: nothing, in work, known before, known just now."""
+
     lesson: Lesson
     section: Section
     index: int
@@ -123,15 +129,26 @@ class LessonStep:
         """The paragraphs; those that begin with four spaces are equations."""
         return tuple(each.format(**self.facts) for each in self.section.paragraphs)
 
+    def html(self, palette: Palette) -> str:
+        """The words in the markup that Qt reads, equations in the palette's `accent`."""
+        made = []
+        for words in self.words:
+            if words.startswith("    "):
+                style = f"color:{palette['accent']};margin-left:18px"
+                made.append(f'<p style="{style}">{as_html(words.strip())}</p>')
+            else:
+                made.append(f"<p>{text.marked_up(words, as_html)}</p>")
+        return "".join(made)
+
     @property
-    def question(self) -> Question | None:
+    def question(self) -> LessonQuestion | None:
         """What is asked here, if anything."""
         if not self.section.is_question:
             return None
         keys = self.section.keys
         choices = tuple(each.format(**self.facts) for each in keys.get("choices", "").split(" | ") if each)
         answer, hint = (keys[key].format(**self.facts) for key in ("answer", "hint"))
-        return Question(self.title, choices, answer, hint)
+        return LessonQuestion(self.title, choices, answer, hint)
 
     @property
     def code(self) -> tuple[str, tuple[str, ...], range]:
@@ -158,20 +175,29 @@ class LessonStep:
         lit[moving] = bodies[model.link_body[moving]]
         return lit
 
+    @property
+    def has_picture(self) -> bool:
+        """Whether there is something to be seen."""
+        return self.index >= 0 and "picture" in self.section.keys
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether anything was computed."""
+        return self is not self.lesson.steps[0]
+
     def picture(self, palette: Palette) -> str:
         """The block matrix or the tree by now, as SVG; "" where there is nothing to be seen yet."""
-        kind = self.section.keys.get("picture", "")
-        if self.index < 0 or not kind:
+        if not self.has_picture:
             return ""
-        if kind == "matrix":
+        if self.section.keys["picture"] == "matrix":
             return drawing.matrix(self.lesson.trace, self.index, palette)
         return drawing.tree(self.lesson.trace, self.index, len(self.lesson.model.parent), palette)
 
     def clock(self, palette: Palette) -> str:
         """Time on processors by now, as SVG; "" before anything is computed."""
-        last = self.index if self.index >= 0 else len(self.lesson.trace.stages) - 1
-        if self.index < 0 and self is self.lesson.steps[0]:
+        if not self.has_clock:
             return ""
+        last = self.index if self.index >= 0 else len(self.lesson.trace.stages)
         return drawing.clock(self.lesson.trace, last, self.lesson.serial.work, palette)
 
 

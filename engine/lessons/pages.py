@@ -6,8 +6,8 @@ A page has all steps one below the other; where scripts may run it shows one at 
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from engine import dynamics, files
 from engine.lessons import drawing
 from engine.lessons.equations import as_mathml
 from engine.lessons.lesson import Lesson, LessonStep
+from engine.lessons.text import marked_up
 from engine.lie import Array
 from engine.model import Model
 
@@ -34,6 +35,7 @@ section { display: grid; grid-template-columns: minmax(0, 1fr) 440px; gap: 8px 3
   border-top: 1px solid var(--edge); }
 section > div { min-width: 0; } svg { display: block; width: 100%; margin-bottom: 14px; }
 svg rect, svg circle, svg line { transition: fill .4s, stroke .4s, fill-opacity .4s; }
+svg text { font-family: "Catena Sans", system-ui, sans-serif; }
 math { margin: 14px 0; font-size: 1.1em; } pre { overflow-x: auto; background: var(--panel); padding: 10px;
   font-size: 13px; line-height: 1.45; border-radius: 6px; } pre b { color: var(--accent); font-weight: normal; }
 nav { position: sticky; bottom: 0; display: none; gap: 8px; align-items: center; padding: 12px 0;
@@ -152,13 +154,7 @@ def _section(step: LessonStep, points: Array) -> str:
 def _paragraph(text: str) -> str:
     if text.startswith("    "):
         return as_mathml(text.strip())
-    return f"<p>{marked_up(text)}</p>"
-
-
-def marked_up(text: str) -> str:
-    """A paragraph's `code` and *stress* as HTML."""
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
-    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
+    return f"<p>{marked_up(text, partial(as_mathml, display=False))}</p>"
 
 
 def _code(step: LessonStep) -> str:

@@ -11,7 +11,7 @@
     picture: matrix
     source: engine.blocks.tridiagonal.eliminate
 
-    Its words, with {facts} that are computed; `code`; *stress*.
+    Its words, with {facts} that are computed; $an equation$; *stress*.
 
         an equation stands four spaces in
 
@@ -26,9 +26,12 @@ before the stages, or after them where it stands behind one that has. `choices` 
 
 from __future__ import annotations
 
+import html
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "resources" / "lessons"
@@ -97,3 +100,10 @@ def _section(text: str) -> Section:
         rest = rest[match.end() :]
     paragraphs = (part.strip("\n") for part in re.split(r"\n\s*\n", rest) if part.strip())
     return Section(title.strip(), keys, tuple(paragraphs))
+
+
+def marked_up(text: str, equation: Callable[[str], str]) -> str:
+    """A paragraph as HTML, its $equations$ by `equation`, and what stands between asterisks stressed."""
+    parts = re.split(r"\$([^$]+)\$", text)
+    words = (re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(part, quote=False)) for part in parts[::2])
+    return "".join(chain.from_iterable(zip(words, [*map(equation, parts[1::2]), ""], strict=True)))

@@ -8,6 +8,7 @@ and begin the next when all of them have ended.
 from __future__ import annotations
 
 import inspect
+import linecache
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -132,7 +133,8 @@ def trace(run: Run, chain: Chain, q: Array, v: Array, tau: Array) -> Trace:
 @cache
 def source(code: CodeType) -> tuple[tuple[str, ...], int]:
     """The lines of a function's text, and the number of the first."""
-    lines, first = inspect.getsourcelines(code)
+    first = code.co_firstlineno
+    lines = inspect.getblock(linecache.getlines(code.co_filename)[first - 1 :])
     return tuple(line.rstrip("\n") for line in lines), first
 
 

@@ -171,6 +171,16 @@ def bench() -> Iterable[str]:
     yield "say what got slower beyond noise, and exit with 1 if any did."
 
 
+@page_text.of("main.py lessons")
+def lessons() -> Iterable[str]:
+    """Those of `lessons`."""
+    yield from (*ANYWHERE, *SOURCES)
+    of = page_text.defaults("lessons")
+    yield f"--out: where the pages go (default {of['out']})."
+    yield f"--robot: a URDF or xacro file, or the name of a robot that ships (default {of['robot']})."
+    yield f"--seed: of the state that the lessons show (default {of['seed']})."
+
+
 @page_text.of("main.py paper")
 def paper() -> Iterable[str]:
     """Those of `paper`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import claims_contact
 import claims_contact_gpu
 import claims_help
+import claims_lessons
 import claims_live
 import claims_measured
 import claims_others
@@ -12,7 +13,8 @@ import claims_readme
 import page_text
 import pytest
 
-ROOMS = (claims_contact, claims_contact_gpu, claims_help, claims_live, claims_measured, claims_others, claims_readme)
+ROOMS = (claims_contact, claims_contact_gpu, claims_help, claims_lessons, claims_live, claims_measured, claims_others,
+         claims_readme)  # fmt: skip
 
 
 def _named(claims: list[tuple[str, page_text.Claims]], *marks: pytest.MarkDecorator) -> list:

@@ -24,6 +24,8 @@ OF_A_GPU = (
 OF_THE_SHELL = (
     "uv run main.py robots/arm7.urdf        # the window; with no screen: uv run main.py run robots/arm7.urdf",
     "uv run pytest -n auto                  # the tests",
+    "uv run main.py lesson dca --stage 3 --robot arm7   # the window, with a lesson from a step on",
+    "uv run main.py lessons --out lessons               # all lessons as pages for a browser; they need no network",
     "uv run main.py paper --out FOLDER            # some minutes; --short: half a minute on a CPU",
     "uv run pytest tests/differential                # some hundred cases, half of them others every day",
     "uv run pytest tests/differential -m slow        # by the thousand",

@@ -155,7 +155,8 @@ def test_calls_of_the_shell_that_are_quick(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "command", ["info", "run", "check", "repeat", "unpack", "generate", "render", "compare", "bench", "paper"]
+    "command",
+    ["info", "run", "check", "repeat", "unpack", "generate", "render", "compare", "bench", "paper", "lessons"],
 )
 def test_each_command_has_help_and_json(command):
     names = {option for action in page_text.commands()[command]._actions for option in action.option_strings}

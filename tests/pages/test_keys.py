@@ -11,8 +11,16 @@ from PyQt6.QtGui import QAction, QKeySequence
 from app.features import kept_runs
 from app.features.shortcuts_sheet import MOUSE, shortcuts
 
-ARROWS = {"Left": "←", "Right": "→", "Up": "↑", "Down": "↓"}
-KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9]|Space|End|Home|Left|Right|[←→])"
+ARROWS = {
+    "Alt+Left": "Alt+←",
+    "Alt+Right": "Alt+→",
+    "Alt+Down": "Alt+↓",
+    "Left": "←",
+    "Right": "→",
+    "Up": "↑",
+    "Down": "↓",
+}
+KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9]|Space|End|Home|Left|Right|[←→↓])"
 WINDOW = (
     "A robot opens held by its gains (*Hold*, `{Hold}`)",
     "`{Fit}` to fit; `{Standard views › Front}`, `{Standard views › Right}`, `{Standard views › Top}`, "
@@ -42,7 +50,9 @@ WINDOW = (
 )
 """What docs/window.md says of keys, each by the name of what it does; a number behind means the second of two keys."""
 TOUR = ("letters typed beside a field, not in it, are keys: `{Reset}` resets.", "{Full screen} left a maximised window")
-BY_PAGE = {"docs/window.md": WINDOW, "docs/tour.md": TOUR}
+LESSONS = ("`{Lessons › Next step}` and `{Lessons › Previous step}` go from step to step, "
+           "`{Lessons › Play or pause}` plays;",)  # fmt: skip
+BY_PAGE = {"docs/lessons.md": LESSONS, "docs/window.md": WINDOW, "docs/tour.md": TOUR}
 
 
 def filled(sentence: str, keys: dict[str, list[str]]) -> str:

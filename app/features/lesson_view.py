@@ -1,0 +1,133 @@
+"""Help › Lessons: an algorithm of the papers at work on the robot that is open, and its links lit in the picture."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtCore import QObject, QTimer
+from PyQt6.QtGui import QColor
+from PyQt6.QtWidgets import QMenu
+
+import engine
+from app.desktop import theme
+from app.desktop.actions import make_action
+from app.desktop.docks import RIGHT, Dock
+from app.jobs.lesson_opening import LessonOpening
+from app.panels.lesson import CHOOSE, LessonPanel
+from app.simulation.messages import Loaded, Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+ROBOT = "arm7"
+"""The robot of a lesson that is opened in the empty window."""
+LOOK = 30  # ms between two looks at whether a lesson is ready
+STRENGTH = 0.75
+"""How much of a lit link's own colour is hidden."""
+
+
+class LessonView(QObject):
+    """The menu of lessons, and the dock of the one that is shown."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window, self._bench, self._viewport = window, window.workbench, window.viewport
+        self.panel, self._opening = LessonPanel(), LessonOpening()
+        self._wanted: tuple[str, int] | None = None  # the lesson and the step, from 0, that wait for a robot
+        self._state: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self.action = window.docks.add(Dock("Lesson", self.panel, RIGHT, beside="Joints", icon="lesson", tip="Lesson"))
+        self._dock = window.docks["Lesson"]
+        self.menu = QMenu("&Lessons", window)
+        for name in engine.Lesson.names():
+            self.menu.addAction(engine.Lesson.title_of(name)).triggered.connect(partial(self.open, name))
+        window.menus.help.put(self.menu)
+        for words, slot, key in (
+            ("&Next step", self.panel.go_on, "Alt+Right"),
+            ("&Previous step", self.panel.go_back, "Alt+Left"),
+            ("P&lay or pause", self.panel.toggle, "Alt+Down"),
+        ):
+            self.menu.addAction(make_action(window, words, slot, key))
+        self.menu.insertSeparator(self.menu.actions()[len(engine.Lesson.names())])
+        self._timer = QTimer(self, interval=LOOK)
+        self._timer.timeout.connect(self._look)
+        self.panel.shown.connect(self._light)
+        self.panel.again.connect(self._open_again)
+        self._in_sight = False  # behind another tab a dock is not, although Qt has it visible
+        self._dock.visibilityChanged.connect(self._come_into_sight)
+        theme.signals.changed.connect(lambda: self._light(self.panel.step))
+        window.framed.connect(self._keep)
+        window.loaded.connect(self._take_robot)
+        window.closing.connect(self._close)
+
+    def open(self, name: str, step: int = 0) -> None:
+        """Show a lesson from a step on, from 0, on the robot that is open, or on one that ships.
+
+        ValueError for a name that is none.
+        """
+        engine.Lesson.title_of(name)
+        self._wanted = name, step
+        self._dock.show()
+        self._dock.raise_()
+        if self._bench.model is None and not self._bench.loading:
+            self._window.open(engine.find_robot(ROBOT))
+        elif self._bench.model is not None and not self._bench.loading:
+            self._bench.pause()
+            self._window.refresh()
+            self._start()
+
+    def _open_again(self) -> None:
+        if self.panel.lesson is not None:
+            self.open(self.panel.lesson.name, self.panel.number)
+
+    def _keep(self, frame: Snapshot) -> None:
+        self._state = frame.q.copy(), frame.v.copy(), frame.tau.copy()
+        self._start()
+
+    def _take_robot(self, _: Loaded) -> None:
+        """The lesson goes on with another robot, once its state is known."""
+        self._state = None
+        if self._wanted is None and self.panel.lesson is not None:
+            if not self._dock.isHidden():
+                self._wanted = self.panel.lesson.name, 0
+            self.panel.show_none(CHOOSE)
+
+    def _start(self) -> None:
+        if self._wanted is None or self._state is None or self._opening.running or self._bench.model is None:
+            return
+        self._opening.start(self._wanted[0], self._bench.model, self._state)
+        self._timer.start()
+
+    def _look(self) -> None:
+        if (found := self._opening.poll()) is None:
+            return
+        self._timer.stop()
+        if self._wanted is None:
+            return
+        step = self._wanted[1]
+        self._wanted = None
+        if found.lesson is None:
+            self.panel.show_none(found.fault[:1].upper() + found.fault[1:] + ".")
+        elif found.lesson.model is self._bench.model:
+            self.panel.show_lesson(found.lesson, step)
+
+    def _come_into_sight(self, seen: bool) -> None:
+        self._in_sight = seen
+        self._light(self.panel.step)
+
+    def _light(self, step: engine.LessonStep | None) -> None:
+        """Links in the colours of what is known of them; their own where no lesson is in sight."""
+        overlays = self._viewport.overlays
+        if step is None or not self._in_sight or step.lesson.model is not self._bench.model:
+            overlays.light(None)
+            return
+        tints = np.zeros((len(step.lit), 4), np.float32)
+        for state, name in enumerate(step.COLORS):
+            color = theme.COLORS[name if state else "handle"]
+            tints[step.lit == state] = (*QColor(color).getRgbF()[:3], STRENGTH)
+        overlays.light(tints if step.lit.any() else None)
+
+    def _close(self) -> None:
+        self._timer.stop()
+        self._opening.close()

@@ -1,0 +1,55 @@
+"""A drawing in SVG that fills a widget as far as its proportions allow, drawn in the colours in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from PyQt6.QtCore import QByteArray, QRectF, QSize
+from PyQt6.QtGui import QPainter, QPaintEvent
+from PyQt6.QtSvg import QSvgRenderer
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from app.desktop import theme
+
+MARGIN = 8  # px
+
+
+class Drawing(QWidget):
+    """Shows what `show_drawing` was given, and asks it again when the palette changes."""
+
+    def __init__(self, name: str):
+        super().__init__()
+        self._draw: Callable[[Mapping[str, str]], str] = lambda _: ""
+        self._renderer, self._stale = QSvgRenderer(self), False
+        self.setAccessibleName(name)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        theme.signals.changed.connect(self._dress)
+
+    def show_drawing(self, draw: Callable[[Mapping[str, str]], str]) -> None:
+        """Show what `draw` makes of a palette: SVG, or "" for nothing."""
+        self._draw = draw
+        self._dress()
+
+    def _dress(self) -> None:
+        self._stale = True
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, 320)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(200, 160)
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), theme.color("ground"))
+        if self._stale:
+            self._renderer.load(QByteArray((self._draw(theme.COLORS) or "<svg/>").encode()))
+            self._stale = False
+        if self._renderer.viewBoxF().isEmpty():
+            return
+        room, size = self.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN), self._renderer.viewBoxF().size()
+        scale = min(room.width() / size.width(), room.height() / size.height())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        left = room.left() + (room.width() - scale * size.width()) / 2
+        self._renderer.render(painter, QRectF(left, room.top(), scale * size.width(), scale * size.height()))

@@ -1,0 +1,280 @@
+"""The panel of a lesson: a step's words, its picture, the time it takes, the lines carried out, and the transport."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PyQt6.QtCore import QSize, Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QTextCursor
+from PyQt6.QtWidgets import (
+    QButtonGroup,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QSlider,
+    QSplitter,
+    QTabWidget,
+    QTextBrowser,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+import engine
+from app.desktop import theme, type_scale
+from app.panels.drawing import Drawing
+
+SECONDS = 2.5  # that a step is shown at speed 1
+SPEEDS = (0.5, 1.0, 2.0, 5.0)
+CHOOSE = "Choose a lesson in Help › Lessons."
+RIGHT, NOT_YET = "Right.", "Not yet."
+
+
+class QuestionForm(QWidget):
+    """Asks a lesson's question, and says whether what was typed or chosen is right."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer, self.check, self.said = QLineEdit(), QPushButton("Chec&k"), QLabel(wordWrap=True)
+        self.answer.setPlaceholderText("your answer")
+        self.answer.setAccessibleName("answer")
+        self.choices = QButtonGroup(self)
+        self.choices.idClicked.connect(self._judge)
+        self.check.clicked.connect(self._judge)
+        self.answer.returnPressed.connect(self._judge)
+        self._buttons = QVBoxLayout()
+        row = QHBoxLayout()
+        row.addWidget(self.answer)
+        row.addWidget(self.check)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(10, 0, 10, 6)
+        layout.addLayout(self._buttons)
+        layout.addLayout(row)
+        layout.addWidget(self.said)
+        self._question: engine.LessonQuestion | None = None
+
+    def ask(self, question: engine.LessonQuestion | None) -> None:
+        """Show a question, or none."""
+        self.setVisible(question is not None)
+        if question == self._question:
+            return
+        self._question = question
+        self.answer.clear()
+        self.said.clear()
+        for button in self.choices.buttons():
+            self.choices.removeButton(button)
+            button.deleteLater()
+        for k, text in enumerate(question.choices if question else ()):
+            button = QRadioButton(text)
+            self.choices.addButton(button, k)
+            self._buttons.addWidget(button)
+        for each in (self.answer, self.check):
+            each.setVisible(question is not None and not question.choices)
+
+    def _judge(self) -> None:
+        chosen = self.choices.checkedButton()
+        given = chosen.text() if chosen else self.answer.text()
+        if not given.strip():
+            return
+        right = self._question.is_right(given)
+        theme.tint(self.said, "good" if right else "warning")
+        self.said.setText(RIGHT if right else f"{NOT_YET} {self._question.hint}")
+
+
+class LessonPanel(QWidget):
+    """Shows one lesson, step by step."""
+
+    shown = pyqtSignal(object)
+    """`engine.LessonStep`: another step is shown; None where there is no lesson."""
+    again = pyqtSignal()
+    """The lesson is asked for on the robot's present state."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lesson: engine.Lesson | None = None
+        self.number = 0
+        """Of the step that is shown, from 0."""
+        self.title, self.text = QLabel(wordWrap=True), QTextBrowser()
+        self.title.setFont(type_scale.font("heading", bold=True))
+        self.title.setMargin(8)
+        self.text.setAccessibleName("lesson")
+        self.picture, self.clock = Drawing("picture of the work"), Drawing("time on processors")
+        self.code = QTextBrowser()
+        self.code.setLineWrapMode(QTextBrowser.LineWrapMode.NoWrap)
+        self.code.setAccessibleName("algorithm's text")
+        self.tabs, self.question = QTabWidget(), QuestionForm()
+        for widget, name in ((self.picture, "Picture"), (self.clock, "Processors"), (self.code, "Program text")):
+            self.tabs.addTab(widget, name)
+        parts = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
+        for each in (self.text, self.tabs):
+            parts.addWidget(each)
+        parts.setSizes([240, 400])
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 4)
+        layout.setSpacing(4)
+        layout.addWidget(self.title)
+        layout.addWidget(parts, 1)
+        layout.addWidget(self.question)
+        layout.addLayout(self._transport())
+        self._tab = 0  # the one that the user wants, where it has something
+        self.tabs.tabBarClicked.connect(self._choose_tab)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._play_on)
+        theme.signals.changed.connect(self._show)
+        self.show_none(CHOOSE)
+
+    def _transport(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setContentsMargins(8, 0, 8, 0)
+        self.back, self.play, self.next, self.fresh = (QToolButton() for _ in range(4))
+        for button, icon, tip, slot in (
+            (self.back, "left", "Previous step (Alt+Left)", self.go_back),
+            (self.play, "play", "Play the lesson (Alt+Down)", self.toggle),
+            (self.next, "right", "Next step (Alt+Right)", self.go_on),
+            (self.fresh, "reset", "Compute the lesson again for the robot's present state", self.again.emit),
+        ):
+            button.setIcon(theme.icon(icon))
+            button.setIconSize(QSize(16, 16))
+            button.setToolTip(tip)
+            button.setAccessibleName(tip.partition(" (")[0])
+            button.clicked.connect(slot)
+        self.bar, self.place, self.speed = QSlider(Qt.Orientation.Horizontal), QLabel(), QComboBox()
+        self.bar.setAccessibleName("step")
+        self.bar.valueChanged.connect(self.go)
+        for speed in SPEEDS:
+            self.speed.addItem(f"{speed:g} ×", speed)
+        self.speed.setCurrentIndex(SPEEDS.index(1.0))
+        self.speed.setToolTip("Speed of playback")
+        self.speed.setAccessibleName("speed")
+        self.speed.currentIndexChanged.connect(self._set_pace)
+        for each in (self.back, self.play, self.next):
+            row.addWidget(each)
+        row.addWidget(self.bar, 1)
+        row.addWidget(self.place)
+        row.addWidget(self.speed)
+        row.addWidget(self.fresh)
+        return row
+
+    # What is shown.
+
+    def show_none(self, reason: str) -> None:
+        """Show no lesson, and why."""
+        self.pause()
+        self.lesson, self.number = None, 0
+        self.title.setText("Lesson")
+        self.text.setPlainText(reason)
+        self.code.clear()
+        self.tabs.hide()
+        self.place.clear()
+        self.question.ask(None)
+        for drawing in (self.picture, self.clock):
+            drawing.show_drawing(lambda _: "")
+        self._enable()
+        self.shown.emit(None)
+
+    def show_lesson(self, lesson: engine.Lesson, number: int = 0) -> None:
+        """Show a lesson from a step on, from 0."""
+        self.pause()
+        self.lesson, self.number = lesson, min(max(number, 0), len(lesson.steps) - 1)
+        self.bar.blockSignals(True)
+        self.bar.setRange(0, len(lesson.steps) - 1)
+        self.bar.blockSignals(False)
+        self._enable()
+        self._show()
+
+    def _enable(self) -> None:
+        for each in (self.back, self.play, self.next, self.bar, self.fresh):
+            each.setEnabled(self.lesson is not None)
+
+    @property
+    def step(self) -> engine.LessonStep | None:
+        """The step that is shown."""
+        return self.lesson.steps[self.number] if self.lesson else None
+
+    def _show(self) -> None:
+        step = self.step
+        if step is None:
+            return
+        self.title.setText(step.title)
+        self.text.setHtml(step.html(theme.COLORS))
+        self.picture.show_drawing(step.picture)
+        self.clock.show_drawing(step.clock)
+        self._show_code(step)
+        self.question.ask(step.question)
+        filled = step.has_picture, step.has_clock, bool(step.code[1])
+        for tab, has in enumerate(filled):
+            self.tabs.setTabEnabled(tab, has)
+        self.tabs.setVisible(any(filled))
+        if any(filled):
+            self.tabs.setCurrentIndex(self._tab if filled[self._tab] else filled.index(True))
+        self.place.setText(f"{self.number + 1} of {len(self.lesson.steps)}")
+        self.bar.blockSignals(True)
+        self.bar.setValue(self.number)
+        self.bar.blockSignals(False)
+        self.back.setEnabled(self.number > 0)
+        self.next.setEnabled(self.number + 1 < len(self.lesson.steps))
+        self.shown.emit(step)
+
+    def _choose_tab(self, tab: int) -> None:
+        if tab >= 0 and self.tabs.isTabEnabled(tab):
+            self._tab = tab
+
+    def _show_code(self, step: engine.LessonStep) -> None:
+        name, lines, here = step.code
+        rows = []
+        for k, line in enumerate(lines):
+            text = escape(line) or " "
+            rows.append(f'<span style="background:{theme.COLORS["chosen"]}">{text}</span>' if k in here else text)
+        head = f'<p style="color:{theme.COLORS["faint"]}">{name}</p>' if lines else ""
+        family = type_scale.fixed().family()
+        self.code.setHtml(f"{head}<pre style=\"font-family:'{family}'\">{chr(10).join(rows)}</pre>")
+        if here:
+            cursor = QTextCursor(self.code.document().findBlockByNumber(here.start + (1 if head else 0)))
+            self.code.setTextCursor(cursor)
+            self.code.ensureCursorVisible()
+
+    # The transport.
+
+    def go(self, number: int) -> None:
+        """Show the step of that number, from 0."""
+        if self.lesson and 0 <= number < len(self.lesson.steps) and number != self.number:
+            self.number = number
+            self._show()
+
+    def go_on(self) -> None:
+        self.pause()
+        self.go(self.number + 1)
+
+    def go_back(self) -> None:
+        self.pause()
+        self.go(self.number - 1)
+
+    @property
+    def playing(self) -> bool:
+        return self._timer.isActive()
+
+    def toggle(self) -> None:
+        """Play from here, from the start where it is at its end; or pause."""
+        if self.playing or self.lesson is None:
+            self.pause()
+            return
+        if self.number + 1 == len(self.lesson.steps):
+            self.go(0)
+        self._set_pace()
+        self._timer.start()
+        self.play.setIcon(theme.icon("pause"))
+
+    def pause(self) -> None:
+        self._timer.stop()
+        self.play.setIcon(theme.icon("play"))
+
+    def _set_pace(self) -> None:
+        self._timer.setInterval(round(1000 * SECONDS / self.speed.currentData()))
+
+    def _play_on(self) -> None:
+        self.go(self.number + 1)
+        if self.lesson is None or self.number + 1 == len(self.lesson.steps):
+            self.pause()

@@ -1,0 +1,287 @@
+"""What lessons say is computed or shown here, and their pages are whole by themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lxml import etree, html
+
+import engine
+from engine import cli
+from engine.algorithms import dca
+from engine.algorithms.chain import Chain
+from engine.blocks import bidiagonal, stages, tridiagonal
+from engine.lessons import drawing, equations, pages, text
+from engine.lessons.lesson import Lesson
+
+NAMES = Lesson.names()
+SEEN = 16  # links, of which each stage changes something in the picture
+
+
+def lesson(name: str, model: engine.Model, seed: int = 1) -> Lesson:
+    rng = np.random.default_rng(seed)
+    return Lesson(name, model, model.random(rng), rng.normal(size=model.nv), rng.normal(size=model.nv))
+
+
+def stages_of(call) -> list[str]:
+    seen: list[str] = []
+    with stages.watched(lambda name, *_: seen.append(name)):
+        call()
+    return seen
+
+
+# The words.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_words_have_no_number_that_is_not_computed(name: str) -> None:
+    """But small ones in equations, and numbers of rows that a block has by what a joint is."""
+    for section in text.read(name).sections:
+        for words in (section.title, *section.paragraphs):
+            if not words.startswith("    "):
+                assert re.findall(r"\d+", re.sub(r"\$[^$]+\$|\{\w+\}", "", words)) == [], words
+
+
+def test_facts_that_no_lesson_names_are_gone() -> None:
+    named = {
+        fact for name in NAMES for fact in re.findall(r"\{(\w+)\}", (text.FOLDER / f"{name}.md").read_text("utf-8"))
+    }
+    made = lesson("dca", engine.chain(4))
+    known = set(made.facts) | set(made.steps[3].facts)
+    assert named <= known
+    assert known - named <= {"number", "count"}, "of which titles are made"
+
+
+@pytest.mark.parametrize("n", [2, 5, 8, 13])
+def test_elimination_of_twice_the_rows_takes_one_step_more(n: int, rng: np.random.Generator) -> None:
+    def steps(rows: int) -> int:
+        D = 10 * np.eye(2) + np.zeros((1, rows, 2, 2))
+        U = rng.normal(size=(1, rows - 1, 2, 2))
+        return stages_of(lambda: tridiagonal.eliminate(D, U)).count("eliminate")
+
+    assert steps(2 * n) == steps(n) + 1
+    assert str(steps(1000)) == lesson("elimination", engine.chain(3)).steps[-1].question.answer
+
+
+def test_a_block_has_five_rows_and_columns() -> None:
+    made = lesson("elimination", engine.chain(6))
+    D, U = made.trace.of("blocks")[0].values
+    assert D.shape == (6, 5, 5)
+    assert U.shape == (5, 5, 5)
+    left = [step.facts["left"] for step in made.steps if step.index >= 0 and "left" in "".join(step.section.paragraphs)]
+    assert left[:3] == ["4", "2", "0"]  # above the diagonal, 6 − 2, 6 − 4, and none
+    couplings = [len(stage.values[1]) for stage in made.trace.of("eliminate")]
+    assert couplings == [4, 2, 0]
+
+
+def test_a_scan_of_1024_has_ten_levels_of_joins() -> None:
+    A, b = np.zeros((1, 1024, 1, 1)), np.zeros((1, 1024, 1))
+    joins = stages_of(lambda: bidiagonal.solve(A, b)).count("join")
+    assert str(joins) == lesson("inverse", engine.chain(3)).steps[-1].question.answer
+
+
+@pytest.mark.parametrize("n", [2, 7, 16, 40])
+def test_the_recursion_does_less_work_and_the_scan_fewer_steps(n: int) -> None:
+    made = lesson("bidiagonal", engine.chain(n))
+    number = {name: float(value.replace(",", "")) for name, value in made.facts.items() if name not in ("robot",)}
+    assert number["recursion_work"] < number["scan_work"]
+    assert number["recursion_depth"] == n
+    assert number["scan_depth"] <= 2 * np.ceil(np.log2(n))
+    assert number["scan_depth"] < n or n < 8
+    assert number["scan_joins"] == sum(n >> level for level in range(1, n.bit_length()))
+    assert made.steps[-1].question.is_right("the recursion")
+    assert not made.steps[-1].question.is_right("the scan")
+
+
+@pytest.mark.parametrize("n", [3, 8])
+def test_the_inertias_of_twice_the_links_take_twice_the_steps(n: int) -> None:
+    made, long = (lesson("aba", engine.chain(links)) for links in (n, 2 * n))
+    assert made.steps[-1].question.answer == long.facts["inertia_depth"] == str(2 * n)
+    inertias = made.trace.of("articulated inertia")
+    assert all(stage.tasks == 1 and stage.seconds(1000) == stage.seconds(1) for stage in inertias)
+
+
+def test_joining_is_associative_and_not_commutative(rng: np.random.Generator) -> None:
+    model = engine.chain(3)
+    chain, (q, v, tau) = Chain.of(model), rng.normal(size=(3, 1, 3))
+    X = chain.X(q)
+    c = b = np.zeros((1, 3, 6))
+    runs = dca.reduce(dca.Links(chain.S[None], chain.J[None], X, c, b + v[..., None], tau), 1)
+    first, second, third = (tuple(x[:, k : k + 1] for x in runs) for k in range(3))
+    left, right = dca.join(dca.join(first, second), third), dca.join(first, dca.join(second, third))
+    for one, other in zip(left, right, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    assert not np.allclose(dca.join(first, second)[1], dca.join(second, first)[1])
+    assert lesson("dca", model).steps[-1].question.is_right("joining is associative")
+
+
+@pytest.mark.parametrize("name", ["dca", "elimination"])
+def test_the_parallel_algorithms_do_more_work_in_fewer_steps(name: str) -> None:
+    made = lesson(name, engine.chain(64))
+    assert float(made.facts["more_work"]) > 1
+    assert int(made.facts["depth"]) < int(made.facts["aba_depth"])
+
+
+def test_a_number_is_an_answer_however_it_is_written() -> None:
+    question = lesson("elimination", engine.chain(4)).steps[-1].question
+    assert all(question.is_right(said) for said in ("10", " 10 ", "10.0", "1e1"))
+    assert not any(question.is_right(said) for said in ("9", "", "ten", "1 0"))
+
+
+# Pictures.
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n", [2, 16, 80])
+def test_pictures_are_well_formed_and_differ(name: str, n: int) -> None:
+    made, seen = lesson(name, engine.chain(n)), []
+    for step in made.steps:
+        for draw, has in ((step.picture, step.has_picture), (step.clock, step.has_clock)):
+            drawn = draw(pages.DARK)
+            assert bool(drawn) == has
+            if has:
+                root = etree.fromstring(drawn)
+                _, _, width, height = map(float, root.get("viewBox").split())
+                for box in root.iter("{*}rect"):
+                    x, y, w, h = (float(box.get(key)) for key in ("x", "y", "width", "height"))
+                    assert -1 <= x <= x + w <= width + 1
+                    assert -1 <= y <= y + h <= height + 1
+        seen.append(step.picture(pages.DARK))
+    # What little rows that are far apart change is not seen.
+    assert n > SEEN or all(one != other for one, other in pairwise(each for each in seen if each))
+
+
+def test_a_matrix_shows_what_is_coupled() -> None:
+    made = lesson("elimination", engine.chain(8))
+    for number, step in enumerate(s for s in made.steps if s.section.keys.get("stage") == "eliminate"):
+        root = etree.fromstring(step.picture(pages.DARK))
+        tinted = [box for box in root.iter("{*}rect") if pages.DARK["warning"] in box.get("style").split(";stroke")[0]]
+        zeros = list(root.iter("{*}circle"))
+        couplings, key = 2 * max(8 - 2 ** (number + 1), 0), 1 if number < 2 else 0
+        assert len(tinted) == couplings + key
+        assert len(zeros) == 2 * (8 - 2**number) + 1
+
+
+def test_known_links_are_lit_and_stay() -> None:
+    made = lesson("inverse", engine.chain(9))
+    known: dict[str, set[int]] = {}
+    for index, stage in enumerate(made.trace.stages):
+        lit = drawing.lights(made.trace, index, 9)
+        if stage.name in ("first", "apply"):
+            here = set(np.flatnonzero(lit >= drawing.KNOWN).tolist())
+            assert known.get(stage.part, set()) <= here
+            assert set(stage.links) <= here
+            known[stage.part] = here
+        elif stage.name == "join":
+            assert (lit == drawing.TOUCHED).sum() == stage.tasks * stage.span
+    assert set(known) == {"velocities", "accelerations", "forces"}
+    assert all(len(links) == 9 for links in known.values())
+
+
+# Equations.
+
+
+def test_equations_become_marks() -> None:
+    assert equations.as_html("Xᵢ₊₁ᵀ F_next") == "<i>X</i><sub>i+1</sub><sup>T</sup> <i>F</i><sub>next</sub>"
+    made = equations.as_mathml("q̈ = (1 + Y₁ I₂)⁻¹")
+    assert '<mover accent="true"><mi>q</mi><mo>¨</mo></mover>' in made
+    assert "<msub><mi>Y</mi><mrow><mn>1</mn></mrow></msub>" in made
+    assert '<msup><mo stretchy="false">)</mo><mrow><mo>−</mo><mn>1</mn></mrow></msup>' in made
+    assert "<msubsup><mi>U</mi><mrow><mi>i</mi></mrow><mrow><mi>T</mi></mrow></msubsup>" in equations.as_mathml("Uᵢᵀ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_equation_is_read_whole(name: str) -> None:
+    """What its marks say, one sign after the other, is what was written."""
+    for section in text.read(name).sections:
+        found = [words.strip() for words in section.paragraphs if words.startswith("    ")]
+        found += [each for words in section.paragraphs for each in re.findall(r"\$([^$]+)\$", words)]
+        for equation in found:
+            for make in (equations.as_mathml, partial(equations.as_mathml, display=False), equations.as_html):
+                words = make(equation)
+                root = html.fromstring(f"<div>{words}</div>")
+                assert "_" not in root.text_content(), equation
+                assert not set("ᵀ⁻¹ᵢⱼ₊₋₁₂ₘₛ") & set(root.text_content()), equation
+
+
+# The pages.
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("pages")
+    assert cli.main(["lessons", "--out", str(place / "of_arm7")]) == 0
+    return place / "of_arm7"
+
+
+def test_every_lesson_is_a_page_and_listed(folder: Path) -> None:
+    assert {path.name for path in folder.iterdir()} == {pages.INDEX, *(f"{name}.html" for name in NAMES)}
+    index = html.fromstring((folder / pages.INDEX).read_text("utf-8"))
+    assert [link.get("href") for link in index.iter("a")] == [f"{name}.html" for name in NAMES]
+    assert [link.text for link in index.iter("a")] == [Lesson.title_of(name) for name in NAMES]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
+    source = (folder / f"{name}.html").read_text("utf-8")
+    page = html.fromstring(source)
+    assert not [each for each in page.iter() if each.get("src")]
+    assert [each.get("href") for each in page.iter() if each.get("href")] == [pages.INDEX]
+    assert re.findall(r"(?:https?:)?//[\w.]+", source.replace("http://www.w3.org/2000/svg", "")) == []
+    made = lesson(name, engine.load(engine.ROBOTS / "arm7.urdf"))
+    sections = list(page.iter("section"))
+    assert len(sections) == len(made.steps)
+    for section, step in zip(sections, made.steps, strict=True):
+        assert len(section.findall(".//svg")) == (2 if step.has_picture else 1)
+        equations_here = sum(words.startswith("    ") for words in step.words)
+        assert len(section.xpath(".//math[@display='block']")) == equations_here
+    assert "{" not in "".join(section.text_content() for section in sections if not section.findall(".//pre"))
+    (form,) = page.iter("form")
+    assert form.get("data-answer") == made.steps[-1].question.answer
+
+
+def test_colours_are_those_of_both_themes(folder: Path) -> None:
+    source = (folder / f"{NAMES[0]}.html").read_text("utf-8")
+    for name in pages.NAMES:
+        assert f"--{name}: {pages.LIGHT[name]};" in source
+        assert f"--{name}: {pages.DARK[name]};" in source
+    assert set(re.findall(r"var\(--(\w+)\)", source)) <= set(pages.NAMES)
+
+
+def test_pages_of_a_robot_that_no_lesson_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lessons", "--robot", "humanoid", "--out", str(tmp_path / "pages"), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["lessons"] == []
+    assert all("open arm7" in reason for reason in said["refused"].values())
+    assert "open arm7" in (tmp_path / "pages" / pages.INDEX).read_text("utf-8")
+
+
+def test_another_seed_is_another_state(folder: Path, tmp_path: Path) -> None:
+    for seed in ("0", "5"):
+        assert cli.main(["lessons", "--out", str(tmp_path / seed), "--seed", seed]) == 0
+    same, other = ((tmp_path / seed / f"{NAMES[0]}.html").read_text("utf-8") for seed in ("0", "5"))
+    assert same == (folder / f"{NAMES[0]}.html").read_text("utf-8")
+    assert same != other
+
+
+@pytest.mark.parametrize("robot", ["arm7", "snake50", "scara"])
+def test_joints_stand_where_the_engine_has_them(robot: str, rng: np.random.Generator) -> None:
+    """The first frame of each body, and at last its centre of mass."""
+    model = engine.load(engine.ROBOTS / f"{robot}.urdf")
+    q = model.random(rng)
+    points = pages.joints(model, q)
+    assert points.shape == (len(model.parent) + 1, 3)
+    length = np.linalg.norm(np.diff(points[:-1], axis=0), axis=1)
+    # The distance of two joints on one link is fixed, but for one that slides.
+    again = np.linalg.norm(np.diff(pages.joints(model, model.random(rng))[:-1], axis=0), axis=1)
+    fixed = [name for k, name in enumerate(model.joint_names[1:]) if model.joint(name).kind != "prismatic"]
+    assert fixed
+    same = np.isclose(length, again, atol=1e-12)
+    sliding = [model.joint(name).kind == "prismatic" for name in model.joint_names]
+    assert all(same[k] for k in range(len(length)) if not sliding[k + 1])
