@@ -143,15 +143,16 @@ def first(runs: Arrays) -> Arrays:
 
 def articulate(links: Links, I: Array, p: Array, chunk: int) -> list[Joint]:
     """The joints of all chunks' first links, of their second ones, …: the ABA's recursion, from what lies beyond."""
-    joints = []
-    for link in reversed(links.kth(chunk)):
+    joints, n = [], links.tau.shape[1]
+    for k in reversed(range(chunk)):
+        link = links.at(slice(k, None, chunk))
         m = link.tau.shape[1]
         I_here, p_here = link.J + I[:, :m], link.b + p[:, :m]
         joints.append(abia.joint(link.S, I_here, p_here, link.tau))
         I_before, p_before = abia.to_parent(joints[-1], link.X, I_here, p_here, link.c)
         I = np.concatenate([I_before, I[:, m:]], 1)
         p = np.concatenate([p_before, p[:, m:]], 1)
-        stage("joints", range(m), joints[-1].U, joints[-1].D)
+        stage("joints", range(k, n, chunk), joints[-1].U, joints[-1].D)
     return joints[::-1]
 
 

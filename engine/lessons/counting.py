@@ -49,10 +49,13 @@ class _Counted(np.ndarray[Any, Any]):
         return counter.counted(np.asarray(answer)) if isinstance(answer, (np.ndarray, np.floating)) else answer
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if func is np.linalg.solve and self.counter is not None:
+        counter = self.counter
+        if counter is not None and func is np.linalg.solve:
             m, k = args[1].shape[-2:]
-            self.counter.operations += (args[1].size // (m * k)) * (2 * m**3 / 3 + 2 * m**2 * k)
-        return super().__array_function__(func, types, args, kwargs)
+            counter.operations += (args[1].size // (m * k)) * (2 * m**3 / 3 + 2 * m**2 * k)
+        answer = super().__array_function__(func, types, args, kwargs)
+        # What NumPy puts together of several arrays it gives as a plain one.
+        return answer if counter is None or not isinstance(answer, np.ndarray) else counter.counted(answer)
 
 
 def plain(x: Any) -> Any:

@@ -6,7 +6,7 @@ Colours come by their names in a palette, so that the window and a page draw the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -82,17 +82,14 @@ def lights(trace: Trace, index: int, links: int) -> Array:
         return lit
     for stage in trace.stages[: index + 1]:
         if stage.part == now.part and stage.name not in ("join", "reduce", "maps"):
-            lit[list(stage.links)] = NOW if stage is now else KNOWN
+            for first, last in stage.runs:
+                lit[first : last + 1] = NOW if stage is now else KNOWN
     if now.name in ("join", "reduce", "maps"):
-        for first, last in runs(now):
+        done = sum(stage.name == now.name == "reduce" for stage in trace.stages[: index + 1] if stage.part == now.part)
+        rest = now.width - done if done else 0  # of a chunk, links that wait to be put before the others
+        for first, last in ((first + rest, last) for first, last in now.runs):
             lit[first : last + 1] = np.where(lit[first : last + 1] == NOTHING, TOUCHED, lit[first : last + 1])
     return lit
-
-
-def runs(stage: Stage) -> Iterable[tuple[int, int]]:
-    """The first and the last link of each run that a stage found, or of each link it was about."""
-    for link in stage.links:
-        yield (link - stage.span + 1, link) if stage.outwards else (link, link + stage.span - 1)
 
 
 def matrix(trace: Trace, index: int, palette: Palette) -> str:
@@ -208,22 +205,22 @@ def tree(trace: Trace, index: int, links: int, palette: Palette) -> str:
     levels = [stage for stage in whole if stage.name in ("reduce", "maps")]
     for level, stage in enumerate([None, *joins]):
         alone = stage is None
-        spans = [(i, i) for i in range(n)] if stage is None else [run for run in runs(stage) if run[1] < n]
+        spans = _leaves(levels, n) if stage is None else [(a, min(b, n - 1)) for a, b in stage.runs if a < n]
         current = now is stage or (alone and now in levels)
         color = "accent" if current else "good" if alone or stage in done else "edge"
         for first, last in spans:
             x, width = 10 + first * step, (last - first + 1) * step - 3
             sheet.box(x, 22 + level * row, width, 14, color, 0.9 if color != "edge" else 0.5)
-            if stage is not None and step * stage.span > 24:
+            if stage is not None and width > 24:
                 middle = x + width / 2
                 sheet.line(x + width / 4, 12 + level * row, middle, 21 + level * row, "faint", 0.8)
                 sheet.line(x + 3 * width / 4, 12 + level * row, middle, 21 + level * row, "faint", 0.8)
     lit = lights(trace, index, links)
     y = bottom + 20
     for i in range(n):
-        sheet.dot(10 + (i + 0.5) * step - 1.5, y, min(step / 2.6, 6), LIT[lit[i]] if lit[i] != TOUCHED else "edge")
+        sheet.dot(10 + (i + 0.5) * step - 1.5, y, min(step / 2.6, 6), LIT[lit[i]])
     if now.name == "apply":
-        back = now.places.step // 2 if abs(now.places.step) > 1 else now.places.step
+        back = now.width * (now.places.step // 2 if abs(now.places.step) > 1 else now.places.step)
         for link in now.links:
             if max(link, link - back) < n:
                 sheet.curve(10 + (link - back + 0.5) * step, 10 + (link + 0.5) * step, y - 6, 12, "accent")
@@ -234,6 +231,12 @@ def tree(trace: Trace, index: int, links: int, palette: Palette) -> str:
     _sizes(sheet, [stage for stage in done if stage.part == now.part], n, y + 34)
     sheet.text(WIDTH / 2, y + 24, f"known: {known} of {links}", "text", "middle")
     return sheet.svg(f"scan over {links} links, {known} known")
+
+
+def _leaves(levels: Sequence[Stage], n: int) -> list[tuple[int, int]]:
+    """The runs that a scan begins with: links, or chunks of them from the base on."""
+    width = max((stage.width for stage in levels), default=1)
+    return [(i, min(i + width, n) - 1) for i in range(0, n, width)]
 
 
 def _legend(sheet: Sheet, y: float) -> None:
@@ -297,6 +300,23 @@ def clock(trace: Trace, index: int, serial: float, palette: Palette) -> str:
     sheet.line(x, 18, x, end, "warning", 1.5)
     sheet.text(x, end + 15, f"ABA: {serial:,.0f}", "warning", "middle")
     return sheet.svg("time on 1 to 1024 processors")
+
+
+def inertia(trace: Trace, index: int, palette: Palette) -> str:
+    """The inertia that stage `index` found of its first run, (6, 6), as numbers; what is large has a deep colour."""
+    I = trace.stages[index].values[0][0]
+    size = WIDTH / 6
+    sheet = Sheet(palette, 6 * 34 + 50)
+    largest = float(np.abs(I).max())
+    sheet.text(0, 14, f"I, the inertia at the first handle; the largest entry is {largest:.4g}", "text")
+    for row in range(6):
+        for column in range(6):
+            x, y, share = column * size, 24 + row * 34, abs(float(I[row, column])) / largest
+            color = "accent" if (row < 3) == (column < 3) else "warning"
+            sheet.box(x, y, size - 3, 31, color, 0.1 + 0.5 * share)
+            sheet.text(x + size / 2 - 2, y + 20, f"{I[row, column]:.3g}", "text", "middle")
+    sheet.text(0, 24 + 6 * 34 + 16, "Rows and columns: turning about x, y, z, then moving along x, y, z.")
+    return sheet.svg("the inertia as six rows of six numbers")
 
 
 def skeleton(points: Array, lit: Array, palette: Palette, words: bool = True) -> str:

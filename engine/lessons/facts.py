@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from engine.algorithms.chain import Chain
 from engine.lessons import drawing
-from engine.lessons.subjects import one_by_one
 from engine.lessons.trace import Trace
-from engine.lie import Array
 from engine.model import Model
 
 
@@ -15,12 +12,9 @@ def levels(n: int) -> int:
     return (n - 1).bit_length()
 
 
-def of_run(
-    trace: Trace, serial: Trace, model: Model, chain: Chain, state: tuple[Array, Array, Array]
-) -> dict[str, str]:
-    """Of a whole run, and of the ABA on the same robot."""
+def of_run(trace: Trace, serial: Trace, model: Model, more: dict[str, float]) -> dict[str, str]:
+    """Of a whole run, and of the ABA on the same robot; `more` are numbers of this lesson alone."""
     n = len(model.parent)
-    recursion = one_by_one(chain, *state).of("first", "apply")
     velocities = [stage for stage in trace.stages if stage.part == "velocities" and stage.operations]
     joins = [stage for stage in velocities if stage.name == "join"]
     return {
@@ -30,6 +24,7 @@ def of_run(
         "twice": str(2 * n),
         "thousand": "1000",
         "levels_of_thousand": str(levels(1000)),
+        "levels_of_four": str(levels(4)),
         "many": "1024",
         "levels_of_many": str(levels(1024)),
         "depth": str(trace.depth),
@@ -41,9 +36,8 @@ def of_run(
         "scan_depth": str(len(velocities)),
         "scan_work": _whole(sum(stage.operations for stage in velocities)),
         "scan_joins": str(sum(stage.tasks for stage in joins)),
-        "recursion_depth": str(sum(stage.operations > 0 for stage in recursion)),
-        "recursion_work": _whole(sum(stage.operations for stage in recursion)),
         "inertia_depth": str(len(serial.of("articulated inertia"))),
+        **{name: f"{value:.2f}" if name.endswith("faster") else _whole(value) for name, value in more.items()},
     }
 
 

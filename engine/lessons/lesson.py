@@ -74,9 +74,8 @@ class Lesson:
         """How far the text's result is from the engine's, of the largest number in it."""
         for stage in self.trace.stages:
             source(stage.code)  # read now, by whoever makes the lesson
-        self.facts = of_run(self.trace, self.serial, model, chain, (at, rates, efforts)) | {
-            "error": f"{self.error:.1e}"
-        }
+        more = subject.more(chain, at, rates, efforts)
+        self.facts = of_run(self.trace, self.serial, model, more) | {"error": f"{self.error:.1e}"}
         self.steps: tuple[LessonStep, ...] = tuple(LessonStep(self, *each) for each in _places(self.text, self.trace))
 
     @staticmethod
@@ -189,6 +188,8 @@ class LessonStep:
         """The block matrix or the tree by now, as SVG; "" where there is nothing to be seen yet."""
         if not self.has_picture:
             return ""
+        if self.section.keys["picture"] == "inertia":
+            return drawing.inertia(self.lesson.trace, self.index, palette)
         if self.section.keys["picture"] == "matrix":
             return drawing.matrix(self.lesson.trace, self.index, palette)
         return drawing.tree(self.lesson.trace, self.index, len(self.lesson.model.parent), palette)
@@ -218,8 +219,9 @@ def _refuse(lesson: LessonText, model: Model) -> None:
                 f"the lesson «{lesson.title}» is about serial chains of revolute and prismatic joints on a fixed base; "
                 f"in {model.name} {place}; open arm7, or a chain by File › Generate"
             )
-    if len(model.parent) < 2:
+    least = int(lesson.keys.get("least", 2))
+    if len(model.parent) < least:
         raise ValueError(
-            f"the lesson «{lesson.title}» needs two links or more that move; {model.name} has one; open arm7, or a "
-            "chain by File › Generate"
+            f"the lesson «{lesson.title}» needs {least} links or more that move; {model.name} has {len(model.parent)}; "
+            "open arm7, or a chain by File › Generate"
         )

@@ -10,22 +10,28 @@ import numpy as np
 from engine import dynamics
 from engine.algorithms import abia, cfa, dca, inverse
 from engine.algorithms.chain import Chain
+from engine.blocks import bidiagonal
 from engine.blocks.scan import loop
+from engine.blocks.stages import stage
 from engine.lessons.trace import Run, Trace, trace
 from engine.lie import Array
 from engine.model import Model
+
+PAPER_FASTER = 2.25
+"""The speed-up of DCA-ABA over the ABA with four processors in Bhalerao, Critchley, Anderson (2012)."""
 
 
 class Subject(NamedTuple):
     """`run` gets the joints' efforts, or the accelerations that they cause where `of_accelerations`.
 
-    `engine` gives from a model, q, v and those what `run` is to have found. `chunks` is how many links the text reduces
-    one after the other, of how many there are.
+    `engine` gives from a model, q, v and those what `run` is to have found.
     """
 
     run: Run
     engine: Callable[[Model, Array, Array, Array], Array]
     of_accelerations: bool = False
+    more: Callable[[Chain, Array, Array, Array], dict[str, float]] = lambda *_: {}
+    """Facts that only this lesson names, from q, v and the joints' efforts."""
 
 
 def constraint_forces(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
@@ -34,6 +40,59 @@ def constraint_forces(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     _, c, b = inverse.velocities(chain, X, v)
     tau_delta = tau - inverse.forces(chain, X, c, b, np.zeros_like(c))
     return cfa.System.of(chain, X).solve(tau_delta)
+
+
+def three_links(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
+    """The force (1, 6) with which the last three links hold on to the link before, by their composed (I, p)."""
+    X, n = chain.X(q), chain.n
+    _, c, b = inverse.velocities(chain, X, v)
+    links = dca.Links(chain.S[None], chain.J[None], X, c, b, tau).at(slice(n - 3, n))
+    runs = dca.reduce(links, 1)
+    stage("alone", range(n - 3, n), *runs)
+    first, second, third = (tuple(x[:, k : k + 1] for x in runs) for k in range(3))
+
+    pair = dca.join(first, second)
+    stage("first two", range(n - 3, n - 1), *pair)
+
+    left = dca.join(pair, third)
+    stage("then the last", range(n - 3, n), *left)
+
+    last = dca.join(second, third)
+    right = dca.join(first, last)
+    stage("the other way", range(n - 3, n), *right)
+
+    I, p = chain.J[-1] + np.zeros_like(X[:, 0]), b[:, -1]
+    for i in (n - 1, n - 2, n - 3):
+        here = abia.joint(chain.S[i], I, p, tau[:, i])
+        I, p = abia.to_parent(here, X[:, i], I, p, c[:, i])
+        I, p = (chain.J[i - 1] + I, b[:, i - 1] + p) if i > n - 3 else (I, p)
+    stage("recursion", range(n - 3, n), I[:, None], p[:, None])
+
+    before = accelerations_of_links(chain, X, c, abia.forward_dynamics(chain, q, v, tau))[:, n - 3]
+    F: Array = (left[0][:, 0] @ before[..., None])[..., 0] + left[4][:, 0]
+    stage("force", range(n - 3, n - 2), F)
+    return F
+
+
+def accelerations_of_links(chain: Chain, X: Array, c: Array, qdd: Array) -> Array:
+    """(1, n + 1, 6): the base's, and then that of each link, by (2b)."""
+    drive = chain.along(qdd) + c
+    base = np.zeros_like(drive[:, :1]) + chain.a0
+    drive[:, 0] += (X[:, 0] @ chain.a0[:, None])[..., 0]
+    A = bidiagonal.solve(X, drive)
+    stage("accelerations", range(chain.n), A)
+    return np.concatenate([base, A], 1)
+
+
+def _force_on_three(model: Model, q: Array, v: Array, tau: Array) -> Array:
+    """The same force by Newton and Euler, from the engine's accelerations, in the frame of the link before."""
+    chain = Chain.of(model)
+    X, n = chain.X(q[None]), chain.n
+    _, c, b = inverse.velocities(chain, X, v[None])
+    A = accelerations_of_links(chain, X, c, accelerations(model, q, v, tau)[None])[:, 1:]
+    F = bidiagonal.solve_transposed(X, (chain.J @ A[..., None])[..., 0] + b)
+    force: Array = X[0, n - 3].T @ F[0, n - 3]
+    return force
 
 
 def kinetic_energy(chain: Chain, q: Array, v: Array, _: Array) -> Array:
@@ -53,15 +112,37 @@ def _kinetic(model: Model, q: Array, v: Array, _: Array) -> Array:
     return np.array([kinetic])
 
 
-SUBJECTS = {
-    "elimination": Subject(constraint_forces, accelerations),
-    "inverse": Subject(inverse.inverse_dynamics, dynamics.inverse_dynamics, of_accelerations=True),
-    "bidiagonal": Subject(kinetic_energy, _kinetic),
-    "aba": Subject(abia.forward_dynamics, accelerations),
-    "dca": Subject(dca.forward_dynamics, accelerations),
-}
+def parts(processors: int) -> Run:
+    """DCA-ABA with a part for each processor."""
+    return lambda chain, q, v, tau: dca.forward_dynamics(chain, q, v, tau, chunk=-(-chain.n // processors))
+
+
+def _on_few_processors(chain: Chain, *state: Array) -> dict[str, float]:
+    """Times with a part for each of one to eight processors, and the speed beside that of one."""
+    one, two, four, eight = (trace(parts(count), chain, *state).time(count) for count in (1, 2, 4, 8))
+    return {
+        "chunk": -(-chain.n // 4), "one_time": one, "two_time": two, "four_time": four, "eight_time": eight,
+        "two_faster": one / two, "four_faster": one / four, "eight_faster": one / eight, "paper_faster": PAPER_FASTER,
+    }  # fmt: skip
 
 
 def one_by_one(chain: Chain, q: Array, v: Array, tau: Array) -> Trace:
     """The velocities by their recursion, for which a scan is to be compared with."""
     return trace(lambda chain, q, v, _: inverse.velocities(chain, chain.X(q), v, sweep=loop)[0], chain, q, v, tau)
+
+
+def _recursion(chain: Chain, *state: Array) -> dict[str, float]:
+    """The velocities by their recursion."""
+    steps = [stage for stage in one_by_one(chain, *state).of("first", "apply") if stage.operations]
+    return {"recursion_depth": len(steps), "recursion_work": sum(stage.operations for stage in steps)}
+
+
+SUBJECTS = {
+    "elimination": Subject(constraint_forces, accelerations),
+    "inverse": Subject(inverse.inverse_dynamics, dynamics.inverse_dynamics, of_accelerations=True),
+    "bidiagonal": Subject(kinetic_energy, _kinetic, more=_recursion),
+    "aba": Subject(abia.forward_dynamics, accelerations),
+    "chunks": Subject(parts(4), accelerations, more=_on_few_processors),
+    "composition": Subject(three_links, _force_on_three),
+    "dca": Subject(dca.forward_dynamics, accelerations),
+}

@@ -12,7 +12,7 @@ import linecache
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import CodeType
 
@@ -46,6 +46,10 @@ class Stage:
     operations: float
     code: CodeType
     line: int
+    width: int = 1
+    """How many links one of its places stands for: those of a chunk."""
+    inwards: bool = False
+    """Whether it is of what goes from the tip to the base; then a link stands for those from it on."""
 
     @property
     def span(self) -> int:
@@ -56,9 +60,12 @@ class Stage:
         return len(self.places)
 
     @property
-    def outwards(self) -> bool:
-        """Whether it goes from the base to the tip."""
-        return self.places.step > 0
+    def runs(self) -> tuple[tuple[int, int], ...]:
+        """The first and the last link of what each of its places stands for; the last chunk may be shorter."""
+        more = (self.span - 1) * self.width
+        if self.inwards:
+            return tuple((link, link + self.width - 1 + more) for link in self.links)
+        return tuple((link - self.width + 1 - more, link) for link in self.links)
 
     def seconds(self, processors: int) -> float:
         """How long it takes, in operations one after the other: the most that any processor has to do."""
@@ -101,6 +108,8 @@ class _Notes:
     stages: list[Stage] = field(default_factory=list)
 
     def take(self, name: str, places: Sequence[int], values: tuple[Array, ...]) -> None:
+        if not places:  # a chunk that is shorter than the others has nothing here
+            return
         frame, here = sys._getframe(2), self.counter.operations
         run = places if isinstance(places, range) else range(places[0], places[-1] + 1)
         copies = tuple(np.array(plain(x)[0]) for x in values)
@@ -109,15 +118,19 @@ class _Notes:
         if name in SWEEPS:
             self.waiting.append(stage)
             return
-        self.stages += [_named(each, name, run) for each in self.waiting]
+        if self.waiting:
+            inwards = any(each.places.step < 0 for each in self.waiting)
+            scanned = replace(stage, width=abs(run.step), inwards=inwards)
+            self.stages += [_of(scanned, each) for each in self.waiting]
+            stage = scanned
         self.stages.append(stage)
         self.waiting.clear()
 
 
-def _named(stage: Stage, part: str, links: range) -> Stage:
-    """A stage of a scan, once it is known what the scan was of."""
-    there = tuple(links[place] for place in stage.places)
-    return Stage(stage.name, part, stage.places, there, stage.values, stage.operations, stage.code, stage.line)
+def _of(result: Stage, stage: Stage) -> Stage:
+    """A stage of a scan, once it is known what the scan found."""
+    there = tuple(result.places[place] for place in stage.places)
+    return replace(stage, part=result.name, links=there, width=result.width, inwards=result.inwards)
 
 
 def trace(run: Run, chain: Chain, q: Array, v: Array, tau: Array) -> Trace:
