@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QObject, QTimer
+from PyQt6.QtCore import QObject, Qt, QTimer
 from PyQt6.QtGui import QColor
 from PyQt6.QtWidgets import QMenu
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ROBOT = "arm7"
 """The robot of a lesson that is opened in the empty window."""
 LOOK = 30  # ms between two looks at whether a lesson is ready
+PRESENTED, USUAL = 0.55, 430  # of the window, for a lecture; px of the dock otherwise
 STRENGTH = 0.75
 """How much of a lit link's own colour is hidden."""
 
@@ -49,6 +50,9 @@ class LessonView(QObject):
             ("P&lay or pause", self.panel.toggle, "Alt+Down"),
         ):
             self.menu.addAction(make_action(window, words, slot, key))
+        words = "For a lecture: larger type, and more of the window for the lesson"
+        self.large = make_action(window, "P&resentation size", self._present, tip=words, checkable=True)
+        self.menu.addAction(self.large)
         self.menu.insertSeparator(self.menu.actions()[len(engine.Lesson.names())])
         self._timer = QTimer(self, interval=LOOK)
         self._timer.timeout.connect(self._look)
@@ -76,6 +80,14 @@ class LessonView(QObject):
             self._bench.pause()
             self._window.refresh()
             self._start()
+
+    def _present(self, on: bool) -> None:
+        self.panel.present(on)
+        if on:
+            self._dock.show()
+            self._dock.raise_()
+        width = round(PRESENTED * self._window.width()) if on else USUAL
+        self._window.resizeDocks([self._dock], [width], Qt.Orientation.Horizontal)
 
     def _open_again(self) -> None:
         if self.panel.lesson is not None:

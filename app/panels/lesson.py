@@ -28,6 +28,7 @@ from app.desktop import theme, type_scale
 from app.panels.drawing import Drawing
 
 SECONDS = 2.5  # that a step is shown at speed 1
+LARGER = 1.6  # type, for a lecture
 SPEEDS = (0.5, 1.0, 2.0, 5.0)
 CHOOSE = "Choose a lesson in Help › Lessons."
 RIGHT, NOT_YET = "Right.", "Not yet."
@@ -217,6 +218,14 @@ class LessonPanel(QWidget):
         self.back.setEnabled(self.number > 0)
         self.next.setEnabled(self.number + 1 < len(self.lesson.steps))
         self.shown.emit(step)
+
+    def present(self, on: bool) -> None:
+        """Have the type large enough for a projector, or as it is everywhere."""
+        self.title.setFont(type_scale.font("title" if on else "heading", bold=True))
+        for browser, font in ((self.text, type_scale.font()), (self.code, type_scale.fixed())):
+            font.setPointSizeF(font.pointSizeF() * (LARGER if on else 1.0))
+            browser.document().setDefaultFont(font)
+        self._show()
 
     def _choose_tab(self, tab: int) -> None:
         if tab >= 0 and self.tabs.isTabEnabled(tab):

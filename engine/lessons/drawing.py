@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.lessons.trace import Stage, Trace
+from engine.lessons.trace import SWEEPS, Stage, Trace
 from engine.lie import Array
 
 Palette = Mapping[str, str]
@@ -25,7 +25,7 @@ IN_WORK = ("blocks", "eliminate", "right-hand side", "substitute")
 PARTS = {"beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations"}
 """What a part is called, where it is not as the texts have it."""
 PROCESSORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-WIDTH, SIZES = 440, 72
+WIDTH, ROW, SIZES = 440, 24, 72
 TYPE = 13
 MATRIX = 280  # px along a side of the matrix
 SHOWN = 64
@@ -191,46 +191,59 @@ def _shade(block: Array, scale: tuple[float, float]) -> float:
 
 
 def tree(trace: Trace, index: int, links: int, palette: Palette) -> str:
-    """The scan to which stage `index` belongs: runs that were joined, and states that are known."""
-    now = trace.stages[index]
+    """What stage `index` belongs to: runs that a scan has joined, and of which links something is known."""
+    now, done = trace.stages[index], trace.stages[: index + 1]
     whole = [stage for stage in trace.stages if stage.part == now.part]
     joins = [stage for stage in whole if stage.name == "join"]
-    done = trace.stages[: index + 1]
+    scanned = any(stage.name in SWEEPS for stage in whole)
     n = min(links, SHOWN)
-    step, row = (WIDTH - 20) / n, 24.0
-    bottom = 40 + row * (len(joins) + 1)
-    sheet = Sheet(palette, bottom + 64 + SIZES)
+    top = 40 + ROW * (len(joins) + 1) if scanned else 30
+    sheet = Sheet(palette, top + 80 + SIZES)
     above = ": each level joined from the one above" if joins else ""
     sheet.text(0, 12, f"{PARTS.get(now.part, now.part)}{above}", "text")
-    levels = [stage for stage in whole if stage.name in ("reduce", "maps")]
-    for level, stage in enumerate([None, *joins]):
-        alone = stage is None
-        spans = _leaves(levels, n) if stage is None else [(a, min(b, n - 1)) for a, b in stage.runs if a < n]
-        current = now is stage or (alone and now in levels)
-        color = "accent" if current else "good" if alone or stage in done else "edge"
-        for first, last in spans:
-            x, width = 10 + first * step, (last - first + 1) * step - 3
-            sheet.box(x, 22 + level * row, width, 14, color, 0.9 if color != "edge" else 0.5)
-            if stage is not None and width > 24:
-                middle = x + width / 2
-                sheet.line(x + width / 4, 12 + level * row, middle, 21 + level * row, "faint", 0.8)
-                sheet.line(x + 3 * width / 4, 12 + level * row, middle, 21 + level * row, "faint", 0.8)
-    lit = lights(trace, index, links)
-    y = bottom + 20
+    if scanned:
+        _levels(sheet, now, done, whole, n)
+    lit, step, y = lights(trace, index, links), (WIDTH - 20) / n, top + 20
     for i in range(n):
         sheet.dot(10 + (i + 0.5) * step - 1.5, y, min(step / 2.6, 6), LIT[lit[i]])
-    if now.name == "apply":
-        back = now.width * (now.places.step // 2 if abs(now.places.step) > 1 else now.places.step)
-        for link in now.links:
-            if max(link, link - back) < n:
-                sheet.curve(10 + (link - back + 0.5) * step, 10 + (link + 0.5) * step, y - 6, 12, "accent")
+    for before, link in _sources(now, done):
+        if max(before, link) < n:
+            sheet.curve(10 + (before + 0.5) * step, 10 + (link + 0.5) * step, y - 6, 12, "accent")
     sheet.text(10, y + 24, "base")
     sheet.text(WIDTH - 10, y + 24, "tip" if n == links else f"link {n} of {links}", anchor="end")
     known = int((lit >= KNOWN).sum())
-    _legend(sheet, bottom + 58 + SIZES)
     _sizes(sheet, [stage for stage in done if stage.part == now.part], n, y + 34)
+    _legend(sheet, y + 54 + SIZES)
     sheet.text(WIDTH / 2, y + 24, f"known: {known} of {links}", "text", "middle")
-    return sheet.svg(f"scan over {links} links, {known} known")
+    return sheet.svg(f"{now.part} over {links} links, {known} known")
+
+
+def _levels(sheet: Sheet, now: Stage, done: Sequence[Stage], whole: Sequence[Stage], n: int) -> None:
+    """The runs of links, a row for each level of joins below those that the scan begins with."""
+    step, made = (WIDTH - 20) / n, [stage for stage in whole if stage.name in ("reduce", "maps")]
+    starts = {first for first, _ in now.runs} if now in made else set()
+    for level, stage in enumerate([None, *(stage for stage in whole if stage.name == "join")]):
+        spans = _leaves(made, n) if stage is None else [(a, min(b, n - 1)) for a, b in stage.runs if a < n]
+        for first, last in spans:
+            x, y, width = 10 + first * step, 22 + level * ROW, (last - first + 1) * step - 3
+            color = "good" if stage is None or stage in done else "edge"
+            if stage is now or (stage is None and first in starts):
+                color = "accent"
+            elif stage is None and starts:
+                color = "edge"
+            sheet.box(x, y, width, 14, color, 0.9 if color != "edge" else 0.5)
+            if stage is not None and width > 24:
+                for part in (x + width / 4, x + 3 * width / 4):
+                    sheet.line(part, y - 10, x + width / 2, y - 1, "faint", 0.8)
+
+
+def _sources(now: Stage, done: Sequence[Stage]) -> list[tuple[int, int]]:
+    """For each link that is known now from another: that other one, and the link."""
+    if now.name == "apply":
+        back = now.width * (now.places.step // 2 if abs(now.places.step) > 1 else now.places.step)
+        return [(link - back, link) for link in now.links]
+    before = [stage for stage in done[:-1] if stage.name == now.name]
+    return [(before[-1].links[0], now.links[0])] if before and len(now.links) == 1 else []
 
 
 def _leaves(levels: Sequence[Stage], n: int) -> list[tuple[int, int]]:
@@ -314,7 +327,7 @@ def inertia(trace: Trace, index: int, palette: Palette) -> str:
             x, y, share = column * size, 24 + row * 34, abs(float(I[row, column])) / largest
             color = "accent" if (row < 3) == (column < 3) else "warning"
             sheet.box(x, y, size - 3, 31, color, 0.1 + 0.5 * share)
-            sheet.text(x + size / 2 - 2, y + 20, f"{I[row, column]:.3g}", "text", "middle")
+            sheet.text(x + size / 2 - 2, y + 20, f"{I[row, column]:.3g}".replace("-", "−"), "text", "middle")
     sheet.text(0, 24 + 6 * 34 + 16, "Rows and columns: turning about x, y, z, then moving along x, y, z.")
     return sheet.svg("the inertia as six rows of six numbers")
 

@@ -185,6 +185,20 @@ def test_pictures_follow_the_palette(taught, dark):
     theme.apply(QApplication.instance(), True)
 
 
+def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
+    view = taught("dca", engine.chain(8), 3)
+    panel, dock = view.panel, view._dock
+    view._window.resize(1280, 800)
+    sizes = []
+    for on in (False, True, False):
+        view.large.setChecked(on)
+        wait(qtbot, lambda on=on: (dock.width() > 600) == on)
+        assert panel.step.index == panel.lesson.steps[3].index
+        sizes.append((panel.title.font().pointSizeF(), panel.text.document().size().height()))
+    assert sizes[1] > sizes[0]
+    assert sizes[2] == sizes[0]
+
+
 def test_the_next_step_is_there_at_once(taught):
     """Of a chain of 64 links; the best of some, since other programs may take the processor."""
     panel = taught("elimination", engine.chain(64)).panel

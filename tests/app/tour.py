@@ -229,6 +229,22 @@ class Tour(DialogTour):
         self.window.features[GroundView].shapes[0].trigger()
         self.spin(0.5)
 
+    def lesson(self) -> Iterator[None]:
+        from app.features.lesson_view import LessonView
+
+        self.robot("arm7")
+        view = self.window.features[LessonView]
+        for name, step in (("elimination", 3), ("dca", 5)):
+            view.open(name, step)
+            self.spin(PATIENCE, lambda name=name: view.panel.lesson is not None and view.panel.lesson.name == name)
+            self.rest()
+            yield
+        view.large.setChecked(True)
+        self.rest()
+        yield
+        view.large.setChecked(False)
+        self.dock("Lesson", False)
+
     def ghost(self) -> Iterator[None]:
         from app.features.ghost_view import GhostView
 
