@@ -332,6 +332,24 @@ def inertia(trace: Trace, index: int, palette: Palette) -> str:
     return sheet.svg("the inertia as six rows of six numbers")
 
 
+def errors(trace: Trace, index: int, palette: Palette) -> str:
+    """The relative error of each joint at stage `index` as a bar, by powers of ten; all pictures have one scale."""
+    found, high = trace.stages[index].values[0], 200.0
+    n, sheet = min(len(found), SHOWN), Sheet(palette, 264)
+    step = (WIDTH - 50) / n
+    for power in range(-16, 1, 4):
+        y = 20 - power * high / 16
+        sheet.line(44, y, WIDTH, y, "edge", 0.8)
+        sheet.text(38, y + 4, f"1e{power}".replace("-", "−"), anchor="end")
+    for i in range(n):
+        share = 1 + max(float(np.log10(max(found[i], 1e-16))), -16.0) / 16
+        sheet.box(46 + i * step, 20 + high * (1 - min(share, 1)), step - 3, high * min(share, 1), "warning", 0.9)
+    sheet.text(46, 20 + high + 18, "base")
+    sheet.text(WIDTH, 20 + high + 18, "tip" if n == len(found) else f"joint {n} of {len(found)}", anchor="end")
+    sheet.text(46, 20 + high + 38, f"error of each joint; the largest {float(found.max()):.1e}", "text")
+    return sheet.svg("the error of each joint")
+
+
 def skeleton(points: Array, lit: Array, palette: Palette, words: bool = True) -> str:
     """A robot as lines, each link from its joint to the next: `points` (links + 1, 3) in m, seen from the side and
     above, and `lit` (links,) as `lights` has it."""

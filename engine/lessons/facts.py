@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from engine.lessons import drawing
 from engine.lessons.trace import Trace
 from engine.model import Model
@@ -12,7 +14,7 @@ def levels(n: int) -> int:
     return (n - 1).bit_length()
 
 
-def of_run(trace: Trace, serial: Trace, model: Model, more: dict[str, float]) -> dict[str, str]:
+def of_run(trace: Trace, serial: Trace, model: Model, more: Mapping[str, float | str]) -> dict[str, str]:
     """Of a whole run, and of the ABA on the same robot; `more` are numbers of this lesson alone."""
     n = len(model.parent)
     velocities = [stage for stage in trace.stages if stage.part == "velocities" and stage.operations]
@@ -37,7 +39,7 @@ def of_run(trace: Trace, serial: Trace, model: Model, more: dict[str, float]) ->
         "scan_work": _whole(sum(stage.operations for stage in velocities)),
         "scan_joins": str(sum(stage.tasks for stage in joins)),
         "inertia_depth": str(len(serial.of("articulated inertia"))),
-        **{name: f"{value:.2f}" if name.endswith("faster") else _whole(value) for name, value in more.items()},
+        **{name: _written(name, value) for name, value in more.items()},
     }
 
 
@@ -60,6 +62,12 @@ def of_stage(trace: Trace, index: int) -> dict[str, str]:
         "known": str(int((lit >= drawing.KNOWN).sum())),
         "link": str(1 + stage.links[0]),
     }
+
+
+def _written(name: str, value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.2f}" if name.endswith("faster") else f"{value:.1e}" if name.endswith("error") else _whole(value)
 
 
 def _whole(x: float) -> str:

@@ -182,12 +182,14 @@ class LessonStep:
     @property
     def has_clock(self) -> bool:
         """Whether anything was computed."""
-        return self is not self.lesson.steps[0]
+        return self is not self.lesson.steps[0] and "clock" not in self.lesson.text.keys
 
     def picture(self, palette: Palette) -> str:
         """The block matrix or the tree by now, as SVG; "" where there is nothing to be seen yet."""
         if not self.has_picture:
             return ""
+        if self.section.keys["picture"] == "errors":
+            return drawing.errors(self.lesson.trace, self.index, palette)
         if self.section.keys["picture"] == "inertia":
             return drawing.inertia(self.lesson.trace, self.index, palette)
         if self.section.keys["picture"] == "matrix":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ class Subject(NamedTuple):
     run: Run
     engine: Callable[[Model, Array, Array, Array], Array]
     of_accelerations: bool = False
-    more: Callable[[Chain, Array, Array, Array], dict[str, float]] = lambda *_: {}
+    more: Callable[[Chain, Array, Array, Array], Mapping[str, float | str]] = lambda *_: {}
     """Facts that only this lesson names, from q, v and the joints' efforts."""
 
 
@@ -112,6 +112,45 @@ def _kinetic(model: Model, q: Array, v: Array, _: Array) -> Array:
     return np.array([kinetic])
 
 
+def in_single_precision(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
+    """q̈ by the ABA; on the way the errors of others in single precision, of the largest acceleration."""
+    exact = abia.forward_dynamics(chain, q, v, tau)
+    short = Chain.of(chain.model, dtype="float32")
+    for name, text in TEXTS.items():
+        qdd = text(short, *(x.astype(np.float32) for x in (q, v, tau)))
+        error = np.abs(qdd - exact) / np.maximum(np.max(np.abs(exact)), np.finfo(float).tiny)
+        stage(name, range(chain.n), error)
+    return exact
+
+
+def _errors(chain: Chain, *state: Array) -> dict[str, float | str]:
+    """The largest of these errors by algorithm, in double precision too, and which is the worst without refinement."""
+    made = trace(in_single_precision, chain, *state)
+    errors = {name: float(made.of(name)[0].values[0].max()) for name in TEXTS}
+    given = tuple(x[None] for x in state)
+    double = {name: float(np.abs(TEXTS[name](chain, *given)[0] - made.answer).max()) for name in ("dca", "cfa")}
+    scale = max(float(np.abs(made.answer).max()), np.finfo(float).tiny)
+    names = {
+        "aba": "the articulated-body algorithm",
+        "dca": "divide and conquer",
+        "cfa": "the constraint force algorithm, unrefined",
+    }
+    return {
+        **{f"{name}_error": error for name, error in errors.items()},
+        **{f"{name}_double_error": error / scale for name, error in double.items()},
+        "worst": names[max(names, key=errors.__getitem__)],
+    }
+
+
+TEXTS = {
+    "aba": abia.forward_dynamics,
+    "dca": dca.forward_dynamics,
+    "cfa": constraint_forces,
+    "refined": cfa.forward_dynamics,
+}
+"""The algorithms whose precision is compared."""
+
+
 def parts(processors: int) -> Run:
     """DCA-ABA with a part for each processor."""
     return lambda chain, q, v, tau: dca.forward_dynamics(chain, q, v, tau, chunk=-(-chain.n // processors))
@@ -143,6 +182,7 @@ SUBJECTS = {
     "bidiagonal": Subject(kinetic_energy, _kinetic, more=_recursion),
     "aba": Subject(abia.forward_dynamics, accelerations),
     "chunks": Subject(parts(4), accelerations, more=_on_few_processors),
+    "precision": Subject(in_single_precision, accelerations, more=_errors),
     "composition": Subject(three_links, _force_on_three),
     "dca": Subject(dca.forward_dynamics, accelerations),
 }

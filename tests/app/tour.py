@@ -229,22 +229,6 @@ class Tour(DialogTour):
         self.window.features[GroundView].shapes[0].trigger()
         self.spin(0.5)
 
-    def lesson(self) -> Iterator[None]:
-        from app.features.lesson_view import LessonView
-
-        self.robot("arm7")
-        view = self.window.features[LessonView]
-        for name, step in (("elimination", 3), ("dca", 5)):
-            view.open(name, step)
-            self.spin(PATIENCE, lambda name=name: view.panel.lesson is not None and view.panel.lesson.name == name)
-            self.rest()
-            yield
-        view.large.setChecked(True)
-        self.rest()
-        yield
-        view.large.setChecked(False)
-        self.dock("Lesson", False)
-
     def ghost(self) -> Iterator[None]:
         from app.features.ghost_view import GhostView
 
@@ -404,7 +388,7 @@ class Tour(DialogTour):
 
 FEATURES = (
     "empty", "diagnostics", "held", "drive", "pull", "pose", "forces", "link", "glass", "trails", "plots", "groups",
-    "recording", "contact", "scene", "ghost", "beside", "batch", "compare", "timing", "full", "full_screen",
+    "recording", "contact", "scene", "ghost", "lesson", "beside", "batch", "compare", "timing", "full", "full_screen",
     "controller", "menus", "submenus", "modal", "dialogs",
 )  # fmt: skip
 

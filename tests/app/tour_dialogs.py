@@ -153,6 +153,22 @@ class DialogTour(Visitor):
         self.key("F11")
         self.spin(0.5)
 
+    def lesson(self) -> Iterator[None]:
+        from app.features.lesson_view import LessonView
+
+        self.robot("arm7")
+        view = self.window.features[LessonView]
+        for name, step in (("elimination", 3), ("dca", 5)):
+            view.open(name, step)
+            self.spin(PATIENCE, lambda name=name: view.panel.lesson is not None and view.panel.lesson.name == name)
+            self.rest()
+            yield
+        view.large.setChecked(True)
+        self.rest()
+        yield
+        view.large.setChecked(False)
+        self.dock("Lesson", False)
+
     def controller(self) -> Iterator[None]:
         """A controller that drives the joints, and one whose fault is told."""
         from app.features.controller_view import ControllerView
