@@ -350,6 +350,29 @@ def errors(trace: Trace, index: int, palette: Palette) -> str:
     return sheet.svg("the error of each joint")
 
 
+def growth(trace: Trace, index: int, sizes: Sequence[int], palette: Palette) -> str:
+    """Times of algorithms over the number of links, up to stage `index`, both by powers of two."""
+    curves = [stage for stage in trace.stages if stage.name.endswith("over links")]
+    logs = np.log2([stage.values[0] for stage in curves])
+    low, high, sheet = float(logs.min()) - 0.3, float(logs.max()) + 0.3, Sheet(palette, 290)
+    xs, bottom = np.linspace(20, WIDTH - 96, len(sizes)), 240.0
+    sheet.text(0, 12, "time, in operations one after the other", "text")
+    for x, size in zip(xs, sizes, strict=True):
+        sheet.line(x, 24, x, bottom, "edge", 0.6)
+        sheet.text(x, bottom + 16, str(size), anchor="middle")
+    sheet.text(WIDTH / 2, bottom + 36, "links, and processors", "text", "middle")
+    for stage, log, color in zip(curves, logs, ("warning", "accent", "good"), strict=True):
+        if stage not in trace.stages[: index + 1]:
+            continue
+        ys = bottom - (log - low) / (high - low) * (bottom - 24)
+        for k in range(len(xs) - 1):
+            sheet.line(xs[k], ys[k], xs[k + 1], ys[k + 1], color, 2.0)
+        for x, y in zip(xs, ys, strict=True):
+            sheet.dot(x, y, 3, color)
+        sheet.text(xs[-1] + 8, ys[-1] + 4, f"{stage.name.split()[0].upper()} {stage.values[0][-1]:,.0f}", color)
+    return sheet.svg("time over links")
+
+
 def skeleton(points: Array, lit: Array, palette: Palette, words: bool = True) -> str:
     """A robot as lines, each link from its joint to the next: `points` (links + 1, 3) in m, seen from the side and
     above, and `lit` (links,) as `lights` has it."""

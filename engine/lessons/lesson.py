@@ -20,7 +20,7 @@ from engine.lessons import drawing, text
 from engine.lessons.drawing import Palette
 from engine.lessons.equations import as_html
 from engine.lessons.facts import of_run, of_stage
-from engine.lessons.subjects import SUBJECTS, accelerations
+from engine.lessons.subjects import SIZES, SUBJECTS, accelerations
 from engine.lessons.text import LessonText, Section
 from engine.lessons.trace import Trace, marked, source, trace
 from engine.lie import Array
@@ -145,7 +145,7 @@ class LessonStep:
         if not self.section.is_question:
             return None
         keys = self.section.keys
-        choices = tuple(each.format(**self.facts) for each in keys.get("choices", "").split(" | ") if each)
+        choices = tuple(each for each in keys.get("choices", "").format(**self.facts).split(" | ") if each)
         answer, hint = (keys[key].format(**self.facts) for key in ("answer", "hint"))
         return LessonQuestion(self.title, choices, answer, hint)
 
@@ -188,6 +188,8 @@ class LessonStep:
         """The block matrix or the tree by now, as SVG; "" where there is nothing to be seen yet."""
         if not self.has_picture:
             return ""
+        if self.section.keys["picture"] == "growth":
+            return drawing.growth(self.lesson.trace, self.index, SIZES, palette)
         if self.section.keys["picture"] == "errors":
             return drawing.errors(self.lesson.trace, self.index, palette)
         if self.section.keys["picture"] == "inertia":

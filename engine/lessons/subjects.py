@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +16,10 @@ from engine.blocks.scan import loop
 from engine.blocks.stages import stage
 from engine.lessons.trace import Run, Trace, trace
 from engine.lie import Array
-from engine.model import Model
+from engine.model import Model, generate
 
+SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
+"""Links of the chains over which times are counted."""
 PAPER_FASTER = 2.25
 """The speed-up of DCA-ABA over the ABA with four processors in Bhalerao, Critchley, Anderson (2012)."""
 
@@ -112,6 +115,35 @@ def _kinetic(model: Model, q: Array, v: Array, _: Array) -> Array:
     return np.array([kinetic])
 
 
+def growth(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
+    """q̈ by the ABA; on the way the times of three algorithms on as many processors as a chain has links."""
+    for name in ("aba", "dca", "cfa"):
+        stage(f"{name} over links", range(chain.n), times_over_links(name)[None])
+    return abia.forward_dynamics(chain, q, v, tau)
+
+
+@cache
+def times_over_links(name: str) -> Array:
+    """(sizes,): counted, of chains of `SIZES` links; what the numbers are makes no difference."""
+    times = []
+    for n in SIZES:
+        rest = np.zeros(n)
+        times.append(trace(TEXTS[name], Chain.of(generate.chain(n)), rest, rest, rest).time(n))
+    return np.array(times)
+
+
+def _crossings(*_: object) -> dict[str, float | str]:
+    """The first of `SIZES` at which each parallel algorithm is faster than the ABA."""
+    crossing = {
+        name: SIZES[int(np.argmax(times_over_links(name) < times_over_links("aba")))] for name in ("dca", "cfa")
+    }
+    return {
+        "least_size": SIZES[0], "largest_size": SIZES[-1],
+        "dca_crossing": crossing["dca"], "cfa_crossing": crossing["cfa"],
+        "sizes_as_choices": " | ".join(map(str, SIZES[1:-1])),
+    }  # fmt: skip
+
+
 def in_single_precision(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     """q̈ by the ABA; on the way the errors of others in single precision, of the largest acceleration."""
     exact = abia.forward_dynamics(chain, q, v, tau)
@@ -183,6 +215,7 @@ SUBJECTS = {
     "aba": Subject(abia.forward_dynamics, accelerations),
     "chunks": Subject(parts(4), accelerations, more=_on_few_processors),
     "precision": Subject(in_single_precision, accelerations, more=_errors),
+    "crossing": Subject(growth, accelerations, more=_crossings),
     "composition": Subject(three_links, _force_on_three),
     "dca": Subject(dca.forward_dynamics, accelerations),
 }

@@ -17,7 +17,7 @@ from engine import cli
 from engine.algorithms import abia, dca
 from engine.algorithms.chain import Chain
 from engine.blocks import bidiagonal, stages, tridiagonal
-from engine.lessons import drawing, equations, pages, text
+from engine.lessons import drawing, equations, pages, subjects, text
 from engine.lessons.lesson import Lesson
 from engine.lessons.trace import trace
 
@@ -133,6 +133,27 @@ def test_a_part_of_several_links_is_lit_whole() -> None:
     assert drawing.lights(made.trace, index + 2, 10).tolist() == [0, 0, 0, 1, 1, 1, 1, 1, 1, 1]
     lit = [drawing.lights(made.trace, k, 10) for k, stage in enumerate(made.trace.stages) if stage.part == "beyond"]
     assert lit[-1].tolist() == [0, 0, 0, 3, 3, 3, 3, 3, 3, 3]
+
+
+def test_curves_cross_once_where_it_is_said() -> None:
+    """The ABA's time doubles with the links; that of the others grows by as much for each doubling."""
+    made = lesson("crossing", engine.chain(5))
+    aba, dca_, cfa_ = (subjects.times_over_links(name) for name in ("aba", "dca", "cfa"))
+    assert (aba[2:] / aba[1:-1] > 1.7).all()
+    for times in (dca_, cfa_):
+        steps = np.diff(times[1:])
+        assert steps.max() < 1.05 * steps.min()
+    for name, times in (("dca", dca_), ("cfa", cfa_)):
+        first = subjects.SIZES.index(int(made.facts[f"{name}_crossing"]))
+        assert not (times[:first] < aba[:first]).any()
+        assert (times[first:] < aba[first:]).all()
+    question = made.steps[-1].question
+    assert question.is_right(made.facts["dca_crossing"])
+    assert made.facts["dca_crossing"] in question.choices
+    assert len(set(question.choices)) == len(subjects.SIZES) - 2
+    model = engine.chain(16)
+    own = trace(dca.forward_dynamics, Chain.of(model), *np.random.default_rng(1).normal(size=(3, 16)))
+    assert own.time(16) == dca_[subjects.SIZES.index(16)], "the numbers make no difference"
 
 
 @pytest.mark.parametrize("n", [7, 16, 64])
