@@ -242,7 +242,7 @@ def _sources(now: Stage, done: Sequence[Stage]) -> list[tuple[int, int]]:
     if now.name == "apply":
         back = now.width * (now.places.step // 2 if abs(now.places.step) > 1 else now.places.step)
         return [(link - back, link) for link in now.links]
-    before = [stage for stage in done[:-1] if stage.name == now.name]
+    before = [stage for stage in done[:-1] if stage.name == now.name not in SWEEPS]
     return [(before[-1].links[0], now.links[0])] if before and len(now.links) == 1 else []
 
 

@@ -141,7 +141,8 @@ def _section(step: LessonStep, points: Array) -> str:
     pictures = step.picture(PALETTE)
     if step.index >= 0 or step is step.lesson.steps[0]:
         lit = step.lit[_first_links(step.lesson.model)]
-        pictures += drawing.skeleton(points, lit, PALETTE, words=step.index >= 0)
+        told = step.section.keys.get("picture") == "tree"  # what the colours mean
+        pictures += drawing.skeleton(points, lit, PALETTE, words=step.index >= 0 and not told)
     else:
         pictures += step.clock(PALETTE)
     title = html.escape(step.title) if step is not step.lesson.steps[0] else "What it is about"

@@ -259,6 +259,18 @@ def test_a_matrix_shows_what_is_coupled() -> None:
         assert len(zeros) == 2 * (8 - 2**number) + 1
 
 
+@pytest.mark.parametrize(("name", "arrows"), [("inverse", {"apply"}), ("aba", {"articulated inertia", "acceleration"})])
+def test_arrows_come_from_links_that_are_known(name: str, arrows: set[str]) -> None:
+    made, drawn = lesson(name, engine.chain(7)), set()
+    for step in (step for step in made.steps if step.has_picture):
+        stage = made.trace.stages[step.index]
+        found = len(list(etree.fromstring(step.picture(pages.DARK)).iter("{*}path")))
+        first_of_all = stage is made.trace.of(stage.name)[0]
+        assert found == (stage.tasks if stage.name in arrows and not (first_of_all and name == "aba") else 0)
+        drawn |= {stage.name} if found else set()
+    assert drawn == arrows
+
+
 def test_known_links_are_lit_and_stay() -> None:
     made = lesson("inverse", engine.chain(9))
     known: dict[str, set[int]] = {}
