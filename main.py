@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-HEADLESS = ("run", "repeat", "unpack", "info", "check", "bench", "compare", "paper", "generate", "lessons",
-            "render", "-h", "--help")  # fmt: skip
+HEADLESS = ("run", "repeat", "unpack", "info", "check", "bench", "compare", "study", "paper", "generate",
+            "lessons", "render", "-h", "--help")  # fmt: skip
 WINDOWED = ("view", "connect", "lesson")
 """Commands that open the window."""
 NO, INTERRUPTED = 1, 130

@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from engine.bench.plots import algorithm_color
     from engine.bench.suites.measure import measure_algorithms
     from engine.lessons.lesson import Lesson, LessonQuestion, LessonStep
+    from engine.study.study import Study, StudyProgress
+    from engine.study.tables import StudyError
 
 __version__ = "0.1.0"
 _LATER = {
@@ -97,6 +99,9 @@ _LATER = {
     "algorithm_color": "engine.bench.plots",
     "measure_algorithms": "engine.bench.suites.measure",
     **dict.fromkeys(("Lesson", "LessonQuestion", "LessonStep"), "engine.lessons.lesson"),
+    "Study": "engine.study.study",
+    "StudyProgress": "engine.study.study",
+    "StudyError": "engine.study.tables",
 }
 """What is loaded when it is first named, and from where: whoever simulates does not wait for it."""
 
@@ -158,6 +163,9 @@ __all__ = [
     "Scene",
     "Setup",
     "Simulation",
+    "Study",
+    "StudyError",
+    "StudyProgress",
     "SuggestedStep",
     "Touches",
     "Trajectory",

@@ -1,4 +1,4 @@
-"""The headless commands: `main.py run | repeat | unpack | info | check | bench | compare | generate …`.
+"""The headless commands: `main.py run | repeat | unpack | info | check | bench | compare | study | generate …`.
 
 With ``--json`` a command prints one object on standard output; everything else goes to standard error.
 Exit 0: done. 1: it ran and the answer is no (a broken URDF, a diverged run). 2: the call was wrong.
@@ -48,6 +48,7 @@ from engine.run_command import add_arguments as add_run_arguments
 from engine.run_command import run_robot
 from engine.selection import capabilities, choice
 from engine.simulation import Diverged
+from engine.study.command import add_arguments as add_study_arguments
 from engine.urdf.markup import in_one_line
 
 ROWS = 1000  # of the joints that `info` shows as a table, which takes a second for so many
@@ -85,6 +86,8 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     add_bench_arguments(benchmark)
     comparison = commands.add_parser("compare", help="algorithms timed against one another, for robots or over sizes")
     add_compare_arguments(comparison)
+    family = "a family of runs by a file: what varies, what is kept; on this machine or on Ray"
+    add_study_arguments(commands.add_parser("study", help=family, description=family))
     add_paper_arguments(commands.add_parser("paper", help="the papers' experiments, with pictures and a page in words"))
     add_lessons_arguments(commands.add_parser("lessons", help="the papers' algorithms, taught as pages for a browser"))
     return root, commands

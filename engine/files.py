@@ -216,11 +216,11 @@ def _temporary(target: Path) -> Iterator[tuple[int, Path]]:
     _remove_unfinished(target)
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=_UNFINISHED)
-        locked = _locked(handle)
-        if locked is None or (locked and os.fstat(handle).st_nlink):
+        held = locked(handle)
+        if held is None or (held and os.fstat(handle).st_nlink):
             break
         os.close(handle)  # another writer took it for one of the dead, and removes it
-    lock = os.dup(handle) if locked else None  # held until it is in its place, or gone
+    lock = os.dup(handle) if held else None  # held until it is in its place, or gone
     try:
         yield handle, Path(name)
     except BaseException:
@@ -245,13 +245,13 @@ def _remove_unfinished(target: Path) -> None:
         with suppress(OSError):
             handle = os.open(path, os.O_RDWR)
             try:
-                if _locked(handle):
+                if locked(handle):
                     path.unlink()
             finally:
                 os.close(handle)
 
 
-def _locked(handle: int) -> bool | None:
+def locked(handle: int) -> bool | None:
     """Lock a file, and answer whether nobody else had; None where there are no locks."""
     try:
         import fcntl

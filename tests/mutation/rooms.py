@@ -75,6 +75,7 @@ ROOMS = {
         ("bench/*.py", "bench/compare/*.py", "files.py", "array_files.py"),
         ("results", "intervals", "bench_parts", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
     ),
+    "study": Room(("study/*.py",), ("study*",)),
     "recording": Room(("recording/*.py", "live/*.py"), ("recording*", "live", "run_controller", "controller", "cli")),
     "lessons": Room(("lessons/*.py",), ("lessons", "lesson_pages")),
     "shell": Room(

@@ -10,11 +10,21 @@ import claims_live
 import claims_measured
 import claims_others
 import claims_readme
+import claims_studies
 import page_text
 import pytest
 
-ROOMS = (claims_contact, claims_contact_gpu, claims_help, claims_lessons, claims_live, claims_measured, claims_others,
-         claims_readme)  # fmt: skip
+ROOMS = (
+    claims_contact,
+    claims_contact_gpu,
+    claims_help,
+    claims_lessons,
+    claims_live,
+    claims_measured,
+    claims_others,
+    claims_readme,
+    claims_studies,
+)
 
 
 def _named(claims: list[tuple[str, page_text.Claims]], *marks: pytest.MarkDecorator) -> list:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 
 import page_text
 import pytest
@@ -70,6 +71,7 @@ def test_no_example_is_left_out():
         "docs/live.md": 1,
         "docs/python.md": 5,
         "docs/step.md": 9,
+        "docs/studies.md": 1,
     }
 
 
@@ -101,6 +103,31 @@ def test_the_example_of_the_readme():
     (example,) = blocks("README.md", "python")
     standing = NAMED_AFTERWARDS["stands"].replace("sim.step(5000)\n", "")
     ran("\n".join([example, standing]))
+
+
+def test_the_examples_of_studies(tmp_path):
+    """With fewer directions, and another sample's run."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed; studies' results are Parquet")
+    (text,), (example,) = blocks("docs/studies.md", "toml"), blocks("docs/studies.md", "python")
+    (tmp_path / "own.toml").write_text(text.replace("359.0, 360]", "240.0, 3]"), "utf-8")
+    example = example.replace("docs/studies/pushed_quadruped.toml", "own.toml").replace("1234", "12")
+    checks = """
+assert study.count == len(found["sample"]) == 15 and found["stands"].dtype == bool
+assert run.time[-1] == 2.0 and len(run.time) == 201
+assert sorted(set(found["friction"])) == [0.2, 0.4, 0.6, 0.8, 1.0]
+assert found["stands"][found["friction"] == 0.2].all() and not found["stands"].all()
+"""
+    ran("\n".join([f"import sys; sys.path.insert(0, {str(ROOT)!r})", example, checks]), tmp_path)
+
+
+def test_the_file_on_the_page_of_studies_is_the_one_that_ships_with_one_number_more():
+    (text,) = blocks("docs/studies.md", "toml")
+    shown = tomllib.loads(text)
+    ships = tomllib.loads((ROOT / "docs" / "studies" / "pushed_quadruped.toml").read_text("utf-8"))
+    assert {key: x for key, x in shown.items() if key != "keep"} == {
+        key: x for key, x in ships.items() if key != "keep"
+    }
+    assert shown["keep"][1] == ships["keep"][-1]
 
 
 @pytest.mark.gpu

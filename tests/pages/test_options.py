@@ -25,7 +25,7 @@ SWING = """<robot name="swing"><link name="base"/><link name="arm"><inertial><or
 GRAVITY = 9.81
 PLACES = {
     "ROBOT": "arm7", "RUN.npz": "run.npz", "FILE.npz": "run.npz", "FILE.svg": "x.svg", "FOLDER": "papers", "…": "",
-    "ROBOT.urdf": "arm7", "FILE": "x.json",
+    "ROBOT.urdf": "arm7", "FILE": "x.json", "FILE.toml": "x.toml",
 }  # fmt: skip
 
 

@@ -59,6 +59,15 @@ def available() -> bool:
     return why_not() is None
 
 
+def count() -> int:
+    """GPUs that can be used."""
+    if not available():
+        return 0
+    import cupy
+
+    return int(cupy.cuda.runtime.getDeviceCount())
+
+
 def require() -> None:
     """Raise NoGpu, with the reason, where no GPU can be used."""
     if reason := why_not():

@@ -1,0 +1,261 @@
+"""A batch of a study's samples, simulated: what is kept of each, as columns.
+
+In come a `Group` and a `Task`, out comes a `Batch`. No bit of a sample depends on which others are beside it, on
+threads or on processes: all that is not the engine's own step is worked out element by element.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compilation import Compilation
+from engine.cuda.runtime import arrays
+from engine.parameters import Parameters
+from engine.scene import put_down
+from engine.simulation import Simulation
+from engine.study.description import Axis, Description, Kept
+from engine.study.frames import Frames, Vector, plus, turned_back
+from engine.study.plan import Group, Task
+from engine.study.quantities import MEASURED, Look, Quantity
+from engine.validation import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What came of some samples (N,): `columns` (N,) by name, all NaN or false where a robot has `diverged` (N,).
+
+    `diverged_at` (N,) is in s. `trajectories` has time (looks,), q (looks, nq) and v (looks, nv) of those to be kept.
+    `seconds` is how long it took.
+    """
+
+    task: Task
+    columns: dict[str, NDArray[Any]]
+    diverged: NDArray[np.bool_]
+    diverged_at: Array
+    seconds: float = 0.0
+    trajectories: dict[int, tuple[Array, Array, Array]] = field(default_factory=dict)
+
+
+def simulate(study: Description, group: Group, task: Task, threads: int | None = None, paths: bool = False) -> Batch:
+    """Step these samples from start to end, with the trajectories of those that the study names, or of all.
+
+    Raises ValueError for values that no robot can have.
+    """
+    began = perf_counter()
+    simulation = _simulation(study, group, task, threads)
+    steps = round(study.seconds / group.settings.dt)
+    stride = max(1, round(study.every / group.settings.dt))
+    pushes = _Pushes(study, group, task, simulation)
+    running = [_Running(kept, quantity) for kept, quantity in zip(study.kept, group.quantities, strict=True)]
+    chosen = np.flatnonzero(np.isin(task.samples, study.trajectories) | paths)
+    states: list[tuple[float, Array, Array]] = []
+    clock = _Clock(simulation, any(quantity.kind == MEASURED for quantity in group.quantities))
+    for start in range(0, steps + stride, stride):
+        look = Look(simulation, clock.step_time)
+        for each in running:
+            each.take(look)
+        if len(chosen):
+            q, v = (np.array(arrays.to_host(x[chosen]), float) for x in (simulation.q, simulation.v))
+            states.append((simulation.time, q, v))
+        if start >= steps:
+            break
+        with clock:
+            pushes.advance(min(stride, steps - start))
+    simulation.check()
+    diverged = np.array(arrays.to_host(simulation.diverged), bool)
+    at = np.full(len(task.samples), np.nan)
+    if np.any(diverged):
+        divergences = simulation.checkpoint().divergences
+        assert divergences is not None
+        at[diverged] = divergences[0][diverged] * simulation.dt
+    columns = {each.kept.name: each.result(diverged) for each in running}
+    kept = {
+        int(task.samples[row]): tuple(np.array(x) for x in zip(*((t, q[k], v[k]) for t, q, v in states), strict=True))
+        for k, row in enumerate(chosen)
+    }
+    return Batch(task, columns, diverged, at, perf_counter() - began, kept)  # type: ignore[arg-type]
+
+
+def compile_steps(study: Description, group: Group, task: Task) -> None:
+    """Compile what these samples' steps need, if it is not on disk: once, before several processes would."""
+    Compilation(_simulation(study, group, task, 1), wrenches=bool(study.pushes)).here()
+
+
+def _simulation(study: Description, group: Group, task: Task, threads: int | None) -> Simulation:
+    model, count, settings = group.model, len(task.samples), group.settings
+    parameters = Parameters(model, count)
+    kp, kd = (np.repeat(gains[None], count, 0) for gains in group.gains)
+    q, v = np.repeat(group.q[None], count, 0), np.zeros((count, model.nv))
+    moved = False
+    slope = np.full(count, study.slope)
+    for axis in study.axes:
+        x = task.values[axis.name]
+        if axis.what in ("mass", "payload"):
+            _set_masses(parameters, axis, x)
+        elif axis.what in ("damping", "joint_friction", "kp", "kd"):
+            of = {"damping": parameters.damping, "joint_friction": parameters.friction, "kp": kp, "kd": kd}[axis.what]
+            _set_of_joints(group, of, axis, x)
+        elif axis.what == "position":
+            q[:, model.q_slice(axis.of)], moved = x[:, None], True
+        elif axis.what == "velocity":
+            v[:, model.v_slice(axis.of)] = x[:, None]
+        elif axis.what == "slope":
+            slope = x
+    if moved and group.scene is not None:
+        q = np.stack([put_down(model, group.scene, row) for row in q])
+    parameters.gravity[:] = _tilted(parameters.gravity, np.radians(slope))
+    return Simulation(
+        model, count, settings.dt, settings.integrator, settings.algorithm, study.limits, q, v, settings.device,
+        settings.dtype, kp, kd, parameters, timed=False, threads=threads, on_divergence="freeze", scene=group.scene,
+    )  # fmt: skip
+
+
+def _tilted(gravity: Array, angle: Array) -> Array:
+    """Gravity (N, 3) as ground that rises towards −x by these angles (N,), rad, sees it: in the ground's own axes."""
+    c, s = np.cos(angle), np.sin(angle)
+    x, y, z = gravity.T
+    return np.stack([c * x - s * z, y, s * x + c * z], 1)
+
+
+def _set_masses(parameters: Parameters, axis: Axis, x: Array) -> None:
+    model = parameters.model
+    if axis.what == "payload":
+        link = model.link_names.index(axis.of)
+        body, p = int(model.link_body[link]), model.link_position[link]
+        parameters.mass[:, body] += x
+        parameters.first_moment[:, body] += x[:, None] * p
+        parameters.inertia[:, body] += x[:, None, None] * (float(p @ p) * np.eye(3) - np.outer(p, p))
+        return
+    every = axis.of == "all"
+    bodies = range(len(model.parent)) if every else [int(model.link_body[model.link_names.index(axis.of)])]
+    for body in bodies:
+        scale = x if axis.factor else x / model.mass[body]
+        parameters.mass[:, body] *= scale
+        parameters.first_moment[:, body] *= scale[:, None]
+        parameters.inertia[:, body] *= scale[:, None, None]
+
+
+def _set_of_joints(group: Group, of: Array, axis: Axis, x: Array) -> None:
+    """A number of one joint, or of all that have coordinates that gains may act on."""
+    model = group.model
+    columns = np.flatnonzero(model.q_of_v >= 0)
+    if axis.of != "all":
+        columns = np.arange(model.nv)[model.v_slice(axis.of)]
+    of[:, columns] = of[:, columns] * x[:, None] if axis.factor else x[:, None]
+
+
+class _Pushes:
+    """The forces on links while a batch steps: along the world's axes, so turned into the links' at each step."""
+
+    def __init__(self, study: Description, group: Group, task: Task, simulation: Simulation):
+        self._simulation, self._pushes, self._links = simulation, study.pushes, group.links
+        self._acts = False
+        if not study.pushes:
+            return
+        simulation.wrench  # noqa: B018  from the first step on, since steps that take wrenches round otherwise
+        count, dt = len(task.samples), group.settings.dt
+        self._begin, self._end, self._force = [], [], []
+        for push in study.pushes:
+            own = {name: np.full(count, getattr(push, name)) for name in ("force", "direction", "begin", "duration")}
+            own |= {axis.what: task.values[axis.name] for axis in study.axes
+                    if axis.variable.of == "push" and axis.of == push.name}  # fmt: skip
+            self._begin.append(np.rint(own["begin"] / dt))
+            self._end.append(np.rint((own["begin"] + own["duration"]) / dt))
+            angle = np.radians(own["direction"])
+            self._force.append([simulation.array(own["force"] * f(angle)) for f in (np.cos, np.sin)])
+        self._bounds = np.unique(np.concatenate([*self._begin, *self._end]))
+
+    def advance(self, steps: int) -> None:
+        """Take so many steps."""
+        simulation, end = self._simulation, self._simulation.steps + steps
+        while self._pushes and simulation.steps < end:
+            now = simulation.steps
+            acting = [(b <= now) & (now < e) for b, e in zip(self._begin, self._end, strict=True)]
+            if any(np.any(each) for each in acting):
+                self._apply(acting)
+                simulation.step(1)
+                continue
+            if self._acts:
+                simulation.wrench[:] = 0.0
+                self._acts = False
+            later = self._bounds[self._bounds > now]
+            simulation.step(int(min(end, later[0] if len(later) else end)) - now)
+        if not self._pushes:
+            simulation.step(steps)
+
+    def _apply(self, acting: list[NDArray[np.bool_]]) -> None:
+        simulation = self._simulation
+        frames = Frames(simulation.model, simulation.q, simulation.v)
+        by_link: dict[int, tuple[Vector, Vector]] = {}
+        for push, link, acts, (x, y) in zip(self._pushes, self._links, acting, self._force, strict=True):
+            share = simulation.array(acts.astype(float))
+            fx, fy, fz = turned_back(frames.link(link).R, (x * share, y * share, 0.0))
+            a, b, c = push.at
+            moment = (b * fz - c * fy, c * fx - a * fz, a * fy - b * fx)
+            known = by_link.get(link)
+            both = (moment, (fx, fy, fz))
+            by_link[link] = both if known is None else (plus(known[0], moment), plus(known[1], both[1]))
+        for link, (moment, force) in by_link.items():
+            for k, part in enumerate((*moment, *force)):
+                simulation.wrench[:, link, k] = part
+        self._acts = True
+
+
+class _Clock:
+    """How long a step of the batch takes: the median of the stretches between looks, but for the first."""
+
+    def __init__(self, simulation: Simulation, waits: bool):
+        self._simulation, self._waits = simulation, waits
+        self._times: list[float] = []
+
+    def __enter__(self) -> None:
+        self._began, self._steps = perf_counter(), self._simulation.steps
+
+    def __exit__(self, *_: object) -> None:
+        if self._waits:  # for a GPU, which is else left to go on
+            self._simulation.check()
+        self._times.append((perf_counter() - self._began) / (self._simulation.steps - self._steps))
+
+    @property
+    def step_time(self) -> float:
+        """s; NaN before two stretches."""
+        return float(np.median(self._times[1:])) if len(self._times) > 1 else np.nan
+
+
+class _Running:
+    """A kept number while its run goes on."""
+
+    def __init__(self, kept: Kept, quantity: Quantity):
+        self.kept, self._quantity = kept, quantity
+        self._first: Any = None
+        self._now: Any = None
+        self._count = 0
+
+    def take(self, look: Look) -> None:
+        """Take the value of the present state in."""
+        x, take = look.value(self._quantity), self.kept.take
+        self._count += 1
+        if self._first is None:
+            self._first, self._now = x + 0.0, x + 0.0
+        elif take in ("min", "max"):
+            self._now = (np.minimum if take == "min" else np.maximum)(self._now, x)
+        else:
+            self._now = self._now + x if take == "mean" else x + 0.0
+
+    def result(self, diverged: NDArray[np.bool_]) -> NDArray[Any]:
+        """(N,): the number, or whether it is between the bounds."""
+        now = np.array(arrays.to_host(self._now), float)
+        if self.kept.take == "mean":
+            now /= self._count
+        elif self.kept.take == "change":
+            now -= np.array(arrays.to_host(self._first), float)
+        if not self.kept.predicate:
+            return np.where(diverged, np.nan, now)
+        below, above = self.kept.below, self.kept.above
+        inside = (now < (np.inf if below is None else below)) & (now > (-np.inf if above is None else above))
+        return inside & ~diverged

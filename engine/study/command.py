@@ -1,0 +1,156 @@
+"""The command `study`: a study's file carried out here or on Ray, with progress, and what came of it in a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from engine import files
+from engine.robot_arguments import DONE, INTERRUPTED, CallError, console, count, tell
+from engine.study.results import MANIFEST, parquet
+from engine.study.study import Study, StudyProgress
+
+CONFIDENCE = 1.96
+"""Standard deviations of Wilson's interval, for 95 %."""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """What `study` takes."""
+    command.add_argument("study", type=Path, metavar="FILE.toml", help="what is simulated, what varies, what is kept")
+    command.add_argument("--out", type=Path, metavar="FOLDER", help="of the results (default: FILE.results beside it)")
+    command.add_argument(
+        "--on", metavar="WHERE", help="Ray: auto, local-cluster or ray://HOST:PORT (default: this machine, without Ray)"
+    )
+    command.add_argument("--resume", action="store_true", help="go on from results that are there, and refuse to begin")
+    command.add_argument("--processes", type=count, metavar="N", help="on this machine (default: one for each core)")
+    command.add_argument("--batch", type=count, metavar="N", help="samples that step together at most")
+    command.add_argument("--csv", type=Path, metavar="FILE.csv", help="write the results there, too")
+    command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
+    command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    command.set_defaults(function=run_study)
+
+
+def run_study(args: argparse.Namespace) -> int:
+    """`study`: carry out what is left of it, and report on all of it."""
+    began = perf_counter()
+    parquet()
+    study = Study.read(args.study, args.trust_xacro)
+    folder = args.out or args.study.with_suffix(".results")
+    if args.resume and not (folder / MANIFEST).exists():
+        raise CallError(f"--resume: there are no results in {str(folder)!r}; leave --resume out to begin")
+    last, interrupted, first = StudyProgress(0, study.count, 0, 0), False, -1
+    with _bar(console(args)) as bar:
+        task = bar.add_task("", total=study.count)
+
+        def report(now: StudyProgress) -> None:
+            nonlocal last, first
+            last, first = now, now.done if first < 0 else first
+            bar.update(task, completed=now.done, description=f"{now.seats} at work, {now.diverged} diverged")
+
+        try:
+            study.run(folder, args.on, args.processes, args.batch, report)
+        except KeyboardInterrupt:
+            interrupted = True
+    columns = Study.results(folder) if last.done else {}
+    said = _summary(study, columns) | {
+        "folder": str(folder), "samples": study.count, "done": last.done, "before": max(first, 0),
+        "interrupted": interrupted, "wall_seconds": perf_counter() - began,
+    }  # fmt: skip
+    if args.csv is not None and columns:
+        with files.replacing(args.csv, "w") as file:
+            file.writelines(_lines(columns))
+    if args.json:
+        print(json.dumps(said))
+    else:
+        _show(console(args), study, said)
+    if interrupted:
+        tell(f"interrupted; {last.done} of {study.count} samples are kept, and the same call goes on from there")
+        return INTERRUPTED
+    return DONE
+
+
+def _bar(screen: Console) -> Bar:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Bar(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+
+
+class Share(NamedTuple):
+    """How many of some samples a predicate holds for, with Wilson's interval of its probability (Wilson 1927)."""
+
+    low: float
+    share: float
+    high: float
+
+
+def wilson(hits: int, count: int) -> Share:
+    """The share, and the bounds within which the probability lies, with 95 %."""
+    if count == 0:
+        return Share(0.0, math.nan, 1.0)
+    z, p = CONFIDENCE, hits / count
+    middle, half = p + z * z / (2 * count), z * math.sqrt(p * (1 - p) / count + z * z / (4 * count * count))
+    scale = 1 + z * z / count
+    return Share(max(0.0, (middle - half) / scale), p, min(1.0, (middle + half) / scale))
+
+
+_QUANTILES = ("least", "median", "greatest")
+
+
+def _summary(study: Study, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Of each number its least, median and greatest, of each predicate its share, over robots that did not diverge."""
+    numbers, predicates = {}, {}
+    lost = columns.get("diverged", np.zeros(0, bool))
+    for name, predicate in study.kept.items():
+        x = columns[name][~lost] if name in columns else np.zeros(0)
+        if predicate:
+            found = wilson(int(np.count_nonzero(x)), len(x))
+            predicates[name] = None if math.isnan(found.share) else found._asdict()
+        else:
+            numbers[name] = dict(zip(_QUANTILES, np.quantile(x, (0, 0.5, 1)).tolist(), strict=True)) if len(x) else None
+    return {"diverged": int(np.count_nonzero(lost)), "numbers": numbers, "predicates": predicates}
+
+
+def _show(screen: Console, study: Study, said: Mapping[str, Any]) -> None:
+    title = study.title or "study"
+    screen.print(f"{title}: {said['done']} of {said['samples']} samples, {said['diverged']} diverged", end="")
+    screen.print(f", {said['wall_seconds']:.3g} s; results in {said['folder']}")
+    numbers = Table("number", *_QUANTILES, box=None, pad_edge=False)
+    for name, found in said["numbers"].items():
+        if found is not None:
+            numbers.add_row(name, *(f"{found[key]:.6g}" for key in _QUANTILES))
+    predicates = Table("predicate", "true", "95 % interval", box=None, pad_edge=False)
+    for name, found in said["predicates"].items():
+        if found is not None:
+            interval = f"{100 * found['low']:.1f} – {100 * found['high']:.1f} %"
+            predicates.add_row(name, f"{100 * found['share']:.1f} %", interval)
+    for table in (numbers, predicates):
+        if table.row_count:
+            screen.print(table)
+
+
+def _lines(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
+    """The results as CSV: a line of names, and one for each sample; what is no number is empty."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*(x.tolist() for x in columns.values()), strict=True):
+        writer.writerow("" if isinstance(x, float) and math.isnan(x) else x for x in row)
+        if text.tell() > 1 << 16:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()

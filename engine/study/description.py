@@ -1,0 +1,332 @@
+"""A study as its file says it: robot, scene, time, what varies, what is kept; checked as far as no robot is needed.
+
+In comes a dictionary of TOML's tables, out goes a `Description`; `StudyError` tells all faults with line and cure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.reals import shown
+from engine.step_settings import INTEGRATORS
+from engine.study.tables import Faults, Table, is_number
+from engine.study.variables import VARIABLES, Variable
+from engine.validation import MOST_STEPS
+
+SAMPLINGS = ("random", "latin-hypercube", "sobol")
+TAKES = ("end", "min", "max", "mean", "change")
+"""Of a quantity over a run: its last value, least, greatest, mean, and last less first."""
+DISTRIBUTIONS = ("uniform", "normal", "log_uniform")
+SPREADS = ("values", "grid", *DISTRIBUTIONS)
+MOST_SAMPLES = 2**30
+"""Of a study; as many as Sobol's sequence has."""
+MOST_IN_SQUARE = 10**7
+"""Samples of a Latin hypercube, which is drawn as a whole."""
+
+
+@dataclass(frozen=True)
+class Push:
+    """A force on a link for some time: N along a direction in the ground's plane, at a point in the link's frame, m."""
+
+    name: str
+    link: str
+    force: float
+    direction: float
+    begin: float
+    duration: float
+    at: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that varies: by a list of values, which make a grid with those of other axes, or by a distribution."""
+
+    name: str
+    what: str
+    of: str
+    spread: str
+    values: tuple[Any, ...]
+    """Those of a list; of a distribution its two numbers."""
+    factor: bool = False
+
+    @property
+    def variable(self) -> Variable:
+        return VARIABLES[self.what]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it is drawn by chance."""
+        return self.spread in DISTRIBUTIONS
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A number that is kept of each run, or with bounds whether it lies between them."""
+
+    name: str
+    quantity: str
+    take: str
+    below: float | None = None
+    above: float | None = None
+
+    @property
+    def predicate(self) -> bool:
+        return self.below is not None or self.above is not None
+
+
+@dataclass(frozen=True)
+class Description:
+    """All that a study's file says, with the defaults filled in."""
+
+    title: str
+    robot: str
+    package_dirs: tuple[str, ...]
+    floating: bool
+    seconds: float
+    dt: float
+    integrator: str
+    algorithm: str
+    device: str
+    dtype: str
+    hold: bool
+    limits: bool
+    ground: bool | None
+    friction: float
+    slope: float
+    start: Mapping[str, float]
+    pushes: tuple[Push, ...]
+    axes: tuple[Axis, ...]
+    samples: int
+    sampling: str
+    seed: int
+    kept: tuple[Kept, ...]
+    every: float
+    trajectories: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """Samples in all: those drawn at each point of the grid."""
+        return self.samples * math.prod(len(axis.values) for axis in self.axes if not axis.drawn)
+
+
+def parse(content: Mapping[str, Any], faults: Faults) -> Description:
+    """What the tables say. Faults are entered; the description is whole where there are none."""
+    table = Table(dict(content), (), faults)
+    pushes = tuple(_push(each, k) for k, each in enumerate(table.tables("push")))
+    axes = tuple(_axis(each, pushes) for each in table.tables("vary"))
+    kept = tuple(_kept(each) for each in table.tables("keep"))
+    found = Description(
+        title=table.text("title", ""),
+        robot=table.text("robot", ""),
+        package_dirs=_texts(table, "package_dirs"),
+        floating=bool(table.flag("floating", False)),
+        seconds=table.number("seconds", 1.0, 0.0, above=True, unit="s"),
+        dt=table.number("dt", 1e-3, 0.0, above=True, unit="s"),
+        integrator=table.text("integrator", "implicit", INTEGRATORS),
+        algorithm=table.text("algorithm", "auto", ("auto", *VARIABLES["algorithm"].choices)),
+        device=table.text("device", "auto", ("auto", *VARIABLES["device"].choices)),
+        dtype=table.text("dtype", "float64", VARIABLES["dtype"].choices),
+        hold=bool(table.flag("hold", False)),
+        limits=bool(table.flag("limits", True)),
+        ground=table.flag("ground", None),
+        friction=table.number("friction", 0.8, 0.0),
+        slope=table.number("slope", 0.0, unit="°"),
+        start=_start(table),
+        pushes=pushes,
+        axes=axes,
+        samples=table.whole("samples", 1, 1),
+        sampling=table.text("sampling", "random", SAMPLINGS),
+        seed=table.whole("seed", 0, 0),
+        kept=kept,
+        every=table.number("every", 0.01, 0.0, above=True, unit="s"),
+        trajectories=_numbers_of_samples(table),
+    )
+    table.end()
+    _require_whole(found, table)
+    return found
+
+
+def _require_whole(study: Description, table: Table) -> None:
+    """Enter what is wrong with the study as a whole."""
+    if not study.robot and "robot" not in table and not any(axis.what == "robot" for axis in study.axes):
+        table.fault("robot", "there is no robot", 'name a file or a robot that ships, robot = "quadruped"')
+    if not study.kept and "keep" not in table:
+        table.fault("", "nothing is kept", 'add [[keep]] with a quantity, such as quantity = "total energy"')
+    columns = [*(axis.name for axis in study.axes), *(kept.name for kept in study.kept)]
+    places = [("vary", k) for k in range(len(study.axes))] + [("keep", k) for k in range(len(study.kept))]
+    for place, name in zip(places, columns, strict=True):
+        if columns.count(name) > 1 or name in RESERVED:
+            table.faults.add(place, f"two columns would be named {name!r}", "give it another name")
+    for k, push in enumerate(study.pushes):
+        if [each.name for each in study.pushes].count(push.name) > 1:
+            table.faults.add(("push", k), f"two pushes are named {push.name!r}", "give it another name")
+    shortest = min((x for axis in study.axes if axis.what == "dt" for x in axis.values), default=study.dt)
+    if shortest > 0 and study.seconds / shortest > MOST_STEPS:
+        table.fault("seconds", f"these are {study.seconds / shortest:.3g} steps", "give fewer seconds or a greater dt")
+    if study.count > MOST_SAMPLES:
+        table.fault("samples", f"these are {study.count:.3g} samples in all", f"give at most {MOST_SAMPLES:.3g}")
+    elif study.sampling == "latin-hypercube" and study.samples > MOST_IN_SQUARE:
+        table.fault("samples", f"a Latin hypercube of {study.samples} is drawn as a whole", 'take sampling = "sobol"')
+    for sample in study.trajectories:
+        if sample >= study.count:
+            table.fault("trajectories", f"there is no sample {sample}", f"give numbers from 0 to {study.count - 1}")
+            break
+    if study.samples > 1 and not any(axis.drawn for axis in study.axes):
+        table.fault("samples", "nothing is drawn by chance, so all would be alike", "leave it out, or vary by chance")
+
+
+RESERVED = ("sample", "diverged", "diverged_at")
+"""The columns that every study's results have."""
+
+
+def _push(table: Table, k: int) -> Push:
+    found = Push(
+        name=table.text("name", "push" if k == 0 else f"push{k + 1}"),
+        link=table.text("link", ""),
+        force=table.number("force", 0.0, unit="N"),
+        direction=table.number("direction", 0.0, unit="°"),
+        begin=table.number("begin", 0.0, 0.0, unit="s"),
+        duration=table.number("duration", 0.1, 0.0, unit="s"),
+        at=table.numbers("at", (0.0, 0.0, 0.0), 3),
+    )
+    if not found.link and "link" not in table:
+        table.fault("", "it has no link", 'say which link is pushed, link = "trunk"')
+    table.end()
+    return found
+
+
+def _axis(table: Table, pushes: tuple[Push, ...]) -> Axis:
+    what = table.text("what", "", tuple(VARIABLES))
+    if not what and "what" not in table:
+        table.fault("", "it does not say what varies", f"give what, one of {', '.join(VARIABLES)}")
+    of = table.text("of", "")
+    name = table.text("name", what if of in ("", "all") else f"{of} {what}")
+    factor = bool(table.flag("factor", False))
+    spreads = [spread for spread in SPREADS if spread in table]
+    values: tuple[Any, ...] = ()
+    for spread in SPREADS:
+        read = _values(table, spread, what)
+        values = read if spread in spreads else values
+    if len(spreads) != 1 and what:
+        came = " and ".join(spreads) or "none of them"
+        table.fault("", f"it has {came}", f"say how it varies, by one of {', '.join(SPREADS)}")
+    table.end()
+    if variable := VARIABLES.get(what):
+        _require_owner(table, what, variable, of, pushes)
+        if factor and not variable.factor:
+            table.fault("factor", f"{what} is no multiple of anything", "leave it out")
+        if spreads and spreads[0] in DISTRIBUTIONS and variable.words:
+            table.fault(spreads[0], f"{what} is no number", "list values")
+    return Axis(name, what, of, (spreads or ["values"])[0], values, factor)
+
+
+def _require_owner(table: Table, what: str, variable: Variable, of: str, pushes: tuple[Push, ...]) -> None:
+    """Enter what is wrong with whose it is; names of links and joints are the robot's to know."""
+    if not variable.of and of:
+        table.fault("of", f"{what} belongs to the run", "leave it out")
+    if variable.of and not of:
+        table.fault("", f"it does not say whose {what}", f"give of, a {variable.of}{' or all' * variable.every}")
+    if variable.of == "push" and of and of not in [push.name for push in pushes]:
+        names = ", ".join(push.name for push in pushes) or "none"
+        table.fault("of", f"there is no push {of!r}", f"add it as [[push]]; those there are: {names}")
+
+
+def _values(table: Table, spread: str, what: str) -> tuple[Any, ...]:
+    """The list, or the two numbers, by which it varies."""
+    value, variable = table.value(spread), VARIABLES.get(what)
+    if value is None or variable is None:
+        return ()
+    if spread == "values":
+        if variable.words:
+            return _words(table, value, variable)
+        numbers = tuple(map(float, value)) if isinstance(value, list) and all(map(is_number, value)) else ()
+        if not numbers:
+            table.fault(spread, f"it is {shown(value)}", "give a list of numbers, [0.2, 0.4, 0.8]")
+    elif spread == "grid":
+        numbers = _grid(table, value)
+    else:
+        numbers = _distribution(table, spread, value)
+    lowest = numbers[:1] if spread == "normal" else numbers
+    if variable.least is not None and any(x < variable.least for x in lowest):
+        table.fault(spread, f"{what} would be {min(lowest):g}", f"give {variable.least:g} or more")
+    return numbers
+
+
+def _words(table: Table, value: Any, variable: Variable) -> tuple[Any, ...]:
+    choices = variable.choices
+    if isinstance(value, list) and value and all(isinstance(x, str) and (not choices or x in choices) for x in value):
+        return tuple(value)
+    table.fault("values", f"it is {shown(value)}", f"give a list of {', '.join(choices) or 'robots'}")
+    return ()
+
+
+def _grid(table: Table, value: Any) -> tuple[float, ...]:
+    whole = isinstance(value, list) and len(value) == 3 and all(map(is_number, value))
+    if not whole or not isinstance(value[2], int) or not 2 <= value[2] <= MOST_SAMPLES:
+        table.fault("grid", f"it is {shown(value)}", "give first, last and how many, 2 or more: [0.0, 1.0, 11]")
+        return ()
+    first, last, count = value
+    return tuple(first + (last - first) * (k / (count - 1)) for k in range(count))
+
+
+def _distribution(table: Table, spread: str, value: Any) -> tuple[float, ...]:
+    whole = isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
+    if spread == "normal" and not (whole and value[1] > 0):
+        table.fault(spread, f"it is {shown(value)}", "give a mean and a positive standard deviation, [1.0, 0.1]")
+    elif spread != "normal" and not (whole and value[0] < value[1] and (spread == "uniform" or value[0] > 0)):
+        rule = "" if spread == "uniform" else ", both positive"
+        table.fault(spread, f"it is {shown(value)}", f"give the least and the greatest{rule}, [0.5, 2.0]")
+    else:
+        return float(value[0]), float(value[1])
+    return ()
+
+
+def _kept(table: Table) -> Kept:
+    quantity = table.text("quantity", "")
+    if not quantity and "quantity" not in table:
+        table.fault("", "it has no quantity", 'name one as the plots do, quantity = "hand position z"')
+    take = table.text("take", "end", TAKES)
+    bounds = {key: table.number(key, 0.0) if key in table else None for key in ("below", "above")}
+    bounded = any(bound is not None for bound in bounds.values())
+    if bounded and "name" not in table:
+        table.fault("", "it has bounds and no name", 'say what it means where they hold, name = "fell"')
+    name = table.text("name", quantity if take == "end" else f"{quantity} {take}")
+    for key in bounds:
+        table.value(key)
+    table.end()
+    return Kept(name, quantity, take, **bounds)
+
+
+def _texts(table: Table, key: str) -> tuple[str, ...]:
+    value = table.value(key)
+    if value is None:
+        return ()
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    table.fault(key, f"it is {shown(value)}", "give a list of texts")
+    return ()
+
+
+def _start(table: Table) -> dict[str, float]:
+    """Where joints are at the start, by name."""
+    value = table.value("start")
+    if value is None:
+        return {}
+    if isinstance(value, dict) and all(map(is_number, value.values())):
+        return {name: float(x) for name, x in value.items()}
+    table.fault("start", f"it is {shown(value)}", "give positions of joints in rad or m, [start] and joint1 = 0.3")
+    return {}
+
+
+def _numbers_of_samples(table: Table) -> tuple[int, ...]:
+    value = table.value("trajectories")
+    if value is None:
+        return ()
+    whole = isinstance(value, list) and all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in value)
+    if whole:
+        return tuple(sorted(set(value)))
+    table.fault("trajectories", f"it is {shown(value)}", "list the numbers of samples, from 0, [0, 17]")
+    return ()

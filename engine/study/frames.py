@@ -1,0 +1,153 @@
+"""Where links of a batch of robots are and how they move, on either device, to the same bits wherever a robot stands.
+
+In come q (batch, nq) and v (batch, nv), NumPy's or CuPy's; out go vectors as three arrays (batch,), each worked out
+element by element, for the bodies that carry the links that are asked for and for no others.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Model
+from engine.model.joints import BODY_JOINTS
+
+Vector = tuple[Any, Any, Any]
+Matrix = tuple[Vector, Vector, Vector]
+"""By rows. An element is an array (batch,), or a float that all robots share."""
+_NONE: Vector = (0.0, 0.0, 0.0)
+_ONE: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+class Moving(NamedTuple):
+    """A frame in the world: rotation, origin in m, angular velocity in rad/s and the origin's velocity in m/s."""
+
+    R: Matrix
+    p: Vector
+    omega: Vector
+    velocity: Vector
+
+
+class Frames:
+    """The frames of a model's links at one state of a batch, each worked out when it is asked for."""
+
+    def __init__(self, model: Model, q: Any, v: Any):
+        self._model, self._q, self._v = model, q, v
+        self._body = cache(partial(Frames._moving, self))
+
+    def link(self, link: int) -> Moving:
+        """The frame of a link, by its index."""
+        model, body = self._model, int(self._model.link_body[link])
+        R, arm = _matrix(model.link_rotation[link]), _vector(model.link_position[link])
+        if body < 0:
+            return Moving(R, arm, _NONE, _NONE)
+        of = self._body(body)
+        out = turned(of.R, arm)
+        return Moving(product(of.R, R), plus(of.p, out), of.omega, plus(of.velocity, _cross(of.omega, out)))
+
+    def _moving(self, body: int) -> Moving:
+        model, kind = self._model, int(self._model.kind[body])
+        parent = int(model.parent[body])
+        above = Moving(_ONE, _NONE, _NONE, _NONE) if parent < 0 else self._body(parent)
+        home = product(above.R, _matrix(model.home_rotation[body]))
+        arm = turned(above.R, _vector(model.home_position[body]))
+        x, rates = self._coordinates(body), self._rates(body)
+        omega, velocity, turn = above.omega, above.velocity, _ONE
+        if kind == REVOLUTE:
+            c, s = np.cos(x[0]), np.sin(x[0])
+            turn = ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
+        elif kind == PRISMATIC:
+            arm = plus(arm, turned(home, (0.0, 0.0, x[0])))
+        elif kind == FREE:
+            arm, turn = plus(arm, turned(home, (x[0], x[1], x[2]))), _rotation(*x[3:])
+        elif kind == SPHERICAL:
+            turn = _rotation(*x)
+        R, p = product(home, turn), plus(above.p, arm)
+        S_v: list[Any] = [0.0] * 6
+        for column, rate in zip(BODY_JOINTS[kind].columns, rates, strict=True):
+            S_v[column] = rate
+        velocity = plus(plus(velocity, _cross(above.omega, arm)), turned(R, (S_v[3], S_v[4], S_v[5])))
+        return Moving(R, p, plus(omega, turned(R, (S_v[0], S_v[1], S_v[2]))), velocity)
+
+    def _coordinates(self, body: int) -> list[Any]:
+        model, coupling = self._model, self._model.coupling
+        first = int(model.q_start[body])
+        places = range(first, first + BODY_JOINTS[int(model.kind[body])].nq)
+        return [
+            self._q[:, int(coupling.q_index[k])] * float(coupling.q_scale[k]) + float(coupling.q_offset[k])
+            for k in places
+        ]
+
+    def _rates(self, body: int) -> list[Any]:
+        model, coupling = self._model, self._model.coupling
+        first = int(model.v_start[body])
+        places = range(first, first + BODY_JOINTS[int(model.kind[body])].nv)
+        return [self._v[:, int(coupling.v_index[k])] * float(coupling.v_scale[k]) for k in places]
+
+
+def turned(R: Matrix, x: Vector) -> Vector:
+    """R x."""
+    return _dot(R[0], x), _dot(R[1], x), _dot(R[2], x)
+
+
+def turned_back(R: Matrix, x: Vector) -> Vector:
+    """Rᵀ x."""
+    return turned(tuple(zip(*R, strict=True)), x)  # type: ignore[arg-type]
+
+
+def product(A: Matrix, B: Matrix) -> Matrix:
+    """A B."""
+    columns = [turned(A, (B[0][k], B[1][k], B[2][k])) for k in range(3)]
+    return tuple(zip(*columns, strict=True))  # type: ignore[return-value]
+
+
+def plus(a: Vector, b: Vector) -> Vector:
+    """The sum of two vectors."""
+    return _sum(a[0], b[0]), _sum(a[1], b[1]), _sum(a[2], b[2])
+
+
+def norm(x: Vector) -> Any:
+    """The length of a vector."""
+    return np.sqrt(_dot(x, x))
+
+
+def _dot(a: Vector, b: Vector) -> Any:
+    return _sum(_sum(_times(a[0], b[0]), _times(a[1], b[1])), _times(a[2], b[2]))
+
+
+def _cross(a: Vector, b: Vector) -> Vector:
+    return tuple(_sum(_times(a[i], b[j]), _times(-1.0, _times(a[j], b[i]))) for i, j in ((1, 2), (2, 0), (0, 1)))
+
+
+def _times(a: Any, b: Any) -> Any:
+    """The product; of a zero or a one that all robots share no array is made."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, float) and one in (0.0, 1.0):
+            return other if one else 0.0
+    return a * b
+
+
+def _sum(a: Any, b: Any) -> Any:
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, float) and one == 0.0:
+            return other
+    return a + b
+
+
+def _rotation(x: Any, y: Any, z: Any, w: Any) -> Matrix:
+    """Of a unit quaternion, as `engine.lie.rotation_from_quaternion`."""
+    return (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+
+
+def _matrix(R: Any) -> Matrix:
+    return tuple(_vector(row) for row in R)  # type: ignore[return-value]
+
+
+def _vector(x: Any) -> Vector:
+    return float(x[0]), float(x[1]), float(x[2])

@@ -1,0 +1,128 @@
+"""Batches of a study on Ray: tasks, retries, the object store and the runtime environment are Ray's as they are.
+
+In come `Work`s, out come batches as they are done. Ray is asked for when a study is to run there, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from engine import __version__
+from engine.study.batch import Batch, simulate
+from engine.study.description import Description
+from engine.study.plan import Group, Plan, Task, decide
+from engine.study.processes import Here, Work
+
+RETRIES = 20
+"""Workers or nodes that a batch may be lost with before the study ends."""
+AHEAD = 2
+"""Batches that are asked for at a time, for each place at which one can step."""
+
+
+class Cluster(Here):
+    """A cluster of Ray: one of this machine's own, "local-cluster", or the one at an address, "auto" where it is told.
+
+    Raises ValueError with one sentence where Ray is missing, or none answers.
+    """
+
+    def __init__(self, study: Description, address: str):
+        super().__init__(study)
+        if address not in ("auto", "local-cluster") and not address.startswith("ray://"):
+            raise ValueError(f"on is {address!r}; expected 'auto', 'local-cluster' or 'ray://HOST:PORT'")
+        self._address, self._gpu = address, False
+        self._ray = _ray()
+
+    def __enter__(self) -> Self:
+        how: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+        if self._address != "local-cluster":
+            package = Path(__file__).parents[1]
+            how |= {"address": self._address, "runtime_env": {"py_modules": [str(package)]}}
+        self._ours = not self._ray.is_initialized()
+        if not self._ours:
+            return self
+        try:
+            self._ray.init(**how)
+        except (ConnectionError, TimeoutError, RuntimeError) as error:
+            said = str(error).strip().partition("\n")[0]
+            raise ValueError(
+                f"no cluster answers at {self._address} ({said}); start one with `ray start --head`, "
+                "or leave --on out to stay on this machine"
+            ) from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._ours:
+            self._ray.shutdown()
+
+    @property
+    def seats(self) -> int:  # type: ignore[override]
+        """Batches that can step at a time."""
+        return max(1, int(self._ray.cluster_resources().get("GPU" if self._gpu else "CPU", 1)))
+
+    def decide(self, plan: Plan) -> dict[str, list[str]]:
+        """See `plan.decide`; by a worker, with a GPU where there is one, since this machine may have none."""
+        choices = list(plan.choices())
+        gpus = self._ray.cluster_resources().get("GPU", 0) > 0
+        if not gpus and any(device == "cuda" for _, _, device, _ in choices):
+            raise ValueError("the study asks for device 'cuda', and no node of the cluster has a GPU; add one that has")
+        task = self._ray.remote(num_cpus=0 if gpus else 1, num_gpus=int(gpus), max_retries=RETRIES)(_decided)
+        found: dict[str, list[str]] = self._ray.get(task.remote(__version__, self._study, plan.robots, choices))
+        self._gpu = any(device == "cuda" for _, device in found.values())
+        return found
+
+    def carry_out(self, works: Iterator[Work]) -> Iterator[tuple[Work, Batch]]:
+        """All of them, as they are done. Raises RuntimeError where one fails, or is lost more than `RETRIES` times."""
+        ray = self._ray
+        study, groups, running = ray.put(self._study), dict[int, Any](), dict[Any, Work]()
+        works_left = True
+        while True:
+            while works_left and len(running) < AHEAD * self.seats:
+                work = next(works, None)
+                works_left = work is not None
+                if work is not None:
+                    group = groups.setdefault(id(work.group), ray.put(work.group))
+                    on = {"num_cpus": 0, "num_gpus": 1} if work.group.settings.device == "cuda" else {"num_cpus": 1}
+                    task = ray.remote(max_retries=RETRIES, **on)(_simulated)
+                    running[task.remote(__version__, study, group, work.task)] = work
+            if not running:
+                return
+            (ready,), _ = ray.wait(list(running), num_returns=1)
+            work = running.pop(ready)
+            try:
+                batch = ray.get(ready)
+            except ray.exceptions.RayTaskError as error:
+                raise RuntimeError(str(error.cause)) from None
+            except ray.exceptions.RayError as error:
+                first = int(work.task.samples[0])
+                said = str(error).strip().partition("\n")[0]
+                raise RuntimeError(
+                    f"the batch of sample {first} was lost with {RETRIES} workers ({said}); the same call goes on there"
+                ) from None
+            yield work, batch
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise ValueError('--on needs Ray, which is not installed; install it with pip install "catena[ray]"') from None
+    return ray
+
+
+def _require_version(version: str) -> None:
+    if version != __version__:
+        raise ValueError(
+            f"a worker has Catena {__version__}, and the study is run by {version}; install the same on both"
+        )
+
+
+def _decided(version: str, *how: Any) -> dict[str, list[str]]:
+    _require_version(version)
+    return decide(*how)
+
+
+def _simulated(version: str, study: Description, group: Group, task: Task) -> Batch:
+    _require_version(version)
+    return simulate(study, group, task, threads=1)

@@ -1,0 +1,252 @@
+"""A study with its robots: every name in it checked against them, and its samples put together into batches.
+
+In comes a `Description`, out come `Task`s: samples of one `Group`, which share robot and settings, with their values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import files
+from engine.bench.compare import robots
+from engine.holding import holding_gains
+from engine.model import Model, ModelError
+from engine.scene import Scene, put_down, stands
+from engine.simulation import Simulation
+from engine.study.description import Description
+from engine.study.quantities import Quantity, named
+from engine.study.sampling import Sampling
+from engine.study.tables import Faults, nearest
+from engine.study.variables import SETTINGS
+from engine.validation import Array
+
+WINDOW = 2**18
+"""Samples that are looked at together, to find those that can share a batch."""
+NOMINAL = 1024
+"""Robots in the batch that device and algorithm are chosen for, however large the batches are that come."""
+
+
+class Settings(NamedTuple):
+    """What the robots of a batch share, by the names of `variables.SETTINGS`."""
+
+    friction: float
+    dt: float
+    integrator: str
+    algorithm: str
+    device: str
+    dtype: str
+    robot: str
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """What a batch needs beside its samples: the settings, decided, and the robot as it starts.
+
+    `q` (nq,) is the start, `gains` kp and kd (nv,) each, `quantities` those that are kept, `links` of the pushes.
+    """
+
+    settings: Settings
+    model: Model
+    scene: Scene | None
+    q: Array
+    gains: tuple[Array, Array]
+    quantities: tuple[Quantity, ...]
+    links: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Samples (N,) to be stepped together, with the values (N,) of what varies between them."""
+
+    samples: NDArray[np.int64]
+    values: dict[str, NDArray[Any]]
+
+
+class Plan:
+    """A study whose robots are loaded. Raises StudyError where it names what they do not have."""
+
+    def __init__(self, study: Description, folder: Path, faults: Faults, trust_xacro: bool = False):
+        self.study, self._folder, self._trust = study, folder, trust_xacro
+        self.sampling = Sampling(study)
+        self._groups: dict[Settings, Group] = {}
+        self.decided: dict[str, list[str]] = {}
+        self.robots: dict[str, Model] = {}
+        faults.end()
+        for way, name in self._robot_names():
+            try:
+                self.robots[name] = self._load(name)
+            except (OSError, ModelError, ValueError) as error:
+                faults.add(way, f"{name}: {error}".replace("\n", "; "), "name a sound file or a robot that ships")
+        for name, model in self.robots.items():
+            _Names(study, model, name if len(self.robots) > 1 else "", faults).check()
+        faults.end()
+
+    def _robot_names(self) -> list[tuple[tuple[str | int, ...], str]]:
+        """The robots, and where in the file they are named."""
+        found: list[tuple[tuple[str | int, ...], str]] = []
+        for k, axis in enumerate(self.study.axes):
+            if axis.what == "robot":
+                found += [(("vary", k, "values"), name) for name in axis.values]
+        return found or [(("robot",), self.study.robot)]
+
+    def _load(self, name: str) -> Model:
+        beside = self._folder / name
+        folders = [str(self._folder / folder) for folder in self.study.package_dirs]
+        words = str(beside) if beside.is_file() else name
+        return robots.named(words, folders, self.study.floating, True, self._trust)
+
+    def tasks(self, missing: NDArray[np.bool_], size: Callable[[Group, int], int]) -> Iterator[tuple[Group, Task]]:
+        """Batches of the samples that are `missing` (count,); `size` says how many of so many to take next."""
+        for first in range(0, len(missing), WINDOW):
+            samples = first + np.flatnonzero(missing[first : first + WINDOW])
+            if not len(samples):
+                continue
+            values = self.sampling.values(samples)
+            for rows in self._alike(values, len(samples)):
+                group, taken = self.group({name: x[rows[0]] for name, x in values.items()}), 0
+                while taken < len(rows):
+                    part = rows[taken : taken + size(group, len(rows) - taken)]
+                    taken += len(part)
+                    yield group, Task(samples[part], {name: x[part] for name, x in values.items()})
+
+    def _alike(self, values: dict[str, NDArray[Any]], count: int) -> list[NDArray[np.int64]]:
+        """The rows that share all settings, group by group."""
+        code = np.zeros(count, np.int64)
+        for axis in self.study.axes:
+            if axis.variable.setting:
+                known, place = np.unique(values[axis.name], return_inverse=True)
+                _, code = np.unique(code * len(known) + place, return_inverse=True)
+        order = np.argsort(code, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(code[order])) + 1) if count else []
+
+    def group(self, values: dict[str, Any]) -> Group:
+        """The group of a sample with these values."""
+        own = {axis.what: values[axis.name] for axis in self.study.axes if axis.variable.setting}
+        plain = {name: x.item() if isinstance(x, np.generic) else x for name, x in own.items()}
+        asked = Settings(**{name: plain.get(name, getattr(self.study, name)) for name in SETTINGS})
+        if asked not in self._groups:
+            self._groups[asked] = self._made(asked)
+        return self._groups[asked]
+
+    def _made(self, asked: Settings) -> Group:
+        study, model = self.study, self.robots[asked.robot]
+        scene = Scene(friction=asked.friction) if has_ground(study, model) else None
+        q: Array = model.neutral()
+        for joint, x in study.start.items():
+            q[model.q_slice(joint)] = x
+        if scene is not None:
+            q = put_down(model, scene, q)
+        gains = (np.zeros(model.nv), np.zeros(model.nv))
+        held = holding_gains(model, asked.dt, asked.integrator, q) if study.hold else gains
+        algorithm, device = self.decided[_choice(asked.robot, asked.algorithm, asked.device, asked.dtype)]
+        settings = asked._replace(algorithm=algorithm, device=device)
+        known = dict(named(model, scene is not None))
+        kept = tuple(known[each.quantity] for each in study.kept)
+        links = tuple(model.link_names.index(push.link) for push in study.pushes)
+        return Group(settings, model, scene, q, held, kept, links)
+
+    def choices(self) -> Iterator[tuple[str, str, str, str]]:
+        """Robot, algorithm, device and number type of all settings that there are."""
+        lists = {axis.what: axis.values for axis in self.study.axes if axis.variable.words}
+        names = ("robot", "algorithm", "device", "dtype")
+        return product(*(lists.get(name, (getattr(self.study, name),)) for name in names))
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """What the robots' files hold, by name; of one that is generated its name says it."""
+        return {
+            name: hashlib.sha256(files.content(model.source)).hexdigest()[:16]
+            for name, model in self.robots.items()
+            if model.source is not None
+        }
+
+
+def decide(
+    study: Description, models: Mapping[str, Model], choices: Sequence[tuple[str, str, str, str]]
+) -> dict[str, list[str]]:
+    """The algorithm and the device of each of the `Plan.choices`, as this machine has it."""
+    found = {}
+    for robot, algorithm, device, dtype in choices:
+        model = models[robot]
+        scene = Scene() if has_ground(study, model) else None
+        how = (study.dt, study.integrator, algorithm)
+        try:
+            made = Simulation(model, NOMINAL, *how, device=device, dtype=dtype, scene=scene)
+        except ValueError as error:
+            raise ValueError(f"robot {robot}: {error}") from None
+        found[_choice(robot, algorithm, device, dtype)] = [made.algorithm, made.device]
+    return found
+
+
+def _choice(robot: str, algorithm: str, device: str, dtype: str) -> str:
+    return f"{robot}, {algorithm} on {device} in {dtype}"
+
+
+def has_ground(study: Description, model: Model) -> bool:
+    """Whether the robot is on the ground: if that is asked for, or it stands by itself."""
+    return stands(model) if study.ground is None else study.ground
+
+
+class _Names:
+    """What of a study is a robot's: links, joints, quantities, ground."""
+
+    def __init__(self, study: Description, model: Model, robot: str, faults: Faults):
+        self._study, self._model, self._faults = study, model, faults
+        self._of = f"robot {robot} has" if robot else "the robot has"
+        self._joints = [
+            joint.name for joint in model.joints if joint.leader is None and model.q_of_v[joint.v.start] >= 0
+        ]
+
+    def check(self) -> None:
+        """Enter all faults."""
+        study, model = self._study, self._model
+        for k, push in enumerate(study.pushes):
+            self._require(("push", k, "link"), "link", push.link, list(model.link_names))
+        for joint in study.start:
+            if self._require(("start", joint), "joint", joint, self._joints):
+                self._require_within(("start", joint), joint, study.start[joint])
+        for k, axis in enumerate(study.axes):
+            if axis.of == "all" and axis.variable.every:
+                continue
+            if axis.variable.of == "link":
+                if self._require(("vary", k, "of"), "link", axis.of, list(model.link_names)):
+                    self._require_moving(("vary", k, "of"), axis.of)
+            elif axis.variable.of == "joint":
+                self._require(("vary", k, "of"), "joint", axis.of, self._joints)
+            elif axis.what in ("slope", "friction") and not has_ground(study, model):
+                self._faults.add(("vary", k, "what"), f"{self._of} no ground", "add ground = true")
+        known = [name for name, _ in named(model, has_ground(study, model))]
+        for k, kept in enumerate(study.kept):
+            self._require(("keep", k, "quantity"), "quantity", kept.quantity, known)
+        if study.ground and not model.collisions:
+            self._faults.add(
+                ("ground",), f"{self._of} no collision shapes", "give its links <collision>, or leave it out"
+            )
+
+    def _require_within(self, way: tuple[str | int, ...], joint: str, x: float) -> None:
+        """A start that limits would not let be."""
+        (lower,), (upper,) = (ends[self._model.v_slice(joint)] for ends in (self._model.lower, self._model.upper))
+        if self._study.limits and not lower <= x <= upper:
+            cure = f"give {lower:.4g} to {upper:.4g}, or limits = false"
+            self._faults.add(way, f"{x:g} is beyond the joint's limits", cure)
+
+    def _require_moving(self, way: tuple[str | int, ...], link: str) -> None:
+        if self._model.link_body[self._model.link_names.index(link)] < 0:
+            self._faults.add(way, f"link {link!r} does not move", "name a link that does")
+
+    def _require(self, way: tuple[str | int, ...], kind: str, name: str, names: list[str]) -> bool:
+        if name in names:
+            return True
+        listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        cure = f"use one of {listed}{nearest(name, names)}" if names else "leave it out"
+        self._faults.add(way, f"{self._of} no {kind} {name!r}", cure)
+        return False

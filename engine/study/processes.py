@@ -1,0 +1,164 @@
+"""Batches of a study on this machine: in processes of their own on its cores and GPUs, or in this one.
+
+In come `Work`s, out come batches as they are done. A process that ends before its work is done costs that batch, which
+is stepped again by another.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Iterator
+from typing import NamedTuple, Self
+
+from engine.bench.child import Child, Ended, Silence
+from engine.cpu.runtime.cores import cores
+from engine.cuda.runtime import device
+from engine.study.batch import Batch, compile_steps, simulate
+from engine.study.description import Description
+from engine.study.plan import Group, Plan, Task, decide
+
+TRIES = 3
+"""Processes that a batch may end before the study does."""
+
+
+class Work(NamedTuple):
+    """One batch to be stepped."""
+
+    group: Group
+    task: Task
+
+
+Answers = queue.SimpleQueue[tuple[Work, Batch] | BaseException | None]
+"""What comes of the works; None where a process has no more of them."""
+
+
+class Here:
+    """This process."""
+
+    seats = 1
+
+    def __init__(self, study: Description):
+        self._study = study
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def decide(self, plan: Plan) -> dict[str, list[str]]:
+        """See `plan.decide`."""
+        return decide(self._study, plan.robots, list(plan.choices()))
+
+    def carry_out(self, works: Iterator[Work]) -> Iterator[tuple[Work, Batch]]:
+        """All of them, one after the other."""
+        for work in works:
+            yield work, simulate(self._study, work.group, work.task)
+
+
+class Processes(Here):
+    """Processes of this machine: as many as asked for, which share its cores, or one for each GPU if those step."""
+
+    def __init__(self, study: Description, count: int | None = None):
+        super().__init__(study)
+        self._cores = cores()
+        self._gpus = [""]
+        self.seats = count or self._cores
+
+    def decide(self, plan: Plan) -> dict[str, list[str]]:
+        """See `plan.decide`."""
+        found = super().decide(plan)
+        if any(on == "cuda" for _, on in found.values()):
+            visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+            self._gpus = [visible[k] if visible else f"{k}" for k in range(device.count())]
+            self.seats = len(self._gpus)
+        return found
+
+    def carry_out(self, works: Iterator[Work]) -> Iterator[tuple[Work, Batch]]:
+        """All of them, as they are done. Raises RuntimeError where one fails, or ends its process `TRIES` times."""
+        shared, answers, ended = _Shared(self._compiled(works)), Answers(), threading.Event()
+        seats = [
+            threading.Thread(target=self._sit, args=(seat, shared, answers, ended), daemon=True)
+            for seat in range(self.seats)
+        ]
+        for thread in seats:
+            thread.start()
+        try:
+            busy = len(seats)
+            while busy:
+                answer = answers.get()
+                if isinstance(answer, BaseException):
+                    raise answer
+                if answer is None:
+                    busy -= 1
+                else:
+                    yield answer
+        finally:
+            ended.set()
+            for thread in seats:
+                thread.join()
+
+    def _compiled(self, works: Iterator[Work]) -> Iterator[Work]:
+        """The works, each once the code is on disk that its steps need."""
+        known = set()
+        for work in works:
+            code = work.group.settings._replace(friction=0.0, dt=0.0)
+            if code not in known and code.device == "cpu":
+                compile_steps(self._study, *work)
+                known.add(code)
+            yield work
+
+    def _sit(self, seat: int, shared: _Shared, answers: Answers, ended: threading.Event) -> None:
+        """Have one process do work after work, and another where it ends."""
+        child: Child | None = None
+        how = (max(1, self._cores // self.seats), self._gpus[seat % len(self._gpus)])
+        try:
+            while not ended.is_set() and (work := shared.next()) is not None:
+                child = child or Child()
+                try:
+                    for batch in child.work(_simulated, self._study, work, *how, stop=ended.is_set):
+                        if not isinstance(batch, Silence):
+                            answers.put((work, batch))
+                except Ended as reason:
+                    child.end()
+                    child = None
+                    shared.give_back(work, str(reason))
+        except BaseException as error:
+            answers.put(error)
+        finally:
+            if child is not None:
+                child.end()
+            answers.put(None)
+
+
+class _Shared:
+    """Works that several threads take from, and may give back."""
+
+    def __init__(self, works: Iterator[Work]):
+        self._works, self._lock = works, threading.Lock()
+        self._returned: list[Work] = []
+        self._tries: dict[int, int] = {}
+
+    def next(self) -> Work | None:
+        with self._lock:
+            return self._returned.pop() if self._returned else next(self._works, None)
+
+    def give_back(self, work: Work, how: str) -> None:
+        first = int(work.task.samples[0])
+        with self._lock:
+            self._tries[first] = self._tries.get(first, 0) + 1
+            if self._tries[first] >= TRIES:
+                raise RuntimeError(
+                    f"the batch of sample {first} has ended {TRIES} processes ({how}); free some memory, or give a "
+                    "smaller --batch: the same call goes on from there"
+                )
+            self._returned.append(work)
+
+
+def _simulated(study: Description, work: Work, threads: int, gpu: str) -> Iterator[Batch]:
+    """What a process of ours runs; the GPU is chosen before anything asks for one."""
+    if gpu:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    yield simulate(study, work.group, work.task, threads)

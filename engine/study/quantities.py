@@ -1,0 +1,156 @@
+"""Numbers of a batch of robots by the names that plots give them, such as "hand position z" or "total energy".
+
+In comes a simulation as it is, out go arrays (batch,), in SI units, on the simulation's device. A quantity is of the
+robot, of a joint's coordinate or of a link; of a vector a part x, y or z along the world's axes, or its |norm|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from engine.cuda.runtime import arrays
+from engine.model import FREE, Model
+from engine.simulation import Simulation
+from engine.study.frames import Frames, Vector, norm
+
+MEASURED = "step time"
+"""The one quantity that is measured, so that no two runs have the same bits of it: s of wall time."""
+_ENERGIES = ("kinetic energy", "potential energy", "total energy")
+_OF_LINKS = ("position", "velocity", "angular velocity", "contact force")
+_PARTS = ("x", "y", "z")
+
+
+class Quantity(NamedTuple):
+    """What is meant by a name: whose it is ("robot", "joint" or "link"), its kind, and the part of a vector.
+
+    `place` is the link's, or the joint's coordinate's in v; of one that mimics it is that of its leader.
+    """
+
+    subject: str
+    kind: str
+    place: int = -1
+    part: str = ""
+    q: int = -1
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+def named(model: Model, ground: bool) -> Iterator[tuple[str, Quantity]]:
+    """All quantities that a study can keep of a robot, by name; those of contacts where it is on the `ground`."""
+    for kind in (*_ENERGIES, MEASURED):
+        yield kind, Quantity("robot", kind)
+    if ground:
+        yield from _vector("contact force", "", Quantity("robot", "contact force"))
+        for kind in ("contacts", "contact residual"):
+            yield kind, Quantity("robot", kind)
+    yield from _of_joints(model)
+    touching = {collision.link for collision in model.collisions} if ground else set()
+    for k, link in enumerate(model.link_names):
+        for kind in _OF_LINKS:
+            if kind != "contact force" or k in touching:
+                yield from _vector(kind, f"{link} ", Quantity("link", kind, k))
+
+
+def _vector(kind: str, owner: str, quantity: Quantity) -> Iterator[tuple[str, Quantity]]:
+    for part in _PARTS:
+        yield f"{owner}{kind} {part}", quantity._replace(part=part)
+    yield f"{owner}|{kind}|", quantity._replace(part="norm")
+
+
+def _of_joints(model: Model) -> Iterator[tuple[str, Quantity]]:
+    for joint in model.joints:
+        leader = model.joint(joint.leader) if joint.leader else joint
+        if FREE in leader.type.bodies or leader.type.quaternion is not None:
+            continue
+        for k, v in enumerate(range(leader.v.start, leader.v.stop)):
+            name = joint.name if joint.leader else model.coordinate_names[v]
+            of = Quantity("joint", "position", v, "", leader.q.start + k, joint.multiplier, joint.offset)
+            yield f"{name} position", of
+            yield f"{name} velocity", of._replace(kind="velocity")
+            if joint.leader is None:
+                angular = joint.kind in ("revolute", "continuous") or (joint.kind == "planar" and k == 2)
+                yield f"{name} {'torque' if angular else 'force'}", of._replace(kind="effort")
+                yield f"{name} target", of._replace(kind="target")
+                yield f"{name} error", of._replace(kind="error")
+
+
+class Look:
+    """A simulation at one time; what several quantities need is worked out once. `step_time` is in s."""
+
+    def __init__(self, simulation: Simulation, step_time: float = np.nan):
+        self._simulation, self._step_time = simulation, step_time
+        self.frames = Frames(simulation.model, simulation.q, simulation.v)
+
+    def value(self, quantity: Quantity) -> Any:
+        """(batch,)."""
+        found = getattr(self, f"_{quantity.subject}")(quantity)
+        return np.full(self._simulation.batch, found) if isinstance(found, float) else found
+
+    def _robot(self, at: Quantity) -> Any:
+        if at.kind in _ENERGIES:
+            kinetic, potential = self._energies
+            return {"kinetic energy": kinetic, "potential energy": potential}.get(at.kind, kinetic + potential)
+        if at.kind == "contact force":
+            return _part(self._contact_force(-1), at.part)
+        if at.kind == MEASURED:
+            return self._step_time
+        found = self._simulation.contacts
+        if found is None:
+            return 0.0
+        return np.array(arrays.to_host(found.number if at.kind == "contacts" else found.residual), float)
+
+    def _joint(self, at: Quantity) -> Any:
+        simulation = self._simulation
+        if at.kind == "velocity":
+            return simulation.v[:, at.place] * at.multiplier
+        if at.kind == "effort":
+            return self._effort[:, at.place]
+        position = simulation.q[:, at.q] * at.multiplier + at.offset
+        if at.kind == "position":
+            return position
+        target = simulation.target[:, at.place] + 0.0
+        return target if at.kind == "target" else target - position
+
+    def _link(self, at: Quantity) -> Any:
+        if at.kind == "contact force":
+            return _part(self._contact_force(at.place), at.part)
+        moving = self.frames.link(at.place)
+        found = {"position": moving.p, "velocity": moving.velocity, "angular velocity": moving.omega}[at.kind]
+        return _part(found, at.part)
+
+    @cached_property
+    def _energies(self) -> tuple[Any, Any]:
+        return self._simulation.energy()
+
+    @cached_property
+    def _effort(self) -> Any:
+        return self._simulation.effort
+
+    def _contact_force(self, link: int) -> Vector:
+        """On a link, or with −1 on the robot, N; added up contact by contact, so that no bit depends on the batch."""
+        touches, batch = self._touches, self._simulation.batch
+        total = np.zeros((batch, 3))
+        if touches is None:
+            return total[:, 0], total[:, 1], total[:, 2]
+        for c in range(touches.link.shape[1]):
+            there = c < touches.number
+            on = there & (touches.other[:, c] < 0) if link < 0 else there & (touches.link[:, c] == link)
+            force = touches.impulse[:, c] / self._simulation.dt
+            total[on] += force[on]
+            if link >= 0:
+                against = there & (touches.other[:, c] == link)
+                total[against] -= force[against]
+        return total[:, 0], total[:, 1], total[:, 2]
+
+    @cached_property
+    def _touches(self) -> Any:
+        found = self._simulation.contacts
+        return None if found is None else found.on_host()
+
+
+def _part(x: Vector, part: str) -> Any:
+    return norm(x) if part == "norm" else x[_PARTS.index(part)]

@@ -1,0 +1,88 @@
+"""The values of a study's samples: a sample's are a function of what the study says and of its number alone.
+
+In come numbers of samples (N,), out go arrays (N,) by the names of what varies. Axes with lists make a grid, the last
+of them changing first; at each of its points the same `samples` draws are made of those that vary by chance.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.study.description import Axis, Description
+from engine.validation import Array
+
+_BLOCK = 4
+"""Numbers that Philox makes at a time (Salmon et al. 2011); each sample has blocks of its own."""
+
+
+class Sampling:
+    """The samples of a study, numbered from 0."""
+
+    def __init__(self, study: Description):
+        self._study = study
+        self._grid = [axis for axis in study.axes if not axis.drawn]
+        self._chance = [axis for axis in study.axes if axis.drawn]
+
+    def values(self, samples: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """What varies, by the axes' names, (N,) each: numbers, or texts."""
+        point, draw = np.divmod(samples, self._study.samples)
+        shape = tuple(len(axis.values) for axis in self._grid)
+        places = np.unravel_index(point, shape) if shape else ()
+        found = {axis.name: np.array(axis.values)[place] for axis, place in zip(self._grid, places, strict=True)}
+        if self._chance and len(samples):
+            first = int(draw.min())
+            u = self._draws(first, int(draw.max()) + 1 - first)[draw - first]
+            found |= {axis.name: _spread(axis, u[:, k]) for k, axis in enumerate(self._chance)}
+        return {axis.name: found[axis.name] for axis in self._study.axes}
+
+    def _draws(self, first: int, count: int) -> Array:
+        """(count, axes): numbers in 0 … 1 of the draws from `first` on."""
+        width = len(self._chance)
+        if self._study.sampling == "latin-hypercube":
+            return self._hypercube[first : first + count]
+        if self._study.sampling == "sobol":
+            from scipy.stats import qmc
+
+            sequence = qmc.Sobol(width, seed=np.random.default_rng(self._study.seed))
+            if first:
+                sequence.fast_forward(first)
+            with warnings.catch_warnings():  # of counts that are no power of two: all of them together may be one
+                warnings.simplefilter("ignore", UserWarning)
+                drawn: Array = sequence.random(count)
+            return drawn
+        blocks = -(-width // _BLOCK)
+        philox = np.random.Philox(self._study.seed)
+        philox.advance(first * blocks)
+        return np.random.Generator(philox).random((count, blocks * _BLOCK))[:, :width]
+
+    @cached_property
+    def _hypercube(self) -> Array:
+        """(samples, axes): McKay, Beckman, Conover (1979)."""
+        from scipy.stats import qmc  # takes a second to load, which processes that step do without
+
+        generator = np.random.default_rng(self._study.seed)
+        drawn: Array = qmc.LatinHypercube(len(self._chance), seed=generator).random(self._study.samples)
+        return drawn
+
+
+def _spread(axis: Axis, u: Array) -> Array:
+    """Numbers in 0 … 1 brought to an axis's distribution, a normal one cut off at the least that there can be."""
+    a, b = axis.values
+    found: Array
+    if axis.spread == "uniform":
+        found = a + (b - a) * u
+    elif axis.spread == "log_uniform":
+        found = np.exp(np.log(a) + (np.log(b) - np.log(a)) * u)
+    else:
+        from scipy.special import ndtr, ndtri
+
+        least = axis.variable.least
+        p = 0.0 if least is None else float(ndtr((least - a) / b))
+        found = a + b * ndtri(np.clip(p + (1 - p) * u, 1e-300, 1 - 2.0**-53))
+        found = found if least is None else np.maximum(found, least)
+    return found

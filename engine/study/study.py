@@ -1,0 +1,186 @@
+"""`Study`: a family of runs, described once, carried out on one machine or many, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine import __version__, validation
+from engine.rollout import Trajectory
+from engine.study import results, tables
+from engine.study.batch import Batch, simulate
+from engine.study.description import Description, parse
+from engine.study.on_ray import Cluster
+from engine.study.plan import Group, Plan
+from engine.study.processes import Here, Processes, Work
+from engine.study.tables import Faults
+
+FIRST = {"cpu": 16, "cuda": 4096}
+"""Samples of the first batches of a group; later ones grow until a batch takes `LONG`."""
+MOST = {"cpu": 2**14, "cuda": 2**18}
+"""Samples of a batch."""
+LONG = 4.0
+"""Seconds that a batch is to take: so much is lost with a process."""
+GROWTH = 4
+
+
+class StudyProgress(NamedTuple):
+    """How far a study is: samples `done` of so many `samples`, `diverged` since it began, and `seats` at work."""
+
+    done: int
+    samples: int
+    diverged: int
+    seats: int
+
+
+class Study:
+    """A family of runs: robots, scene and time, what varies between samples, and what is kept of each.
+
+    `content` is what docs/studies.md says of a study's file, as dictionaries and lists; files that it names are looked
+    for in `folder` first. Raises `StudyError`, a ValueError with a line for each fault, its place and its cure.
+
+    >>> study = engine.Study.read("push.toml")
+    >>> study.run("push.results")
+    >>> columns = engine.Study.results("push.results")
+    """
+
+    def __init__(
+        self,
+        content: Mapping[str, Any],
+        folder: str | Path = ".",
+        name: str = "the study",
+        text: str = "",
+        trust_xacro: bool = False,
+    ):
+        faults = Faults(name, text)
+        self._content = dict(content)
+        self._description: Description = parse(content, faults)
+        self._plan = Plan(self._description, Path(folder), faults, trust_xacro)
+
+    @classmethod
+    def read(cls, path: str | Path, trust_xacro: bool = False) -> Study:
+        """The study in a file of TOML. Raises OSError, and `StudyError` with the line of each fault."""
+        file = Path(path)
+        content, text = tables.read(file)
+        return cls(content, file.parent, file.name, text, trust_xacro)
+
+    @property
+    def title(self) -> str:
+        """What the study calls itself; may be empty."""
+        return self._description.title
+
+    @property
+    def count(self) -> int:
+        """How many samples there are; they are numbered from 0."""
+        return self._description.count
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """The names of the columns of what varies."""
+        return tuple(axis.name for axis in self._description.axes)
+
+    @property
+    def kept(self) -> dict[str, bool]:
+        """The names of the columns of what is kept, and whether each is a predicate, else a number."""
+        return {kept.name: kept.predicate for kept in self._description.kept}
+
+    def values(self, samples: ArrayLike) -> dict[str, NDArray[Any]]:
+        """What varies, (N,) each by its name, of the samples of these numbers (N,); ValueError for others."""
+        return self._plan.sampling.values(self._chosen(samples))
+
+    def trajectory(self, sample: int) -> Trajectory:
+        """The run of one sample again, at every look: the bits are those that its numbers in the results are of."""
+        (number,) = self._chosen([sample])
+        if not self._plan.decided:
+            self._plan.decided = Here(self._description).decide(self._plan)
+        missing = np.zeros(self.count, bool)
+        missing[number] = True
+        ((group, task),) = self._plan.tasks(missing, lambda *_: 1)
+        batch = simulate(self._description, group, task, paths=True)
+        time, q, v = batch.trajectories[int(number)]
+        return Trajectory(time, q, v, np.zeros((len(time), group.model.nv)))
+
+    def run(
+        self,
+        folder: str | Path,
+        on: str | None = None,
+        processes: int | None = None,
+        batch: int | None = None,
+        report: Callable[[StudyProgress], None] = lambda _: None,
+    ) -> StudyProgress:
+        """Step all samples whose results are not in `folder` yet, and add them there, part by part.
+
+        By default in a process for each core of this machine, or for each GPU where GPUs step, or in so many
+        `processes`, with 0 in this one; `on` "local-cluster", "auto" or "ray://HOST:PORT" on Ray, see
+        docs/studies.md. `batch` samples at most step together, by default as many as take some seconds. No bit of a
+        result depends on any of that, on the same kind of device. Raises ValueError where the folder holds another
+        study's results, and RuntimeError where a batch fails again and again; what was done stays.
+        """
+        place: Here
+        if on is not None:
+            place = Cluster(self._description, on)
+        else:
+            place = Here(self._description) if processes == 0 else Processes(self._description, processes)
+        most = None if batch is None else validation.whole("batch", batch, 1)
+        with place, results.Results(Path(folder), self._description, self._manifest()) as store:
+            self._plan.decided = store.decided(lambda: place.decide(self._plan))
+            done = StudyProgress(int(np.count_nonzero(store.done)), self.count, 0, place.seats)
+            report(done)
+            sizes = _Sizes(most, place, self.count - done.done)
+            for work, found in place.carry_out(self._works(store.done, sizes)):
+                store.add(work.group, found)
+                sizes.learn(work.group, found)
+                lost = done.diverged + int(np.count_nonzero(found.diverged))
+                done = StudyProgress(done.done + len(found.diverged), self.count, lost, place.seats)
+                report(done)
+        return done
+
+    @staticmethod
+    def results(folder: str | Path, names: list[str] | None = None) -> dict[str, NDArray[Any]]:
+        """The columns of the results in a folder, (samples,) each, by name: all, or "sample" and these `names`.
+
+        Of robots that diverged, numbers are NaN and predicates false. Raises ValueError where there are none.
+        """
+        return results.read(Path(folder), names)
+
+    def _works(self, done: NDArray[np.bool_], sizes: _Sizes) -> Iterator[Work]:
+        for group, task in self._plan.tasks(~done, sizes.next):
+            yield Work(group, task)
+
+    def _manifest(self) -> dict[str, Any]:
+        content = {key: value for key, value in self._content.items() if key != "title"}
+        return {"catena": __version__, "study": content, "robots": self._plan.digests}
+
+    def _chosen(self, samples: ArrayLike) -> NDArray[np.int64]:
+        chosen = np.atleast_1d(np.asarray(samples))
+        if chosen.dtype.kind not in "iu" or chosen.ndim != 1 or np.any((chosen < 0) | (chosen >= self.count)):
+            raise ValueError(f"samples is {samples!r}; expected whole numbers from 0 to {self.count - 1}")
+        return chosen.astype(np.int64)
+
+
+class _Sizes:
+    """How many samples the next batch of a group is to have."""
+
+    def __init__(self, most: int | None, place: Here, missing: int):
+        self._most, self._place, self._missing = most, place, missing
+        self._next: dict[Any, int] = {}
+
+    def next(self, group: Group, left: int) -> int:
+        """Of `left` samples of the group: at the end of the study so few that no seat is without."""
+        first = FIRST[group.settings.device]
+        most = self._most or MOST[group.settings.device]
+        fair = max(first, -(-self._missing // self._place.seats))
+        found = min(left, self._next.get(group.settings, first), fair, most)
+        self._missing -= found
+        return found
+
+    def learn(self, group: Group, batch: Batch) -> None:
+        """Take into account how long a batch took."""
+        count = len(batch.task.samples)
+        size = count * min(GROWTH, LONG / max(batch.seconds, 1e-6))
+        if count >= self._next.get(group.settings, 0) // 2:
+            self._next[group.settings] = max(1, int(size))

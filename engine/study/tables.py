@@ -1,0 +1,190 @@
+"""A study's text as tables of TOML, and what is wrong with them: each fault with its line and its cure.
+
+In comes a file or a dictionary; a `Table` hands out checked values by their keys and collects the `Faults` of all.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from engine import files
+from engine.model import Diagnostic
+from engine.reals import shown
+
+Way = tuple[str | int, ...]
+"""The keys, and numbers of array entries, that lead to a value."""
+
+
+class StudyError(ValueError):
+    """A study that cannot be run; `diagnostics` holds every fault that was found, each with its line and cure."""
+
+    def __init__(self, name: str, diagnostics: Sequence[Diagnostic]):
+        super().__init__("\n".join(f"{name}: {found}" for found in diagnostics))
+        self.diagnostics = tuple(diagnostics)
+
+
+def read(path: Path) -> tuple[dict[str, Any], str]:
+    """The tables in a file, and its text. Raises OSError, and StudyError where it is not TOML."""
+    try:
+        text = files.content(path).decode("utf-8")
+        return tomllib.loads(text), text
+    except UnicodeDecodeError:
+        fault = Diagnostic("error", None, "the file", "it is not text in UTF-8", "save it as UTF-8")
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        said = str(error)[: place.start()].strip() if place else str(error)
+        line = int(place[1]) if place else None
+        fault = Diagnostic("error", line, "TOML", said, "write key = value, [table] or [[table]] on each line")
+    except RecursionError:
+        fault = Diagnostic(
+            "error", None, "TOML", "its tables are nested too deeply", "write them as docs/studies.md has"
+        )
+    raise StudyError(path.name, [fault])
+
+
+def line_of(text: str, path: Way) -> int | None:
+    """The line at which a value is written, or else its table begins; None where neither is found."""
+    at: int | None = None
+    counts: dict[str, int] = {}
+    table: Way = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*(\[\[?)\s*([\w.\"'-]+)\s*\]", line):
+            name = header[2].strip("\"'")
+            if header[1] == "[[":
+                table = (name, counts.get(name, 0))
+                counts[name] = counts.get(name, 0) + 1
+            else:
+                table = (*name.split("."),)
+            if table == path[: len(table)]:
+                at = number
+        elif (key := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*=", line)) and (*table, key[1]) == path[: len(table) + 1]:
+            return number
+    return at
+
+
+class Faults:
+    """What was found wrong with a study, so that all of it is told at once."""
+
+    def __init__(self, name: str, text: str):
+        self._name, self._text = name, text
+        self.found: list[Diagnostic] = []
+
+    def add(self, path: Way, fault: str, cure: str) -> None:
+        """Enter a fault of the value, or the table, to which these keys lead."""
+        element = ".".join(f"{key + 1}" if isinstance(key, int) else key for key in path) or "the study"
+        self.found.append(Diagnostic("error", line_of(self._text, path), element, fault, cure))
+
+    def end(self) -> None:
+        """Raise StudyError if there are any."""
+        if self.found:
+            raise StudyError(self._name, sorted(self.found, key=lambda found: found.line or 0))
+
+
+class Table:
+    """One table: its values are taken out by their keys, checked; `end` finds fault with keys that nobody takes.
+
+    Where a value is not what it must be, the fault is entered and the default is returned.
+    """
+
+    def __init__(self, content: dict[str, Any], path: Way, faults: Faults):
+        self._content, self.path, self.faults = content, path, faults
+        self._known: dict[str, None] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._content
+
+    def fault(self, key: str, fault: str, cure: str) -> None:
+        """Enter a fault of the value of a key; "" is the table itself."""
+        self.faults.add((*self.path, key) if key else self.path, fault, cure)
+
+    def value(self, key: str) -> Any:
+        """Whatever a key has; None where it is missing."""
+        self._known[key] = None
+        return self._content.get(key)
+
+    def number(self, key: str, default: float, least: float = -math.inf, above: bool = False, unit: str = "") -> float:
+        """A finite number of `least` or more, or `above` it."""
+        value = self.value(key)
+        if value is None:
+            return default
+        if is_number(value) and (value > least if above else value >= least):
+            return float(value)
+        bound = "" if least == -math.inf else f" {'above' if above else 'of at least'} {least:g}"
+        self.fault(key, f"it is {shown(value)}", f"give a number{bound}{f' in {unit}' if unit else ''}")
+        return default
+
+    def whole(self, key: str, default: int, least: int) -> int:
+        """A whole number of `least` or more."""
+        value = self.value(key)
+        if value is None:
+            return default
+        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+            return value
+        self.fault(key, f"it is {shown(value)}", f"give a whole number of {least} or more")
+        return default
+
+    def flag(self, key: str, default: bool | None) -> bool | None:
+        """True or false."""
+        value = self.value(key)
+        if value is None or isinstance(value, bool):
+            return default if value is None else value
+        self.fault(key, f"it is {shown(value)}", "give true or false")
+        return default
+
+    def text(self, key: str, default: str, choices: Sequence[str] = ()) -> str:
+        """A text, one of `choices` where there are any."""
+        value = self.value(key)
+        if value is None:
+            return default
+        if isinstance(value, str) and value and (not choices or value in choices):
+            return value
+        wanted = f"one of {', '.join(choices)}" if choices else "a text"
+        self.fault(key, f"it is {shown(value)}", f"give {wanted}{nearest(value, choices)}")
+        return default
+
+    def numbers(self, key: str, default: tuple[float, ...], count: int) -> tuple[float, ...]:
+        """So many finite numbers."""
+        value = self.value(key)
+        if value is None:
+            return default
+        if isinstance(value, list) and len(value) == count and all(map(is_number, value)):
+            return tuple(map(float, value))
+        self.fault(key, f"it is {shown(value)}", f"give {count} numbers, [{', '.join('…' for _ in range(count))}]")
+        return default
+
+    def tables(self, key: str) -> list[Table]:
+        """The tables of an array of tables, [[key]]."""
+        value = self.value(key)
+        if value is None:
+            return []
+        if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+            return [Table(each, (*self.path, key, k), self.faults) for k, each in enumerate(value)]
+        self.fault(key, f"it is {shown(value)}", f"write each as a table of its own, [[{key}]]")
+        return []
+
+    def end(self) -> None:
+        """Enter a fault for each key that nobody asked for."""
+        for key in self._content:
+            if key not in self._known:
+                known = ", ".join(self._known)
+                self.fault(
+                    key, "there is no such key", f"leave it out, or use one of {known}{nearest(key, [*self._known])}"
+                )
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a finite real number, and no true or false."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+    return whole or (isinstance(value, float) and math.isfinite(value))
+
+
+def nearest(word: object, names: Sequence[str]) -> str:
+    """A hint at the name that was perhaps meant."""
+    close = difflib.get_close_matches(word, names, 1) if isinstance(word, str) else []
+    return f"; perhaps {close[0]!r} is meant" if close else ""

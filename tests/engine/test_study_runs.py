@@ -1,0 +1,145 @@
+"""Studies that are run: the bits of a sample, what is kept, divergence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_studies import PUSHED, SWUNG, named, same, undisturbed
+
+import engine
+from engine.study import study
+from engine.study.processes import Processes
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed; studies' results are Parquet")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
+    """The pushed quadruped, each sample alone in this process."""
+    return undisturbed(tmp_path_factory.mktemp("undisturbed"))
+
+
+@pytest.mark.parametrize(("processes", "batch"), [(0, None), (0, 3), (1, 2), (2, None)])
+def test_no_bit_depends_on_batches_or_processes(
+    processes: int, batch: int | None, alone: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    now = engine.Study.read(named(tmp_path)).run(tmp_path / "r", processes=processes, batch=batch)
+    assert (now.done, now.samples, now.diverged) == (12, 12, 0)
+    assert same(engine.Study.results(tmp_path / "r"), alone)
+    assert len(list((tmp_path / "r").glob("part-*"))) == {None: 3, 3: 6, 2: 6}[batch]
+
+
+def test_what_is_kept_is_what_the_engines_own_simulation_comes_to(tmp_path: Path) -> None:
+    """Of one sample, stepped by hand, with the push turned into the link's frame at each step."""
+    made = engine.Study.read(named(tmp_path))
+    sample = 5
+    made.run(tmp_path / "r", processes=0)
+    found = {name: column[sample] for name, column in engine.Study.results(tmp_path / "r").items()}
+    model, dt = engine.load(engine.find_robot("quadruped")), 0.005
+    scene, q = engine.Scene(friction=0.8), model.neutral()
+    q = engine.put_down(model, scene, q)
+    kp, kd = engine.holding_gains(model, dt, "implicit", q)
+    q[model.q_slice("FL_thigh_joint")] = found["FL_thigh_joint position"]
+    q = engine.put_down(model, scene, q)
+    p = engine.Parameters(model, 1)
+    p.mass *= found["mass"]
+    p.first_moment *= found["mass"]
+    p.inertia *= found["mass"]
+    angle = np.radians(found["slope"])
+    p.gravity[:] = 9.81 * np.array([np.sin(angle), 0, -np.cos(angle)])
+    simulation = engine.Simulation(
+        model, 1, dt, "implicit", found_algorithm(tmp_path), q=q, kp=kp, kd=kd, parameters=p, scene=scene
+    )
+    trunk, shank, foot = (model.link_names.index(name) for name in ("trunk", "FL_shank", "FL_foot"))
+    begin = round(found["shove begin"] / dt), round((found["shove begin"] + 0.03) / dt)
+    energy, heights, speeds, forces = [], [], [], []
+
+    def look() -> None:
+        (kinetic,), (potential,) = simulation.energy()
+        energy.append(kinetic + potential)
+        heights.append(engine.link_poses(model, simulation.q)[0, trunk, 2, 3])
+        speeds.append(np.linalg.norm(engine.link_twists(model, simulation.q, simulation.v)[0, foot, 3:]))
+        touches = simulation.contacts.of_robot(0)
+        forces.append(touches.impulse[0, :, 2].sum() / dt)
+
+    for step in range(20):
+        if step % 2 == 0:
+            look()
+        simulation.wrench[:] = 0
+        R = engine.link_poses(model, simulation.q)[0, :, :3, :3]
+        way = np.radians(found["push direction"])
+        if 4 <= step < 24:
+            force = R[trunk].T @ [60 * np.cos(way), 60 * np.sin(way), 0]
+            simulation.wrench[0, trunk] = [*np.cross([0.05, 0, 0.02], force), *force]
+        if begin[0] <= step < begin[1]:
+            simulation.wrench[0, shank, 3:] = R[shank].T @ [5, 0, 0]
+        simulation.step()
+    look()
+    assert found["trunk position z min"] == pytest.approx(min(heights), rel=1e-9)
+    assert found["low"] == (min(heights) < 0.312)
+    assert found["FL_foot |velocity| mean"] == pytest.approx(np.mean(speeds), rel=1e-6)
+    assert found["contact force z max"] == pytest.approx(max(forces), rel=1e-6)
+    assert found["total energy change"] == pytest.approx(energy[-1] - energy[0], rel=1e-6)
+    (v,) = range(*model.v_slice("FL_thigh_joint").indices(model.nv))
+    assert found["FL_thigh_joint torque"] == pytest.approx(simulation.effort[0, v], rel=1e-6)
+    assert found["contacts"] == simulation.contacts.number[0] > 0
+    assert found["diverged"] == False  # noqa: E712
+    path = made.trajectory(sample)
+    assert np.abs(path.q[-1] - simulation.q[0]).max() < 1e-9
+    assert path.time.tolist() == pytest.approx(np.arange(11) * 0.01)
+
+
+def found_algorithm(folder: Path) -> str:
+    ((algorithm, device),) = json.loads((folder / "r" / "study.json").read_text())["decided"].values()
+    assert device == "cpu"
+    return str(algorithm)
+
+
+def test_trajectories_that_are_kept_are_those_of_the_sample(tmp_path: Path) -> None:
+    made = engine.Study.read(named(tmp_path))
+    made.run(tmp_path / "r", processes=0)
+    files = sorted((tmp_path / "r").glob("*.npz"))
+    assert [file.name for file in files] == ["trajectory-0000000001.npz", "trajectory-0000000009.npz"]
+    for file, sample in zip(files, (1, 9), strict=True):
+        kept, again = engine.read_run(file).trajectory, made.trajectory(sample)
+        assert kept.q.tobytes() == again.q.tobytes()
+        assert kept.v.tobytes() == again.v.tobytes()
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_robot_that_diverges_is_a_result(processes: int, tmp_path: Path) -> None:
+    engine.Study.read(named(tmp_path, SWUNG)).run(tmp_path / "r", processes=processes)
+    found = engine.Study.results(tmp_path / "r")
+    assert found["diverged"].tolist() == [False, True, False, False]
+    assert 0 < found["diverged_at"][1] <= 0.3
+    assert np.isnan(found["diverged_at"][[0, 2, 3]]).all()
+    assert np.isnan(found["elbow position"]).tolist() == [False, True, False, False]
+    assert not found["bent"][1]
+    import pyarrow.parquet
+
+    (part,) = (tmp_path / "r").glob("*.parquet")
+    table = pyarrow.parquet.read_table(part)
+    assert [table[name].null_count for name in ("elbow position", "bent", "diverged_at")] == [1, 1, 3]
+
+
+def test_batches_grow_until_they_take_seconds_and_leave_no_seat_without(tmp_path: Path) -> None:
+    made = engine.Study.read(named(tmp_path, PUSHED.replace("samples = 4", "samples = 4000")))
+    made._plan.decided = Processes(made._description, 1).decide(made._plan)
+    group = made._plan.group({name: x[0] for name, x in made.values([0]).items()})
+
+    class Seats:
+        seats = 4
+
+    sizes, found = study._Sizes(None, Seats(), 12000), []  # type: ignore[arg-type]
+    for seconds in (0.1, 0.1, 0.4, 4.0, 8.0):
+        count = sizes.next(group, 4000)
+        found.append(count)
+        task = type("Task", (), {"samples": np.zeros(count)})
+        sizes.learn(group, type("Batch", (), {"task": task, "seconds": seconds}))  # type: ignore[arg-type]
+    assert found == [16, 64, 256, 1024, 1024]
+    assert sizes.next(group, 4000) == 512
+    assert study._Sizes(None, Seats(), 100).next(group, 100) == 16  # type: ignore[arg-type]
+    assert study._Sizes(5, Seats(), 100).next(group, 100) == 5  # type: ignore[arg-type]

@@ -1,0 +1,219 @@
+"""A study's text: what is said of each fault, and the values of samples, which follow from text and number alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine.study.description import SAMPLINGS
+from engine.study.variables import VARIABLES
+
+SOUND = """robot = "pendulum"
+seconds = 0.5
+samples = 40
+[[vary]]
+what = "damping"
+of = "all"
+uniform = [0.0, 2.0]
+[[vary]]
+what = "dt"
+values = [0.01, 0.02]
+[[vary]]
+what = "mass"
+of = "all"
+factor = true
+normal = [1.0, 0.8]
+[[vary]]
+what = "kd"
+of = "all"
+log_uniform = [0.01, 100.0]
+[[keep]]
+quantity = "total energy"
+"""
+PUSHED = SOUND + '[[push]]\nlink = "rod"\n'
+FAULTS = {
+    # What is written in place of what, and what is said of it, after the file's name.
+    ("robot =", "robot ="): (),
+    ('robot = "pendulum"', "robot = pendulum"): ("line 1: error: TOML: Invalid value; write key = value, ",),
+    ('robot = "pendulum"\n', ""): ("error: robot: there is no robot; name a file or a robot that ships, ",),
+    ("pendulum", "pendulun"): ("line 1: error: robot: pendulun: there is no file 'pendulun'; give a URDF ",),
+    ("seconds", "second"): ("line 2: error: second: there is no such key; leave it out, or use one of ",),
+    ("0.5", "-1"): ("line 2: error: seconds: it is -1; give a number above 0 in s",),
+    ("0.5", "true"): ("line 2: error: seconds: it is True; give a number above 0 in s",),
+    ("0.5", "1e300"): ("line 2: error: seconds: these are 1e+302 steps; give fewer seconds or a greater dt",),
+    ("samples = 40", "samples = 0"): ("line 3: error: samples: it is 0; give a whole number of 1 or more",),
+    ("samples = 40", "samples = 1000000000"): ("line 3: error: samples: these are 2e+09 samples in all; ",),
+    ("samples = 40", 'samples = 40\nsampling = "sobel"'): (
+        "line 4: error: sampling: it is 'sobel'; give one of random, latin-hypercube, sobol; perhaps 'sobol' is meant",
+    ),
+    ("samples = 40", "samples = 40\ntrajectories = [80]"): (
+        "line 4: error: trajectories: there is no sample 80; give numbers from 0 to 79",
+    ),
+    ('"damping"', '"dumping"'): ("line 5: error: vary.1.what: it is 'dumping'; give one of mass, payload, ",),
+    ('of = "all"\nuniform', "uniform"): (
+        "line 4: error: vary.1: it does not say whose damping; give of, a joint or all",
+    ),
+    ('of = "all"\nuniform', 'of = "elbow"\nuniform'): (
+        "line 6: error: vary.1.of: the robot has no joint 'elbow'; use one of ",
+    ),
+    ("[0.0, 2.0]", "[2.0, 0.0]"): (
+        "line 7: error: vary.1.uniform: it is [2.0, 0.0]; give the least and the greatest, [0.5, 2.0]",
+    ),
+    ("[0.0, 2.0]", "[-1.0, 2.0]"): ("line 7: error: vary.1.uniform: damping would be -1; give 0 or more",),
+    ("[0.0, 2.0]", "[0.0, nan]"): (
+        "line 7: error: vary.1.uniform: it is [0.0, nan]; give the least and the greatest, [0.5, 2.0]",
+    ),
+    ("uniform = [0.0, 2.0]", ""): (
+        "line 4: error: vary.1: it has none of them; say how it varies, by one of values, grid, uniform, ",
+    ),
+    ("uniform = [0.0, 2.0]", "uniform = [0.0, 2.0]\ngrid = [0, 1, 2]"): (
+        "line 4: error: vary.1: it has grid and uniform; say how it varies, by one of values, grid, ",
+    ),
+    ("values = [0.01, 0.02]", "grid = [0.01, 0.02, 1]"): (
+        "line 10: error: vary.2.grid: it is [0.01, 0.02, 1]; give first, last and how many, 2 or more: ",
+    ),
+    ("values = [0.01, 0.02]", 'values = ["fast"]'): (
+        "line 10: error: vary.2.values: it is ['fast']; give a list of numbers, [0.2, 0.4, 0.8]",
+    ),
+    ('"dt"', '"integrator"'): ("line 10: error: vary.2.values: it is [0.01, 0.02]; give a list of semi-implicit, ",),
+    ('"dt"', '"slope"'): ("line 9: error: vary.2.what: the robot has no ground; add ground = true",),
+    ('"dt"', '"begin"'): ("line 8: error: vary.2: it does not say whose begin; give of, a push",),
+    ("[1.0, 0.8]", "[1.0, 0.0]"): (
+        "line 15: error: vary.3.normal: it is [1.0, 0.0]; give a mean and a positive standard deviation, [1.0, 0.1]",
+    ),
+    ("[0.01, 100.0]", "[0.0, 100.0]"): (
+        "line 19: error: vary.4.log_uniform: it is [0.0, 100.0]; give the least and the greatest, both positive, ",
+    ),
+    ('quantity = "total energy"\n', ""): ("line 20: error: keep.1: it has no quantity; name one as the plots do, ",),
+    ('[[keep]]\nquantity = "total energy"\n', ""): ("error: the study: nothing is kept; add [[keep]] with a ",),
+    ("total energy", "totl energy"): (
+        "line 21: error: keep.1.quantity: the robot has no quantity 'totl energy'; use one of kinetic energy, ",
+    ),
+    ("total energy", 'total energy"\nbelow = "no'): (
+        "line 20: error: keep.1: it has bounds and no name; say what it means where they hold, name = \"fell\"",
+        "line 22: error: keep.1.below: it is 'no'; give a number",
+    ),
+    ("total energy", 'total energy"\nname = "damping'): (
+        "line 4: error: vary.1: two columns would be named 'damping'; give it another name",
+        "line 20: error: keep.1: two columns would be named 'damping'; give it another name",
+    ),
+}  # fmt: skip
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "s.toml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("change", "said"), FAULTS.items(), ids=lambda each: str(each)[:60])
+def test_what_is_said_of_a_fault(change: tuple[str, str], said: tuple[str, ...], tmp_path: Path) -> None:
+    assert change[0] in SOUND
+    path = written(tmp_path, SOUND.replace(*change, 1))
+    if not said:
+        assert engine.Study.read(path).count == 80
+        return
+    with pytest.raises(engine.StudyError) as told:
+        engine.Study.read(path)
+    lines = str(told.value).splitlines()
+    assert len(lines) == len(told.value.diagnostics) == len(said), lines
+    assert all(line.startswith(f"s.toml: {each}") for line, each in zip(lines, said, strict=True)), lines
+
+
+def test_faults_of_pushes_are_told(tmp_path: Path) -> None:
+    for text, said in (
+        (PUSHED.replace('"rod"', '"trunk"'), "line 23: error: push.1.link: the robot has no link 'trunk'; use one of "),
+        (PUSHED.replace('link = "rod"', "force = 3.0"), "line 22: error: push.1: it has no link; say which link is "),
+        (PUSHED + '[[vary]]\nwhat = "force"\nof = "shove"\nvalues = [1.0]\n', "line 26: error: vary.5.of: there is "),
+        (PUSHED + "at = [1.0]\n", "line 24: error: push.1.at: it is [1.0]; give 3 numbers, […, …, …]"),
+    ):  # fmt: skip
+        with pytest.raises(engine.StudyError, match=r"^s\.toml: ") as told:
+            engine.Study.read(written(tmp_path, text))
+        assert said in str(told.value)
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_bytes(b"robot = '\xff'")
+    with pytest.raises(engine.StudyError, match=r"s\.toml: error: the file: it is not text in UTF-8; save it as UTF-8"):
+        engine.Study.read(path)
+    path.write_text("a = " + "[" * 10_000)
+    with pytest.raises(engine.StudyError, match=r"nested too deeply|Invalid value"):
+        engine.Study.read(path)
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_a_samples_values_follow_from_the_text_and_its_number_alone(sampling: str, tmp_path: Path) -> None:
+    study = engine.Study.read(written(tmp_path, f'sampling = "{sampling}"\n{SOUND}'))
+    every = study.values(np.arange(80))
+    assert tuple(every) == study.varied == ("damping", "dt", "mass", "kd")
+    for chosen in ([0], [79], [41], [3, 70, 20], range(13, 60)):
+        some = study.values(chosen)
+        assert all(np.array_equal(some[name], every[name][list(chosen)]) for name in every)
+    again = engine.Study.read(written(tmp_path, f'sampling = "{sampling}"\nseed = 0\n{SOUND}')).values(range(80))
+    assert all(np.array_equal(again[name], every[name]) for name in every)
+    other = engine.Study.read(written(tmp_path, f'sampling = "{sampling}"\nseed = 1\n{SOUND}')).values(range(80))
+    assert not np.any(other["damping"] == every["damping"])
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_draws_have_their_distributions(sampling: str, tmp_path: Path) -> None:
+    """Of 4096 draws, the same at both points of the grid; a normal one is cut off at 0."""
+    text = SOUND.replace("samples = 40", f'samples = 4096\nsampling = "{sampling}"')
+    study = engine.Study.read(written(tmp_path, text))
+    values = study.values(np.arange(study.count))
+    assert np.array_equal(values["dt"], np.repeat([0.01, 0.02], 4096))
+    for name in ("damping", "mass", "kd"):
+        assert np.array_equal(values[name][:4096], values[name][4096:])
+        assert len(np.unique(values[name])) == 4096
+    quartiles = (0.25, 0.5, 0.75)
+    assert np.quantile(values["damping"], quartiles) == pytest.approx([0.5, 1.0, 1.5], abs=0.05)
+    assert np.log10(np.quantile(values["kd"], quartiles)) == pytest.approx([-1, 0, 1], abs=0.1)
+    mass = values["mass"]
+    assert mass.min() >= 0 == np.count_nonzero(mass == 0)
+    # Φ(−1.25) = 0.10565 is cut off: the median is at 1 + 0.8 Φ⁻¹(0.10565 + 0.89435 / 2).
+    assert np.median(mass) == pytest.approx(1.1062, abs=0.03)
+
+
+def test_grids_are_crossed_and_the_last_axis_changes_first(tmp_path: Path) -> None:
+    text = 'robot = "pendulum"\n[[keep]]\nquantity = "total energy"\n'
+    text += (
+        '[[vary]]\nwhat = "damping"\nof = "all"\ngrid = [0.0, 1.0, 5]\n[[vary]]\nwhat = "dt"\nvalues = [0.01, 0.02]\n'
+    )
+    values = engine.Study.read(written(tmp_path, text)).values(range(10))
+    assert values["damping"].tolist() == np.repeat([0, 0.25, 0.5, 0.75, 1], 2).tolist()
+    assert values["dt"].tolist() == [0.01, 0.02] * 5
+
+
+def test_samples_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    study = engine.Study.read(written(tmp_path, SOUND))
+    for samples in ([80], [-1], [0.5], [[0]]):
+        with pytest.raises(ValueError, match="expected whole numbers from 0 to 79"):
+            study.values(samples)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((engine.ROBOTS.parent / "docs" / "studies").glob("*.toml")), ids=lambda path: path.stem
+)
+def test_the_studies_that_ship_are_sound(path: Path) -> None:
+    study = engine.Study.read(path)
+    assert study.title
+    assert study.count >= 50
+
+
+def test_every_variable_can_be_varied_as_the_page_says(tmp_path: Path) -> None:
+    """By values of its kind, and with a fault where it is no multiple of anything."""
+    owners = {"link": "trunk", "joint": "FL_hip_joint", "push": "push", "": ""}
+    for name, variable in VARIABLES.items():
+        value = variable.choices[:1] or ("quadruped",) if variable.words else (0.01,)
+        text = 'robot = "quadruped"\n[[push]]\nlink = "trunk"\n[[keep]]\nquantity = "total energy"\n[[vary]]\n'
+        text += f'what = "{name}"\nvalues = {list(value)}\n' + (
+            f'of = "{owners[variable.of]}"\n' if variable.of else ""
+        )
+        assert engine.Study.read(written(tmp_path, text)).count == 1
+        if not variable.factor:
+            with pytest.raises(engine.StudyError, match=f"{name} is no multiple of anything; leave it out"):
+                engine.Study.read(written(tmp_path, text + "factor = true\n"))

@@ -1,0 +1,124 @@
+"""What docs/studies.md says of studies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import page_text
+from page_text import exempt, g, words
+
+import engine
+from engine.study import command, description, on_ray
+from engine.study.tables import Faults
+from engine.study.variables import VARIABLES
+
+PAGE = "docs/studies.md"
+claims = page_text.of(PAGE)
+SHIPPED = engine.ROBOTS.parent / "docs" / "studies"
+
+
+def _defaults() -> description.Description:
+    table = {"robot": "arm7", "push": [{"link": "hand"}], "keep": [{"quantity": "total energy"}]}
+    return description.parse(table, Faults("", ""))
+
+
+@claims
+def defaults() -> Iterable[str]:
+    """Of the file's keys."""
+    of = _defaults()
+    (push,) = of.pushes
+    yes = {True: "true", False: "false"}
+    assert of.package_dirs == of.trajectories == of.start == () or (of.start == {} and not of.package_dirs)
+    yield f"its root on a free joint | `[]`, {yes[of.floating]} |"
+    yield f"| of a run, and its time step, s | {of.seconds:g}, {of.dt:g} |"
+    yield f"| as `engine.Simulation` has them | {of.integrator}, {of.algorithm}, {of.device}, {of.dtype} |"
+    yield f"joints keep to their limits | {yes[of.hold]}, {yes[of.limits]} |"
+    assert of.ground is None
+    yield f"| if it stands by itself, {of.friction:g}, {of.slope:g} |"
+    assert push.at == (0, 0, 0)
+    numbers = (push.force, push.direction, push.begin, push.duration)
+    yield f"| {push.name}, –, {', '.join(f'{x:g}' for x in numbers)}, its origin |"
+    yield f"{words(description.SAMPLINGS, 'or')} | {of.samples}, {of.sampling}, {of.seed} |"
+    yield f"| between two looks at what is kept, s | {of.every:g} |"
+    yield f"{words(description.TAKES, 'or').replace('end,', 'end (default),')}"
+    assert of.kept[0].take == "end"
+
+
+@claims
+def variables() -> Iterable[str]:
+    """Every one of them is in the table, in the row of what it belongs to."""
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \|(.*?) \|", page_text.source(PAGE), re.MULTILINE)
+    found = {name: of for names, of in rows for name in re.findall(r"`(\w+)`", names)}
+    for name, variable in VARIABLES.items():
+        kind = f"a {variable.of}" if variable.of else ""
+        assert found[name].strip() == f"{kind}{' or all' * variable.every}", name
+        yield f"`{name}`"
+    shared = [name for name, variable in VARIABLES.items() if variable.setting]
+    yield f"| {', '.join(f'`{name}`' for name in shared)} | | | shared by a batch"
+
+
+@claims
+def numbers() -> Iterable[str]:
+    """Of the studies that ship, and of what is done with batches."""
+    pushed, arm = (engine.Study.read(SHIPPED / f"{name}.toml") for name in ("pushed_quadruped", "arm_payload"))
+    (push,), axes = pushed._description.pushes, pushed._description.axes
+    directions, frictions = (len(axis.values) for axis in axes)
+    assert frictions == 5
+    yield f"{g(push.force)} N for {g(push.duration)} s from {directions} directions at five frictions."
+    yield f"Does it stand {g(pushed._description.seconds)} s later?"
+    yield f"grid: {directions} directions, at each of them"
+    yield f"five frictions: {pushed.count} samples"
+    (bound,) = {abs(x) for kept in arm._description.kept if kept.predicate for x in (kept.above, kept.below)}
+    yield f"before its hand sinks by {1000 * bound:g} mm"
+    yield f"the column `holds within {1000 * bound:g} mm`"
+    yield f"is run again, up to {on_ray.RETRIES} times"
+    assert command.CONFIDENCE == 1.96
+    yield "its probability lies with 95 % (Wilson's)"
+
+
+@claims
+def options() -> Iterable[str]:
+    """Those of the command."""
+    of = page_text.defaults("study")
+    assert of["on"] is None
+    assert of["processes"] is None
+    yield "`--resume` says that there must be something to go on from."
+    yield "Run it with `--processes 1`"
+
+
+@page_text.of("main.py study")
+def options_in_help() -> Iterable[str]:
+    """What help says of them."""
+    yield from ("-h/--help: show this help message and exit.", "--json: print one JSON object")
+    yield "study: what is simulated, what varies, what is kept."
+    yield "--out: of the results (default: FILE.results beside it)."
+    yield "--on: Ray: auto, local-cluster or ray://HOST:PORT (default: this machine, without Ray)."
+    yield "--resume: go on from results that are there, and refuse to begin."
+    yield "--processes: on this machine (default: one for each core)."
+    yield "--batch: samples that step together at most."
+    yield "--csv: write the results there, too."
+    yield "--trust-xacro: let xacro files run any Python, as xacro does."
+
+
+@page_text.of("docs/shell.md")
+def shell() -> Iterable[str]:
+    """The command's row."""
+    yield "by `--on` on Ray; results as Parquet in `FILE.results`, or where `--out` says, and with `--csv` as CSV;"
+    yield "the same call goes on where it was interrupted, and `--resume` refuses to begin"
+
+
+exempt(
+    PAGE,
+    "an example",
+    "seconds = 2.0 … dt = 0.002",
+    "begin = 0.2 duration = 0.1 force = 200.0",
+    "grid = [0.0, 359.0, 360]",
+    "values = [0.2, 0.4, 0.6, 0.8, 1.0]",
+    "above = 0.25",
+    "print(study.count, study.values([0, 1, 2]))",
+    "processes=2",
+    "study.trajectory(1234)",
+    "ray://HOST:10001",
+    "FILE.toml --on",
+)
