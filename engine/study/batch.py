@@ -49,16 +49,18 @@ def simulate(study: Description, group: Group, task: Task, threads: int | None =
     began = perf_counter()
     simulation = _simulation(study, group, task, threads)
     steps = round(study.seconds / group.settings.dt)
-    stride = max(1, round(study.every / group.settings.dt))
     pushes = _Pushes(study, group, task, simulation)
     running = [_Running(kept, quantity) for kept, quantity in zip(study.kept, group.quantities, strict=True)]
     chosen = np.flatnonzero(np.isin(task.samples, study.trajectories) | paths)
+    looks = len(chosen) > 0 or any(each.follows for each in running)
+    stride = max(1, round(study.every / group.settings.dt)) if looks else max(1, steps)
     states: list[tuple[float, Array, Array]] = []
     clock = _Clock(simulation, any(quantity.kind == MEASURED for quantity in group.quantities))
     for start in range(0, steps + stride, stride):
         look = Look(simulation, clock.step_time)
         for each in running:
-            each.take(look)
+            if each.follows or start == 0 or start >= steps:
+                each.take(look)
         if len(chosen):
             q, v = (np.array(arrays.to_host(x[chosen]), float) for x in (simulation.q, simulation.v))
             states.append((simulation.time, q, v))
@@ -194,7 +196,7 @@ class _Pushes:
         by_link: dict[int, tuple[Vector, Vector]] = {}
         for push, link, acts, (x, y) in zip(self._pushes, self._links, acting, self._force, strict=True):
             share = simulation.array(acts.astype(float))
-            fx, fy, fz = turned_back(frames.link(link).R, (x * share, y * share, 0.0))
+            fx, fy, fz = turned_back(frames.pose(link).R, (x * share, y * share, 0.0))
             a, b, c = push.at
             moment = (b * fz - c * fy, c * fx - a * fz, a * fy - b * fx)
             known = by_link.get(link)
@@ -221,7 +223,6 @@ class _Clock:
             self._simulation.check()
         self._times.append((perf_counter() - self._began) / (self._simulation.steps - self._steps))
 
-    @property
     def step_time(self) -> float:
         """s; NaN before two stretches."""
         return float(np.median(self._times[1:])) if len(self._times) > 1 else np.nan
@@ -235,6 +236,11 @@ class _Running:
         self._first: Any = None
         self._now: Any = None
         self._count = 0
+
+    @property
+    def follows(self) -> bool:
+        """Whether it depends on all of the run, and not on its two ends alone."""
+        return self.kept.take in ("min", "max", "mean") or self._quantity.kind == MEASURED
 
     def take(self, look: Look) -> None:
         """Take the value of the present state in."""

@@ -18,7 +18,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from engine import files
-from engine.robot_arguments import DONE, INTERRUPTED, CallError, console, count, tell
+from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, tell
 from engine.study.results import MANIFEST, parquet
 from engine.study.study import Study, StudyProgress
 
@@ -50,7 +50,7 @@ def run_study(args: argparse.Namespace) -> int:
     folder = args.out or args.study.with_suffix(".results")
     if args.resume and not (folder / MANIFEST).exists():
         raise CallError(f"--resume: there are no results in {str(folder)!r}; leave --resume out to begin")
-    last, interrupted, first = StudyProgress(0, study.count, 0, 0), False, -1
+    last, interrupted, first, failure = StudyProgress(0, study.count, 0, 0), False, -1, ""
     with _bar(console(args)) as bar:
         task = bar.add_task("", total=study.count)
 
@@ -63,10 +63,12 @@ def run_study(args: argparse.Namespace) -> int:
             study.run(folder, args.on, args.processes, args.batch, report)
         except KeyboardInterrupt:
             interrupted = True
+        except RuntimeError as error:
+            failure = str(error)
     columns = Study.results(folder) if last.done else {}
     said = _summary(study, columns) | {
         "folder": str(folder), "samples": study.count, "done": last.done, "before": max(first, 0),
-        "interrupted": interrupted, "wall_seconds": perf_counter() - began,
+        "interrupted": interrupted, "failure": failure or None, "wall_seconds": perf_counter() - began,
     }  # fmt: skip
     if args.csv is not None and columns:
         with files.replacing(args.csv, "w") as file:
@@ -78,7 +80,9 @@ def run_study(args: argparse.Namespace) -> int:
     if interrupted:
         tell(f"interrupted; {last.done} of {study.count} samples are kept, and the same call goes on from there")
         return INTERRUPTED
-    return DONE
+    if failure:
+        tell(f"{failure}; {last.done} of {study.count} samples are kept")
+    return NO if failure else DONE
 
 
 def _bar(screen: Console) -> Bar:

@@ -21,11 +21,16 @@ _NONE: Vector = (0.0, 0.0, 0.0)
 _ONE: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
-class Moving(NamedTuple):
-    """A frame in the world: rotation, origin in m, angular velocity in rad/s and the origin's velocity in m/s."""
+class Pose(NamedTuple):
+    """A frame in the world: its rotation, and its origin in m."""
 
     R: Matrix
     p: Vector
+
+
+class Twist(NamedTuple):
+    """How a frame moves, along the world's axes: rad/s, and m/s of its origin."""
+
     omega: Vector
     velocity: Vector
 
@@ -35,41 +40,55 @@ class Frames:
 
     def __init__(self, model: Model, q: Any, v: Any):
         self._model, self._q, self._v = model, q, v
-        self._body = cache(partial(Frames._moving, self))
+        self._pose, self._twist = cache(partial(Frames._posed, self)), cache(partial(Frames._moving, self))
 
-    def link(self, link: int) -> Moving:
+    def pose(self, link: int) -> Pose:
         """The frame of a link, by its index."""
-        model, body = self._model, int(self._model.link_body[link])
-        R, arm = _matrix(model.link_rotation[link]), _vector(model.link_position[link])
-        if body < 0:
-            return Moving(R, arm, _NONE, _NONE)
-        of = self._body(body)
-        out = turned(of.R, arm)
-        return Moving(product(of.R, R), plus(of.p, out), of.omega, plus(of.velocity, _cross(of.omega, out)))
+        of, (R, arm) = self._pose(int(self._model.link_body[link])), self._in_body(link)
+        return Pose(product(of.R, R), plus(of.p, turned(of.R, arm)))
 
-    def _moving(self, body: int) -> Moving:
+    def twist(self, link: int) -> Twist:
+        """How the frame of a link moves."""
+        body = int(self._model.link_body[link])
+        of, arm = self._twist(body), turned(self._pose(body).R, self._in_body(link)[1])
+        return Twist(of.omega, plus(of.velocity, _cross(of.omega, arm)))
+
+    def _in_body(self, link: int) -> tuple[Matrix, Vector]:
+        return _matrix(self._model.link_rotation[link]), _vector(self._model.link_position[link])
+
+    def _posed(self, body: int) -> Pose:
+        """The frame of a body; −1 is the world."""
+        if body < 0:
+            return Pose(_ONE, _NONE)
         model, kind = self._model, int(self._model.kind[body])
-        parent = int(model.parent[body])
-        above = Moving(_ONE, _NONE, _NONE, _NONE) if parent < 0 else self._body(parent)
+        above, x = self._pose(int(model.parent[body])), self._coordinates(body)
         home = product(above.R, _matrix(model.home_rotation[body]))
-        arm = turned(above.R, _vector(model.home_position[body]))
-        x, rates = self._coordinates(body), self._rates(body)
-        omega, velocity, turn = above.omega, above.velocity, _ONE
+        p, turn = plus(above.p, turned(above.R, _vector(model.home_position[body]))), _ONE
         if kind == REVOLUTE:
             c, s = np.cos(x[0]), np.sin(x[0])
             turn = ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
         elif kind == PRISMATIC:
-            arm = plus(arm, turned(home, (0.0, 0.0, x[0])))
+            p = plus(p, turned(home, (0.0, 0.0, x[0])))
         elif kind == FREE:
-            arm, turn = plus(arm, turned(home, (x[0], x[1], x[2]))), _rotation(*x[3:])
+            p, turn = plus(p, turned(home, (x[0], x[1], x[2]))), _rotation(*x[3:])
         elif kind == SPHERICAL:
             turn = _rotation(*x)
-        R, p = product(home, turn), plus(above.p, arm)
+        return Pose(product(home, turn), p)
+
+    def _moving(self, body: int) -> Twist:
+        """How the frame of a body moves."""
+        if body < 0:
+            return Twist(_NONE, _NONE)
+        parent, (R, p) = int(self._model.parent[body]), self._pose(body)
+        above, before = self._twist(parent), self._pose(parent).p
+        arm: Vector = tuple(_sum(a, _times(-1.0, b)) for a, b in zip(p, before, strict=True))
         S_v: list[Any] = [0.0] * 6
-        for column, rate in zip(BODY_JOINTS[kind].columns, rates, strict=True):
+        columns = BODY_JOINTS[int(self._model.kind[body])].columns
+        for column, rate in zip(columns, self._rates(body), strict=True):
             S_v[column] = rate
-        velocity = plus(plus(velocity, _cross(above.omega, arm)), turned(R, (S_v[3], S_v[4], S_v[5])))
-        return Moving(R, p, plus(omega, turned(R, (S_v[0], S_v[1], S_v[2]))), velocity)
+        omega = plus(above.omega, turned(R, (S_v[0], S_v[1], S_v[2])))
+        carried = plus(above.velocity, _cross(above.omega, arm))
+        return Twist(omega, plus(carried, turned(R, (S_v[3], S_v[4], S_v[5]))))
 
     def _coordinates(self, body: int) -> list[Any]:
         model, coupling = self._model, self._model.coupling

@@ -5,6 +5,7 @@ In come `Work`s, out come batches as they are done. Ray is asked for when a stud
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -43,7 +44,9 @@ class Cluster(Here):
         if not self._ours:
             return self
         try:
-            self._ray.init(**how)
+            with warnings.catch_warnings():  # of a connection that takes long: whether there is one is told below
+                warnings.simplefilter("ignore")
+                self._ray.init(**how)
         except (ConnectionError, TimeoutError, RuntimeError) as error:
             said = str(error).strip().partition("\n")[0]
             raise ValueError(
@@ -68,7 +71,9 @@ class Cluster(Here):
         if not gpus and any(device == "cuda" for _, _, device, _ in choices):
             raise ValueError("the study asks for device 'cuda', and no node of the cluster has a GPU; add one that has")
         task = self._ray.remote(num_cpus=0 if gpus else 1, num_gpus=int(gpus), max_retries=RETRIES)(_decided)
-        found: dict[str, list[str]] = self._ray.get(task.remote(__version__, self._study, plan.robots, choices))
+        found: dict[str, list[str]] = self._got(
+            task.remote(__version__, self._study, plan.robots, choices), "the choice of algorithms"
+        )
         self._gpu = any(device == "cuda" for _, device in found.values())
         return found
 
@@ -90,17 +95,22 @@ class Cluster(Here):
                 return
             (ready,), _ = ray.wait(list(running), num_returns=1)
             work = running.pop(ready)
-            try:
-                batch = ray.get(ready)
-            except ray.exceptions.RayTaskError as error:
-                raise RuntimeError(str(error.cause)) from None
-            except ray.exceptions.RayError as error:
-                first = int(work.task.samples[0])
-                said = str(error).strip().partition("\n")[0]
-                raise RuntimeError(
-                    f"the batch of sample {first} was lost with {RETRIES} workers ({said}); the same call goes on there"
-                ) from None
-            yield work, batch
+            yield work, self._got(ready, f"the batch of sample {int(work.task.samples[0])}")
+
+    def _got(self, task: Any, what: str) -> Any:
+        """What a task returns; ValueError as it raised, and RuntimeError with a sentence for all else."""
+        faults = self._ray.exceptions
+        try:
+            return self._ray.get(task)
+        except faults.RayTaskError as error:
+            if isinstance(error.cause, ValueError):
+                raise ValueError(str(error.cause)) from None
+            raise RuntimeError(f"{what} failed: {error.cause}; the same call goes on from there") from None
+        except faults.RayError as error:
+            said = str(error).strip().partition("\n")[0]
+            raise RuntimeError(
+                f"{what} was lost with {RETRIES} workers ({said}); the same call goes on there"
+            ) from None
 
 
 def _ray() -> Any:

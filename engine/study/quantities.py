@@ -6,7 +6,7 @@ robot, of a joint's coordinate or of a link; of a vector a part x, y or z along 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -79,9 +79,9 @@ def _of_joints(model: Model) -> Iterator[tuple[str, Quantity]]:
 
 
 class Look:
-    """A simulation at one time; what several quantities need is worked out once. `step_time` is in s."""
+    """A simulation at one time; what several quantities need is worked out once. `step_time` returns s."""
 
-    def __init__(self, simulation: Simulation, step_time: float = np.nan):
+    def __init__(self, simulation: Simulation, step_time: Callable[[], float] = lambda: np.nan):
         self._simulation, self._step_time = simulation, step_time
         self.frames = Frames(simulation.model, simulation.q, simulation.v)
 
@@ -97,7 +97,7 @@ class Look:
         if at.kind == "contact force":
             return _part(self._contact_force(-1), at.part)
         if at.kind == MEASURED:
-            return self._step_time
+            return self._step_time()
         found = self._simulation.contacts
         if found is None:
             return 0.0
@@ -118,9 +118,10 @@ class Look:
     def _link(self, at: Quantity) -> Any:
         if at.kind == "contact force":
             return _part(self._contact_force(at.place), at.part)
-        moving = self.frames.link(at.place)
-        found = {"position": moving.p, "velocity": moving.velocity, "angular velocity": moving.omega}[at.kind]
-        return _part(found, at.part)
+        if at.kind == "position":
+            return _part(self.frames.pose(at.place).p, at.part)
+        twist = self.frames.twist(at.place)
+        return _part(twist.omega if at.kind == "angular velocity" else twist.velocity, at.part)
 
     @cached_property
     def _energies(self) -> tuple[Any, Any]:

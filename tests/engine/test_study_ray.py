@@ -1,0 +1,143 @@
+"""Studies on Ray: the same bits as on this machine alone, also where nodes are killed and the head is lost."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_studies import PUSHED, SWUNG, named, same, undisturbed
+
+import engine
+
+pytest.importorskip("pyarrow", reason="pyarrow is not installed; studies' results are Parquet")
+ray = pytest.importorskip("ray", reason="Ray is not installed; it is the extra of studies on many machines")
+ROOT = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.timeout(900),
+    # Ray leaves sockets and files to the end of its processes, and says what later versions will do otherwise.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def found_by_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    yield
+    ray.shutdown()
+    gc.collect()  # what Ray leaves open is told here, and not at the end of all tests
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
+    """The pushed quadruped, each sample alone in this process."""
+    return undisturbed(tmp_path_factory.mktemp("undisturbed"))
+
+
+@pytest.fixture
+def cluster() -> Iterator[object]:
+    """A head that steps nothing, and four nodes of one core each."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    for _ in range(4):
+        made.add_node(num_cpus=1)
+    made.wait_for_nodes()
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def test_a_cluster_of_this_machine_comes_to_the_same_bits(alone: dict[str, np.ndarray], tmp_path: Path) -> None:
+    now = engine.Study.read(named(tmp_path)).run(tmp_path / "r", on="local-cluster", batch=3)
+    assert (now.done, now.diverged) == (12, 0)
+    assert same(engine.Study.results(tmp_path / "r"), alone)
+    assert not ray.is_initialized()
+    engine.Study.read(named(tmp_path, SWUNG)).run(tmp_path / "s", on="local-cluster")
+    assert engine.Study.results(tmp_path / "s")["diverged"].tolist() == [False, True, False, False]
+
+
+def test_code_travels_to_a_cluster_that_has_none(
+    cluster, alone: dict[str, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    now = engine.Study.read(named(tmp_path)).run(tmp_path / "r", on="auto", batch=2)
+    assert (now.done, now.seats) == (12, 4)
+    assert same(engine.Study.results(tmp_path / "r"), alone)
+
+
+def test_nodes_that_are_killed_cost_their_batches(
+    cluster, alone: dict[str, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three of four, at times of chance, each replaced by another."""
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    chance, killed = random.Random(5), []
+
+    def kill(now: engine.StudyProgress) -> None:
+        if now.done >= 2 * len(killed) and len(killed) < 3:
+            node = chance.choice(sorted(cluster.worker_nodes, key=lambda node: node.unique_id))
+            cluster.remove_node(node, allow_graceful=False)
+            killed.append(node)
+            cluster.add_node(num_cpus=1)
+
+    made = engine.Study.read(named(tmp_path))
+    assert made.run(tmp_path / "r", on="auto", batch=1, report=kill).done == 12
+    assert len(killed) == 3
+    found = engine.Study.results(tmp_path / "r")
+    assert found["sample"].tolist() == list(range(12))
+    assert same(found, alone)
+
+
+def test_a_head_that_is_killed_loses_no_part(alone: dict[str, np.ndarray], tmp_path: Path) -> None:
+    """The program that leads the study, with its cluster; then the same call goes on, without Ray and with it."""
+    words = [sys.executable, "main.py", "study", str(named(tmp_path)), "--batch", "1"]
+    folder = tmp_path / "s.results"
+    program = subprocess.Popen(
+        [*words, "--on", "local-cluster"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    until = time.monotonic() + 120
+    while len(list(folder.glob("part-*"))) < 3 and time.monotonic() < until:
+        time.sleep(0.001)
+    os.killpg(program.pid, signal.SIGKILL)
+    program.wait()
+    before = {path: path.read_bytes() for path in folder.glob("part-*")}
+    assert 3 <= len(before) < 12
+    now = engine.Study.read(tmp_path / "s.toml").run(folder, on="local-cluster", batch=2)
+    assert now.done == 12
+    assert {path: path.read_bytes() for path in before} == before
+    assert same(engine.Study.results(folder), alone)
+
+
+@pytest.mark.parametrize(
+    ("text", "on", "said"),
+    [
+        (SWUNG, "ray://127.0.0.1:1", r"no cluster answers at ray://127\.0\.0\.1:1 \(.*\); start one with `ray start"),
+        (SWUNG, "auto", r"no cluster answers at auto \(.*\); start one with `ray start --head`, or leave --on out"),
+        (SWUNG, "moon", r"on is 'moon'; expected 'auto', 'local-cluster' or 'ray://HOST:PORT'"),
+        ('device = "cuda"' + PUSHED, "local-cluster", "no node of the cluster has a GPU; add one that has"),
+    ],
+    ids=["far", "none", "moon", "gpu"],
+)
+def test_what_cannot_be_is_one_sentence(text: str, on: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=said) as told:
+        engine.Study.read(named(tmp_path, text)).run(tmp_path / "r", on=on)
+    assert "\n" not in str(told.value)
+
+
+def test_workers_with_another_version_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.study import on_ray
+
+    monkeypatch.setattr(on_ray, "__version__", "0.0.1")
+    with pytest.raises(ValueError, match=r"a worker has Catena .*, and the study is run by 0\.0\.1; install the same"):
+        engine.Study.read(named(tmp_path, SWUNG)).run(tmp_path / "r", on="local-cluster")
