@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,12 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from engine import files
+from engine.bench import plots
 from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, tell
+from engine.study import pictures
 from engine.study.results import MANIFEST, parquet
+from engine.study.shares import wilson
 from engine.study.study import Study, StudyProgress
-
-CONFIDENCE = 1.96
-"""Standard deviations of Wilson's interval, for 95 %."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -37,6 +37,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--processes", type=count, metavar="N", help="on this machine (default: one for each core)")
     command.add_argument("--batch", type=count, metavar="N", help="samples that step together at most")
     command.add_argument("--csv", type=Path, metavar="FILE.csv", help="write the results there, too")
+    command.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw the results: .svg, .png or .pdf")
+    command.add_argument("--x", metavar="COLUMN", help="of the picture (default: the first that varies)")
+    command.add_argument("--y", metavar="COLUMN", help="of the picture (default: the next that varies, or is kept)")
+    command.add_argument("--color", metavar="COLUMN", help="of the picture (default: the first predicate, or number)")
     command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
     command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     command.set_defaults(function=run_study)
@@ -46,7 +50,10 @@ def run_study(args: argparse.Namespace) -> int:
     """`study`: carry out what is left of it, and report on all of it."""
     began = perf_counter()
     parquet()
+    if args.picture is not None:
+        plots.require(args.picture)
     study = Study.read(args.study, args.trust_xacro)
+    axes = pictures.axes(study.varied, study.kept, args.x, args.y, args.color)
     folder = args.out or args.study.with_suffix(".results")
     if args.resume and not (folder / MANIFEST).exists():
         raise CallError(f"--resume: there are no results in {str(folder)!r}; leave --resume out to begin")
@@ -73,6 +80,8 @@ def run_study(args: argparse.Namespace) -> int:
     if args.csv is not None and columns:
         with files.replacing(args.csv, "w") as file:
             file.writelines(_lines(columns))
+    if args.picture is not None and columns:
+        plots.save(pictures.drawn(study.title, columns, axes), args.picture)
     if args.json:
         print(json.dumps(said))
     else:
@@ -88,24 +97,6 @@ def run_study(args: argparse.Namespace) -> int:
 def _bar(screen: Console) -> Bar:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Bar(*columns, console=screen, transient=True, disable=not screen.is_terminal)
-
-
-class Share(NamedTuple):
-    """How many of some samples a predicate holds for, with Wilson's interval of its probability (Wilson 1927)."""
-
-    low: float
-    share: float
-    high: float
-
-
-def wilson(hits: int, count: int) -> Share:
-    """The share, and the bounds within which the probability lies, with 95 %."""
-    if count == 0:
-        return Share(0.0, math.nan, 1.0)
-    z, p = CONFIDENCE, hits / count
-    middle, half = p + z * z / (2 * count), z * math.sqrt(p * (1 - p) / count + z * z / (4 * count * count))
-    scale = 1 + z * z / count
-    return Share(max(0.0, (middle - half) / scale), p, min(1.0, (middle + half) / scale))
 
 
 _QUANTILES = ("least", "median", "greatest")

@@ -12,8 +12,8 @@ from small_studies import SWUNG, named
 
 import engine
 from engine import cli
-from engine.study import results
-from engine.study.command import wilson
+from engine.study import pictures, results
+from engine.study.shares import wilson
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; studies' results are Parquet")
 
@@ -62,3 +62,67 @@ def test_without_pyarrow_one_sentence_says_so(
     assert not (tmp_path / "s.results").exists()
     with pytest.raises(ValueError, match=r"pyarrow is missing; install it with pip install "):
         results.parquet()
+
+
+def figure_of(columns: dict[str, np.ndarray], *names: str | None):  # type: ignore[no-untyped-def]
+    varied, kept = ("a", "b", "word"), {"number": False, "true": True}
+    return pictures.drawn("title", columns, pictures.axes(varied, kept, *names))
+
+
+@pytest.fixture
+def columns(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """A grid of 3 × 4, ten samples at each point of it, one of which diverged."""
+    a, b = (side.repeat(10) for side in map(np.ravel, np.meshgrid([0.0, 1.0, 2.0], [10.0, 20.0, 30.0, 40.0])))
+    diverged = np.arange(120) == 7
+    number = np.where(diverged, np.nan, 100 * a + b)
+    word = np.where(a > 0, "much", "little")
+    true = rng.random(120) < a / 2
+    return {"a": a, "b": b, "word": word, "number": number, "true": true, "diverged": diverged}
+
+
+def test_a_grid_is_drawn_as_the_means_of_its_cells(columns: dict[str, np.ndarray]) -> None:
+    pytest.importorskip("matplotlib")
+    panel, bar = figure_of(columns, "a", "b", "number").axes
+    (mesh,) = panel.collections
+    assert np.asarray(mesh.get_array()).tolist() == [[100 * a + b for a in range(3)] for b in (10, 20, 30, 40)]
+    assert (panel.get_xlabel(), panel.get_ylabel(), bar.get_ylabel()) == ("a", "b", "number")
+    (lost,) = figure_of(columns, "a", "b", "diverged").axes[0].collections
+    assert np.asarray(lost.get_array())[0].tolist() == [0.1, 0, 0]
+
+
+def test_a_predicate_is_drawn_as_its_share_with_its_interval(columns: dict[str, np.ndarray]) -> None:
+    pytest.importorskip("matplotlib")
+    (panel,) = figure_of(columns, "a", "true", "b").axes
+    assert len(panel.lines) == len(panel.collections) == 4
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["b 10", "b 20", "b 30", "b 40"]
+    sound = ~columns["diverged"]
+    for line, b in zip(panel.lines, (10, 20, 30, 40), strict=True):
+        own = [columns["true"][(columns["a"] == a) & (columns["b"] == b) & sound] for a in range(3)]
+        assert line.get_xydata().tolist() == [[a, x.mean()] for a, x in enumerate(own)]
+    assert len(figure_of(columns, "a", "true", "number").axes[0].lines) == 1
+
+
+def test_what_lies_on_no_grid_is_a_dot_each(columns: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+    pytest.importorskip("matplotlib")
+    columns["b"] = rng.random(120)
+    (dots,) = figure_of(columns, "a", "b", "number").axes[0].collections
+    assert len(dots.get_offsets()) == 119
+    panel = figure_of(columns, "b", "number", "word").axes[0]
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["little", "much"]
+    assert [tick.get_text() for tick in figure_of(columns, "word", "number", "a").axes[0].get_xticklabels()] == [
+        "little", "much",
+    ]  # fmt: skip
+
+
+def test_the_command_draws_and_tells_columns_that_are_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    words = ["study", str(named(tmp_path, SWUNG)), "--processes", "1", "--picture", str(tmp_path / "x.svg")]
+    assert cli.main([*words, "--x", "shoulder velocitty"]) == 2
+    said = capsys.readouterr().err
+    assert "there is no column 'shoulder velocitty'; use one of" in said
+    assert "perhaps 'shoulder velocity' is meant" in said
+    assert not (tmp_path / "s.results").exists()
+    assert cli.main(words) == 0
+    assert "elbow position" in (tmp_path / "x.svg").read_text("utf-8")

@@ -93,6 +93,7 @@ LEFT_OUT = {
     "engine/bench/gpu_timing.py",
     "engine/bench/plots.py",
     "engine/bench/compare/pictures.py",
+    "engine/study/pictures.py",
 }
 
 

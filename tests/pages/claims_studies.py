@@ -9,7 +9,7 @@ import page_text
 from page_text import exempt, g, words
 
 import engine
-from engine.study import command, description, on_ray
+from engine.study import description, on_ray, pictures, shares
 from engine.study.tables import Faults
 from engine.study.variables import VARIABLES
 
@@ -71,9 +71,8 @@ def numbers() -> Iterable[str]:
     yield f"five frictions: {pushed.count} samples"
     (bound,) = {abs(x) for kept in arm._description.kept if kept.predicate for x in (kept.above, kept.below)}
     yield f"before its hand sinks by {1000 * bound:g} mm"
-    yield f"the column `holds within {1000 * bound:g} mm`"
     yield f"is run again, up to {on_ray.RETRIES} times"
-    assert command.CONFIDENCE == 1.96
+    assert shares.CONFIDENCE == 1.96
     yield "its probability lies with 95 % (Wilson's)"
 
 
@@ -85,6 +84,14 @@ def options() -> Iterable[str]:
     assert of["processes"] is None
     yield "`--resume` says that there must be something to go on from."
     yield "Run it with `--processes 1`"
+    (shown,) = (action for action in page_text.commands()["study"]._actions if action.dest == "picture")
+    yield f"`--picture {shown.metavar}` draws the results"
+    yield f'`--picture {shown.metavar} --x "hand payload" --y kp` shows the border.'
+    varied, kept = ("a", "b"), {"c": False, "d": True}
+    assert pictures.axes(varied, kept, None, None, None) == ("a", "b", "d")
+    assert pictures.axes(varied, {"c": False}, None, None, None) == ("a", "b", "c")
+    yield "of a predicate as `--y` its share, with Wilson's interval. `--x`, `--y` and `--color` name the columns;"
+    yield "without them it is what varies, coloured by the first predicate or number."
 
 
 @page_text.of("main.py study")
@@ -98,6 +105,10 @@ def options_in_help() -> Iterable[str]:
     yield "--processes: on this machine (default: one for each core)."
     yield "--batch: samples that step together at most."
     yield "--csv: write the results there, too."
+    yield "--picture: draw the results: .svg, .png or .pdf."
+    yield "--x: of the picture (default: the first that varies)."
+    yield "--y: of the picture (default: the next that varies, or is kept)."
+    yield "--color: of the picture (default: the first predicate, or number)."
     yield "--trust-xacro: let xacro files run any Python, as xacro does."
 
 
@@ -105,7 +116,7 @@ def options_in_help() -> Iterable[str]:
 def shell() -> Iterable[str]:
     """The command's row."""
     yield "by `--on` on Ray; results as Parquet in `FILE.results`, or where `--out` says, and with `--csv` as CSV;"
-    yield "the same call goes on where it was interrupted, and `--resume` refuses to begin"
+    yield "`--picture` draws them; the same call goes on where it was interrupted, and `--resume` refuses to begin"
 
 
 exempt(
@@ -120,5 +131,7 @@ exempt(
     "processes=2",
     "study.trajectory(1234)",
     "ray://HOST:10001",
+    "--picture push.png",
+    "--picture shares.svg --x friction --y stands",
     "FILE.toml --on",
 )
