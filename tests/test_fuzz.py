@@ -12,7 +12,7 @@ import pytest
 FUZZ = Path(__file__).parent / "fuzz"
 INPUTS = 100  # for each reader
 MESHES = {"stl", "obj", "collada", "ply", "off", "gltf"}
-READERS = {"importer", "srdf", *MESHES, "heights", "sessions", "recordings", "results"}
+READERS = {"importer", "srdf", *MESHES, "heights", "sessions", "recordings", "results", "studies"}
 
 
 def fuzz(*words: str) -> tuple[int, str]:

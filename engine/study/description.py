@@ -23,6 +23,8 @@ DISTRIBUTIONS = ("uniform", "normal", "log_uniform")
 SPREADS = ("values", "grid", *DISTRIBUTIONS)
 MOST_SAMPLES = 2**30
 """Of a study; as many as Sobol's sequence has."""
+MOST_IN_GRID = 10**6
+"""Values of one axis of a grid."""
 MOST_IN_SQUARE = 10**7
 """Samples of a Latin hypercube, which is drawn as a whole."""
 
@@ -166,6 +168,9 @@ def _require_whole(study: Description, table: Table) -> None:
     shortest = min((x for axis in study.axes if axis.what == "dt" for x in axis.values), default=study.dt)
     if shortest > 0 and study.seconds / shortest > MOST_STEPS:
         table.fault("seconds", f"these are {study.seconds / shortest:.3g} steps", "give fewer seconds or a greater dt")
+    longest = max((x for axis in study.axes if axis.what == "dt" for x in axis.values), default=study.dt)
+    if study.seconds < longest:
+        table.fault("seconds", f"a step is longer, {longest:g} s", "give more seconds or a smaller dt")
     if study.count > MOST_SAMPLES:
         table.fault("samples", f"these are {study.count:.3g} samples in all", f"give at most {MOST_SAMPLES:.3g}")
     elif study.sampling == "latin-hypercube" and study.samples > MOST_IN_SQUARE:
@@ -265,8 +270,9 @@ def _words(table: Table, value: Any, variable: Variable) -> tuple[Any, ...]:
 
 def _grid(table: Table, value: Any) -> tuple[float, ...]:
     whole = isinstance(value, list) and len(value) == 3 and all(map(is_number, value))
-    if not whole or not isinstance(value[2], int) or not 2 <= value[2] <= MOST_SAMPLES:
-        table.fault("grid", f"it is {shown(value)}", "give first, last and how many, 2 or more: [0.0, 1.0, 11]")
+    if not whole or not isinstance(value[2], int) or not 2 <= value[2] <= MOST_IN_GRID:
+        most = f"2 to {MOST_IN_GRID}"
+        table.fault("grid", f"it is {shown(value)}", f"give first, last and how many, {most}: [0.0, 1.0, 11]")
         return ()
     first, last, count = value
     return tuple(first + (last - first) * (k / (count - 1)) for k in range(count))

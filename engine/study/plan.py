@@ -216,10 +216,12 @@ class _Names:
                 self._require_within(("start", joint), joint, study.start[joint])
         for k, axis in enumerate(study.axes):
             if axis.of == "all" and axis.variable.every:
+                if axis.what == "mass" and not axis.factor:
+                    self._faults.add(("vary", k), "all bodies would have one mass", "add factor = true, or name a link")
                 continue
             if axis.variable.of == "link":
                 if self._require(("vary", k, "of"), "link", axis.of, list(model.link_names)):
-                    self._require_moving(("vary", k, "of"), axis.of)
+                    self._require_moving(("vary", k, "of"), axis.of, axis.what == "mass" and not axis.factor)
             elif axis.variable.of == "joint":
                 self._require(("vary", k, "of"), "joint", axis.of, self._joints)
             elif axis.what in ("slope", "friction") and not has_ground(study, model):
@@ -239,9 +241,12 @@ class _Names:
             cure = f"give {lower:.4g} to {upper:.4g}, or limits = false"
             self._faults.add(way, f"{x:g} is beyond the joint's limits", cure)
 
-    def _require_moving(self, way: tuple[str | int, ...], link: str) -> None:
-        if self._model.link_body[self._model.link_names.index(link)] < 0:
+    def _require_moving(self, way: tuple[str | int, ...], link: str, weighs: bool) -> None:
+        body = int(self._model.link_body[self._model.link_names.index(link)])
+        if body < 0:
             self._faults.add(way, f"link {link!r} does not move", "name a link that does")
+        elif weighs and not self._model.mass[body] > 0:
+            self._faults.add(way, f"link {link!r} has no mass to change", "name another, or vary its payload")
 
     def _require(self, way: tuple[str | int, ...], kind: str, name: str, names: list[str]) -> bool:
         if name in names:

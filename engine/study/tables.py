@@ -16,6 +16,7 @@ from typing import Any
 from engine import files
 from engine.model import Diagnostic
 from engine.reals import shown
+from engine.urdf.markup import in_one_line
 
 Way = tuple[str | int, ...]
 """The keys, and numbers of array entries, that lead to a value."""
@@ -78,7 +79,8 @@ class Faults:
     def add(self, path: Way, fault: str, cure: str) -> None:
         """Enter a fault of the value, or the table, to which these keys lead."""
         element = ".".join(f"{key + 1}" if isinstance(key, int) else key for key in path) or "the study"
-        self.found.append(Diagnostic("error", line_of(self._text, path), element, fault, cure))
+        line = line_of(self._text, path)
+        self.found.append(Diagnostic("error", line, in_one_line(element), in_one_line(fault), in_one_line(cure)))
 
     def end(self) -> None:
         """Raise StudyError if there are any."""

@@ -42,6 +42,12 @@ FAULTS = {
     ("pendulum", "pendulun"): ("line 1: error: robot: pendulun: there is no file 'pendulun'; give a URDF ",),
     ("seconds", "second"): ("line 2: error: second: there is no such key; leave it out, or use one of ",),
     ("0.5", "-1"): ("line 2: error: seconds: it is -1; give a number above 0 in s",),
+    ("0.5", "0.015"): ("line 2: error: seconds: a step is longer, 0.02 s; give more seconds or a smaller dt",),
+    ("[0.0, 2.0]", "[0.0, 1" + "0" * 30 + "]"): ("line 7: error: vary.1.uniform: it is [0.0, 1000000000000000000000",),
+    ('"mass"\nof = "all"\nfactor = true', '"mass"\nof = "all"'): (
+        "line 11: error: vary.3: all bodies would have one mass; add factor = true, or name a link",
+    ),
+    ("pendulum", "\u202ependulum"): ("line 1: error: robot: \\u202ependulum: there is no file ",),
     ("0.5", "true"): ("line 2: error: seconds: it is True; give a number above 0 in s",),
     ("0.5", "1e300"): ("line 2: error: seconds: these are 1e+302 steps; give fewer seconds or a greater dt",),
     ("samples = 40", "samples = 0"): ("line 3: error: samples: it is 0; give a whole number of 1 or more",),
@@ -73,7 +79,7 @@ FAULTS = {
         "line 4: error: vary.1: it has grid and uniform; say how it varies, by one of values, grid, ",
     ),
     ("values = [0.01, 0.02]", "grid = [0.01, 0.02, 1]"): (
-        "line 10: error: vary.2.grid: it is [0.01, 0.02, 1]; give first, last and how many, 2 or more: ",
+        "line 10: error: vary.2.grid: it is [0.01, 0.02, 1]; give first, last and how many, 2 to 1000000: ",
     ),
     ("values = [0.01, 0.02]", 'values = ["fast"]'): (
         "line 10: error: vary.2.values: it is ['fast']; give a list of numbers, [0.2, 0.4, 0.8]",

@@ -215,6 +215,32 @@ def of_lines(data: bytes, chance: Chance) -> bytes:
     return b"\n".join(lines)
 
 
+_TOML = (
+    "nan", "inf", "-1", "0", "1e308", "1e-308", "true", "''", '"all"', "[]", "[1, 2]", "[1.0, nan]", "[[1], 2]", "0.3",
+    "[0, 1, 1000000000]", "{}", "[{}]", "2020-01-01", "9223372036854775807", "99999999999999999999999", '"chain:3"',
+    '"\\u202e"', '["abia", "cfa"]', "[0.1, 0.2]",
+)  # fmt: skip
+
+
+def of_toml(data: bytes, chance: Chance) -> bytes:
+    """Lines of TOML, of one of them the value or the key another, or one lost, doubled, moved or cut."""
+    lines = data.split(b"\n")
+    at, way = chance.randrange(len(lines)), chance.randrange(10)
+    key, equals, _ = lines[at].partition(b"=")
+    if way == 0:
+        del lines[at]
+    elif way == 1:
+        lines.insert(chance.randrange(len(lines) + 1), lines[at])
+    elif way == 2:
+        return of_bytes(data, chance)
+    elif way == 3 and equals:
+        other = chance.choice([line for line in lines if b"=" in line])
+        lines[at] = other.partition(b"=")[0] + lines[at][len(key) :]
+    elif equals:
+        lines[at] = key + b"= " + chance.choice(_TOML).encode()
+    return b"\n".join(lines)
+
+
 def of_array(data: bytes, chance: Chance) -> bytes:
     """An .npy file with another header, other numbers, or bytes cut out."""
     end = data.find(b"\n") + 1

@@ -252,6 +252,24 @@ def _result_files(_: Path) -> dict[str, list[bytes]]:
     return {".jsonl": [b"".join(json.dumps(row).encode() + b"\n" for row in rows)]}
 
 
+def _study(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    try:
+        found = engine.Study.read(path)
+    except engine.StudyError as fault:
+        _told(fault.diagnostics)
+        raise
+    for name, values in found.values([0, found.count - 1]).items():
+        if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
+            raise Broken(f"what varies is not finite: {name}")
+
+
+def _studies(_: Path) -> dict[str, list[bytes]]:
+    drawn = b'[[vary]]\nwhat = "mass"\nof = "all"\nfactor = true\nnormal = [1.0, 0.2]\n'
+    ships = [path.read_bytes() for path in sorted((ROOT / "docs" / "studies").glob("*.toml"))]
+    return {".toml": [*ships, b'samples = 8\nsampling = "sobol"\n' + ships[0] + drawn]}
+
+
 SAID = (Refused, ValueError, OSError)
 TARGETS = {
     target.name: target
@@ -266,5 +284,6 @@ TARGETS = {
         Target("sessions", _sessions, mutations.of_json, _session, SAID),
         Target("recordings", _recordings, mutations.of_archive, _recording, SAID),
         Target("results", _result_files, mutations.of_lines, _results, SAID),
+        Target("studies", _studies, mutations.of_toml, _study, SAID),
     )
 }
