@@ -6,7 +6,7 @@ In come `Work`s, out come batches as they are done. Ray is asked for when a stud
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -77,7 +77,7 @@ class Cluster(Here):
         self._gpu = any(device == "cuda" for _, device in found.values())
         return found
 
-    def carry_out(self, works: Iterator[Work]) -> Iterator[tuple[Work, Batch]]:
+    def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
         """All of them, as they are done. Raises RuntimeError where one fails, or is lost more than `RETRIES` times."""
         ray = self._ray
         study, groups, running = ray.put(self._study), dict[int, Any](), dict[Any, Work]()

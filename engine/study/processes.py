@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple, Self
 
 from engine.bench.child import Child, Ended, Silence
@@ -52,7 +52,7 @@ class Here:
         """See `plan.decide`."""
         return decide(self._study, plan.robots, list(plan.choices()))
 
-    def carry_out(self, works: Iterator[Work]) -> Iterator[tuple[Work, Batch]]:
+    def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
         """All of them, one after the other."""
         for work in works:
             yield work, simulate(self._study, work.group, work.task)
@@ -76,7 +76,7 @@ class Processes(Here):
             self.seats = len(self._gpus)
         return found
 
-    def carry_out(self, works: Iterator[Work]) -> Iterator[tuple[Work, Batch]]:
+    def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
         """All of them, as they are done. Raises RuntimeError where one fails, or ends its process `TRIES` times."""
         shared, answers, ended = _Shared(self._compiled(works)), Answers(), threading.Event()
         seats = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,12 +132,13 @@ class Study:
             done = StudyProgress(int(np.count_nonzero(store.done)), self.count, 0, place.seats)
             report(done)
             sizes = _Sizes(most, place, self.count - done.done)
-            for work, found in place.carry_out(self._works(store.done, sizes)):
-                store.add(work.group, found)
-                sizes.learn(work.group, found)
-                lost = done.diverged + int(np.count_nonzero(found.diverged))
-                done = StudyProgress(done.done + len(found.diverged), self.count, lost, place.seats)
-                report(done)
+            with closing(place.carry_out(self._works(store.done, sizes))) as carried_out:
+                for work, found in carried_out:
+                    store.add(work.group, found)
+                    sizes.learn(work.group, found)
+                    lost = done.diverged + int(np.count_nonzero(found.diverged))
+                    done = StudyProgress(done.done + len(found.diverged), self.count, lost, place.seats)
+                    report(done)
         return done
 
     @staticmethod

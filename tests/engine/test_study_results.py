@@ -189,3 +189,22 @@ def test_killed_at_random_and_run_again_it_comes_to_the_same_bits(alone: dict[st
     assert counts[-1] >= 5
     assert same(engine.Study.results(folder), alone)
     assert len(list(folder.glob("part-*.parquet"))) == 12
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one program")
+@pytest.mark.usefixtures("ctrl_c_is_heard")
+def test_ctrl_c_keeps_what_was_done_and_says_so(alone: dict[str, np.ndarray], tmp_path: Path) -> None:
+    words = [sys.executable, "main.py", "study", str(named(tmp_path)), "--batch", "1", "--processes", "1"]
+    folder, root = tmp_path / "s.results", Path(__file__).parents[2]
+    program = subprocess.Popen(words, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while not list(folder.glob("part-*")) and time.monotonic() < until:
+        time.sleep(0.001)
+    program.send_signal(signal.SIGINT)
+    said, told = program.communicate()
+    kept = len(list(folder.glob("part-*")))
+    assert (program.returncode, kept < 12) == (130, True), told
+    assert told == f"interrupted; {kept} of 12 samples are kept, and the same call goes on from there\n"
+    assert f"{kept} of 12 samples, 0 diverged" in said
+    engine.Study.read(tmp_path / "s.toml").run(folder, processes=0)
+    assert same(engine.Study.results(folder), alone)
