@@ -223,3 +223,25 @@ def test_every_variable_can_be_varied_as_the_page_says(tmp_path: Path) -> None:
         if not variable.factor:
             with pytest.raises(engine.StudyError, match=f"{name} is no multiple of anything; leave it out"):
                 engine.Study.read(written(tmp_path, text + "factor = true\n"))
+
+
+def test_latin_hypercubes_and_sobols_sequence_have_a_draw_in_each_stratum(tmp_path: Path) -> None:
+    """Of 64 draws one in each 64th of the range, on every axis; what is drawn at random has not."""
+    text, even = SOUND.replace("samples = 40", "samples = 64"), {}
+    for sampling in SAMPLINGS:
+        values = engine.Study.read(written(tmp_path, f'sampling = "{sampling}"\n{text}')).values(range(64))
+        strata = (values["damping"] / 2 * 64).astype(int), ((np.log10(values["kd"]) + 2) / 4 * 64).astype(int)
+        even[sampling] = [len(set(each.tolist())) for each in strata]
+    assert even["latin-hypercube"] == even["sobol"] == [64, 64]
+    assert max(even["random"]) < 60
+    several = [engine.Study.read(written(tmp_path, f'sampling = "{each}"\n{text}')) for each in SAMPLINGS]
+    assert len({study.values([0])["damping"][0] for study in several}) == 3
+
+
+def test_a_study_that_goes_on_with_a_later_version_has_the_same_samples(tmp_path: Path) -> None:
+    """Philox's numbers of the seed 0: the first and the second draw, which begins four numbers later."""
+    values = engine.Study.read(written(tmp_path, SOUND)).values([0, 41])
+    u = np.random.Generator(np.random.Philox(0)).random(8)
+    assert values["damping"] == pytest.approx(2 * u[[0, 4]], rel=1e-15)
+    assert values["damping"].tolist() == [0.028134071331295418, 1.9582690001308065]
+    assert values["kd"] == pytest.approx(10 ** (4 * u[[2, 6]] - 2), rel=1e-12)
