@@ -24,6 +24,8 @@ MOST_LINES = 10
 """Values that are told apart by lines of their own."""
 MOST_CELLS = 1000
 """Values along a side of a heat map."""
+MOST_DOTS, BINS = 50_000, 200
+"""Dots of a scatter; more samples are a heat map of so many bins a side."""
 
 
 class Axes(NamedTuple):
@@ -80,15 +82,27 @@ def _numbers(column: NDArray[Any]) -> NDArray[np.float64]:
 
 def _cells(x: NDArray[Any], y: NDArray[Any], color: NDArray[Any]) -> tuple[Any, Any, Any] | None:
     """Both sides and the mean colour of each cell, where all samples lie on a grid."""
+    if len(x) > MOST_DOTS:
+        x, y = _binned(x), _binned(y)
     (across, i), (up, j) = (np.unique(side, return_inverse=True) for side in (x, y))
     if not (1 < len(across) <= MOST_CELLS and 1 < len(up) <= MOST_CELLS):
         return None
     total, count = np.zeros((2, len(up), len(across)))
     np.add.at(total, (j, i), color.astype(float))
     np.add.at(count, (j, i), 1)
-    if np.count_nonzero(count) < 0.5 * count.size:  # what is drawn by chance lies nowhere twice
+    if np.count_nonzero(count) < 0.5 * count.size and len(x) <= MOST_DOTS:  # what is drawn by chance lies nowhere twice
         return None
     return across, up, np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _binned(side: NDArray[Any]) -> NDArray[Any]:
+    """Numbers at the middles of bins, where they have more values than a heat map shows."""
+    if len(np.unique(side)) <= MOST_CELLS:
+        return side
+    edges = np.linspace(side.min(), side.max(), BINS + 1)
+    middles = (edges[:-1] + edges[1:]) / 2
+    found: NDArray[Any] = middles[np.clip(np.digitize(side, edges) - 1, 0, BINS - 1)]
+    return found
 
 
 def _shares(panel: Panel, x: NDArray[Any], shown: Columns, axes: Axes) -> None:

@@ -126,3 +126,16 @@ def test_the_command_draws_and_tells_columns_that_are_not_there(
     assert not (tmp_path / "s.results").exists()
     assert cli.main(words) == 0
     assert "elbow position" in (tmp_path / "x.svg").read_text("utf-8")
+
+
+def test_more_samples_than_dots_are_a_heat_map_of_bins(rng: np.random.Generator) -> None:
+    pytest.importorskip("matplotlib")
+    x, y = rng.random((2, 60_000))
+    columns = {"a": x, "b": y, "number": 3 * x + y, "diverged": np.zeros(len(x), bool)}
+    (mesh,) = figure_of(columns, "a", "b", "number").axes[0].collections
+    means = np.asarray(mesh.get_array())
+    assert means.shape == (200, 200)
+    middles = (np.arange(200) + 0.5) / 200
+    off = means - (3 * middles + middles[:, None])
+    assert np.nanmax(np.abs(off)) < 2 / 200
+    assert np.isnan(off).mean() < 0.4
