@@ -1,11 +1,12 @@
 """Broken files of every kind: what is said of each, and that nothing worse comes of it.
 
-`broken/` holds the files, each with one fault, and `broken/told.toml` what must be said of them. URDFs whose fault is
-said in one diagnostic are in `engine/dialects`.
+`broken/told.toml` has what must be said of each; the files are in `broken/`, or made of sound ones there by a change.
+URDFs whose fault is said in one diagnostic are in `engine/dialects`.
 """
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -21,9 +22,12 @@ from app.simulation.messages import Settings
 from engine.bench import results
 from engine.scene.hull import hulls
 from engine.urdf.srdf import read as read_srdf
+from tests.engine.dialect_files import changed
 
 BROKEN = Path(__file__).parent / "broken"
-TOLD: dict[str, dict[str, Any]] = tomllib.loads((BROKEN / "told.toml").read_text(encoding="utf-8"))
+TOLD: dict[str, Any] = tomllib.loads((BROKEN / "told.toml").read_text(encoding="utf-8"))
+GOOD = {".catena": "session_good.catena", ".dae": "mesh_dae_good.dae"}
+"""The files of which others are made by a change."""
 
 
 def heights(path: Path) -> list[str]:
@@ -94,18 +98,37 @@ def alike(said: str, expected: str) -> bool:
     return said.startswith(expected[:-1]) if expected.endswith("…") else said == expected
 
 
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all files, two below that of the robots."""
+    root = tmp_path_factory.mktemp("root")
+    shutil.copytree(engine.ROBOTS, root / "robots")
+    folder = Path(shutil.copytree(BROKEN, root / "tests" / "broken"))
+    for name, change in TOLD["change"].items():
+        sound = (BROKEN / GOOD[Path(name).suffix]).read_bytes().decode()
+        (folder / name).write_bytes(changed(sound, change).encode())
+    return folder
+
+
+def expected_of(name: str) -> list[str]:
+    says = TOLD["says"][name]
+    return [f"the collision mesh FILE {says}", f"NAME {says}"] if isinstance(says, str) else says
+
+
 def test_every_file_has_its_entry() -> None:
     files = {path.name for path in BROKEN.iterdir() if path.suffix in READERS}
-    assert sorted(files) == sorted(TOLD)
+    assert sorted([*files, *TOLD["change"]]) == sorted(TOLD["says"])
 
 
-@pytest.mark.parametrize("name", TOLD)
-def test_what_is_said_of_it(name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(BROKEN)  # where the files find others beside them
-    path = BROKEN / name
+@pytest.mark.parametrize("name", TOLD["says"])
+def test_what_is_said_of_it(
+    broken: Path, name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(broken)  # where the files find others beside them
+    path = broken / name
     words = READERS[path.suffix](path)
-    said = [sentence.replace(str(path), "FILE").replace(str(BROKEN), "FOLDER") for sentence in words]
-    expected = TOLD[name]["says"]
+    said = [s.replace(str(path), "FILE").replace(str(broken), "FOLDER").replace(name, "NAME") for s in words]
+    expected = expected_of(name)
     assert len(said) == len(expected), said
     assert all(map(alike, said, expected)), said
     assert all(sentence.isprintable() for sentence in said)

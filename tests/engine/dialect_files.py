@@ -18,11 +18,12 @@ def contents() -> dict[str, bytes]:
     base = BASE.read_bytes().decode()
     for name, said in SAID.items():
         if "change" in said:
-            found[name] = _changed(base, said["change"]).encode()
+            found[name] = changed(base, said["change"]).encode()
     return dict(sorted(found.items()))
 
 
-def _changed(text: str, change: list[list[str]]) -> str:
+def changed(text: str, change: list[list[str]]) -> str:
+    """The text after each change of a text that is in it once by another."""
     for old, new in change:
         assert text.count(old) == 1, old
         text = text.replace(old, new)
