@@ -35,10 +35,6 @@ def one_joint(inside: str, kind: str = "continuous") -> str:
     return robot(link("a"), link("b"), joint("j", "a", "b", kind, inside))
 
 
-def limited(attributes: str, kind: str = "revolute") -> str:
-    return one_joint(f"<limit {attributes}/>", kind)
-
-
 def one_link(inside: str) -> str:
     """Link b on line 3 is the one in question; it moves."""
     return robot(link("a"), link("b", inside), joint("j", "a", "b"))
@@ -50,8 +46,8 @@ def inertial(mass: str = "2", **moments: str) -> str:
     return f'<inertial><mass value="{mass}"/><inertia {given_moments}/></inertial>'
 
 
-def visual(geometry: str, inside: str = "") -> str:
-    return one_link(INERTIAL + f"<visual><geometry>{geometry}</geometry>{inside}</visual>")
+def visual(geometry: str) -> str:
+    return one_link(INERTIAL + f"<visual><geometry>{geometry}</geometry></visual>")
 
 
 def mesh(name: str) -> str:
@@ -68,35 +64,12 @@ TWO_WAY = joint("j1", "a", "b", inside='<mimic joint="j2"/>') + joint("j2", "b",
 THREE = link("a") + link("b") + link("c")
 GOOD = one_joint(LIMIT, "revolute")
 
-# severity, line, words of element and fault and cure, the file
+# severity, line, words of element and fault and cure, the file; most faults are in dialects/
 FAULTS: dict[str, tuple[str, int | None, str, str]] = {
-    "empty file": ("error", 1, "XML empty", ""),
-    "not XML": ("error", 1, "XML URDF", "solid cube\nfacet normal"),
-    "mismatched tag": ("error", 4, "malformed mismatch", GOOD.replace("</joint>", "</jont>")),
-    "truncated": ("error", 5, "malformed", GOOD[: GOOD.index("</robot>")]),
-    "attribute twice": ("error", 3, "malformed redefined", GOOD.replace('<link name="b"', '<link name="b" name="c"')),
-    "not a robot": ("error", 1, "<sdf> <robot>", "<sdf/>"),
     "unexpanded xacro": (
         "error", 3, "<xacro:m> xacro expand", robot(link("a"), "<xacro:m/>").replace("<robot", '<robot xmlns:xacro="http://x"'),
     ),
-    "no robot name": ("warning", 1, "<robot> no name 'bad'", f"<robot>\n{link('a')}</robot>"),
-    "no links": ("error", 1, "<robot> no links", robot()),
-    "link without name": ("error", 3, "<link> no name", robot(link("a"), "<link/>\n")),
-    "joint without name": ("error", 4, "<joint> no name", GOOD.replace('joint name="j"', "joint")),
-    "joint without type": ("error", 4, "'j' no type", GOOD.replace(' type="revolute"', "")),
-    "unknown type": ("error", 4, "'j' 'hinge' revolute", one_joint("", "hinge")),
-    "two links of a name": ("error", 3, "'a' taken line 2", robot(link("a"), link("a"))),
-    "two joints of a name": ("error", 6, "'j' taken line 5", robot(THREE, joint("j", "a", "b"), joint("j", "b", "c"))),
-    "no parent": ("error", 4, "'j' no <parent>", GOOD.replace('<parent link="a"/>', "")),
     "no child": ("error", 4, "'j' no <child>", GOOD.replace('<child link="b"/>', "")),
-    "unknown parent": ("error", 4, "<parent> 'j' 'base'", GOOD.replace('<parent link="a"/>', '<parent link="base"/>')),
-    "misspelt child": (
-        "error", 4, "<child> 'hnad' mean 'hand'", robot(link("a"), link("hand"), joint("j", "a", "hnad")),
-    ),
-    "two parents": (
-        "error", 7, "'k' 'c' two parents 'j'",
-        robot(THREE, joint("j", "a", "c"), joint("i", "a", "b"), joint("k", "b", "c")),
-    ),
     "two parent elements": ("error", 4, "<parent> second", GOOD.replace("<child", '<parent link="a"/><child')),
     "cycle": ("error", 5, "cycle b", robot(THREE, joint("j", "c", "b"), joint("k", "b", "c"))),
     "cycle beside a root": (
@@ -104,32 +77,16 @@ FAULTS: dict[str, tuple[str, int | None, str, str]] = {
         robot(THREE, joint("j", "a", "b"), joint("k", "b", "c"), joint("l", "c", "b")),
     ),
     "own ancestor": ("error", 4, "'j' cycle b → b", robot(link("a"), link("b"), joint("j", "b", "b"))),
-    "several roots": ("error", 3, "'b' 2 roots 'a', 'b'", robot(link("a"), link("b"))),
-    "zero axis": ("error", 4, "<axis> 'j' zero", one_joint('<axis xyz="0 0 0"/>')),
-    "axis not unit": ("warning", 4, "<axis> length 2 0 0 1 used", one_joint('<axis xyz="0 0 2"/>')),
     "axis of two numbers": ("error", 4, "<axis> 2 numbers three", one_joint('<axis xyz="0 1"/>')),
     "axis with commas": ("warning", 4, '<axis> "0 0 1"', one_joint('<axis xyz="0,0,1"/>')),
-    "decimal comma": ("error", 4, "<origin> '1,5' 1.5", one_joint('<origin xyz="1,5 0 0"/>')),
-    "nan": ("error", 4, "<origin> nan finite", one_joint('<origin rpy="0 nan 0"/>')),
     "infinite": ("error", 4, "<origin> -inf finite", one_joint('<origin xyz="0 -inf 0"/>')),
     "beyond floats": ("error", 4, "<origin> 1e999 large", one_joint('<origin xyz="0 1e999 0"/>')),
     "underscore": ("error", 4, "<origin> '1_0' number", one_joint('<origin xyz="1_0 0 0"/>')),
-    "word for a number": ("error", 4, "<origin> 'up' number", one_joint('<origin xyz="0 0 up"/>')),
-    "empty numbers": ("error", 4, "<origin> 0 numbers", one_joint('<origin xyz=""/>')),
-    "expression": ("error", 4, "<origin> xacro", one_joint('<origin xyz="${x} 0 0"/>')),
-    "no mass": ("error", 3, "<inertial> 'b' no <mass>", one_link(INERTIAL.replace('<mass value="2"/>', ""))),
-    "mass without value": ("error", 3, "<mass> 'b' no value", one_link(INERTIAL.replace('value="2"', ""))),
-    "negative mass": ("error", 3, "<mass> 'b' -2 kg", one_link(inertial("-2"))),
-    "zero mass": ("warning", 3, "<mass> 'b' is 0", one_link(inertial("0"))),
-    "no inertia": ("error", 3, "<inertial> no <inertia>", one_link('<inertial><mass value="1"/></inertial>')),
-    "inertia of five": ("error", 3, "<inertia> no izz", one_link(INERTIAL.replace('izz="0.1"', ""))),
-    "negative inertia": ("error", 3, "<inertia> positive definite -0.1", one_link(inertial(ixx="-0.1"))),
     "indefinite inertia": ("error", 3, "<inertia> positive definite -4.9", one_link(inertial(ixy="5"))),
     "slightly negative": (
         "warning", 3, "<inertia> positive definite these numbers used", one_link(inertial(iyy="-0.01", ixy="0.001")),
     ),
     "zero principal moment": ("warning", 3, "<inertia> positive definite 0, 0.1, 0.1", one_link(inertial(iyy="0"))),
-    "triangle inequality": ("warning", 3, "<inertia> triangle 0.3 > 0.1 + 0.1", one_link(inertial(ixx="0.3"))),
     "moving without mass": ("warning", 3, "'b' mass <inertial>", robot(THREE.replace(link("b"), link("b", "")),
                             joint("j", "a", "b"), joint("k", "b", "c"))),
     "nothing resists": ("error", 4, "joint 'j' 'b' inertia", one_link("")),
@@ -138,37 +95,12 @@ FAULTS: dict[str, tuple[str, int | None, str, str]] = {
         joint("j", "a", "b"), joint("k", "b", "c"), joint("l", "c", "d", "fixed")),
     ),
     "free without inertia": ("error", 4, "'j' 'b' inertia", one_link("").replace("continuous", "floating")),
-    "limits upside down": (
-        "warning", 4, "<limit> 'j' 1 above -1", limited('lower="1" upper="-1" effort="1" velocity="1"'),
-    ),
-    "no limit": ("warning", 4, "'j' no <limit> revolute without limits", one_joint("", "revolute")),
-    "prismatic without limit": ("warning", 4, "'j' no <limit> prismatic without limits", one_joint("", "prismatic")),
-    "no range": ("warning", 4, "<limit> lower upper without position", limited('effort="1" velocity="1"')),
-    "no lower": ("warning", 4, "<limit> lower is 0", limited('upper="1" effort="1" velocity="1"')),
-    "no effort": ("warning", 4, "<limit> no effort limit", limited('lower="0" upper="1" velocity="1"')),
-    "velocity zero": (
-        "warning", 4, "<limit> velocity 0 no limit",
-        limited('lower="0" upper="1" effort="1" velocity="0"', "prismatic"),
-    ),
-    "negative effort": (
-        "error", 4, "<limit> effort -3",
-        limited('lower="0" upper="1" effort="-3" velocity="1"', "prismatic"),
-    ),
-    "nan limit": (
-        "error", 4, "<limit> lower nan",
-        limited('lower="nan" upper="1" effort="3" velocity="1"', "prismatic"),
-    ),
     "infinite effort": (
         "warning", 4, "<limit> inf effort",
-        limited('lower="0" upper="1" effort="inf" velocity="1"', "prismatic"),
+        one_joint('<limit lower="0" upper="1" effort="inf" velocity="1"/>', "prismatic"),
     ),
-    "locked": ("warning", 4, "<limit> stays at 1", limited('lower="1" upper="1" effort="1" velocity="1"', "prismatic")),
-    "negative damping": ("error", 4, "<dynamics> damping -1", one_joint('<dynamics damping="-1"/>')),
-    "mimic of none": ("warning", 5, "<mimic> 'j1' 'j9' by itself", mimic("j9")),
-    "mimic of a fixed joint": ("error", 5, "<mimic> 'j1' 'j2' fixed", mimic("j2", "fixed")),
     "mimic of itself": ("error", 5, "<mimic> cycle j1 → j1", mimic("j1")),
     "mimics in a cycle": ("error", 5, "<mimic> cycle j1 → j2 → j1", robot(THREE, TWO_WAY)),
-    "mimic without name": ("error", 4, "<mimic> no joint", one_joint("<mimic/>")),
     "mimic out of range": (
         "warning", 5, "<mimic> limits 'j2' used", mimic("j2").replace('joint="j2"/>', 'joint="j2" offset="5"/>'),
     ),
@@ -177,29 +109,12 @@ FAULTS: dict[str, tuple[str, int | None, str, str]] = {
         "warning", 3, "<mesh> package://nowhere/hand.stl package_dirs", mesh("package://nowhere/hand.stl"),
     ),
     "mesh on the web": ("warning", 3, "<mesh> not found package://", mesh("https://x/y.stl")),
-    "mesh without name": ("warning", 3, "<mesh> no filename left out", visual("<mesh/>")),
-    "unknown shape": ("warning", 3, "<cone> box left out", visual("<cone/>")),
-    "no shape": ("warning", 3, "<visual> no shape left out", visual("")),
     "negative radius": ("warning", 3, "<sphere> negative left out", visual('<sphere radius="-1"/>')),
     "box of two": ("error", 3, "<box> 2 numbers three", visual('<box size="1 1"/>')),
-    "undefined material": (
-        "warning", 3, "material 'red' defined", visual('<sphere radius="1"/>', '<material name="red"/>'),
-    ),
-    "colour beyond 1": (
-        "warning", 3, "<color> 255 0…1",
-        visual('<sphere radius="1"/>', '<material><color rgba="255 0 0 1"/></material>'),
-    ),
-    "limits of a ball joint": (
-        "warning", 4, "<limit> ball not used",
-        one_joint('<limit lower="-1" upper="1" effort="1" velocity="1"/>', "spherical"),
-    ),
     "ball joint without inertia": ("error", 4, "'j' 'b' inertia", one_link("").replace("continuous", "spherical")),
     "ball joint that mimics": (
         "warning", 4, "<mimic> spherical not used", one_joint('<mimic joint="k"/>', "spherical"),
     ),
-    "another word for spherical": ("warning", 4, "'j' ball spherical", one_joint("", "ball")),
-    "limits of a planar joint": ("warning", 4, "<limit> planar not used", one_joint(LIMIT, "planar")),
-    "second axis": ("warning", 4, "<axis> second before", one_joint('<axis xyz="0 0 1"/><axis xyz="1 0 0"/>')),
 }  # fmt: skip
 
 

@@ -77,10 +77,12 @@ def test_what_is_said_and_read(dialects: Path, name: str) -> None:
         assert told.startswith(before) and told.endswith(after) if parser else told == before
         assert bool(entry.repair) == mended(name)
     if "read" not in expected:
-        with pytest.raises(ModelError):
+        with pytest.raises(ModelError) as refused:
             engine.load(path)
+        assert list(refused.value.diagnostics) == found
         return
     model = engine.load(path)
+    assert list(model.diagnostics) == found
     for key, value in expected["read"].items():
         came = READ[key](model)
         assert came == value if isinstance(value, str) else np.allclose(came, value, rtol=0, atol=1e-6), key
