@@ -15,7 +15,7 @@ from page_text import ROOT
 from engine.cuda.stepping import scene_stepper
 from tests.bench import real_robots
 
-MEASURED, SCHEME, CONTACT = "docs/measured.md", "docs/scheme.md", "docs/contact.md"
+MEASURED, SCHEME, CONTACT = "docs/measured.md", "docs/scheme.md", "docs/measured_contact.md"
 SHAPES = {
     "binary": "balanced binary tree", "random": "random tree", "snake": "floating snake", "star": "star",
     "caterpillar": "caterpillar", "comb": "comb", "legs": "eight legs",
@@ -284,8 +284,7 @@ def _ratio(row: dict[str, Any]) -> float:
 
 @page_text.of(CONTACT)
 def beside_warp() -> Iterator[str]:
-    """The last columns of the table."""
-    names = {"standing": "standing", "falling": "falling"}
+    """The robots that ship, beside MuJoCo Warp."""
     for key, row in rows("contact-h200").items():
         robot, how, batch, dtype = key.split("-")
         if dtype != "float32":
@@ -295,8 +294,7 @@ def beside_warp() -> Iterator[str]:
         goal = row["goal"]
         asked = [f"{goal[x] / 1e6:g}" if goal["quantity"] == "rate" else f"{goal[x]:g} ×" for x in ("must", "aim")]
         rate = f"{now:.0f}" if now > 100 else f"{now:.1f}"
-        yield f"| {rate} | {warp:.1f} | {shown} | {asked[0]} | {asked[1]} |"
-        assert f"| {batch} {robot}s, {names[how]} |" in page_text.page_text(CONTACT)
+        yield cells(f"{batch} {robot}s, {how}", rate, f"{warp:.1f}", shown, *asked)
 
 
 @page_text.of(CONTACT)

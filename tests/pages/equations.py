@@ -26,9 +26,14 @@ def of(page: str, *formulas: str) -> Callable[[Check], Check]:
     return enter
 
 
+BESIDE = {"docs/contact.md": ("docs/contact_solver.md", "docs/collision.md")}
+"""Pages that go on with the equations of another and their numbers."""
+
+
 def prose(page: str) -> str:
-    """A page without its examples."""
-    return re.sub(r"```.*?```", "", page_text.source(page), flags=re.DOTALL)
+    """A page, and those that go on with its equations, without their examples."""
+    text = "\n".join(map(page_text.source, (page, *BESIDE.get(page, ()))))
+    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
 
 
 def displayed(page: str) -> list[str]:

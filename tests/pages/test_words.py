@@ -124,8 +124,9 @@ def what_presses_is_told_in_the_links_frame() -> None:
     near(found.slip[0], [2 - 0.5 * G * 1e-3] * 4, 1e-6)
 
 
+@says("docs/contact_solver.md", "So what one is given the other gives")
 @says("docs/contact.md", "simulation.contacts.link, simulation.contacts.other # −1 the ground, −2 − k obstacle k, else "
-      "a link", "it points from the `other` to the `link`", "So what one is given the other gives")  # fmt: skip
+      "a link", "it points from the `other` to the `link`")  # fmt: skip
 @says("engine.Touches", "`other` (batch, C) is what it touches: −1 the ground, −2 − k obstacle k of the scene, else "
       "the index of another of the robot's links; `other_wrench` (batch, C, 6) is then the impulse on that link, and 0 "
       "on ground and obstacles.", "`link` (batch, C) is the index of the robot's link")  # fmt: skip
