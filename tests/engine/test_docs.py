@@ -1,4 +1,4 @@
-"""docs/scheme.md: its residuals, figures and rounds; tests/pages has the rest."""
+"""docs/measured_algorithms.md: its residuals, figures and rounds; tests/pages has the rest."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from engine.bench import plots
 from tests.bench import accuracy, pictures, rounds
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "scheme.md").read_text("utf-8")
+PAGE = (DOCS / "measured_algorithms.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -26,7 +26,8 @@ def test_the_residuals_are_of_all_texts_and_lengths_and_can_be_measured_again(dt
 
 
 def test_figures_are_there_and_small():
-    figures = re.findall(r"!\[[^]]+\]\((.+?)\)", PAGE)
+    pages = PAGE + (DOCS / "scheme_gpu.md").read_text("utf-8")
+    figures = re.findall(r"!\[[^]]+\]\((.+?)\)", pages)
     assert len(figures) == 6
     assert {name: size for name in figures if (size := (DOCS / name).stat().st_size) > 100_000} == {}
     assert {path.name for path in (DOCS / "figures").iterdir()} == {Path(name).name for name in figures}

@@ -7,7 +7,7 @@ from engine.cpu.constraints.linear_systems import factorise, pivoted_cholesky, s
 
 
 def solved(A, b, room=0):
-    """x of A x = b, in arrays that have `room` more rows than are used; None where a pivot is nought."""
+    """x of A x = b, in arrays that have `room` more rows than are used; None where a pivot is zero."""
     n = len(A)
     space, right, pivots = np.full((n + room, n + room), 7.0), np.full(n + room, 9.0), np.zeros(n + room, np.int64)
     space[:n, :n], right[:n] = A, b

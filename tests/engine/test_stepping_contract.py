@@ -37,7 +37,7 @@ EARLY = 50
 """Steps after which another run, cut otherwise, must have come to the same bits."""
 LONGEST_SINGLE = {"cfa": 50}
 """Bodies up to which an algorithm is asked for in single precision, where there is such a number: on longer chains what
-CFA's refinement starts from has too few digits right (docs/scheme.md, accuracy)."""
+CFA's refinement starts from has too few digits right (docs/measured_algorithms.md, accuracy)."""
 TURNS = 5
 """On the GPU, where most robots have kernels of their own, each meets every integrator, with one of the things that act
 on it; so do large ones on the CPU, but with all in the slow part."""

@@ -15,7 +15,7 @@ from page_text import ROOT
 from engine.cuda.stepping import scene_stepper
 from tests.bench import real_robots
 
-MEASURED, SCHEME, CONTACT = "docs/measured.md", "docs/scheme.md", "docs/measured_contact.md"
+MEASURED, ALGORITHMS, CONTACT = "docs/measured.md", "docs/measured_algorithms.md", "docs/measured_contact.md"
 SHAPES = {
     "binary": "balanced binary tree", "random": "random tree", "snake": "floating snake", "star": "star",
     "caterpillar": "caterpillar", "comb": "comb", "legs": "eight legs",
@@ -55,7 +55,7 @@ MADE_BY = {
         "trees-h200",
         "window-2-cores",
     ),
-    SCHEME: ("trees-h200", "tree-threads-16-cores", "growth-h200", "step-growth-h200"),
+    ALGORITHMS: ("trees-h200", "tree-threads-16-cores", "growth-h200", "step-growth-h200"),
     CONTACT: ("contact-2-cores", "contact-h200", "real-robots-2-cores", "real-robots-h100"),
     "docs/papers.md": ("papers-h200",),
 }
@@ -368,7 +368,7 @@ def trees() -> Iterable[str]:
         yield cells(name, *(us(shape, 4096, what) for shape in shapes))
 
 
-@page_text.of(SCHEME)
+@page_text.of(ALGORITHMS)
 def trees_beside() -> Iterator[str]:
     """Trees on an H200, with the rounds that they take."""
     lines = (
@@ -378,7 +378,7 @@ def trees_beside() -> Iterator[str]:
         ("star", 4096, "star, 4096 bodies"), ("caterpillar", 4096, "caterpillar, 4096"), ("comb", 4096, "comb, 4096"),
         ("legs", 4096, "eight legs, 4096"),
     )  # fmt: skip
-    table = page_text.page_text(SCHEME)
+    table = page_text.page_text(ALGORITHMS)
     for shape, n, name in lines:
         row = rows("trees-h200")[f"{shape}-{n}x1-float64"]
         times = [row["dca"]["device_us"], row["dca"]["call_us"], row["cpu_us"]]
@@ -388,7 +388,7 @@ def trees_beside() -> Iterator[str]:
         yield cells(name, rounds, end)
 
 
-@page_text.of(SCHEME)
+@page_text.of(ALGORITHMS)
 def tree_threads() -> Iterator[str]:
     """Trees on the CPU's threads."""
     found = rows("tree-threads-16-cores")
@@ -400,7 +400,7 @@ def tree_threads() -> Iterator[str]:
             )
 
 
-@page_text.of(SCHEME)
+@page_text.of(ALGORITHMS)
 def growth() -> Iterator[str]:
     """How calls and steps grow."""
     one = rows("growth-h200")["slopes"]["links"]

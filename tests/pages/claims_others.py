@@ -1,4 +1,4 @@
-"""What docs/scheme.md, docs/robustness.md, docs/papers.md, docs/tour.md and CONTRIBUTING.md say."""
+"""What the pages of the scheme, docs/robustness.md, docs/papers.md, docs/tour.md and CONTRIBUTING.md say."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ from engine.selection import capabilities
 from engine.urdf.xacro import expansion
 from tests.bench import accuracy, rounds
 
-SCHEME, ROBUST, PAPERS, TOUR, RULES = (
-    "docs/scheme.md", "docs/robustness.md", "docs/papers.md", "docs/tour.md", "CONTRIBUTING.md",
+SCHEME, ON_A_GPU, MEASURED = "docs/scheme.md", "docs/scheme_gpu.md", "docs/measured_algorithms.md"
+ROBUST, PAPERS, TOUR, RULES = (
+    "docs/robustness.md", "docs/papers.md", "docs/tour.md", "CONTRIBUTING.md",
 )  # fmt: skip
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -88,17 +89,27 @@ def numbers() -> Iterable[str]:
         "Twists are $V = (\\omega, v)$, wrenches $F = (n, f)$; both belong to a link and are written in its own "
         "frame, in SI"
     )
+    yield "One table in the code, `engine/selection/capabilities.py`"
+
+
+@page_text.of(ON_A_GPU)
+def kernels() -> Iterable[str]:
+    """Sizes that kernels have."""
     yield f"up to {word(dca.LARGEST_CLUSTER)} blocks are a cluster"
     yield f"Forward and inverse dynamics of robots of up to {written_out.MOST_BODIES} bodies, and steps"
     bits = constants("chains/sub_chain.cuh")["LOST"].partition("0x1p-40")[1].removeprefix("0x1p-")
     yield f"where $X$ is not 1 to within $2^{{-{bits}}}$"
+
+
+@page_text.of(MEASURED)
+def sizes() -> Iterable[str]:
+    """What was measured."""
     yield "| float32 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
     yield "| float64 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
     yield "| µs a call | " + " | ".join(map(str, lengths.LINKS)) + " |"
-    yield "One table in the code, `engine/selection/capabilities.py`"
 
 
-@page_text.of(SCHEME, slow=True)
+@page_text.of(ON_A_GPU, slow=True)
 def schedules() -> Iterable[str]:
     """How many rounds trees take."""
     at = rounds.BODIES
@@ -211,39 +222,60 @@ def tour() -> Iterable[str]:
 exempt(
     SCHEME,
     "the arithmetic of the equations",
-    "| 6 × 5 |", "| 6 × 6 |", "with blocks of 5 × 5", "No 5 × 5 constraint system", "of joint $i$, which "
-    "link $i$ hangs on | 1 |",
-    "operations on blocks of 6 × 6", "by blocks of 3 × 3 without pivots",
-)  # fmt: skip
+    "| 6 × 5 |",
+    "| 6 × 6 |",
+    "with blocks of 5 × 5",
+    "No 5 × 5 constraint system",
+    "of joint $i$, which link $i$ hangs on | 1 |",
+    "operations on blocks of 6 × 6",
+)
+exempt(
+    ON_A_GPU,
+    "the arithmetic of the equations",
+    "by blocks of 3 × 3 without pivots",
+)
 exempt(
     SCHEME,
     "times of scripts that no file keeps, and tables that test_docs.py has",
     "a residual of 4e-8 on a random revolute chain … 2e-2 on a straight one of 4096",
     "on an H200 a chain of *one* link takes 27 µs by it, where DCA-ABA takes a whole step of 1000 links in 26 µs",
     "On the GPU chains of more than 32 links",
-    "some one in 1500 joins … at most 4 % longer",
-    "At 1000 links, on an H200, a warp executes … or of four.",
-    "from 16 bodies to 16 384 … from 6 to 8",
-    "The GPU is ahead of one core … all is handed on through the GPU's memory.",
-    "from which on it takes 5 % less than the ABA",
-    "| µs a call, float64, 16 cores | bodies |",
-    "| 20 | | | 1024", "| 49 | | | 1024", "| 76 | | | 1024", "| 16 or fewer |", "| 88 | | | 1024",
-    "One thread gains by its lanes alone … a robot of that size is a core's.",
-    "44 µs for the balanced tree of 4096 bodies",
     "zeros elsewhere | 6n × 6n |",
     "a unit vector: joint frames are turned so that it is $e_3$ or $e_6$ | 6 |",
     "In [Y]'s Algorithm 2 the lines 10 and 11",
     "at 50 links: rounding its entries",
     "Two neighbouring runs, 1 before 2,",
+)
+exempt(
+    ON_A_GPU,
+    "times of scripts that no file keeps, and tables that test_docs.py has",
+    "some one in 1500 joins … at most 4 % longer",
+    "At 1000 links, on an H200, a warp executes … or of four.",
+    "from 16 bodies to 16 384 … from 6 to 8",
+    "44 µs for the balanced tree of 4096 bodies",
+    "by rounds of passes 2 to 6",
+    "A step of 1000 links takes 27 µs on an H200 … on every joint",
+)
+exempt(
+    MEASURED,
+    "times of scripts that no file keeps, and tables that test_docs.py has",
+    "The GPU is ahead of one core … all is handed on through the GPU's memory.",
+    "from which on it takes 5 % less than the ABA",
+    "| µs a call, float64, 16 cores | bodies |",
+    "| 20 | | | 1024",
+    "| 49 | | | 1024",
+    "| 76 | | | 1024",
+    "| 16 or fewer |",
+    "| 88 | | | 1024",
+    "One thread gains by its lanes alone … a robot of that size is a core's.",
     "| 10 000 | 22 | 303 | 316 | 1650 |",
     "| DCA-ABA on 1 thread | 2 | 4 | 16 | ahead from |",
     "and with `--json` its data",
     "Many chains of ten links: ABIA by threads … from 17 robots on",
-    "by rounds of passes 2 to 6", "A step of 1000 links takes 27 µs on an H200 … on every joint",
-    "## Accuracy, measured … ## When each one wins",
     "CFA takes 3.4 times as long as ABIA on one core from 30 to 1000 links",
     "| `abia` | 1.15 … | 84920 |",
-)  # fmt: skip
+    "## Accuracy … ## When each one wins",
+)
 exempt(
     ROBUST,
     "what was tried once, by hand or by a run that no file keeps, and the history of what was found",

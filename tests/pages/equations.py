@@ -26,7 +26,10 @@ def of(page: str, *formulas: str) -> Callable[[Check], Check]:
     return enter
 
 
-BESIDE = {"docs/contact.md": ("docs/contact_solver.md", "docs/collision.md")}
+BESIDE = {
+    "docs/contact.md": ("docs/contact_solver.md", "docs/collision.md"),
+    "docs/scheme.md": ("docs/scheme_gpu.md", "docs/measured_algorithms.md"),
+}
 """Pages that go on with the equations of another and their numbers."""
 
 

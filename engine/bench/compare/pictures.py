@@ -50,7 +50,7 @@ def bars(found: ComparisonResult) -> Figure:
 
 
 def _wide(rows: Iterable[AlgorithmResult]) -> float | None:
-    """The largest multiple of the fastest on its robot, where it is more than can be seen on an axis from nought on."""
+    """The largest multiple of the fastest on its robot, where it is more than can be seen on an axis from zero on."""
     times: dict[str, list[float]] = {}
     for row in rows:
         if row.host is not None:

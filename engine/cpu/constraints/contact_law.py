@@ -62,7 +62,7 @@ def joint_law(y, gf, lo, hi):
 
 @inline
 def residual(system, contacts, joints, impulses, u):
-    """How far λ and u are from the law, relative to the greatest |b|; nought only where they obey it.
+    """How far λ and u are from the law, relative to the greatest |b|; zero only where they obey it.
 
     The distance of λ from P_K(λ − r (u + μ|u_t| n)) over r = 1/`size_of`, and of u from its clamp.
     """

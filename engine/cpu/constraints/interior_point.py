@@ -174,7 +174,7 @@ def _add_contact(k, m, room):
 
 @inline
 def _contact_target(k, mu, aim, room):
-    """c − Ω r of the contact whose rows begin at k: what its impulses gain where du is nought."""
+    """c − Ω r of the contact whose rows begin at k: what its impulses gain where du is zero."""
     vectors = room.vectors
     p = (mu * vectors[_IMPULSE, k], vectors[_IMPULSE, k + 1], vectors[_IMPULSE, k + 2])
     q = (vectors[_W, k] / mu, vectors[_W, k + 1], vectors[_W, k + 2])
@@ -202,7 +202,7 @@ def _damping(pairs, j):
 
 @inline
 def _joint_target(j, k, aim, room):
-    """c of joint row j: what its impulse gains where du is nought."""
+    """c of joint row j: what its impulse gains where du is zero."""
     pairs, vectors = room.pairs, room.vectors
     x0, x2, x4, x5, x6, x7 = (
         pairs[_X, j], pairs[_X + 2, j], pairs[_X + 4, j], pairs[_X + 5, j], pairs[_X + 6, j], pairs[_X + 7, j],

@@ -11,7 +11,7 @@ from engine.compile import kernel
 def factorise(A, pivots, n):
     """A (N, N), its leading n × n block, into L and U in place; `pivots` (N,) says which row came to each place.
 
-    Answers whether every pivot is a number other than nought.
+    Returns whether every pivot is a number other than zero.
     """
     for k in range(n):
         best, row = abs(A[k, k]), k

@@ -18,7 +18,7 @@ NONE = 1e30
 _FAR = 1e9  # cells: beyond lies what is no number
 _REACH = 4.0  # cells that a sphere looks ahead, at most
 _ASIDE = 1e-6  # cells from a place to the triangles around it
-_LEAST, _SAME = 1e-6, 1e-5  # slopes, and cells, that are nought
+_LEAST, _SAME = 1e-6, 1e-5  # slopes, and cells, that are zero
 
 
 @inline

@@ -23,7 +23,7 @@ CLOSEST = 0
 
 @inline
 def unit_or(x, other, size):
-    """The direction and the length of x, which came of numbers of that size; `other` where it is nought."""
+    """The direction and the length of x, which came of numbers of that size; `other` where it is zero."""
     length = np.sqrt(dot(x, x))
     return (scale(1.0 / length, x) if length > _NOUGHT * size else other), length
 
@@ -66,7 +66,7 @@ def sphere_capsule(d, u, o, radius_a, radius_b, reach, found):
 
 @inline
 def tangents_of(u):
-    """A unit vector across u, along z where u is nought."""
+    """A unit vector across u, along z where u is zero."""
     length = np.sqrt(dot(u, u))
     return tangents(scale(1.0 / length, u))[0] if length > 0.0 else (0.0, 0.0, 1.0)
 
