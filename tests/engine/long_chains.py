@@ -15,10 +15,15 @@ def plain(n, rng):
 
 def constrained(n, rng):
     """The same with damping, friction and limits that act on some joints at any time."""
-    model, one = plain(n, rng), np.ones(n)
+    return held_back(plain(n, rng), rng)
+
+
+def held_back(model, rng):
+    """The chain with those, in proportion to what a joint carries."""
+    one = np.ones(model.nv)
     load = np.cumsum(model.mass[::-1])[::-1]
     return dataclasses.replace(
-        model, friction=0.3 * load * rng.random(n), damping=0.01 * one, lower=-0.2 * one, upper=0.2 * one,
+        model, friction=0.3 * load * rng.random(model.nv), damping=0.01 * one, lower=-0.2 * one, upper=0.2 * one,
         velocity_limit=2 * one, effort_limit=3 * load,
     )  # fmt: skip
 

@@ -1,31 +1,78 @@
-"""Long chains stepped on the CPU by DCA-ABA: the motion of ABIA, whatever acts on the joints, the same in every run."""
+"""Chains and trees stepped on the CPU by DCA-ABA: the motion of ABIA, whatever acts, the same in every run."""
 
 import dataclasses
 import gc
 import threading
 
+import long_chains
 import numpy as np
 import pytest
-from long_chains import constrained, plain, states
+from long_chains import plain
 
 import engine
 from engine.cpu.trees import dca, plan
+from engine.model import FREE
+from engine.model.generate import shaped
 from engine.step_settings import INTEGRATORS
+
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture
-def any_length(monkeypatch):
-    """Chains of every length take DCA-ABA, on as many threads as there are."""
+def always(monkeypatch):
+    """Robots of any size are stepped by DCA-ABA, on as many threads as may take part."""
     monkeypatch.setattr(plan, "COSTS", plan.Costs(aba=1e9, port=0, node=0, chunk=0, block=0, handover=0))
     dca.pays.cache_clear()
     yield
     dca.pays.cache_clear()
 
 
+ROBOTS = {
+    "chains": tuple(lambda rng, n=n: plain(n, rng) for n in (1, 7, 8, 9, 65, 200, 600)),
+    "trees": (
+        lambda _: engine.tree(150, seed=2, branching=0.2, prismatic=0.2),
+        lambda _: engine.tree(90, seed=3, branching=0.3, spherical=0.3, floating=True),
+        lambda _: engine.tree(120, seed=4, branching=0, floating=True),
+        lambda _: engine.chain(60, seed=5, spherical=0.6),
+        lambda _: shaped("comb", 100, prismatic=0.2),
+        lambda _: shaped("star", 70, spherical=0.3),
+        lambda _: engine.tree(5, seed=6, branching=0.6, spherical=0.4),
+    ),
+}
+CHAIN_AND_TREE = [lambda rng: plain(300, rng), lambda _: engine.tree(300, branching=0.1, spherical=0.1)]
+each_kind = pytest.mark.parametrize("make", CHAIN_AND_TREE, ids=("chain", "tree"))
+
+
+def free(model):
+    """(nv,): whether a velocity is a free joint's."""
+    return np.isin(np.arange(model.nv), [j + k for j in model.v_start[model.kind == FREE] for k in range(6)])
+
+
+def constrained(model, rng):
+    """The model with damping, friction and limits that act on some joints at any time."""
+    if np.all(np.diff(model.parent) == 1) and model.nv == model.nq == len(model.parent):  # a chain
+        return long_chains.held_back(model, rng)
+    one, loose = np.ones(model.nv), free(model)
+    scalar = (model.q_of_v >= 0) & ~loose
+    return dataclasses.replace(
+        model, friction=np.where(loose, 0, 0.3 * rng.random(model.nv)), damping=np.where(loose, 0, 0.01 * one),
+        lower=np.where(scalar, -0.2, -np.inf), upper=np.where(scalar, 0.2, np.inf),
+        velocity_limit=np.where(loose, np.inf, 2.0), effort_limit=np.where(loose, np.inf, 30.0),
+    )  # fmt: skip
+
+
+def states(model, rng, batch=1):
+    """Near the neutral one."""
+    _, v = long_chains.states(model, batch, rng)
+    q = np.tile(model.neutral(), (batch, 1))
+    q[:, model.q_of_v[model.q_of_v >= 0]] = rng.uniform(-0.2, 0.2, (batch, int((model.q_of_v >= 0).sum())))
+    return q, v
+
+
 def pair(model, rng, batch=1, threads=2, wrench=False, **settings):
-    """The same chains by ABIA and by DCA-ABA, under the same forces."""
-    q, v = states(model, batch, rng)
-    settings = {"dt": 1e-3 if model.nv <= 60 else 1e-4, "q": q, "v": v, "device": "cpu", **settings}
+    """The same robots by DCA-ABA and by ABIA, under the same forces."""
+    q, v = states(model, rng, batch)
+    settings = {"dt": 1e-4, "q": q, "v": v, "device": "cpu", **settings}
     theirs = engine.Simulation(model, batch, algorithm="abia", **settings)
     ours = engine.Simulation(model, batch, algorithm="dca", threads=threads, **settings)
     tau, target = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-0.2, 0.2, (batch, model.nv))
@@ -43,62 +90,74 @@ def assert_alike(ours, theirs, tolerance=1e-9):
 
 
 ACTING = {
-    "plain": (plain, {"limits": False}),
-    "gains": (plain, {"kp": 2.0, "kd": 0.1}),
+    "plain": (lambda model, _: model, {"limits": False}),
+    "gains": (lambda model, _: model, {"kp": 2.0, "kd": 0.1}),
     "friction and limits": (constrained, {}),
     "wrench": (constrained, {"kp": 2.0, "kd": 0.1, "wrench": True}),
 }
 
 
-@pytest.mark.sample(4)
+def gains(model, settings):
+    """Those settings with gains where a joint takes them: none at free joints, none of position at balls."""
+    kp = {"kp": np.where(model.q_of_v >= 0, settings.get("kp", 0.0), 0.0)}
+    return {**settings, **kp, "kd": np.where(free(model), 0.0, settings.get("kd", 0.0))}
+
+
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("acting", ACTING)
-@pytest.mark.usefixtures("any_length")
-def test_it_moves_as_by_abia(acting, integrator, rng):
-    make, settings = ACTING[acting]
-    for n in (1, 7, 8, 9, 65, 200, 600):
-        model = make(n, rng)
+@pytest.mark.parametrize("kind", ROBOTS)
+@pytest.mark.usefixtures("always")
+def test_it_moves_as_by_abia(kind, acting, integrator, rng):
+    change, settings = ACTING[acting]
+    for make in ROBOTS[kind]:
+        model = change(make(rng), rng)
+        dt = 1e-3 if kind == "chains" and model.nv <= 60 else 1e-4
         for threads in (1, 2):
-            ours, theirs = pair(model, rng, threads=threads, integrator=integrator, **settings)
+            ours, theirs = pair(model, rng, 1, threads, dt=dt, integrator=integrator, **gains(model, settings))
             ours.step(12)
             theirs.step(12)
-            assert not np.array_equal(theirs.q[0], theirs.v[0] * 0)
+            assert ours._stepper._algorithm == "dca"
+            assert not np.array_equal(ours.v, theirs.v) or model.nv < 20
             assert_alike(ours, theirs)
 
 
-def test_short_chains_are_stepped_by_the_aba_itself(rng):
-    for n in (1, 30):
-        assert not dca.pays(plain(n, rng))
-        ours, theirs = pair(plain(n, rng), rng, batch=9)
+def test_small_robots_are_stepped_by_the_aba_itself(rng):
+    for model in (plain(1, rng), plain(30, rng), engine.load("robots/arm7.urdf", floating=True)):
+        assert not dca.pays(model)
+        ours, theirs = pair(model, rng, batch=9)
         ours.step(20)
         theirs.step(20)
         np.testing.assert_array_equal(ours.q, theirs.q)
-    assert ours.algorithm == "dca"
+        assert ours.algorithm == "dca"
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.usefixtures("any_length")
-def test_every_run_gives_the_same_bits(integrator, threads, rng):
-    model = constrained(150, rng)
-    q, v = states(model, 1, rng)
+@pytest.mark.parametrize("tree", [False, True])
+@pytest.mark.usefixtures("always")
+def test_every_run_gives_the_same_bits(tree, integrator, threads, rng):
+    model = constrained(engine.tree(150, branching=0.1, spherical=0.1) if tree else plain(150, rng), rng)
+    q, v = states(model, rng)
+    kp = np.where(model.q_of_v >= 0, 1.0, 0.0)
 
     def end():
         simulation = engine.Simulation(
-            model, integrator=integrator, algorithm="dca", device="cpu", q=q, v=v, dt=1e-4, kp=1.0, threads=threads
+            model, integrator=integrator, algorithm="dca", device="cpu", q=q, v=v, dt=1e-4, kp=kp, threads=threads
         )
         for steps in (1, 3, 16):  # however a run is cut up
             simulation.step(steps)
-        return np.concatenate([simulation.q, simulation.v])
+        return np.concatenate([simulation.q[0], simulation.v[0]])
 
     first = end()
     for _ in range(5):
         np.testing.assert_array_equal(end(), first)
 
 
-def test_a_batch_moves_like_its_robots_alone(rng):
-    model, batch = constrained(100, rng), 3
-    q, v = states(model, batch, rng)
+@pytest.mark.parametrize("tree", [False, True])
+def test_a_batch_moves_like_its_robots_alone(tree, rng):
+    model, batch = constrained(shaped("legs", 200, spherical=0.1) if tree else plain(100, rng), rng), 3
+    q, v = states(model, rng, batch)
     together = engine.Simulation(model, batch, algorithm="dca", device="cpu", q=q, v=v, dt=1e-4)
     together.step(20)
     for k in range(batch):
@@ -108,8 +167,11 @@ def test_a_batch_moves_like_its_robots_alone(rng):
         np.testing.assert_array_equal(alone.v[0], together.v[k])
 
 
-def test_every_robot_may_have_its_own_numbers(rng):
-    model, batch = constrained(90, rng), 4
+@pytest.mark.parametrize("tree", [False, True])
+@pytest.mark.usefixtures("always")
+def test_every_robot_may_have_its_own_numbers(tree, rng):
+    model = engine.tree(90, branching=0.2, spherical=0.2, floating=True) if tree else plain(90, rng)
+    model, batch = constrained(model, rng), 4
     parameters = engine.Parameters(model, batch)
     scale = rng.uniform(0.5, 2, (batch, 1))
     parameters.mass *= scale
@@ -117,8 +179,11 @@ def test_every_robot_may_have_its_own_numbers(rng):
     parameters.inertia *= scale[..., None, None]
     parameters.gravity[:] = rng.uniform(-10, 10, (batch, 3))
     parameters.friction *= rng.uniform(0, 2, parameters.friction.shape)
-    gains = {"kp": np.full((batch, 90), 2.0), "kd": rng.random((batch, 90))}
-    for settings in ({"parameters": parameters}, gains, {"parameters": parameters, "integrator": "rk4", **gains}):
+    stiff = {
+        "kp": np.where(model.q_of_v >= 0, 2.0, 0.0) * np.ones((batch, 1)),
+        "kd": np.where(free(model), 0.0, rng.random((batch, model.nv))),
+    }
+    for settings in ({"parameters": parameters}, stiff, {"parameters": parameters, "integrator": "rk4", **stiff}):
         ours, theirs = pair(model, rng, batch, **settings)
         for _ in range(2):
             ours.step(8)
@@ -127,8 +192,8 @@ def test_every_robot_may_have_its_own_numbers(rng):
 
 
 def test_controls_are_followed_and_states_recorded(rng):
-    model = constrained(70, rng)
-    q, v = states(model, 2, rng)
+    model = constrained(plain(70, rng), rng)
+    q, v = states(model, rng, 2)
     controls = rng.uniform(-1, 1, (2, 30, 70))
     kept = []
     for algorithm in ("abia", "dca"):
@@ -146,10 +211,11 @@ def test_controls_are_followed_and_states_recorded(rng):
     np.testing.assert_allclose(trajectories[1].q, trajectories[0].q, rtol=0, atol=1e-9)
 
 
+@each_kind
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.usefixtures("any_length")
-def test_a_divergence_is_told_and_the_simulation_goes_on(threads, rng):
-    model = plain(400, rng)
+@pytest.mark.usefixtures("always")
+def test_a_divergence_is_told_and_the_simulation_goes_on(threads, make, rng):
+    model = make(rng)
     simulation = engine.Simulation(model, algorithm="dca", device="cpu", dt=0.05, threads=threads)
     simulation.tau[:] = 1e9
     with pytest.raises(engine.Diverged, match=r"diverged at .* s, first in"):
@@ -158,7 +224,9 @@ def test_a_divergence_is_told_and_the_simulation_goes_on(threads, rng):
     simulation.reset()
     simulation.tau[:] = 0
     simulation.step(1)
-    assert np.all(np.isfinite(simulation.v))
+    fresh = engine.Simulation(model, algorithm="dca", device="cpu", dt=0.05, threads=threads)
+    fresh.step(1)
+    np.testing.assert_array_equal(fresh.v, simulation.v)
 
 
 def test_a_wrench_asked_for_between_steps_acts_from_then_on(rng):
@@ -171,25 +239,28 @@ def test_a_wrench_asked_for_between_steps_acts_from_then_on(rng):
     assert_alike(ours, theirs)
 
 
+@each_kind
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.usefixtures("any_length")
-def test_phases_are_timed_and_add_up(threads, rng):
-    ours, _ = pair(constrained(300, rng), rng, threads=threads)
+@pytest.mark.usefixtures("always")
+def test_phases_are_timed_and_add_up(threads, make, rng):
+    ours, _ = pair(constrained(make(rng), rng), rng, threads=threads)
     ours.step(3)
     assert tuple(ours.phases) == engine.PHASES["cpu"]["dca"]
     assert all(0 < seconds < 1 for seconds in ours.phases.values())
-    silent, _ = pair(plain(300, rng), rng, threads=threads, timed=False)
+    silent, _ = pair(make(rng), rng, threads=threads, timed=False)
     silent.step(3)
     assert not any(silent.phases.values())
 
 
-@pytest.mark.usefixtures("any_length")
-def test_the_threads_end_with_the_simulation(rng):
+@each_kind
+@pytest.mark.usefixtures("always")
+def test_the_threads_end_with_the_simulation(make, rng):
     def helpers():
         return [thread for thread in threading.enumerate() if thread.name.startswith("dca-step")]
 
+    gc.collect()
     before = len(helpers())
-    simulation = engine.Simulation(plain(300, rng), algorithm="dca", device="cpu", threads=2)
+    simulation = engine.Simulation(make(rng), algorithm="dca", device="cpu", threads=2)
     assert len(helpers()) == before  # before the first step nothing is made
     simulation.step(2)
     assert len(helpers()) == before + 1
@@ -198,25 +269,25 @@ def test_the_threads_end_with_the_simulation(rng):
     assert len(helpers()) == before
 
 
-def test_locks_and_inertias_weigh_in_as_in_the_equations(rng):
+@pytest.mark.parametrize("tree", [False, True])
+@pytest.mark.usefixtures("always")
+def test_locks_and_inertias_weigh_in_as_in_the_equations(tree, rng):
     """Friction that holds every joint but one: that joint alone moves, with the inertia of all beyond it."""
-    n, free = 100, 40
-    model = plain(n, rng)
-    friction = np.full(n, 1e9)
-    friction[free] = 0.0
-    model = dataclasses.replace(model, friction=friction)
-    simulation = engine.Simulation(model, algorithm="dca", device="cpu", q=np.zeros(n), limits=False, dt=1e-3)
-    simulation.tau[0, free] = 5.0
-    zero = np.zeros(n)
-    expected = (5.0 - engine.bias(model, zero, zero)[free]) / engine.mass_matrix(model, zero)[free, free]
+    model = engine.tree(100, branching=0.2, spherical=0.2) if tree else plain(100, rng)
+    n, moved, q, zero = model.nv, 40, model.neutral(), np.zeros(model.nv)
+    model = dataclasses.replace(model, friction=np.where(np.arange(n) == moved, 0, 1e9))
+    simulation = engine.Simulation(model, algorithm="dca", device="cpu", q=q, limits=False, dt=1e-3, threads=2)
+    simulation.tau[0, moved] = 5.0
+    expected = (5.0 - engine.bias(model, q, zero)[moved]) / engine.mass_matrix(model, q)[moved, moved]
     simulation.step(1)
     v = simulation.v[0]
-    assert v[free] == pytest.approx(1e-3 * expected, rel=1e-9)
-    assert np.array_equal(np.delete(v, free), np.zeros(n - 1))
+    assert v[moved] == pytest.approx(1e-3 * expected, rel=1e-9)
+    assert np.array_equal(np.delete(v, moved), np.zeros(n - 1))
 
 
-def test_the_threads_code_is_part_of_what_the_first_step_needs(rng, monkeypatch):
-    simulation, other = pair(plain(100, rng), rng)
+@each_kind
+def test_its_code_is_part_of_what_the_first_step_needs(make, rng, monkeypatch):
+    simulation, other = pair(make(rng), rng)
     simulation.step(1)
     compilation = engine.Compilation(simulation)
     assert compilation.name == "semi-implicit steps by dca"
@@ -224,5 +295,38 @@ def test_the_threads_code_is_part_of_what_the_first_step_needs(rng, monkeypatch)
     monkeypatch.setattr(dca, "at_hand", lambda: False)
     assert compilation.needed
     assert engine.Compilation(other).name == "semi-implicit steps by abia"
-    short = engine.Simulation(plain(30, rng), algorithm="dca", device="cpu")
-    assert engine.Compilation(short).makes_the_same_as(engine.Compilation(other))
+    assert not engine.Compilation(other).makes_the_same_as(compilation)
+    if make is CHAIN_AND_TREE[0]:
+        short = engine.Simulation(plain(30, rng), algorithm="dca", device="cpu")
+        assert engine.Compilation(short).makes_the_same_as(engine.Compilation(other))
+
+
+@pytest.mark.usefixtures("always")
+def test_a_frozen_robot_leaves_nothing_behind_for_the_others(rng):
+    model, batch = engine.tree(120, branching=0.2, spherical=0.2), 3
+    _, v = states(model, rng, batch)
+    settings = {"algorithm": "dca", "device": "cpu", "dt": 1e-3, "on_divergence": "freeze", "threads": 2}
+    together = engine.Simulation(model, batch, v=v, **settings)
+    together.tau[1] = 1e12
+    together.step(60)
+    np.testing.assert_array_equal(together.diverged, [False, True, False])
+    for k in (0, 2):
+        alone = engine.Simulation(model, v=v[k], **settings)
+        alone.step(60)
+        np.testing.assert_array_equal(alone.v[0], together.v[k])
+
+
+@pytest.mark.parametrize(
+    "integrator", [pytest.param("semi-implicit", marks=SLOW), pytest.param("rk4", marks=SLOW), "implicit"]
+)
+@pytest.mark.usefixtures("always")
+def test_a_robot_stands_on_the_ground_as_by_abia(integrator):
+    ends = []
+    for algorithm in ("abia", "dca"):
+        simulation = engine.Simulation(
+            engine.load("robots/quadruped.urdf"), integrator=integrator, algorithm=algorithm, device="cpu",
+            scene=engine.Scene(ground=engine.Plane(), friction=0.8),
+        )  # fmt: skip
+        simulation.step(200)
+        ends.append(np.concatenate([simulation.q[0], simulation.v[0]]))
+    np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-9)

@@ -22,12 +22,12 @@ class Room(NamedTuple):
 
 
 _STEPS = (
-    "simulation", "step_laws", "stepping_contract", "holding", "freezing", "dca_steps", "dca_tree_steps", "wrenches",
+    "simulation", "step_laws", "stepping_contract", "holding", "freezing", "dca_steps", "wrenches",
     "ball_joints", "frames", "phases", "energies", "link_twists", "sameness",
 )  # fmt: skip
 _DYNAMICS = (
     "dynamics", "algorithms", "aba_batch", "blocks", "cfa_cpu", "chain_inertias", "cpu_dynamics", "dca_cpu", "dca_tree",
-    "dca_trees_cpu", "energies", "link_twists", "point_mobility", "uneven_masses",
+    "energies", "link_twists", "point_mobility", "uneven_masses",
 )  # fmt: skip
 _FILES = (
     "urdf*", "file_kinds", "diagnostics", "dialects", "xacro", "srdf", "surfaces", "meshes", "robots", "corpus*",
@@ -84,7 +84,7 @@ ROOMS = {
     ),
     "runtime": Room(
         ("cpu/runtime/**/*.py", "cpu/__init__.py", "compile/*.py", "process.py"),
-        ("native", "cache", "compilation", "aba_batch", "dca_cpu", "dca_trees_cpu", "phases", "dynamics"),
+        ("native", "cache", "compilation", "aba_batch", "dca_cpu", "phases", "dynamics"),
     ),
 }  # fmt: skip
 FOLDERS_LEFT_OUT = tuple(f"engine/{name}/" for name in ("cuda", "bench/suites", "bench/paper", "bench/peers"))
