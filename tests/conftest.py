@@ -123,15 +123,19 @@ def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.files, "_told", threading.Event())
 
 
-@pytest.fixture
-def looped_aba(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ABA with loops over the bodies for all robots: where it only says what others are to find.
+@pytest.fixture(autouse=True)
+def looped_aba(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ABA of calls with loops over the bodies for all robots, but where a test is marked `written_out`.
 
-    Written out for a robot it takes a second of compiling for each shape of robots that a test has.
+    Written out for a robot it takes some seconds of compiling for each shape of robots that a test has.
     """
-    from engine.cpu.rigid_body import aba_batch
+    if not request.node.get_closest_marker("written_out"):
+        monkeypatch.setattr("engine.cpu.rigid_body.aba_batch.MOST_BODIES", 0)
 
-    monkeypatch.setattr(aba_batch, "MOST_BODIES", 0)
+
+@pytest.fixture(params=["loops", pytest.param("written out", marks=pytest.mark.written_out)])
+def each_form() -> None:
+    """For tests of calls of the ABA that want both of its forms."""
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from engine.cpu.rigid_body import aba_batch, aba_threads
 from engine.cpu.runtime import cores
 from engine.cpu.stepping import stepper
 
-pytestmark = pytest.mark.usefixtures("four")
+pytestmark = [pytest.mark.usefixtures("four"), pytest.mark.written_out]
 
 
 @pytest.fixture

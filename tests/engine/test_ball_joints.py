@@ -72,6 +72,7 @@ def test_all_agrees_with_pinocchio(name, rng):
 
 
 @pytest.mark.sample(10)
+@pytest.mark.usefixtures("each_form")
 @each_model
 @pytest.mark.parametrize("algorithm", ["abia", "jsiia"])
 @pytest.mark.parametrize("batch", [None, 2, 37, 500])

@@ -39,7 +39,6 @@ def answered(model, given, dtype="float64"):
 
 
 @pytest.mark.sample(8)
-@pytest.mark.usefixtures("looped_aba")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 33, 64, 128, 300])
 def test_it_inverts_inverse_dynamics_as_its_text_and_the_aba_do(n, shape):

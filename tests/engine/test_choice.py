@@ -317,7 +317,6 @@ def test_a_measurement_holds_every_candidate_and_is_chosen_from(monkeypatch):
         assert row.residual < (1e-12 if row.dtype == "float64" else 1e-4)
 
 
-@pytest.mark.usefixtures("looped_aba")
 @pytest.mark.usefixtures("small_plan")
 def test_a_hopeless_algorithm_is_measured_no_further(monkeypatch):
     cost = {

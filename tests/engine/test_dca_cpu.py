@@ -111,7 +111,6 @@ def solve(dca, q, v, tau):
     return out
 
 
-@pytest.mark.usefixtures("looped_aba")
 @pytest.mark.parametrize("n", [*range(1, 20), 31, 32, 33, 63, 64, 65, 127, 128, 129, 500])
 def test_chains_agree_with_the_aba(n, rng, solver):
     for model in (engine.chain(n, seed=n, prismatic=0.3), engine.chain(n, straight=True)):
@@ -128,7 +127,6 @@ def test_chains_agree_with_the_aba(n, rng, solver):
 
 
 @pytest.mark.sample(27)
-@pytest.mark.usefixtures("looped_aba")
 @pytest.mark.parametrize("costs", [ALWAYS, ALL_THREADS], ids=["few", "all"])
 @pytest.mark.parametrize("name", MODELS)
 def test_agrees_with_the_aba(name, costs, rng, solver):

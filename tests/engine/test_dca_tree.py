@@ -26,7 +26,6 @@ MODELS = {
 }
 
 
-@pytest.mark.usefixtures("looped_aba")
 @pytest.mark.parametrize("name", MODELS)
 def test_trees_get_the_accelerations_of_the_aba(name, rng):
     model = MODELS[name]()

@@ -24,6 +24,7 @@ def residual(model, q, v, tau, a):
 
 
 @pytest.mark.sample(20)
+@pytest.mark.usefixtures("each_form")
 @pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
 @pytest.mark.parametrize("path", EXAMPLE_ROBOTS, ids=lambda path: path.stem)
 def test_forward_dynamics_agrees_with_pinocchio(path, floating, rng):
@@ -83,6 +84,7 @@ def carried(tmp_path):
 
 
 @pytest.mark.parametrize("batch", [1, 20])
+@pytest.mark.usefixtures("each_form")
 def test_a_free_joint_may_be_carried_by_what_moves(carried, batch, rng):
     served = engine.algorithms(carried, "cpu")
     assert {"abia", "jsiia", "dca"} <= set(served)
@@ -93,6 +95,7 @@ def test_a_free_joint_may_be_carried_by_what_moves(carried, batch, rng):
             assert residual(carried, q[k], v[k], tau[k], a[k]) < 1e-13, algorithm
 
 
+@pytest.mark.usefixtures("each_form")
 def test_what_flies_flies_alone(carried, tmp_path, rng):
     """No force passes a free joint: the body and its tail fall as they would without the arm that they count from."""
     joint = CARRIED[CARRIED.index('<joint name="wags"') :]
@@ -181,6 +184,7 @@ def test_algorithms_agree_and_so_do_their_matrices(model, rng):
     np.testing.assert_array_equal(M, np.swapaxes(M, -1, -2))
 
 
+@pytest.mark.written_out
 def test_float32_is_served_and_close(rng):
     model = engine.chain(7)
     q, v, tau = state(model, rng, 50)
@@ -248,6 +252,7 @@ def test_momentum_is_what_the_mass_matrix_gives_a_free_base(rng):
     np.testing.assert_allclose(engine.momentum(model, q, v), expected, atol=1e-12 * np.abs(expected).max())
 
 
+@pytest.mark.written_out
 def test_a_robot_gets_the_same_answer_wherever_it_stands_in_a_batch(rng):
     model = engine.tree(10, floating=True)
     q, v, tau = state(model, rng, 37)

@@ -16,6 +16,8 @@ from engine.cpu.rigid_body.aba_batch import FEW, MOST_BODIES
 from engine.kernels.robot import constants, known, pattern, with_constants
 from engine.model import Model
 
+pytestmark = pytest.mark.written_out
+
 
 def state(model: Model, batch: int, rng: np.random.Generator, dtype: str) -> list[np.ndarray]:
     v, tau = rng.uniform(-1, 1, (2, batch, model.nv))
