@@ -68,7 +68,7 @@ class Child:
     ) -> Iterator[Any]:
         """What `function`, of a module, yields there; and `Silence` every now and then while nothing comes.
 
-        Once `stop` answers True the process is ended, and so is the iterator. Raises Ended where the process ends by
+        Once `stop` returns True the process is ended, and so is the iterator. Raises Ended where the process ends by
         itself, and RuntimeError where the function raises.
         """
         assert self._process.stdin is not None
@@ -164,7 +164,7 @@ class Children:
         self._children[index] = Child()
 
     def starting(self, stop: Callable[[], bool]) -> Iterator[int]:
-        """How many have started, until all have, or `stop` answers True."""
+        """How many have started, until all have, or `stop` returns True."""
         while self._ready < len(self._children) and not stop():
             yield self._ready
             for _ in self._children[self._ready].work(_nothing, stop=stop):
@@ -176,7 +176,7 @@ class Children:
     ) -> Iterator[int]:
         """Have the function carry out every work, whoever is free the next; how many are done, now and then.
 
-        Once `stop` answers True all processes are ended, and so is the iterator.
+        Once `stop` returns True all processes are ended, and so is the iterator.
         """
         waiting, done, ended = deque(works), list[None](), threading.Event()
 

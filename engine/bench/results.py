@@ -52,7 +52,7 @@ class Results:
             self._file.write(b"\n")
 
     def add(self, row: Mapping[str, Any]) -> Row:
-        """Keep a row, on the disk once this returns; answers it as the file has it: null for what is not finite."""
+        """Keep a row, on the disk once this returns; returns it as the file has it: null for what is not finite."""
         kept: Row = finite(row)
         if kept["key"] in self.rows:
             raise ValueError(f"there is a row {kept['key']!r} already")

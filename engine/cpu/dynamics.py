@@ -22,7 +22,7 @@ from engine.model.layout import pack
 
 
 class Kernels(Protocol):
-    """``(q, v, tau, out)`` of one robot or of a batch: q̈ into `out`; answers how that went, see `runtime.status`.
+    """``(q, v, tau, out)`` of one robot or of a batch: q̈ into `out`; returns how that went, see `runtime.status`.
 
     All four are contiguous, aligned and writeable arrays of the number type that the kernels are made for. For any
     others the answer is NotImplemented, and `out` is as it was.

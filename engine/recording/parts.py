@@ -32,7 +32,7 @@ def save_part(
 ) -> tuple[int, int]:
     """Write frames of a run, from the index `first` on and `most` at most.
 
-    Answers the index of the last that is written, and that from which the next part is to go on. Fewer are written
+    Returns the index of the last that is written, and that from which the next part is to go on. Fewer are written
     where the number of robots changes. Of a branch the first part begins at its first own frame. The rest is as in
     `save_run`, but that nothing is compressed. Raises IndexError where the run has no such frames.
     """

@@ -40,4 +40,4 @@ def corners(path: str | Path) -> NDArray[np.float64]:
 def require_finite(vertices: NDArray[np.floating]) -> None:
     """ValueError where a vertex is not finite, or too far away."""
     if not np.all(np.abs(vertices) < FARTHEST):
-        raise ValueError("it has vertices that are not finite, or too far away to reckon with")
+        raise ValueError("it has vertices that are not finite, or too far away to compute with")

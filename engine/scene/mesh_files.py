@@ -144,7 +144,7 @@ def _require_finite(parts: Iterable[Any], graph: Any) -> None:
             raise ValueError(f"it has {len(part.vertices)} vertices, and triangles of others")
     for name in graph.nodes_geometry:
         if not np.all(np.abs(graph.get(name)[0]) < FARTHEST):
-            raise ValueError("it has parts whose place is not finite, or too far away to reckon with")
+            raise ValueError("it has parts whose place is not finite, or too far away to compute with")
 
 
 def in_one_line(fault: Exception) -> str:

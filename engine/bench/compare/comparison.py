@@ -83,7 +83,7 @@ class Comparison:
     ) -> Iterator[ComparisonResult]:
         """Measure, and report all results again and again as they change, and once more when all is done.
 
-        It ends early, within some hundredths of a second, once `stop` answers True, or when the iterator is closed,
+        It ends early, within some hundredths of a second, once `stop` returns True, or when the iterator is closed,
         whatever is being compiled or computed; the last report holds what was measured until then. `children` are
         the processes to measure in, by default `PROCESSES` of its own.
         """

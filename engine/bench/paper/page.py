@@ -28,7 +28,7 @@ PAPERS = """\
 
 
 def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str, Any]:
-    """Draw and write all of it from the rows; answers what the JSON file holds."""
+    """Draw and write all of it from the rows; returns what the JSON file holds."""
     told, more = claims(measured), beside(measured)
     data: dict[str, Any] = {
         "machine": machine,

@@ -85,7 +85,7 @@ def measure_algorithms(
     then one process measures. On "cpu" that takes some 20 s, and the first time a minute more on two cores; on "cuda",
     where kernels are compiled for each length, a minute or two. A call's time there is that until the answer stands in
     the GPU's memory, from arguments that stood there. `progress` is called with the number of parts done and that of
-    all. Its processes are ended at once where `stop` answers True: then the answer is None. Whatever interrupts it
+    all. Its processes are ended at once where `stop` returns True: then the answer is None. Whatever interrupts it
     leaves the table on disk as it was. Raises OSError, before anything is measured where others could write to it.
     """
     if ship is None:

@@ -215,7 +215,7 @@ def refine(extra, locked, qdd, reaction, room, topology, constants, w):
 
 @kernel
 def forward(topology, constants, w, room, nothing, reaction, q, v, tau, out):
-    """q̈ into `out` (batch, n), from q, v and τ (batch, n); answers a `status`.
+    """q̈ into `out` (batch, n), from q, v and τ (batch, n); returns a `status`.
 
     `nothing` are n zeros, and `reaction` has room for as many numbers.
     """

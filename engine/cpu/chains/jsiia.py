@@ -128,7 +128,7 @@ def solve(L, M, qdd, reaction):
 
 @kernel
 def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, nq, q, v, tau, out):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers a `status`. One lane.
+    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); returns a `status`. One lane.
 
     `nothing` are nv zeros, and `reaction` has room for as many numbers.
     """

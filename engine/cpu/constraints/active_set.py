@@ -48,7 +48,7 @@ def _set_initial_active_set(rows, start, active, forces):
 
 @inline
 def _block_pivot(rows, start, active, forces, answer):
-    """Move each row to the mode its result asks for; answers whether any has to."""
+    """Move each row to the mode its result asks for; returns whether any has to."""
     changed = False
     for k in range(start.v.shape[0]):
         settled = 1
@@ -108,7 +108,7 @@ def _blocking(k, rows, start, active, forces, answer):
 
 @inline
 def _release(k, rows, start, active, forces, answer):
-    """Let go of the held row of robot k that pulls the most; answers whether there was one."""
+    """Let go of the held row of robot k that pulls the most; returns whether there was one."""
     worst, which, mode_of_worst = 0.0, -1, STUCK
     for j in range(start.v.shape[1]):
         if not is_row(rows, j) or forces.locked[k, j] == 0.0:
@@ -128,7 +128,7 @@ def _release(k, rows, start, active, forces, answer):
 
 @inline
 def _active_set_step(rows, start, active, forces, answer):
-    """One step of every robot: to the velocity of its modes, or to the row in the way; answers whether any goes on."""
+    """One step of every robot: to the velocity of its modes, or to the row in the way; returns whether any goes on."""
     going = False
     for k in range(start.v.shape[0]):
         if active.settled[k] != 0:

@@ -102,7 +102,7 @@ def _left_as_before(contacts, joints, ground):
 
 @kernel
 def _take_back(count, frictional, n, has_matrix, ground):
-    """The displacement that takes overlaps back, into `shift`; answers whether there is any.
+    """The displacement that takes overlaps back, into `shift`; returns whether there is any.
 
     `has_matrix`: G of the n rows is whole, not its diagonal alone.
     """

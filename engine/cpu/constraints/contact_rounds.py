@@ -158,7 +158,7 @@ def _joint_row(A, right, n, G, k, law, impulses, u, regular):
 
 @kernel
 def newton_step(system, contacts, joints, room, regular):
-    """A semismooth Newton step from `room.impulses`, in place, with u = G λ + b; answers whether it was possible.
+    """A semismooth Newton step from `room.impulses`, in place, with u = G λ + b; returns whether it was possible.
 
     `regular` times 1/r is added to G's diagonal in the matrix alone.
     """
@@ -190,7 +190,7 @@ def _better(system, contacts, joints, room, least):
 
 @apart
 def rounds(system, contacts, joints, room, tolerance, many, damping, count):
-    """At most `many` rounds from `room.impulses`; answers the residual of `room.best`.
+    """At most `many` rounds from `room.impulses`; returns the residual of `room.best`.
 
     `damping` times the residual, times 1/r, stands on G's diagonal in Newton's matrix. `count` (3,) grows by the sweeps
     and the Newton steps it took.

@@ -72,7 +72,7 @@ def _moves(row):
 
 @inline
 def contact_rows(count, v, topology, ground):
-    """J of the contacts, and of each the velocity before the step; answers how many have friction, and how many there
+    """J of the contacts, and of each the velocity before the step; returns how many have friction, and how many there
     are: one that no joint moves along its normal is left out, since no impulse of it is known."""
     touching, mu = ground.contacts, ground.rows.system.mu
     frictional, i = 0, 0
@@ -102,7 +102,7 @@ def contact_rows(count, v, topology, ground):
 
 @inline
 def joint_rows(first, law_first, q, rows, ground):
-    """Rows for the joints that rub, or may come to a limit; answers how many. `joint_of` says which they are."""
+    """Rows for the joints that rub, or may come to a limit; returns how many. `joint_of` says which they are."""
     found, laws = 0, ground.rows.system.joints
     for j in range(ground.free.size):
         if not is_row(rows, j):

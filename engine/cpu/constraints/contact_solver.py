@@ -21,7 +21,7 @@ _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.1, 0.9, 1000.0  # of the second
 def solve(system, contacts, joints, impulses, room, tolerance, count):
     """The impulses (N,) that obey the law, in place of a warm start, and u = G λ + b in `room.u`.
 
-    Answers the residual that is left. `count` (3,) grows by the sweeps, Newton steps and interior-point steps it took.
+    Returns the residual that is left. `count` (3,) grows by the sweeps, Newton steps and interior-point steps it took.
     """
     n = 3 * contacts + joints
     for k in range(n):

@@ -35,7 +35,7 @@ _WIDEST = 1e3  # of that guess
 
 @inline
 def _scale(system, contacts, joints, room):
-    """H, and a guess of how great the greatest impulse is; answers what an impulse of 1 is, that guess, and m."""
+    """H, and a guess of how great the greatest impulse is; returns what an impulse of 1 is, that guess, and m."""
     G, b, mu = system.G, system.b, system.mu
     n, H, K, vectors = 3 * contacts + joints, room.scaled, room.A, room.vectors
     size = TINY
@@ -216,7 +216,7 @@ def _joint_target(j, k, aim, room):
 
 @inline
 def _joint_step(j, k, aim, room):
-    """The steps of joint row j's impulse and pairs; answers how far they may go."""
+    """The steps of joint row j's impulse and pairs; returns how far they may go."""
     pairs, vectors = room.pairs, room.vectors
     u, reach = vectors[_DU, k] + vectors[_U, k], INFINITE
     x0, x1, x2, x3 = pairs[_X, j], pairs[_X + 1, j], pairs[_X + 2, j], pairs[_X + 3, j]
@@ -240,7 +240,7 @@ def _joint_step(j, k, aim, room):
 
 @inline
 def _contact_step(k, mu, smooth, room):
-    """The steps of λ and w of the contact whose rows begin at k, and their second order; answers how far they reach."""
+    """The steps of λ and w of the contact whose rows begin at k, and their second order; returns how far they reach."""
     vectors = room.vectors
     w1, w2 = vectors[_W, k + 1], vectors[_W, k + 2]
     t = np.sqrt(w1 * w1 + w2 * w2 + smooth * smooth)
@@ -262,7 +262,7 @@ def _contact_step(k, mu, smooth, room):
 
 @kernel
 def _equations(system, contacts, joints, room, m, smooth):
-    """Newton's matrix, factorised; answers whether that was possible. |w_t| is √(|w_t|² + smooth²) − smooth."""
+    """Newton's matrix, factorised; returns whether that was possible. |w_t| is √(|w_t|² + smooth²) − smooth."""
     K, H, vectors, n = room.A, room.scaled, room.vectors, 3 * contacts + joints
     _to_rows(H, n, m, vectors[_Z], vectors[_U])
     for k in range(n):
@@ -287,7 +287,7 @@ def _equations(system, contacts, joints, room, m, smooth):
 
 @kernel
 def _direction(system, contacts, joints, room, m, smooth, aim):
-    """The step towards products of `aim`; answers how far it may go."""
+    """The step towards products of `aim`; returns how far it may go."""
     H, vectors, n, reach = room.scaled, room.vectors, 3 * contacts + joints, INFINITE
     for i in range(contacts):
         _contact_target(3 * i, system.mu[i], aim, room)
@@ -309,7 +309,7 @@ def _direction(system, contacts, joints, room, m, smooth, aim):
 
 @kernel
 def interior_point(system, contacts, joints, room, tolerance, most_steps, least_centring, longest, smoothing):
-    """From cold, the impulses that leave least, in `room.impulses`; answers how many steps it took.
+    """From cold, the impulses that leave least, in `room.impulses`; returns how many steps it took.
 
     `least_centring` bounds σ from below, `longest` the share of the way to the boundary. `smoothing` times ν rounds
     |w_t| off, whose slope turns at once where a contact comes to rest.

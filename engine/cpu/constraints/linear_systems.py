@@ -60,7 +60,7 @@ _NO_RANK = 1e-14  # of the greatest diagonal entry: what is left of the others c
 def pivoted_cholesky(A, H, left, n):
     """H (N, N), its leading n × m block, so that H Hᵀ is the leading n × n block of A, symmetric and semidefinite.
 
-    Answers m, the rank. `left` (N,) is worked in.
+    Returns m, the rank. `left` (N,) is worked in.
     """
     greatest = 0.0
     for i in range(n):

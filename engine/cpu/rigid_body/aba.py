@@ -351,7 +351,7 @@ def solve(topology, w, lanes, weightless):
 
 @kernel
 def inverse_mass_matrix(q, identity, weightless, out, topology, constants, w, lanes):
-    """M⁻¹ into `out` (batch, tree_nv, tree_nv), at q (batch, tree_nq); answers whether every number is finite.
+    """M⁻¹ into `out` (batch, tree_nv, tree_nv), at q (batch, tree_nq); returns whether every number is finite.
 
     The lanes are right-hand sides of one robot: rows of `identity` (tree_nv, tree_nv).
     """
@@ -371,7 +371,7 @@ def inverse_mass_matrix(q, identity, weightless, out, topology, constants, w, la
 
 @kernel
 def forward(topology, constants, w, lanes, q, v, tau, out):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); answers FITS, WRONG_SHAPE or NOT_FINITE.
+    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); returns FITS, WRONG_SHAPE or NOT_FINITE.
 
     `w` is a workspace in which nothing was ever locked or added.
     """

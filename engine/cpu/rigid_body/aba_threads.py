@@ -116,7 +116,7 @@ def _attend(control, me):
 
 @kernel
 def _lead(fixed, control, threads, q, v, tau, out):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv), on `threads` threads; answers a `status`.
+    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv), on `threads` threads; returns a `status`.
 
     Or BUSY, where another thread leads. `fixed` holds the task, the number of bodies, where topology, constants and
     workspaces lie, and where code for the robot does, 0 where there is none. No signal is handled in here, so that

@@ -108,7 +108,7 @@ def scatter_additions(extra, locked, target, topology, w, lanes):
 
 @kernel
 def gather_v(v, start, topology, w, lanes, place):
-    """The inverse of `scatter_v`; answers whether every number is finite."""
+    """The inverse of `scatter_v`; returns whether every number is finite."""
     L, finite = len(lanes), True
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, 3], topology[i, 1]

@@ -14,7 +14,7 @@ def begin(phases):
 
 @inline
 def lap(phases, phase, since):
-    """Add the time since `since` to a phase; answers the time, at which the next begins."""
+    """Add the time since `since` to a phase; returns the time, at which the next begins."""
     if phases.size == 0:
         return since
     time = now()

@@ -265,7 +265,7 @@ def _sound(v):
 
 @inline
 def _stand_in(block, divergences, start):
-    """Have a block's frozen robots step as one that goes on; answers which, −1 if none does."""
+    """Have a block's frozen robots step as one that goes on; returns which, −1 if none does."""
     last, going = divergences.steps.shape[0] - 1, -1
     for k in range(block.q.shape[0]):
         if going < 0 and divergences.steps[min(start + k, last)] == 0:
@@ -303,7 +303,7 @@ def run(
     robots, controls, wrenches, record, steps, done, integrator, on_divergence, rows, rotations, scratch, dynamics,
     phases, divergences, touch, own,
 ):  # fmt: skip
-    """Advance the robots in place by `steps` steps after `done`; answers the first step that diverged, or −1.
+    """Advance the robots in place by `steps` steps after `done`; returns the first step that diverged, or −1.
 
     The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
     outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The

@@ -121,7 +121,7 @@ class Code(NamedTuple):
         )
 
     def _sorts(self) -> tuple[Any, ...]:
-        """The sorts of arguments that `integrators.run` is called with."""
+        """The types of arguments that `integrators.run` is called with."""
         real, whole = np.zeros(1), np.zeros(1, np.int64)
         matrix, cube, table = real[None], real[None, None], whole[None]
         place = scratch(1, 1, 1)

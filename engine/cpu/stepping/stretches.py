@@ -64,7 +64,7 @@ class CtrlCWaits:
 
 
 def in_stretches(n: int, most: int, controls: Array | None, every: int, record: Record, steps: Steps) -> None:
-    """n steps, at most so many at once; ends early where `steps` answers that it was not well."""
+    """n steps, at most so many at once; ends early where `steps` returns that it was not well."""
     if n <= most:
         steps(n, controls, every, record)
         return

@@ -283,7 +283,7 @@ def maps(group, t):
 
 @kernel
 def accelerations(group, t, acting, added):
-    """q̈, and with `added` the reactions; answers whether every number is finite."""
+    """q̈, and with `added` the reactions; returns whether every number is finite."""
     buffer, first, place = group.buffer[t], group.first, at.LANES_MOTION
     for k in range(3 * L):
         buffer[place * L + k] = 0.0

@@ -141,7 +141,7 @@ class _Places:
             start = self._fill(block, start)
 
     def _fill(self, block: int, start: int) -> int:
-        """A block's rows from `start` on; answers where they end."""
+        """A block's rows from `start` on; returns where they end."""
         chunks, subtrees = self.plan.blocks[block]
         first_port = len(self.plan.chunks) + len(self.ports)
         lanes = [[self.plan.chunks[c] for c in lane] for lane in chunks]

@@ -201,7 +201,7 @@ CALLS = {"float64": _in_double, "float32": _in_single}
 
 @kernel
 def lead(table, arguments, control, q, v, tau, out):
-    """q̈ (nv,) into `out` from q (nq,), v and τ (nv,); answers FITS, WRONG_SHAPE or NOT_FINITE."""
+    """q̈ (nv,) into `out` from q (nq,), v and τ (nv,); returns FITS, WRONG_SHAPE or NOT_FINITE."""
     nq, nv = table[0], table[1]
     if not (q.shape[0] == nq and v.shape[0] == nv and tau.shape[0] == nv and out.shape[0] == nv):
         return WRONG_SHAPE
