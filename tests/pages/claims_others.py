@@ -1,13 +1,11 @@
-"""What the pages of the scheme, docs/robustness.md, docs/papers.md, docs/tour.md and CONTRIBUTING.md say."""
+"""What the pages of the scheme, docs/robustness.md, docs/papers.md and CONTRIBUTING.md say."""
 
 from __future__ import annotations
 
 import ast
-import importlib.util
 import re
 import tomllib
 from collections.abc import Iterable
-from types import ModuleType
 from unittest.mock import patch
 
 import page_text
@@ -27,11 +25,12 @@ from engine.model import features
 from engine.scene import thresholds
 from engine.selection import capabilities
 from engine.urdf.xacro import expansion
+from tests import test_house
 from tests.bench import accuracy, rounds
 
 SCHEME, ON_A_GPU, MEASURED = "docs/scheme.md", "docs/scheme_gpu.md", "docs/measured_algorithms.md"
-ROBUST, PAPERS, TOUR, RULES = (
-    "docs/robustness.md", "docs/papers.md", "docs/tour.md", "CONTRIBUTING.md",
+ROBUST, PAPERS, RULES = (
+    "docs/robustness.md", "docs/papers.md", "CONTRIBUTING.md",
 )  # fmt: skip
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -126,16 +125,6 @@ def schedules() -> Iterable[str]:
     )
 
 
-def module(path: str) -> ModuleType:
-    """A file of the tests, for what it counts."""
-    spec = importlib.util.spec_from_file_location(f"counted_{path.replace('/', '_')}", ROOT / "tests" / path)
-    assert spec is not None
-    assert spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
 def length(path: str, name: str) -> int:
     """How many things a list or a dictionary of a test has."""
     tree = ast.parse((ROOT / "tests" / path).read_text("utf-8"))
@@ -190,9 +179,9 @@ def bounded() -> Iterable[str]:
 @page_text.of(RULES)
 def rules() -> Iterable[str]:
     """The sizes that the house has."""
-    house, project = module("test_house.py"), tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     yield (
-        f"A file has at most {house.LONGEST_FILE} lines, a function at most {house.LONGEST_FUNCTION}, a line "
+        f"A file has at most {test_house.LONGEST_FILE} lines, a function at most {test_house.LONGEST_FUNCTION}, a line "
         f"{project['tool']['ruff']['line-length']} characters."
     )
     yield "It counts what it read, keeps the first input of each finding, and ends with 1 where there is any."
@@ -204,17 +193,6 @@ def rules() -> Iterable[str]:
     assert all(
         f'"{option}"' in mutation for option in ("--room", "--count", "--out", "--again", "--seed", "--write-map")
     )
-
-
-@page_text.of(TOUR)
-def tour() -> Iterable[str]:
-    """The looks in which every feature is photographed."""
-    looks = list(module("app/tour.py").LOOKS.values())
-    plain = dict.fromkeys(size for _, size, scale in looks if scale == 1)
-    (scaled,) = {scale for _, _, scale in looks} - {1}
-    sizes = [f"{wide} × {high}" for wide, high in plain]
-    yield f"in the dark and the light theme at {', '.join(sizes)} and scale {scaled}:"
-    yield f"pictures in each of these {word(len(looks))} looks."
 
 
 exempt(
@@ -287,12 +265,6 @@ exempt(
     "for more than a hundred robots of 10 links", "for robots of 200 links",
     "from 5 robots on CFA leads, but from 10 on the hybrid is last", "in part: up to 50 links",
 )  # fmt: skip
-exempt(
-    TOUR,
-    "what was seen on a day",
-    "This page says what was seen … The run before stays in the list of runs.",
-    "48 pictures",
-)
 exempt(
     RULES,
     "examples, and times of a day",
