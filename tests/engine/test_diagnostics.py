@@ -8,26 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from urdf_parts import INERTIAL, joint, link, robot
 
 import engine
 from engine import Diagnostic, Model, ModelError
 
-INERTIAL = '<inertial><mass value="2"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
-
-
-def link(name: str, inside: str = INERTIAL) -> str:
-    return f'<link name="{name}">{inside}</link>\n'
-
-
-def joint(name: str, parent: str, child: str, kind: str = "continuous", inside: str = "") -> str:
-    ends = f'<parent link="{parent}"/><child link="{child}"/>'
-    return f'<joint name="{name}" type="{kind}">{ends}{inside}</joint>\n'
-
-
-def robot(*parts: str) -> str:
-    """Line 1 is <robot>; each part is one line."""
-    return '<robot name="r">\n' + "".join(parts) + "</robot>\n"
 
 
 def one_joint(inside: str, kind: str = "continuous") -> str:

@@ -12,27 +12,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from urdf_parts import INERTIAL, joint, link, robot
 
 import engine
 from engine import Model, ModelError, lie
 
-INERTIAL = '<inertial><mass value="2"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>'
 ROMEOS = {"romeo.urdf", "romeo_laas_small.urdf"}
 """Fingers and grippers without any inertia: held, since Pinocchio's accelerations are not numbers there."""
 
 
-def link(name: str, inside: str = INERTIAL) -> str:
-    return f'<link name="{name}">{inside}</link>\n'
-
-
-def joint(name: str, parent: str, child: str, kind: str = "continuous", inside: str = "") -> str:
-    ends = f'<parent link="{parent}"/><child link="{child}"/>'
-    return f'<joint name="{name}" type="{kind}">{ends}{inside}</joint>\n'
-
-
 def write(path: Path, *parts: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text('<robot name="r">\n' + "".join(parts) + "</robot>\n", encoding="utf-8")
+    path.write_text(robot(*parts), encoding="utf-8")
     return path
 
 
@@ -88,17 +79,17 @@ def test_joints_and_inertias_are_pinocchios(example_robots: list[Path], pin: Any
         ours = engine.load(path, mimic=False)
         theirs = peer(pin, path, ours)
         assert set(ours.joint_names) == set(theirs.names[1:]), path.name
-        for joint in ours.joints:
-            body = joint.bodies.stop - 1
-            Y = theirs.inertias[theirs.getJointId(joint.name)]
+        for each in ours.joints:
+            body = each.bodies.stop - 1
+            Y = theirs.inertias[theirs.getJointId(each.name)]
             link = int(np.flatnonzero(ours.link_body == body)[0])
             R = ours.link_rotation[link]
             mass, tensor = ours.mass[body], R.T @ ours.inertia[body] @ R
             expected = Y.inertia - Y.mass * lie.skew(Y.lever) @ lie.skew(Y.lever)
             scale = 1 + np.abs(expected).max()
-            np.testing.assert_allclose(mass, Y.mass, rtol=1e-12, atol=1e-15, err_msg=f"{path.name} {joint.name}")
+            np.testing.assert_allclose(mass, Y.mass, rtol=1e-12, atol=1e-15, err_msg=f"{path.name} {each.name}")
             np.testing.assert_allclose(R.T @ ours.first_moment[body], Y.mass * Y.lever, atol=1e-12 * scale)
-            np.testing.assert_allclose(tensor, expected, atol=1e-12 * scale, err_msg=f"{path.name} {joint.name}")
+            np.testing.assert_allclose(tensor, expected, atol=1e-12 * scale, err_msg=f"{path.name} {each.name}")
 
 
 def test_every_link_lies_where_pinocchio_puts_it(
