@@ -89,6 +89,9 @@ def common(*values: Any) -> ir.Type:
 
     Beside a vector a number takes the vector's type, and where a kernel is written out a literal that of its neighbour.
     """
+    first = values[0]
+    if isinstance(first, ir.Value) and all(isinstance(x, ir.Value) and x.type is first.type for x in values):
+        return first.type
     if written_out() or real() != DOUBLE:
         found = {x.type for x in values if isinstance(x, ir.Value)} & {DOUBLE, FLOAT}
         if found and not any(isinstance(x, ir.Value) and x.type not in (DOUBLE, FLOAT) for x in values):

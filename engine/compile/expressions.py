@@ -32,6 +32,9 @@ from engine.compile.vectors import VECTOR_CALLS
 
 _CALLS = {**KNOWN_CALLS, **SHARED_CALLS, **VECTOR_CALLS}
 
+_METHODS = {kind: f"_{kind.__name__}" for kind in ast.expr.__subclasses__()}
+"""The names of the methods that write expressions of each kind."""
+
 
 class Expressions:
     """What the expressions of one function are written with: its names, and where its code goes."""
@@ -46,7 +49,7 @@ class Expressions:
 
     def value(self, node: ast.expr) -> Any:
         """The value of an expression."""
-        return getattr(self, f"_{type(node).__name__}")(node)
+        return getattr(self, _METHODS[type(node)])(node)
 
     def _truth(self, node: ast.expr) -> Any:
         return arithmetic.truth(self.builder, self.value(node))

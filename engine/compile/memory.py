@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from engine.compile import arithmetic
 from engine.compile.values import (
+    BOOL,
     INT,
     Array,
     Known,
@@ -70,6 +71,13 @@ def alike(value: Any, like: Any) -> list[Any]:
     return found
 
 
+def _plus(builder: ir.IRBuilder, flat: Any, index: Any) -> Any:
+    """A place and an index more; nothing is written for a place of 0."""
+    if isinstance(flat, ir.Value) or flat or getattr(index, "type", None) == BOOL:
+        return arithmetic.binary(builder, ast.Add, flat, index)
+    return index
+
+
 def element(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
     """Where an element, or the first of a part, of an array lies."""
     if not isinstance(array, Array):
@@ -78,9 +86,10 @@ def element(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
         raise Untranslatable("an index from the end of an array")
     flat: Any = 0
     for axis, extent in enumerate(array.shape):
-        flat = arithmetic.binary(builder, ast.Mult, flat, extent) if axis else flat
+        if isinstance(flat, ir.Value) or flat:
+            flat = arithmetic.binary(builder, ast.Mult, flat, extent)
         if axis < len(place):
-            flat = arithmetic.binary(builder, ast.Add, flat, place[axis])
+            flat = _plus(builder, flat, place[axis])
     if array.offset:
         flat = arithmetic.binary(builder, ast.Add, flat, array.offset)
     if array.stride != 1:

@@ -25,8 +25,18 @@ class Source(NamedTuple):
 @lru_cache(maxsize=256)
 def _functions(path: str) -> dict[int, ast.FunctionDef]:
     """The functions of a file by the line that they begin with, decorators included."""
-    found = (node for node in ast.walk(ast.parse(Path(path).read_text("utf-8"))) if isinstance(node, ast.FunctionDef))
+    statements = _statements(ast.parse(Path(path).read_text("utf-8")).body)
+    found = (node for node in statements if isinstance(node, ast.FunctionDef))
     return {min(node.lineno, *(x.lineno for x in node.decorator_list), node.lineno): node for node in found}
+
+
+def _statements(suite: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement of a suite and the suites in it."""
+    for statement in suite:
+        yield statement
+        for part in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            for field in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(part, field, []))
 
 
 @lru_cache(maxsize=1024)
@@ -35,24 +45,19 @@ def of(function: Callable[..., Any]) -> Source:
     code = function.__code__
     node = _functions(code.co_filename)[code.co_firstlineno]
     parameters = tuple(argument.arg for argument in node.args.args)
-    returns = [x for x in ast.walk(node) if isinstance(x, ast.Return)]
+    returns = [x for x in _statements(node.body) if isinstance(x, ast.Return)]
     last = bool(returns) and returns == [node.body[-1]]
-    names = [x for statement in node.body for x in ast.walk(statement) if isinstance(x, ast.Name)]
-    changed = frozenset(x.id for x in names if not isinstance(x.ctx, ast.Load))
-    return Source(parameters, node.body, _settled(node.body) - set(parameters), changed, last or not returns)
-
-
-def _settled(body: list[ast.stmt]) -> frozenset[str]:
     stored: dict[str, list[tuple[int, ...]]] = {}
     loaded: dict[str, list[tuple[int, ...]]] = {}
-    for name, place in _names(body, ()):
+    for name, place in _names(node.body, ()):
         into = loaded if isinstance(name.ctx, ast.Load) else stored
         into.setdefault(name.id, []).append(place)
-    return frozenset(
+    settled = frozenset(
         name
         for name, places in stored.items()
         if len(places) == 1 and all(at[: len(places[0])] == places[0] for at in loaded.get(name, ()))
     )
+    return Source(parameters, node.body, settled - set(parameters), frozenset(stored), last or not returns)
 
 
 def _names(suite: list[ast.stmt], place: tuple[int, ...]) -> Iterator[tuple[ast.Name, tuple[int, ...]]]:
@@ -66,11 +71,26 @@ def _names(suite: list[ast.stmt], place: tuple[int, ...]) -> Iterator[tuple[ast.
             at = (*inside, id(statement.body)) if field == "target" and isinstance(statement, ast.For) else inside
             for part in value if isinstance(value, list) else [value]:
                 if isinstance(part, ast.AST):
-                    for node in ast.walk(part):
-                        if isinstance(node, ast.Name):
-                            yield node, at
-                            if isinstance(statement, ast.AugAssign) and node is statement.target:
-                                yield node, at  # changed, not only set
+                    for name in _names_in(part):
+                        yield name, at
+                        if isinstance(statement, ast.AugAssign) and name is statement.target:
+                            yield name, at  # changed, not only set
         for inner in suites:
             if inner:
                 yield from _names(inner, inside)
+
+
+def _names_in(node: ast.AST) -> Iterator[ast.Name]:
+    """Every name of an expression."""
+    nodes = [node]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Name):
+            yield node
+            continue
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, ast.AST):
+                nodes.append(value)
+            elif isinstance(value, list):
+                nodes.extend(x for x in value if isinstance(x, ast.AST))

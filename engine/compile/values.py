@@ -170,6 +170,8 @@ def of_python(value: Any) -> Any:
 
 def materialised(value: Any) -> Any:
     """The same value with LLVM's constants for the numbers that are known."""
+    if isinstance(value, ir.Value):
+        return value
     if isinstance(value, bool):
         return ir.Constant(BOOL, int(value))
     if isinstance(value, int):
