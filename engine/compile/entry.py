@@ -207,6 +207,7 @@ class _Entry:
         if name not in module.globals:
             function = ir.Function(module, ir.FunctionType(BOOL, [POINTER, SHORT, SHORT, SHORT]), name)
             function.linkage = "internal"
+            function.attributes.add("noinline")  # a step is handed a hundred arrays
             thing, axes, flags, number = function.args
             outside, self._builder = self._builder, ir.IRBuilder(function.append_basic_block("entry"))
             refuse, self._refuse = self._refuse, function.append_basic_block("refuse")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import inline, kernel
+from engine.compile import apart, inline
 from engine.compile.operations import is_single, spread
 from engine.kernels.sines import sine_and_cosine
 from engine.kernels.spatial import (
@@ -134,7 +134,7 @@ def _place_body(i, q, v, wrenches, topology, constants, bodies):
     store3(bodies.bias[i], 3, 1, f)
 
 
-@kernel
+@apart
 def place(q, v, wrenches, topology, constants, limbs, bodies):
     """The bodies at q (tree_nq,) and v (tree_nv,), under wrenches (n, 6) in their own frames or an empty tuple."""
     for level in range(limbs.level.size - 1):

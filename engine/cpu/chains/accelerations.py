@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import inline, kernel
+from engine.compile import apart, inline, kernel
 from engine.cpu.chains import cfa, constraint_system, dca_step, jsiia
 from engine.cpu.chains.cfa import Room
 from engine.cpu.chains.jsiia import Dense
@@ -102,7 +102,7 @@ class Accelerations(NamedTuple):
     reaction: NDArray[np.floating]
 
 
-@kernel
+@apart
 def _prepare_abia(q, v, dynamics, phases):
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = begin(phases)
@@ -113,7 +113,7 @@ def _prepare_abia(q, v, dynamics, phases):
     lap(phases, KINEMATICS, time)
 
 
-@kernel
+@apart
 def _abia(forces, answer, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes

@@ -163,14 +163,20 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
         left = impulses_by_bodies(moved, frictional, joints, rows.dt, exact, forces, topology, ground)
     few = moved < 0 or 3 * moved + joints <= MOST_ROWS
     if ground.by != "bodies" and left > TOLERANCE and few:
-        _passes(dynamics, ground)
-        _factors(forces, dynamics, ground)
-        return _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot)
+        return _velocity_by_rows(exact, count, q, v, forces, rows, dynamics, touch, robot)
     remember(moved, frictional, 2 * frictional + moved + joints, touch, robot)
     report(left, moved, touch, robot)
     for j in range(v.size):
         ground.free[j] += ground.column[j]
     return take_back_by_bodies(moved, rows.dt, forces, topology, ground)
+
+
+@apart
+def _velocity_by_rows(exact, count, q, v, forces, rows, dynamics, touch, robot):
+    """`contact_velocity` by the Delassus matrix, where the inertias of bodies leave much; v_f is in `ground.free`."""
+    _passes(dynamics, touch.ground)
+    _factors(forces, dynamics, touch.ground)
+    return _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot)
 
 
 @apart
