@@ -49,7 +49,9 @@ code = Code(*code)
 code.compile()
 if code.wrenches:
     from engine import chain, point_mobility
+    from engine.compile.parts import make_rare
     point_mobility(chain(1), [0.0], 1, (0.0, 0.0, 0.0))
+    make_rare()
 os._exit(0)
 """
 """What the other process runs; its parent's end, however it comes, closes its standard input."""
@@ -60,7 +62,7 @@ class Compilation(NotCopied):
 
     Whoever steps the simulation afterwards reads the code from disk. One process at a time belongs to an object;
     everything here answers at once but `wait`. With `wrenches` it is the code of steps that take them, and with it
-    that of `engine.point_mobility`, for whoever pulls at a robot.
+    that of `engine.point_mobility`, for whoever pulls at a robot, and what few steps need.
     """
 
     instead = "it is a process: make another of the same simulation, Compilation(simulation)"

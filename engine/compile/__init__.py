@@ -5,27 +5,27 @@ A kernel's text goes to LLVM in one pass (`translate`), with a function before i
 
 from __future__ import annotations
 
-import gc
 import hashlib
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from engine.compile import machine, parts
 from engine.compile.entry import function_object, sort_of, written, written_for, written_for_code, written_in
 from engine.compile.known import described
 from engine.compile.machine import Style
+from engine.compile.parts import compiling
 from engine.compile.translate import Emitted, Unit
 from engine.compile.values import kind, lanes
-from engine.process import OnePerProcess
 
 
 class Function:
     """A kernel, or a small function that becomes part of each kernel that calls it."""
 
-    def __init__(self, function: Callable[..., Any], inlined: bool = False, guards: bool = False, apart: bool = False):
-        self.function, self.inlined, self.guards, self.apart = function, inlined, guards, apart
+    def __init__(
+        self, function: Callable[..., Any], inlined: bool = False, guards: bool = False, apart: bool = False,
+        rare: bool = False,
+    ):  # fmt: skip
+        self.function, self.inlined, self.guards, self.apart, self.rare = function, inlined, guards, apart, rare
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._loaded: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._addresses: dict[int, int] = {}
@@ -50,7 +50,7 @@ class Function:
 
     def specialised(self, sorts: tuple[Any, ...]) -> Callable[..., Any]:
         """The kernel compiled for arguments of these sorts; for any other it answers NotImplemented, at once."""
-        with _compiling():
+        with compiling():
             if sorts not in self._loaded:
                 name = self._name(sorts)
                 code = parts.read(name) or parts.begun(name, written(self, sorts, name))
@@ -63,7 +63,7 @@ class Function:
 
     def address(self, count: int) -> int:
         """Where the kernel is, compiled for so many whole numbers, for kernels that `call` it."""
-        with _compiling():
+        with compiling():
             if count not in self._addresses:
                 name = self._name(("address", count))
                 code = parts.read(name) or parts.begun(name, written_for_code(self, count, name))
@@ -82,7 +82,8 @@ class Function:
             emitted = Emitted(unit, self.function, arguments, name)
             answer = str(emitted.llvm.ftype.return_type)
             style = Style.LOOPS if max(map(lanes, arguments), default=1) > 1 else Style.ONE_ROBOT
-            code = parts.begun(name, unit, style, written=tuple(sorted(emitted.written)), answer=answer)
+            make = parts.deferred if self.rare else parts.begun
+            code = make(name, unit, style, written=tuple(sorted(emitted.written)), answer=answer)
         return name, code
 
     def _name(self, sorts: tuple[Any, ...]) -> str:
@@ -99,6 +100,11 @@ def kernel(function: Callable[..., Any]) -> Function:
 def apart(function: Callable[..., Any]) -> Function:
     """A kernel that is compiled by itself, once for all kernels that call it with arguments of the same kinds."""
     return Function(function, apart=True)
+
+
+def rare(function: Callable[..., Any]) -> Function:
+    """A kernel that stands apart and that few steps call: it is compiled when one does."""
+    return Function(function, apart=True, rare=True)
 
 
 def guard(function: Callable[..., Any]) -> Function:
@@ -120,7 +126,7 @@ def specialise_in(function: Function, dtype: str, *examples: Any) -> Callable[..
     """A kernel compiled in one number type for arguments like these, whose real arrays are of that type."""
     sorts = tuple(map(sort_of, examples))
     name = function._name((dtype, sorts))
-    with _compiling():
+    with compiling():
         if name not in _written_out:
             code = parts.read(name) or parts.begun(name, written_in(function, dtype, sorts, name))
             _written_out[name] = function_object(parts.address(name, code), name)
@@ -134,7 +140,7 @@ def specialise_for(function: Function, known: tuple[Any, ...], dtype: str, *exam
     """
     sorts = tuple(map(sort_of, examples))
     name = _name_for(function, known, dtype, sorts)
-    with _compiling():
+    with compiling():
         if name not in _written_out:
             place = _place(name, lambda: written_for(function, known, dtype, sorts, name))
             _written_out[name] = function_object(place, name)
@@ -144,7 +150,7 @@ def specialise_for(function: Function, known: tuple[Any, ...], dtype: str, *exam
 def address_for(function: Function, known: tuple[Any, ...], dtype: str, count: int) -> int:
     """Where such a kernel is, compiled for `count` whole numbers besides, for kernels that `call` it."""
     name = _name_for(function, known, dtype, count)
-    with _compiling():
+    with compiling():
         if name not in _places:
             _places[name] = _place(name, lambda: written_for_code(function, count, name, known, dtype))
         return _places[name]
@@ -162,17 +168,3 @@ def _place(name: str, write: Callable[[], Unit]) -> int:
 
 _places: dict[str, int] = {}
 _written_out: dict[str, Callable[..., Any]] = {}
-_lock = OnePerProcess(threading.RLock)
-
-
-@contextmanager
-def _compiling() -> Iterator[None]:
-    """One thread at a time translates; meanwhile garbage is not collected, which took a quarter of that."""
-    with _lock():
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            yield
-        finally:
-            if collects:
-                gc.enable()

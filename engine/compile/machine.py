@@ -1,16 +1,23 @@
-"""LLVM for this processor: intermediate code to machine code, machine code to functions of Python's."""
+"""LLVM for this processor: intermediate code to machine code, machine code to functions of Python's.
+
+llvmlite lets one thread at a time into LLVM. What takes long is called beside its lock, so that several threads
+compile at once: each has a context and a target machine of its own, which is all that LLVM asks for.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import enum
 import sys
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
+from llvmlite.binding import ffi
 
 from engine.compile.entry import OWN, PYTHON
 
@@ -18,7 +25,16 @@ SPEED = 3
 
 
 @cache
+def _beside_lock(name: str) -> Callable[..., Any]:
+    """A function of LLVM's by its name in llvmlite's library."""
+    library, locked = ctypes.CDLL(str(Path(llvm.__file__).with_name(ffi.get_library_name()))), getattr(ffi.lib, name)
+    function: Callable[..., Any] = library[name]
+    function.argtypes, function.restype = locked.argtypes, locked.restype  # type: ignore[attr-defined]
+    return function
+
+
 def _target() -> Any:
+    """A machine like this one, for one thread."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     x86 = llvm.get_process_triple().startswith(("x86", "i386", "i686"))
@@ -58,12 +74,23 @@ def compiled(text: str, style: Style = Style.LOOPS) -> bytes:
     module = parsed(text, machine)
     if style != Style.STRAIGHT:
         tuned(module, machine, vectorised=style == Style.LOOPS)
-    return bytes(machine.emit_object(module))
+    return _emitted(module, machine)
+
+
+def _emitted(module: Any, machine: Any) -> bytes:
+    with ffi.OutputString() as fault:
+        buffer = _beside_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, fault)
+        if not buffer:
+            raise RuntimeError(str(fault))
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 def parsed(text: str, machine: Any) -> Any:
-    """LLVM's module for intermediate code."""
-    module = llvm.parse_assembly(text)
+    """LLVM's module for intermediate code, in a context of its own."""
+    module = llvm.parse_assembly(text, llvm.create_context())
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
     return module
@@ -77,7 +104,7 @@ def tuned(module: Any, machine: Any, inlining: int | None = None, vectorised: bo
     if inlining is not None:
         tuning.inlining_threshold = inlining
     builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
+    _beside_lock("LLVMPY_RunNewModulePassManager")(builder.getModulePassManager(), module, builder)
     return module
 
 
@@ -90,6 +117,11 @@ def _engine() -> Any:
     for name, thing in (("ndarray", np.ndarray), ("not_implemented", NotImplemented)):
         llvm.add_symbol(OWN + name, id(thing))
     return engine
+
+
+def add_symbol(name: str, place: int | None) -> None:
+    """Have machine code that is loaded later find a name at a place."""
+    llvm.add_symbol(name, place)
 
 
 def address(code: bytes, name: str) -> int:

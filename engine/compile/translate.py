@@ -39,6 +39,8 @@ from engine.compile.values import (
 )
 
 VOID = ir.VoidType()
+MAKE, PLACE = "catena_make", "_place"
+"""What machine code calls to have a rare part made, and what follows its name where its place is meant."""
 _ANSWERS: dict[str, ir.Type] = {str(type_): type_ for type_ in (VOID, INT, SHORT, BOOL, DOUBLE, FLOAT)}
 
 
@@ -115,6 +117,32 @@ class Part(Emitted):
         types = [leaf.type for leaf in handed(arguments)]
         self.llvm = ir.Function(unit.module, ir.FunctionType(_ANSWERS[code.answer], types), name)
         self.llvm.attributes.add("nounwind")
+        if code.rare:
+            self._call_by_place()
+
+    def _call_by_place(self) -> None:
+        """Write the function as one that calls the part at its place, and has it made where there is none yet."""
+        module, type_ = self.unit.module, self.llvm.ftype
+        place = ir.GlobalVariable(module, type_.as_pointer(), self.llvm.name + PLACE)
+        if MAKE not in module.globals:
+            ir.Function(module, ir.FunctionType(VOID, [ir.IntType(8).as_pointer()]), MAKE)
+        self.llvm.linkage = "internal"
+        self.llvm.attributes.add("noinline")
+        builder = ir.IRBuilder(self.llvm.append_basic_block("entry"))
+        look, make, go = (self.llvm.append_basic_block(name) for name in ("look", "make", "go"))
+        builder.branch(look)
+        builder.position_at_end(look)
+        part = builder.load_atomic(place, "acquire", 8)
+        builder.cbranch(builder.icmp_unsigned("==", part, ir.Constant(part.type, None)), make, go)
+        builder.position_at_end(make)
+        builder.call(module.globals[MAKE], [builder.bitcast(place, ir.IntType(8).as_pointer())])
+        builder.branch(look)
+        builder.position_at_end(go)
+        answer = builder.call(part, self.llvm.args)
+        if type_.return_type == VOID:
+            builder.ret_void()
+        else:
+            builder.ret(answer)
 
 
 class Frame(Expressions):

@@ -255,7 +255,7 @@ def poison_all(cache: Path) -> int:
     entries = list(cache.glob("code/*/*"))
     for entry in entries:
         head = entry.read_bytes()[32:].partition(b"\n")[0]
-        assert len(json.loads(head)) == 3
+        assert isinstance(json.loads(head), list)
         content = head + b"\n" + machine.compiled(POISON.format(name=entry.name))
         entry.write_bytes(hashlib.sha256(content).digest() + content)
     return len(entries)

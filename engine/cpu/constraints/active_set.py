@@ -9,7 +9,7 @@ take energy and never give any.
 
 from __future__ import annotations
 
-from engine.compile import apart, inline
+from engine.compile import inline, rare
 from engine.cpu.chains.accelerations import accelerations, prepare
 from engine.cpu.runtime.arrays import fill
 from engine.cpu.runtime.laps import begin, lap
@@ -151,7 +151,7 @@ def _active_set_step(rows, start, active, forces, answer):
     return going
 
 
-@apart
+@rare
 def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, loads, phases):
     """The same solution, feasible throughout, one row at a time: the energy that it takes falls with every step.
 

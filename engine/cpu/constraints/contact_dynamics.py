@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.compile import apart, inline, kernel
+from engine.compile import apart, inline, kernel, rare
 from engine.cpu.chains import jsiia
 from engine.cpu.constraints.contact_law import residual
 from engine.cpu.constraints.contact_rounds import rounds
@@ -171,7 +171,7 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
     return take_back_by_bodies(moved, rows.dt, forces, topology, ground)
 
 
-@apart
+@rare
 def _velocity_by_rows(exact, count, q, v, forces, rows, dynamics, touch, robot):
     """`contact_velocity` by the Delassus matrix, where the inertias of bodies leave much; v_f is in `ground.free`."""
     _passes(dynamics, touch.ground)
@@ -179,7 +179,7 @@ def _velocity_by_rows(exact, count, q, v, forces, rows, dynamics, touch, robot):
     return _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot)
 
 
-@apart
+@rare
 def _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot):
     """`contact_velocity` by the Delassus matrix, from v_f in `ground.free` and the factors of M̃."""
     ground = touch.ground

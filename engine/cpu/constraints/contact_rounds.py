@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import apart, inline, kernel
+from engine.compile import inline, kernel, rare
 from engine.cpu.constraints.contact_law import joint_law, one_contact, residual, size_of
 from engine.cpu.constraints.linear_systems import factorise, substitute
 
@@ -188,7 +188,7 @@ def _better(system, contacts, joints, room, least):
     return left, min(left, least)
 
 
-@apart
+@rare
 def rounds(system, contacts, joints, room, tolerance, many, damping, count):
     """At most `many` rounds from `room.impulses`; returns the residual of `room.best`.
 

@@ -7,7 +7,7 @@ all of them is the answer.
 
 from __future__ import annotations
 
-from engine.compile import apart
+from engine.compile import rare
 from engine.cpu.constraints.contact_rounds import rounds, velocities
 from engine.cpu.constraints.interior_point import interior_point
 
@@ -17,7 +17,7 @@ _LEAST_CENTRING, _LONGEST, _SMOOTHING = 1e-4, 0.99, 1.0  # of the first interior
 _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.1, 0.9, 1000.0  # of the second
 
 
-@apart
+@rare
 def solve(system, contacts, joints, impulses, room, tolerance, count):
     """The impulses (N,) that obey the law, in place of a warm start, and u = G λ + b in `room.u`.
 
