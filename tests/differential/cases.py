@@ -92,10 +92,10 @@ class Case:
     @property
     def family(self) -> Family:
         """Which cases share this one's machine code."""
-        code = self.code()
+        code, freezes = self.code(), self.simulation().settings.freezes
         ground = {"": "none", "plane": "plane", "height field": "field"}[code.contact]
         return Family(
-            code.integrator, code.algorithm, ground, code.pairs, code.own, code.wrenches, code.freezes, code.lanes > 1
+            code.integrator, code.algorithm, ground, code.pairs, code.own, code.wrenches, freezes, code.lanes > 1
         )
 
     def save(self, path: str | Path) -> None:

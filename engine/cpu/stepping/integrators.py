@@ -300,7 +300,7 @@ def _freeze(block, before, divergences, start, steps):
 
 @kernel
 def run(
-    robots, controls, wrenches, record, steps, done, integrator, on_divergence, rows, rotations, scratch, dynamics,
+    robots, controls, wrenches, record, steps, done, integrator, freezes, rows, rotations, scratch, dynamics,
     phases, divergences, touch, own,
 ):  # fmt: skip
     """Advance the robots in place by `steps` steps after `done`; returns the first step that diverged, or −1.
@@ -308,7 +308,7 @@ def run(
     The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
     outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The
     phases (COUNT,) of the last step are timed in ns, unless `phases` is empty. A robot that diverges stays as it was
-    before that step, and `divergences` tell; unless `on_divergence` is "freeze", the other steps of its block end too.
+    before that step, and `divergences` tell; unless `freezes`, the other steps of its block end too.
     `touch` is what robots touch, if anything (one lane). With `own`, unless it is an empty tuple, each robot's numbers
     are copied into those of `dynamics` and `rows` (one lane).
     """
@@ -333,7 +333,7 @@ def run(
             copy(block.q, before.q)
             copy(block.v, before.v)
             going = 0
-            if on_divergence == "freeze":
+            if freezes:
                 going = _stand_in(block, divergences, start)
             if going >= 0:
                 if integrator == "rk4":
@@ -345,7 +345,7 @@ def run(
                 for phase in range(timed.size):
                     if phase != INTEGRATION:
                         timed[INTEGRATION] -= timed[phase]
-            if on_divergence == "freeze":
+            if freezes:
                 _freeze(block, before, divergences, start, done + step + 1)
             elif not _sound(block.v):
                 _freeze(block, before, divergences, start, done + step + 1)

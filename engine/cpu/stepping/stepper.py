@@ -54,8 +54,7 @@ PREPARED = 8
 class Code(NamedTuple):
     """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes.
 
-    `wrenches`: those from outside act. `freezes`: as in `StepSettings`. `contact`: which
-    kind of ground there is to touch, "" for none.
+    `wrenches`: those from outside act. `contact`: which kind of ground there is to touch, "" for none.
     `own`: robots differ in their numbers. `pairs`: shapes touch shapes. `mimic`: bodies carry what moves several joints
     in contact. `by`: what impulses are found by, see `Ground`.
     """
@@ -64,7 +63,6 @@ class Code(NamedTuple):
     algorithm: str
     lanes: int
     wrenches: bool = False
-    freezes: bool = False
     contact: Kind | Literal[""] = ""
     own: bool = False
     pairs: bool = False
@@ -88,7 +86,7 @@ class Code(NamedTuple):
         own = not alike and algorithm != "dca"
         by: By = room.by(model, scene) if contact and scene is not None else "bodies, then rows"
         mimic = bool(contact and mimics(model))
-        return cls(settings.integrator, algorithm, lanes, False, settings.freezes, contact, own, pairs, mimic, by)
+        return cls(settings.integrator, algorithm, lanes, False, contact, own, pairs, mimic, by)
 
     @property
     def seconds(self) -> float:
@@ -130,7 +128,7 @@ class Code(NamedTuple):
             place, wrenches = place._replace(wrenches=matrix), Wrenches(cube, Links(whole, matrix, matrix))
         arguments = (
             Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, 0, self.integrator,
-            "freeze" if self.freezes else "raise", JointRows(1e-3, False, False, whole, matrix),
+            False, JointRows(1e-3, False, False, whole, matrix),
             Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
             Divergences(whole, whole),
             self._touch(),
@@ -365,7 +363,7 @@ class Stepper:
             Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
             sequence[block] if len(sequence) > 1 else sequence, wrenches,
             Recording(recorded[0], recorded[1], every), n, done,
-            settings.integrator, "freeze" if settings.freezes else "raise", rows, settings.rotations,
+            settings.integrator, settings.freezes, rows, settings.rotations,
             place.scratch, dynamics,
             self._phases if block.start == 0 else self._phases[:0],
             Divergences(*(each[block] for each in self._divergences)), touch, own,
