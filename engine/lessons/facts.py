@@ -32,6 +32,7 @@ def of_run(trace: Trace, serial: Trace, model: Model, more: Mapping[str, float |
         "depth": str(trace.depth),
         "work": _whole(trace.work),
         "time_n": _whole(trace.time(n)),
+        "time_ratio": f"{trace.time(n) / serial.work:.2f}",
         "aba_depth": str(serial.depth),
         "aba_work": _whole(serial.work),
         "more_work": f"{trace.work / serial.work:.1f}",

@@ -24,6 +24,8 @@ from engine.lessons.trace import trace
 NAMES = Lesson.names()
 SEEN = 16  # links, of which each stage changes something in the picture
 
+pytestmark = pytest.mark.written_out  # as the folder of all tests is made, before any of them
+
 
 def lesson(name: str, model: engine.Model, seed: int = 1) -> Lesson:
     rng = np.random.default_rng(seed)

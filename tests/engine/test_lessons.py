@@ -181,6 +181,20 @@ def test_depth_grows_with_the_logarithm(rng: np.random.Generator) -> None:
     assert dca_long - dca_steps == 3 * 2 * 4
 
 
+@pytest.mark.parametrize("n", [8, 32, 64])
+def test_a_chain_twice_as_long_takes_dca_six_steps_more_and_the_aba_twice_as_many(n: int, rng) -> None:
+    """As the lesson on DCA says; and on more processors than links nothing takes less."""
+    made = [
+        [trace(TEXTS[text], Chain.of(model), *state(model, rng)) for text in ("abia", "dca")]
+        for model in (engine.chain(n), engine.chain(2 * n))
+    ]
+    (aba, dca), (aba_long, dca_long) = made
+    assert dca_long.depth - dca.depth == 6
+    assert aba_long.depth - aba.depth == 3 * n
+    assert dca.time(n) == dca.time(1024)
+    assert aba.time(2) == pytest.approx(aba.work, rel=0.2)
+
+
 def test_the_lines_of_a_stage_are_those_above_its_call(rng: np.random.Generator) -> None:
     model = engine.chain(4)
     made = trace(TEXTS["cfa"], Chain.of(model), *state(model, rng))
