@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import math
+import operator
 import re
 
 from PyQt6.QtGui import QValidator
@@ -10,11 +13,27 @@ from PyQt6.QtWidgets import QDoubleSpinBox, QMainWindow
 from app.desktop.actions import MESSAGE
 
 WIDTH = 56  # px at least
+LONGEST = 100  # characters of what is typed
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
+_TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
+_SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+
+
+def _value(node: ast.expr) -> float:
+    """Of a term of numbers, π and + − · /; raises ValueError for any other."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return float(node.value)
+    if isinstance(node, ast.Name) and node.id in ("pi", "π"):
+        return math.pi
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
+        return (-1.0 if isinstance(node.op, ast.USub) else 1.0) * _value(node.operand)
+    if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
+        return float(_SIGNS[type(node.op)](_value(node.left), _value(node.right)))
+    raise ValueError(ast.dump(node))
 
 
 class DecimalBox(QDoubleSpinBox):
-    """Takes numbers as they are written anywhere, 12.5, 12,5 or 1e3, whatever the system's language.
+    """Takes numbers as they are written anywhere, 12.5, 12,5 or 1e3, whatever the language, and terms such as 3*pi/2.
 
     Else a comma would separate groups of digits in some languages, and a point in others: what is typed to be 12.5
     would be 125. A number beyond the box's limits becomes the limit when it is typed to its end, which the status bar
@@ -27,16 +46,19 @@ class DecimalBox(QDoubleSpinBox):
         return text.replace(",", ".").replace("\N{MINUS SIGN}", "-")
 
     def _number(self, text: str) -> float | None:
+        plain = self._plain(text)
         try:
-            return float(self._plain(text))
-        except ValueError:
+            return float(plain) if _BEGUN.fullmatch(plain) else _value(ast.parse(plain, mode="eval").body)
+        except (ValueError, SyntaxError, ArithmeticError, RecursionError):
             return None
 
     def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
         text = text or ""
-        number = self._number(text)
-        if not _BEGUN.fullmatch(self._plain(text)):
+        number, plain = self._number(text), self._plain(text)
+        if not _TERM.fullmatch(plain) or len(plain) > LONGEST:
             state = QValidator.State.Invalid
+        elif not _BEGUN.fullmatch(plain):
+            state = QValidator.State.Intermediate  # until it is typed to its end
         elif number is None or not self.minimum() <= number <= self.maximum():
             state = QValidator.State.Intermediate
         else:

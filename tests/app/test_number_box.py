@@ -39,6 +39,20 @@ def test_comma_and_point_are_one(qtbot, locale):
         assert typed(qtbot, box, "-") == -1e4
 
 
+def test_terms_are_computed_when_they_are_typed_to_their_end(qtbot):
+    box = NumberBox(-10.0, 10.0, 4)
+    box.setSuffix(" m")
+    qtbot.addWidget(box)
+    box.show()
+    terms = {"pi/2": 1.5708, "-pi": -3.1416, "3*(1+0,5)": 4.5, "1/4 - 1": -0.75, "2*-1e-1": -0.2, "100/3": 10.0}
+    for text, number in terms.items():
+        assert typed(qtbot, box, text) == number, text
+    before = box.value()
+    for text in ("1/0", "pi/", "(1", "2**9", "pipe", "1(2)"):
+        assert typed(qtbot, box, text) == before, text
+    assert typed(qtbot, box, "x2") == 2.0  # other letters are not taken
+
+
 def test_what_is_shown_is_taken_as_it_stands(qtbot):
     box = NumberBox(-10.0, 10.0, 3)
     box.setLocale(QLocale("de_DE"))
