@@ -143,9 +143,9 @@ def test_before_and_after_are_of_one_speed(qtbot, opened):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     choose(window, "jsiia")
-    wait(qtbot, lambda: heads(timing)[2] == "before\nABA")
+    wait(qtbot, lambda: heads(timing)[2] == "ABA\nbefore")
     window.workbench.set_speed(0.5)
-    wait(qtbot, lambda: heads(timing)[2] == "before\n")
+    wait(qtbot, lambda: heads(timing)[2] == "\nbefore")
     assert np.all(np.isnan(timing.steps.before))
 
 
@@ -276,7 +276,7 @@ def test_another_robot_has_its_algorithm_chosen_anew(qtbot, opened):
     wait(qtbot, lambda: window.workbench.algorithm == "jsiia")
     opened(engine.find_robot("scara"))
     assert window.status.algorithm_button.text() == "ABA (auto)"
-    assert heads(window.timing)[2] == "before\n"
+    assert heads(window.timing)[2] == "\nbefore"
 
 
 def test_a_mark_parts_the_statistics_and_leaves_the_samples():

@@ -26,9 +26,9 @@ def test_the_residuals_are_of_all_texts_and_lengths_and_can_be_measured_again(dt
 
 
 def test_figures_are_there_and_small():
-    pages = PAGE + (DOCS / "scheme_gpu.md").read_text("utf-8")
+    pages = PAGE + "".join((DOCS / name).read_text("utf-8") for name in ("scheme_gpu.md", "studies.md"))
     figures = re.findall(r"!\[[^]]+\]\((.+?)\)", pages)
-    assert len(figures) == 6
+    assert len(figures) == 7
     assert {name: size for name in figures if (size := (DOCS / name).stat().st_size) > 100_000} == {}
     assert {path.name for path in (DOCS / "figures").iterdir()} == {Path(name).name for name in figures}
 

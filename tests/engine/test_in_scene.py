@@ -18,7 +18,7 @@ from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments, serves
 from engine.holding import holding_gains
 from engine.kernels import in_scene
-from engine.kernels.contact import newton, problem, recursion, room, search
+from engine.kernels.contact import limbs, newton, problem, room, search
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
 from engine.scene import put_down
@@ -182,10 +182,10 @@ def test_threads_of_robots_fill_a_multiprocessor(dtype: str) -> None:
 def test_limbs_of_joints_that_share_a_coordinate_are_taken_one_after_the_other() -> None:
     """Of a body with three limbs, the first of which goes on from it, two hand a coordinate to it."""
     parent, apart = np.array([-1, 0, 0, 0]), np.zeros(4, np.bool_)
-    together = recursion.limbs(parent, apart)
+    together = limbs.limbs(parent, apart)
     assert np.diff(together.level).tolist() == [1, 2]
     apart[2:] = True
-    found = recursion.limbs(parent, apart)
+    found = limbs.limbs(parent, apart)
     assert np.diff(found.level).tolist() == [1, 1, 1]
     assert found.begin.tolist() == [0, 2, 3]
     assert found.end.tolist() == [2, 3, 4]

@@ -375,7 +375,7 @@ def test_another_robots_run_is_refused(tmp_path, recorded):
 def test_a_file_that_is_no_archive_is_refused(tmp_path):
     path = tmp_path / "run.npz"
     path.write_bytes(b"PK\x03\x04 but not for long")
-    with pytest.raises(ValueError, match=r"it is no \.npz file, or not whole"):
+    with pytest.raises(ValueError, match=r"it is not an \.npz file, or is cut short"):
         engine.read_run(path)
     with pytest.raises(FileNotFoundError):
         engine.read_run(tmp_path / "none.npz")

@@ -15,6 +15,7 @@ from engine.algorithms.motion import Motion, equations_of_motion, motion, point_
 from engine.kernels import spatial, world
 from engine.kernels.contact import by_bodies, mimics, newton, recursion, reduced, room
 from engine.kernels.contact.body_pairs import body_pairs, join
+from engine.kernels.contact.limbs import limbs
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies
 from engine.lie import Array
@@ -108,8 +109,8 @@ def _robot(
     for i in range(n):
         h -= at.J[i].T @ lie.Ad(*lie.inverse(at.R[i], at.p[i])).T @ wrench[i]
     tree_q, tree_v = model.coupling.expand_q(q), model.coupling.expand_v(v)
-    limbs = recursion.limbs(model.parent, np.zeros(n, np.bool_))
-    world.place(tree_q, tree_v, wrench, packed.topology, packed.constants, limbs, bodies)
+    apart = limbs(model.parent, np.zeros(n, np.bool_))
+    world.place(tree_q, tree_v, wrench, packed.topology, packed.constants, apart, bodies)
     meet = [tuple(chance.permutation(n)[:2].tolist()) for _ in range(pairs if n > 1 else 0)]
     touching = [(int(body), WORLD) for body in chance.choice(loaded, size=3 * n)]
     for k, pair in enumerate(meet):  # one to four contacts each, in any order

@@ -72,11 +72,11 @@ def test_a_link_that_is_none_is_told_once(load):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("no xml", "the file is not XML"),
+        ("no xml", "the file is text, not XML: it begins with 'no xml'"),
         ("<robot>", "malformed XML"),
         ("<urdf/>", "the outermost element is <urdf>; an SRDF is one <robot> element"),
         ('<robot name="r"><disable_collisions link1="a"/></robot>', 'no link2; write link2="…"'),
-        ("", "the file is not XML"),
+        ("", "the file is empty"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_name(load, text, sentence):

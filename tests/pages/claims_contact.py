@@ -14,6 +14,7 @@ from page_text import ROOT, e, exempt, g, word
 import engine
 from engine.cpu.constraints import contact_dynamics, contact_law, contact_rounds, contact_solver
 from engine.cuda.collision import pair_tables
+from engine.cuda.stepping import scene_stepper
 from engine.kernels.collision import convex, manifold
 from engine.kernels.contact import rounding, search
 from engine.kernels.contact.body_pairs import MOST_PAIRS
@@ -111,6 +112,7 @@ def residual() -> Iterable[str]:
 @page_text.of(SOLVER)
 def solver() -> Iterable[str]:
     """The tolerance, the stages of the solver and their numbers."""
+    yield f"with hulls of many corners, or more than {scene_stepper.CONTACTS} possible contacts, on a plane"
     first, nothing, steps = contact_solver._ROUNDS, contact_solver._FROM_NOTHING, contact_solver._STEPS
     yield (
         f"`contact_solver.py`, with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (13). It tries, in "

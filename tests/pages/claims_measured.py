@@ -12,7 +12,6 @@ from typing import Any
 import page_text
 from page_text import ROOT
 
-from engine.cuda.stepping import scene_stepper
 from tests.bench import real_robots
 
 MEASURED, ALGORITHMS, CONTACT = "docs/measured.md", "docs/measured_algorithms.md", "docs/measured_contact.md"
@@ -331,7 +330,6 @@ def robots_of_others_on_a_gpu() -> Iterator[str]:
     def cell(key: str) -> str:
         return f"{found[key]['rate'] / 1e6:.3g} ({found[key]['ratio']:.2f})" if key in found else "–"
 
-    yield f"with more than {scene_stepper.CONTACTS} possible contacts"
     yield "lets robots of others do on a GPU what the table above lets them do on one core, 8192 and 65536 at once"
     columns = "standing, 8192 | walking | falling | standing, 65536 | walking | falling"
     yield f"| M steps/s, and times MuJoCo Warp | {columns} |"

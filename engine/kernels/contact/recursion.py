@@ -21,6 +21,7 @@ from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import BodyPairs
+from engine.kernels.contact.limbs import Limbs, limbs
 from engine.kernels.contact.mimics import ENDS, STAYS, Mimics
 from engine.kernels.spatial import (
     ZERO6,
@@ -59,42 +60,6 @@ TO_PARENT, GATHERS = 0, 1
 NEXT, WAITS = 1, 2
 """It hands it to the body before it, of the same limb; it waits in its row of `sums` for a body of another limb."""
 _SUMS = 42
-
-
-class Limbs(NamedTuple):
-    """The limbs of a tree: bodies each of which hangs on the one before. All limbs of a level hang on earlier levels.
-
-    Limbs `level[k]` to `level[k + 1]` are of level k; limb m has the bodies from `begin[m]` to `end[m]`, which it does
-    not have. On body i hang, besides that which follows in its limb, the bodies `child[first_child[i]]` …, the last
-    first. So the threads of a warp take the limbs of a level together.
-    """
-
-    level: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    end: NDArray[np.int64]
-    first_child: NDArray[np.int64]
-    child: NDArray[np.int64]
-
-
-def limbs(parent: NDArray[np.int64], stays: NDArray[np.bool_]) -> Limbs:
-    """Those of bodies with these parents, which come before them; `stays` (n,): its joint's coordinate stays with the
-    body before, see `mimics`. Limbs of which several such joints hang on one body are of levels of their own."""
-    begins = [i for i in range(len(parent)) if parent[i] != i - 1 or parent[i] == WORLD]
-    ends, of, depths = [*begins[1:], len(parent)], np.zeros(len(parent), np.int64), list[int]()
-    met: dict[int, int] = {}  # of bodies on which such limbs hang, the last one's level
-    for m, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        of[begin:end], above = m, int(parent[begin])
-        depth = 0 if above == WORLD else depths[of[above]] + 1
-        if stays[begin]:
-            depth = met[above] = max(depth, met.get(above, -1) + 1)
-        depths.append(depth)
-    order = np.argsort(depths, kind="stable")
-    level = np.searchsorted(np.array(depths)[order], np.arange(max(depths, default=-1) + 2))
-    hanging = [[c for c in reversed(begins) if parent[c] == i] for i in range(len(parent))]
-    return Limbs(
-        level.astype(np.int64), np.array(begins, np.int64)[order], np.array(ends, np.int64)[order],
-        np.cumsum([0, *map(len, hanging)]), np.array([c for x in hanging for c in x] or [0], np.int64),
-    )  # fmt: skip
 
 
 class Tree(NamedTuple):
@@ -218,6 +183,16 @@ def _handed(i, parent, hands, r, A, B, C, n, f, tree):
     return ZERO6, ZERO9, ZERO6, ZERO, ZERO
 
 
+@inline
+def _with_limbs(i, A, B, C, tree):
+    """The inertia of body i with those of the limbs that hang on it."""
+    if tree.flow[i, GATHERS] == 1:
+        for hung in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
+            own, across, along = handed_inertia(tree.limbs.child[hung], tree)
+            A, B, C = plus(A, own), plus(B, across), plus(C, along)
+    return A, B, C
+
+
 @kernel
 def factorise(tau, added, topology, bodies, tree):
     """The factors of M + d, and t of τ − bias; τ and d are (nv,)."""
@@ -235,10 +210,7 @@ def factorise(tau, added, topology, bodies, tree):
                 A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
                 n, f = add(load3(bodies.bias[i], 0, 1), n0), add(load3(bodies.bias[i], 3, 1), f0)
                 n, f = with_pushes(i, n, f, tree.flow, tree)
-                if tree.flow[i, GATHERS] == 1:
-                    for hung in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
-                        own, across, along = handed_inertia(tree.limbs.child[hung], tree)
-                        A, B, C = plus(A, own), plus(B, across), plus(C, along)
+                A, B, C = _with_limbs(i, A, B, C, tree)
                 turning, shifting = load3(bodies.product[i], 0, 1), load3(bodies.product[i], 3, 1)
                 n = add(n, add(mul(full(A), turning), mul(B, shifting)))
                 f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
