@@ -72,9 +72,10 @@ def run_study(args: argparse.Namespace) -> int:
             interrupted = True
         except RuntimeError as error:
             failure = str(error)
-    columns = Study.results(folder) if last.done else {}
+    columns = Study.results(folder) if last.done or any(folder.glob("part-*")) else {}
+    done = len(columns["sample"]) if columns else 0  # a part may have been written after the last report
     said = _summary(study, columns) | {
-        "folder": str(folder), "samples": study.count, "done": last.done, "before": max(first, 0),
+        "folder": str(folder), "samples": study.count, "done": done, "before": max(first, 0),
         "interrupted": interrupted, "failure": failure or None, "wall_seconds": perf_counter() - began,
     }  # fmt: skip
     if args.csv is not None and columns:
@@ -87,10 +88,10 @@ def run_study(args: argparse.Namespace) -> int:
     else:
         _show(console(args), study, said)
     if interrupted:
-        tell(f"interrupted; {last.done} of {study.count} samples are kept, and the same call goes on from there")
+        tell(f"interrupted; {done} of {study.count} samples are kept, and the same call goes on from there")
         return INTERRUPTED
     if failure:
-        tell(f"{failure}; {last.done} of {study.count} samples are kept")
+        tell(f"{failure}; {done} of {study.count} samples are kept")
     return NO if failure else DONE
 
 
