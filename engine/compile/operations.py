@@ -78,7 +78,7 @@ def least(array: Any, place: int, value: int) -> None:
     array[place] = min(array[place], value)
 
 
-def lanes(test: bool) -> int:
+def votes(test: bool) -> int:
     """For how many threads of a GPU's block a test holds. All must come here together; elsewhere there is one."""
     return int(test)
 
@@ -152,7 +152,7 @@ def _least(builder: ir.IRBuilder, array: Array, place: Any, value: Any) -> None:
     builder.atomic_rmw("umin", element(builder, array, [place]), arithmetic.converted(builder, value, INT), "monotonic")
 
 
-def _lanes(builder: ir.IRBuilder, test: Any) -> Any:
+def _votes(builder: ir.IRBuilder, test: Any) -> Any:
     test = materialised(test)
     if not on_gpu(builder):
         return builder.zext(test, INT)
@@ -371,7 +371,7 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     local: _local,
     at_run_time: _at_run_time,
     least: _least,
-    lanes: _lanes,
+    votes: _votes,
     most_of: _of_threads(">"),
     least_of: _of_threads("<"),
     is_single: _is_single,

@@ -86,7 +86,7 @@ def _elements(dtype: str, real: str) -> str:
 class Layout:
     """Where the arrays of an argument tree lie: in pieces of tables and of own arrays, by number type.
 
-    `threads` of a warp, a power of two, work on a robot. A warp takes so many robots `together`, whose own arrays are
+    `threads` of a warp, a power of two, work on a robot. A warp takes `together` robots, whose own arrays are
     interleaved: with fewer than it has threads for, robots wait for fewer others.
     """
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import address, lanes, least
+from engine.compile.operations import address, least, votes
 from engine.kernels.contact.by_bodies import (
     begin_impulses,
     begin_take_back,
@@ -192,7 +192,7 @@ def _is_sound(v):
 @inline
 def _round(stage):
     """The stage that the threads of a block take together; `DONE` where none has anything to do."""
-    searching, ending, beginning = lanes(stage == SEARCH), lanes(stage == END), lanes(stage == BEGIN)
+    searching, ending, beginning = votes(stage == SEARCH), votes(stage == END), votes(stage == BEGIN)
     if FEW * searching > searching + ending + beginning:
         return SEARCH
     if ending > 0:

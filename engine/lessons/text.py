@@ -4,7 +4,7 @@
     minutes: 5
     run: elimination
 
-    What is told before anything is computed.
+    What is read before anything is computed.
 
     ## Title of a stage
     stage: eliminate
@@ -19,8 +19,8 @@
     answer: fact
     hint: Where to look.
 
-`stage` is a stage's name in the texts, and "join of velocities" that of one part alone; a section without one is told
-before the stages, or after them where it stands behind one that has. `choices` of a question are facts or words with
+`stage` is a stage's name in the texts, and "join of velocities" that of one part alone; a section without one is
+shown before the stages, or after them where it follows one that has. `choices` of a question are facts or words with
 " | " between them; a question without is answered by a number.
 """
 

@@ -37,10 +37,10 @@ _WARPS = {"float32": 16, "float64": 8}
 """Of a block at most: they fill the registers of a multiprocessor, and run through the same instructions together."""
 _SCHEDULERS = 4
 """Of a multiprocessor: so many warps, or fewer, wait less apart than in one block."""
-_FEW = 128
-"""Of the robots of a multiprocessor where each thread has one: a warp takes half as many, which wait less."""
+_WHOLE_WARPS = 128
+"""Robots of a multiprocessor from which on a warp takes 32, where each thread has one; else 16, which wait less."""
 _MANY, _LEAST = 40, 4
-"""Of bodies; on a robot that has more work so many threads at least."""
+"""On a robot of more than `_MANY` bodies work at least `_LEAST` threads."""
 CONTACTS = 32
 """Of a robot at most; those that may have more are stepped so, whatever their shapes."""
 _WORST = 2  # of what is reported of a step
@@ -63,13 +63,15 @@ class SceneStepper(Stepper):
         self._robot = _robot(settings)
         each = robots_of_multiprocessor(settings.batch)
         threads = threads_of_robot(each, len(settings.model.parent), settings.dtype)
-        together = WARP // 2 if each < _FEW else WARP
+        together = WARP // 2 if each < _WHOLE_WARPS else WARP
         self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype, threads, together)
         warps = -(-each // layout.together)
         self._warps = min(_WARPS[settings.dtype], warps) if warps > _SCHEDULERS else 1
         sizes = {name: layout.numbers_of(name) for name in (settings.dtype, "int32")}
         groups = -(-settings.batch // layout.together)
-        super().__init__(settings, sum(settings.batch * n * np.dtype(name).itemsize for name, n in sizes.items()))
+        super().__init__(
+            settings, sum(groups * layout.together * n * np.dtype(name).itemsize for name, n in sizes.items())
+        )
         self._tables = [arrays.to_device(layout.table(name), name) for name in sizes]
         self._own = [arrays.empty((groups, max(n, 1), layout.together), name) for name, n in sizes.items()]
         self._firsts = [arrays.to_device(layout.first(name), name) for name in sizes]
