@@ -91,6 +91,11 @@ def spread(count: int) -> range:
     return range(count)
 
 
+def place_of_thread() -> int:
+    """Which of a robot's threads this is."""
+    return 0
+
+
 def most_of(x: float) -> float:
     """The greatest of the numbers that the threads of a robot have, NaN where one has that; elsewhere there is one."""
     return x
@@ -175,6 +180,10 @@ def thread(builder: ir.IRBuilder) -> Any:
     """Which of them it is."""
     own = builder.and_(_lane(builder), ir.Constant(SHORT, threads(builder) - 1))
     return arithmetic.converted(builder, own, whole())
+
+
+def _place_of_thread(builder: ir.IRBuilder) -> Any:
+    return thread(builder) if threads(builder) > 1 else 0
 
 
 def _mask(builder: ir.IRBuilder) -> Any:
@@ -372,6 +381,7 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     at_run_time: _at_run_time,
     least: _least,
     votes: _votes,
+    place_of_thread: _place_of_thread,
     most_of: _of_threads(">"),
     least_of: _of_threads("<"),
     is_single: _is_single,

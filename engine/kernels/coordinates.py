@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.compile.operations import reciprocal
+from engine.compile.operations import reciprocal, spread
 from engine.kernels.robot import KIND, Q_START, V_START
 from engine.kernels.sines import sine_and_cosine
 from engine.kernels.spatial import add, cross, dot, load3, mul, rotation_from_quaternion, scale, turned_back
@@ -15,7 +15,7 @@ from engine.model import FREE, SPHERICAL
 @kernel
 def expand(q, q_index, q_factor, q_offset, out):
     """G q + g₀, one robot: (nq,) -> (tree_nq,)."""
-    for i in range(out.size):
+    for i in spread(out.size):
         out[i] = q_factor[i] * q[q_index[i]] + q_offset[i]
 
 

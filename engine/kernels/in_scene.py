@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import address, least, votes
+from engine.compile.operations import address, least, spread, votes
 from engine.kernels.contact.by_bodies import (
     begin_impulses,
     begin_take_back,
@@ -96,7 +96,7 @@ class Robot(NamedTuple):
 
 @inline
 def _copy(x, out):
-    for k in range(x.shape[1]):
+    for k in spread(x.shape[1]):
         out[0, k] = x[0, k]
 
 
@@ -105,10 +105,10 @@ def _record(state, record_q, record_v, sample):
     """The state as sample number `sample` of those that are kept, of all robots, unless nothing is."""
     nq, nv = state.q.shape[1], state.v.shape[1]
     if address(record_q) != 0:
-        for k in range(nq):
+        for k in spread(nq):
             record_q[sample * nq + k] = state.q[0, k]
     if address(record_v) != 0:
-        for k in range(nv):
+        for k in spread(nv):
             record_v[sample * nv + k] = state.v[0, k]
 
 
@@ -119,10 +119,10 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     known, rows, touch, ground = robot.known, robot.rows, robot.touch, robot.touch.ground
     start_watch(watched, phases)
     if address(controls) != 0:
-        for k in range(state.tau.shape[1]):
+        for k in spread(state.tau.shape[1]):
             state.tau[0, k] = controls[row * state.tau.shape[1] + k]
     if fixed.wrenches == "act":
-        for i in range(robot.room.wrenches.shape[0]):
+        for i in spread(robot.room.wrenches.shape[0]):
             for k in range(6):
                 robot.room.wrenches[i, k] = wrenches[(6 * i + k) * batch + number]
     _copy(state.q, before.q)
@@ -164,7 +164,7 @@ def _end(found, robot, watched, phases):
             put_down(contacts, frictional, joints, ground)
             remember(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
             report(ground.tree.search.numbers[LEAST] if contacts > 0 else 0.0, contacts, touch, 0)
-            for j in range(state.v.shape[1]):
+            for j in spread(state.v.shape[1]):
                 ground.free[j] += ground.column[j]
             if begin_take_back(contacts, dt, inertia, topology, ground):
                 counts[_OVERLAPS], ended = 1, False

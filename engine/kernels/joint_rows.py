@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
+from engine.compile.operations import spread
 from engine.kernels.joint_constraints import held_at, slides, velocity_bounds
 from engine.step_settings import (
     DAMPING,
@@ -97,7 +98,7 @@ def joint_forces(robots, q, v, rows, forces, implicit):
     """
     joints, dt = rows.joints, rows.dt
     for k in range(v.shape[0]):
-        for j in range(v.shape[1]):
+        for j in spread(v.shape[1]):
             drive, limit, share = robots.tau[k, j], joints[EFFORT_LIMIT, j], 0.0
             if is_row(rows, j):
                 here = position(rows, j, q[k])

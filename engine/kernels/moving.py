@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline
+from engine.compile.operations import spread
 from engine.kernels.coordinates import exponential, unit_product
 from engine.kernels.spatial import add, cross, load3, mul, rotation_from_quaternion, scale, store3, turned_back
 
@@ -42,7 +43,7 @@ def advance(q, way, v, dt, q_of_v, rotations):
     Linear velocities of free joints come in the frames in which the step begins and leave, in v, in those in which it
     ends. v may be `way`.
     """
-    for j in range(v.size):
+    for j in spread(v.size):
         if q_of_v[j] >= 0:
             q[q_of_v[j]] += dt * way[j]
     free, balls = rotations

@@ -215,7 +215,7 @@ def test_mimic_joints_that_the_recursion_serves_are_stepped_so(tmp_path: Path, r
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, dtype: str, threads: int) -> None:
     """The GPU's assembly is made, and no array lies on another."""
-    robot = laid_out(settings(walker, "standing", dtype))
+    robot = laid_out(settings(walker, "standing", dtype), threads)
     layout = Layout((robot,), dtype)
     assert layout.numbers_of(dtype) == sum(x.size for x in layout.own[dtype])
     assert len(layout.first(dtype)) == layout.numbers_of(dtype)

@@ -13,7 +13,7 @@ from scipy.spatial import ConvexHull
 import engine
 from engine import lie
 from engine.compile import kernel
-from engine.kernels.collision.near_points import Motion, near_points, room
+from engine.kernels.collision.near_points import Motion, near_points, of_thread, room
 from engine.kernels.collision.surfaces import surface
 from engine.kernels.spatial import load3, load9
 from engine.model import Collision
@@ -61,7 +61,7 @@ def test_the_corners_found_along_edges_are_those_that_are_near(kind, many, monke
     tilt = rng.standard_normal(3) * 0.3
     n = np.array([*tilt[:2], 1.0]) / np.linalg.norm([*tilt[:2], 1.0])
     ground = surface(engine.Plane(normal=tuple(n), offset=0.1), 0)
-    ways = room(walked), room(looked_at)
+    ways = of_thread(room(walked)), of_thread(room(looked_at))
     touched = 0
     for trial in range(300):
         R = lie.exp(np.append(rng.standard_normal(3), np.zeros(3)))[0] if trial % 3 else _upright(n)

@@ -22,6 +22,7 @@ from engine.compile.thread_per_robot import (
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.kernels import in_scene
+from engine.kernels.collision import near_points
 from engine.kernels.contact import room
 from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, PLACE, SEEN, SLIP, WRENCH
 from engine.kernels.joint_rows import JointRows
@@ -60,9 +61,9 @@ class SceneStepper(Stepper):
     """Robots advanced by the ABA's recursion, with contact by the inertias of their bodies."""
 
     def __init__(self, settings: StepSettings):
-        self._robot = _robot(settings)
         each = robots_of_multiprocessor(settings.batch)
         threads = threads_of_robot(each, len(settings.model.parent), settings.dtype)
+        self._robot = _robot(settings, threads)
         together = WARP // 2 if each < _WHOLE_WARPS else WARP
         self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype, threads, together)
         warps = -(-each // layout.together)
@@ -231,11 +232,12 @@ def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["
     )  # fmt: skip
 
 
-def _robot(settings: StepSettings) -> in_scene.Robot:
+def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
     """What a robot works in, as a kernel has it: tables of all robots, and its own arrays."""
     model, scene = settings.model, settings.scene
     assert scene is not None
     ground = room.ground(model, scene, "bodies")
+    ground = ground._replace(near=near_points.room(ground.points, threads))
     own = _each(ground, Own)
     tables = {"flow": Table(ground.tree.tree.flow), "limbs": _each(ground.tree.tree.limbs, Table)}
     tree = own.tree._replace(tree=own.tree.tree._replace(**tables))

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import apart, inline
+from engine.compile.operations import spread
 from engine.kernels.collision.frames import tangents
-from engine.kernels.collision.near_points import motion_of, near_points, near_shapes, turn
-from engine.kernels.spatial import cross, dot, load3, store3, sub
+from engine.kernels.collision.near_points import motion_of, near_points, near_shapes, of_thread, turn
+from engine.kernels.spatial import cross, dot, load3, load9, store3, store9, sub
 from engine.scene.points import KEPT, WALKED
 from engine.scene.thresholds import LEAN
 
@@ -111,6 +112,33 @@ def _best(kept, found, near, lean):
     return best if most > (-1e30 if kept == 0 else 0.0) else -1
 
 
+@inline
+def _contacts_of(place, points, bodies, surface, dt, near, out):
+    """The contacts of one near shape, from its slot of `out` on; returns how many."""
+    s, slot = near.shapes[place], near.slots[place]
+    found, kept = near_points(s, points, motion_of(s, points, bodies), dt, surface, near), 0
+    many = points.first[s + 1] - points.first[s]
+    while kept < min(found, KEPT):
+        lean = LEAN * dt + turn(s, points, near.gap[0] - near.ahead[0]) if many >= WALKED else 0.0
+        k = kept if many <= KEPT else _best(kept, found, near, lean)
+        if k < 0:
+            break
+        if k != kept:
+            _swap(k, kept, near)
+        x, n = load3(near.at[kept], 0, 1), load3(near.normal[kept], 0, 1)
+        put(out, slot + kept, near.point[kept], s, x, n, near.gap[kept])
+        kept += 1
+    return kept
+
+
+@inline
+def _move(i, to, out):
+    """A contact to another slot."""
+    out.point[to], out.shape[to], out.gap[to] = out.point[i], out.shape[i], out.gap[i]
+    store3(out.at[to], 0, 1, load3(out.at[i], 0, 1))
+    store9(out.frame[to], 0, 1, load9(out.frame[i], 0, 1))
+
+
 @apart
 def ground_contacts(points, bodies, surface, dt, near, out):
     """The contacts with a surface, see `surfaces`, into `out`; returns how many there are.
@@ -119,20 +147,13 @@ def ground_contacts(points, bodies, surface, dt, near, out):
     of a hull with many corners only what it may lean over to within the step. A sole of many corners that rests has
     more than four points near the ground: with those that are merely far apart it would rock for ever.
     """
-    total = 0
-    for place in range(near_shapes(points, bodies, surface, dt, near)):
-        s = near.shapes[place]
-        found, kept = near_points(s, points, motion_of(s, points, bodies), dt, surface, near), 0
-        many = points.first[s + 1] - points.first[s]
-        while kept < min(found, KEPT):
-            lean = LEAN * dt + turn(s, points, near.gap[0] - near.ahead[0]) if many >= WALKED else 0.0
-            k = kept if many <= KEPT else _best(kept, found, near, lean)
-            if k < 0:
-                break
-            if k != kept:
-                _swap(k, kept, near)
-            x, n = load3(near.at[kept], 0, 1), load3(near.normal[kept], 0, 1)
-            put(out, total + kept, near.point[kept], s, x, n, near.gap[kept])
-            kept += 1
-        total += kept
+    shapes, total = near_shapes(points, bodies, surface, dt, near), 0
+    for place in spread(shapes):
+        near.kept[place] = _contacts_of(place, points, bodies, surface, dt, of_thread(near), out)
+    for place in range(shapes):
+        slot = near.slots[place]
+        for k in range(near.kept[place]):
+            if slot + k > total:
+                _move(slot + k, total, out)
+            total += 1
     return total

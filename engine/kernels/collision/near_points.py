@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
+from engine.compile.operations import place_of_thread, spread
 from engine.kernels.collision import height_field
 from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.height_field import near_sphere, under
@@ -28,10 +29,12 @@ _FLAT = 1e-3  # the sine of a rim's tilt, below which its points keep their plac
 class Near(NamedTuple):
     """Points of one shape that are near, of which the leading ones count, and what finding them takes.
 
-    `point` (Q,) is their number, `at` (Q, 3) their place in the world, `normal` (Q, 3) the ground's there, `gap` (Q,),
-    m, now, and `ahead` (Q,) after a step in which they come down as they do now. `lowest` (m,) is of each shape the
-    corner at which the last walk ended, where the next one begins; `seen` (⌈Q/32⌉,) has a bit for each point of the
-    shape that a walk came by. `shapes` (m,) are those of the robot that may have near points, the leading ones.
+    Each of T threads of a robot looks at a shape of its own. `point` (T, Q) is their number, `at` (T, Q, 3) their place
+    in the world, `normal` (T, Q, 3) the ground's there, `gap` (T, Q), m, now, and `ahead` (T, Q) after a step in which
+    they come down as they do now; `seen` (T, ⌈Q/32⌉) has a bit for each point of the shape that a walk came by.
+    `lowest` (m,) is of each shape the corner at which the last walk ended, where the next one begins. `shapes` (m,) are
+    those of the robot that may have near points, the leading ones; of these, `slots` (m,) is where their contacts begin
+    and `kept` (m,) how many they are.
     """
 
     point: NDArray[np.int64]
@@ -42,15 +45,18 @@ class Near(NamedTuple):
     lowest: NDArray[np.int64]
     seen: NDArray[np.int64]
     shapes: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    kept: NDArray[np.int64]
 
 
-def room(points: Points) -> Near:
-    """Room for the points of any one of these shapes."""
+def room(points: Points, threads: int = 1) -> Near:
+    """Room for the points of any one of these shapes, for so many threads."""
     n, m = max(1, int(np.max(np.diff(points.first), initial=1))), max(1, len(points.body))
-    lowest, seen = np.zeros(m, np.int64), np.zeros(-(-n // 32), np.int64)
+    lowest, seen = np.zeros(m, np.int64), np.zeros((threads, -(-n // 32)), np.int64)
     lowest[: len(points.body)] = points.first[:-1]
-    point, shapes = np.zeros(n, np.int64), np.zeros(m, np.int64)
-    return Near(point, np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n), np.zeros(n), lowest, seen, shapes)
+    point, (shapes, slots, kept) = np.zeros((threads, n), np.int64), np.zeros((3, m), np.int64)
+    at, normal = np.zeros((2, threads, n, 3))
+    return Near(point, at, normal, *np.zeros((2, threads, n)), lowest, seen, shapes, slots, kept)
 
 
 class Motion(NamedTuple):
@@ -258,19 +264,28 @@ def _walk(s, points, motion, dt, surface, near):
 
 @inline
 def near_shapes(points, bodies, surface, dt, near):
-    """The shapes that may have near points, into `near`; returns how many.
-
-    They are found first, so that the threads of a GPU look at points together, each at those of a shape of its own.
-    """
-    count = 0
-    for s in range(points.body.size):
+    """The shapes that may have near points, into `near`, and where their contacts begin; returns how many shapes."""
+    count, slot = 0, 0
+    for s in spread(points.body.size):
+        near.kept[s] = 1
         if len(surface) == 1:
             n, offset = load3(surface.plane, 0, 1), surface.plane[3]
-            if _is_far(s, points, motion_of(s, points, bodies), dt, n, offset):
-                continue
-        near.shapes[count] = s
-        count += 1
+            near.kept[s] = 0 if _is_far(s, points, motion_of(s, points, bodies), dt, n, offset) else 1
+    for s in range(points.body.size):
+        if near.kept[s] == 1:
+            near.shapes[count], near.slots[count] = s, slot
+            count, slot = count + 1, slot + min(points.first[s + 1] - points.first[s], KEPT)
     return count
+
+
+@inline
+def of_thread(near):
+    """What a thread finds the points of a shape in."""
+    t = place_of_thread()
+    return Near(
+        near.point[t], near.at[t], near.normal[t], near.gap[t], near.ahead[t], near.lowest, near.seen[t], near.shapes,
+        near.slots, near.kept,
+    )  # fmt: skip
 
 
 @kernel

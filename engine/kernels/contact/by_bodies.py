@@ -72,7 +72,7 @@ def free_velocity(v, forces, rows, topology, gravity, ground):
     tree = ground.tree.tree
     factorise(forces.force[0], forces.inertia[0], topology, ground.bodies, tree)
     accelerations(gravity, topology, ground.bodies, tree, ground.column)
-    for j in range(v.size):
+    for j in spread(v.size):
         ground.free[j] = v[j] + rows.dt * ground.column[j]
 
 
@@ -90,40 +90,53 @@ def _contacts(count, topology, ground):
     Returns whether there is room for all pairs of bodies.
     """
     touching, p, bodies, has_room = ground.contacts, ground.tree.problem, ground.bodies, True
-    for i in range(topology.shape[0]):
+    for i in spread(topology.shape[0]):
         p.head[i] = -1
-    if len(ground.tree.tree.pairs) > 0:
-        ground.tree.tree.pairs.counts[TOUCH], ground.tree.tree.pairs.counts[UNKNOWNS] = 0, 0
-    for i in range(count - 1, -1, -1):
+    for i in spread(count):
         body, other = bodies_of(touching.shape[i], ground)
         x, n = load3(touching.at[i], 0, 1), load3(touching.frame[i], 0, 1)
         ground.before[i] = _velocity_before(body, n, x, bodies)
         if len(ground.tree.tree.pairs) > 0 and other != WORLD:
             ground.before[i] -= _velocity_before(other, n, x, bodies)
-            has_room = join(i, body, other, x, bodies, p, ground.tree.tree.pairs) and has_room
-        else:
-            p.following[i], p.head[body] = p.head[body], i
         p.mu[i] = friction_of(touching.shape[i], ground)
         store3(p.arm[i], 0, 1, sub(x, load3(bodies.position[body], 0, 1)))
         store9(p.frame[i], 0, 1, load9(touching.frame[i], 0, 1))
+    if len(ground.tree.tree.pairs) > 0:
+        ground.tree.tree.pairs.counts[TOUCH], ground.tree.tree.pairs.counts[UNKNOWNS] = 0, 0
+    for i in range(count - 1, -1, -1):
+        body, other = bodies_of(touching.shape[i], ground)
+        if len(ground.tree.tree.pairs) > 0 and other != WORLD:
+            x = load3(touching.at[i], 0, 1)
+            has_room = join(i, body, other, x, bodies, p, ground.tree.tree.pairs) and has_room
+        else:
+            p.following[i], p.head[body] = p.head[body], i
     return has_room
 
 
 @inline
 def _joints(q, rows, ground):
-    """The joints that rub, or may come to a limit; returns how many. `ground.joint_of` says which they are."""
+    """The joints that rub, or may come to a limit; returns how many. `ground.joint_of` says which they are.
+
+    `right` is 1 for their velocities, and 0 for all others.
+    """
     found, p = 0, ground.tree.problem
+    for j in spread(ground.free.size):
+        p.right[j] = 0.0
+        if is_row(rows, j):
+            low, high = bounds(rows, j, q)
+            after = ground.free[j]
+            if rows.joints[FRICTION, j] > 0.0 or after < low + REACH or after > high - REACH:
+                p.right[j] = 1.0
     for j in range(ground.free.size):
-        if not is_row(rows, j):
-            continue
-        low, high = bounds(rows, j, q)
-        friction, after = rows.joints[FRICTION, j], ground.free[j]
-        if friction > 0.0 or after < low + REACH or after > high - REACH:
-            p.joint[found], ground.joint_of[found], p.joint_free[found] = j, j, after
-            p.law[found, 0] = friction * rows.dt
-            p.law[found, 1] = low if low * rows.dt < -shut(low) else 0.0
-            p.law[found, 2] = high if high * rows.dt > shut(high) else 0.0
+        if p.right[j] > 0.0:
+            p.joint[found], ground.joint_of[found] = j, j
             found += 1
+    for k in spread(found):
+        j = p.joint[k]
+        low, high = bounds(rows, j, q)
+        p.joint_free[k], p.law[k, 0] = ground.free[j], rows.joints[FRICTION, j] * rows.dt
+        p.law[k, 1] = low if low * rows.dt < -shut(low) else 0.0
+        p.law[k, 2] = high if high * rows.dt > shut(high) else 0.0
     return found
 
 
@@ -259,11 +272,11 @@ def _take_best(count, joints, most, p):
 def put_down(count, frictional, joints, ground):
     """The impulses and velocities where the rest of a step looks for them."""
     p, u = ground.tree.problem, ground.u
-    for i in range(count):
+    for i in spread(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         for r in range(3 if i < frictional else 1):
             ground.impulses[k + r], u[k + r] = p.impulse[i, r], p.u[i, r]
-    for j in range(joints):
+    for j in spread(joints):
         ground.impulses[2 * frictional + count + j] = p.joint_impulse[j]
 
 
@@ -289,7 +302,7 @@ def rows_by_bodies(count, q, inertia, rows, topology, ground):
     if not _contacts(moved, topology, ground):
         return 0, -1, 0
     joints = _joints(q, rows, ground)
-    leave_out_unloaded(joints, topology, ground.bodies, ground.tree.problem, ground.tree.tree)
+    leave_out_unloaded(topology, ground.bodies, ground.tree.problem, ground.tree.tree)
     _mobilities(joints, topology, ground)
     if len(ground.tree.tree.pairs) > 0:
         _between(moved, inertia, topology, ground)
@@ -387,7 +400,7 @@ def begin_take_back(count, dt, inertia, topology, ground):
     touching, p = ground.contacts, ground.tree.problem
     if not _overlaps(count, ground):
         return False
-    for i in range(count):
+    for i in spread(count):
         gap = touching.gap[i]
         p.mu[i], p.offset[i] = 0.0, (BACK * gap if gap < 0.0 else gap) / dt
         store3(p.free[i], 0, 1, (p.offset[i], 0.0, 0.0))
@@ -402,7 +415,7 @@ def end_take_back(count, dt, topology, ground):
     work, p = ground.tree, ground.tree.problem
     _take_best(count, 0, work.search.numbers[MOST], p)
     respond(count, 0, topology, ground.bodies, work, ground.shift)
-    for j in range(ground.shift.size):
+    for j in spread(ground.shift.size):
         ground.shift[j] *= dt
 
 

@@ -7,6 +7,7 @@ needs, which the factors of M + d have. How they move follows from the impulses 
 from __future__ import annotations
 
 from engine.compile import inline, kernel
+from engine.compile.operations import spread
 from engine.kernels.contact.body_pairs import TOUCH, touch
 from engine.kernels.contact.mimics import STAYS
 from engine.kernels.contact.recursion import GATHERS, NEXT, TO_PARENT, WAITS, dofs, handed_inertia, rigid_at
@@ -39,12 +40,13 @@ def momentum(i, omega, velocity, tree):
 
 
 @inline
-def _begin(topology, bodies, p, tree):
-    """Bodies by themselves, of which those with contacts or mimicked coordinates are not left out."""
-    for i in range(topology.shape[0]):
-        A, B, C = rigid_at(bodies.rigid[i])
-        keep_composite(i, A, B, C, tree)
-        tree.loaded[i, TO_PARENT], tree.loaded[i, GATHERS] = (ACTS if p.head[i] >= 0 else LEFT_OUT), 0
+def _begin(topology, p, tree):
+    """No body is left out on which contacts or joint rows act, or that has a part in mimicked coordinates."""
+    for i in spread(topology.shape[0]):
+        acts = p.head[i] >= 0
+        for k in range(topology[i, 3], topology[i, 3] + dofs(topology[i, 1])):
+            acts = acts or p.right[k] > 0.0
+        tree.loaded[i, TO_PARENT], tree.loaded[i, GATHERS] = (ACTS if acts else LEFT_OUT), 0
         if len(tree.mimics) > 0 and (tree.mimics.waits[i] != 0 or tree.mimics.role[i] == STAYS):
             tree.loaded[i, TO_PARENT] = ACTS
     if touch(tree):
@@ -54,30 +56,36 @@ def _begin(topology, bodies, p, tree):
 
 
 @inline
-def _has_row(i, joints, topology, p):
-    """Whether any of the joint rows is of body i's joint."""
-    first, found = topology[i, 3], False
-    for j in range(joints):
-        found = found or first <= p.joint[j] < first + dofs(topology[i, 1])
-    return found
+def _compose(i, topology, bodies, tree):
+    """The inertia of body i with the bodies that are left out and hang on it."""
+    A, B, C = rigid_at(bodies.rigid[i])
+    for hung in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
+        if tree.loaded[tree.limbs.child[hung], TO_PARENT] == LEFT_OUT:
+            a, b, c = handed_inertia(tree.limbs.child[hung], tree)
+            A, B, C = plus(A, a), plus(B, b), plus(C, c)
+    if i + 1 < topology.shape[0] and topology[i + 1, 0] == i and tree.loaded[i + 1, TO_PARENT] == LEFT_OUT:
+        a, b, c = handed_inertia(i + 1, tree)
+        A, B, C = plus(A, a), plus(B, b), plus(C, c)
+    keep_composite(i, A, B, C, tree)
 
 
 @kernel
-def leave_out_unloaded(joints, topology, bodies, p, tree):
-    """`Tree.loaded` and `Tree.composite`, after `factorise`, for the contacts and joint rows of a problem."""
-    _begin(topology, bodies, p, tree)
+def leave_out_unloaded(topology, bodies, p, tree):
+    """`Tree.loaded` and `Tree.composite`, after `factorise`, for the contacts of a problem and its rows of joints.
+
+    `right` is not 0 for the velocities that have such rows.
+    """
+    _begin(topology, p, tree)
     for i in range(topology.shape[0] - 1, -1, -1):
         parent, own = topology[i, 0], tree.loaded[i]
-        if own[TO_PARENT] == LEFT_OUT and not _has_row(i, joints, topology, p):
-            for k in range(6):
-                tree.t[i, k] = 0.0
-            if parent != WORLD:
-                (A, B, C), (a, b, c) = composite_at(parent, tree), handed_inertia(i, tree)
-                keep_composite(parent, plus(A, a), plus(B, b), plus(C, c), tree)
-        elif parent == WORLD:
-            own[TO_PARENT] = ACTS
-        else:
+        if own[TO_PARENT] != LEFT_OUT and parent != WORLD:
             above = tree.loaded[parent]
             own[TO_PARENT] = NEXT if parent == i - 1 else WAITS
             above[GATHERS] = 1 if parent != i - 1 or above[GATHERS] == 1 else 0
             above[TO_PARENT] = ACTS
+    for i in spread(topology.shape[0]):
+        if tree.loaded[i, TO_PARENT] != LEFT_OUT:
+            _compose(i, topology, bodies, tree)
+        else:
+            for k in range(6):
+                tree.t[i, k] = 0.0

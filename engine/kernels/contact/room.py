@@ -163,7 +163,7 @@ def example(kind: Kind, pairs: bool, mimic: bool, by: By, rows: Any) -> Touch:
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube, table = real[None], real[None, None], whole[None]
     found = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)
-    near = Near(whole, matrix, matrix, real, real, whole, whole, whole)
+    near = Near(table, cube, cube, matrix, matrix, whole, table, whole, whole, whole)
     ground = Ground(
         found, surfaces.example(kind), near, contacts(1), bodies(1), matrix, matrix, real, real, real, real, real,
         whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),

@@ -111,9 +111,9 @@ def remember(count, frictional, n, touch, robot):
     """The impulses of this step, in the world, for the next one and for who asks; of what does not touch, none."""
     ground = touch.ground
     touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
-    for j in range(joint_memory.size):
+    for j in spread(joint_memory.size):
         joint_memory[j] = 0.0
-    for i in range(count):
+    for i in spread(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         x, slip, u = (impulses[k], 0.0, 0.0), 0.0, ground.u
         if i < frictional:
@@ -131,8 +131,8 @@ def remember(count, frictional, n, touch, robot):
         if len(ground.pairs) > 0:
             _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i], 0, 1), scale(-1.0, world), ground)
     first = 2 * frictional + count
-    for k in range(first, n):
-        joint_memory[ground.joint_of[k - first]] = impulses[k]
+    for k in spread(n - first):
+        joint_memory[ground.joint_of[k]] = impulses[first + k]
 
 
 @inline
@@ -144,9 +144,8 @@ def report(left, count, touch, robot):
 @inline
 def move_on(overlap, q, v, rows, rotations, ground):
     """v ← v⁺, `ground.free`, and q ← q ⊕ dt v⁺, less what overlaps: `ground.shift`, where there is any."""
-    for j in range(v.size):
+    for j in spread(v.size):
         v[j] = ground.free[j]
-    for j in range(v.size):
         way, index = v[j] + (ground.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
         if overlap and rows.has_limits and index >= 0:  # no joint passes its limit by what is taken back
             below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
