@@ -37,7 +37,7 @@ from engine.step_settings import DIVERGED, Rotations
 
 BEGIN, SEARCH, END, DONE = range(4)
 """The stages of a step; a robot that is done has no more to take."""
-FEW = 5
+FEW = 12
 """A block takes steps of the search alone only while more than one in `FEW` of its busy robots needs one."""
 _FRICTIONAL, _CONTACTS, _JOINTS, _FOUND, _OVERLAPS, _COUNTS = range(6)
 

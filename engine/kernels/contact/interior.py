@@ -20,7 +20,7 @@ from engine.compile import inline, kernel
 from engine.compile.operations import least_of, most_of, spread
 from engine.kernels.contact.cone import INFINITE, divided, jordan, to_boundary
 from engine.kernels.contact.newton import direction, respond
-from engine.kernels.contact.problem import LENGTH, PART, SIZE, sum_of_parts
+from engine.kernels.contact.problem import AIM, CORRECTS, GAP, LENGTH, PART, SIZE, sum_of_parts
 from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, store9, sub
 
 _LAMBDA, _W, _CORRECTION, _STEP, _DW = 0, 3, 6, 9, 12  # of a contact in `Problem.inner`, scaled
@@ -71,6 +71,7 @@ def begin_inside(contacts, joints, inertia, topology, bodies, work):
     size = _size(contacts, joints, p)
     wide = _guess(contacts, joints, size, inertia, topology, bodies, work)
     numbers[SIZE], numbers[LENGTH], numbers[PART] = size, 1.0, 0.0
+    work.search.counts[CORRECTS] = 0
     for i in spread(contacts):
         row = p.inner[i]
         store3(row, _LAMBDA, 1, (wide, 0.0, 0.0))
@@ -244,27 +245,40 @@ def _go(contacts, joints, length, size, p):
     _put_impulses(contacts, joints, size, p)
 
 
-@kernel
-def step_inside(smoother, contacts, joints, inertia, topology, bodies, work):
-    """A step of the interior point: impulses and velocities of all rows move."""
-    p, numbers = work.problem, work.search.numbers
-    size, length = numbers[SIZE], numbers[LENGTH]
-    gap = _gap(contacts, joints, p)
-    least, longest = (_MORE_CENTRING if smoother else _LEAST_CENTRING), (_SHORTER if smoother else _LONGEST)
-    smooth = (_SMOOTHER if smoother else _SMOOTHING) * gap
-    _equations(contacts, joints, smooth, p)
-    _targets(contacts, joints, size, smooth, 0.0, p)
-    direction(contacts, joints, numbers[PART], 0.0, 0.0, inertia, topology, bodies, work)
-    reach = _reach(contacts, joints, size, smooth, 0.0, p)
-    rest = 1.0 - min(reach, 1.0)  # what the predictor would leave of the gap sets the centring
-    centring = min(max(max(least, rest * rest * rest), 0.5 if length < 0.3 else 0.0), 1.0)
-    if rest > 0.9 or length < 0.3:  # blocked: no second order
-        for i in spread(contacts):
-            store3(p.inner[i], _CORRECTION, 1, (0.0, 0.0, 0.0))
-    aim = centring * gap
-    _targets(contacts, joints, size, smooth, aim, p)
-    direction(contacts, joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
-    reach = _reach(contacts, joints, size, smooth, aim, p)
-    length = min(1.0, min(longest, max(0.9, 1.0 - gap)) * reach)
-    _go(contacts, joints, length, size, p)
-    numbers[LENGTH], numbers[PART] = length, length
+@inline
+def _smooth(smoother, gap):
+    """By how much |w_t| is rounded off."""
+    return (_SMOOTHER if smoother else _SMOOTHING) * gap
+
+
+@inline
+def prepare_inside(smoother, contacts, joints, p, numbers, counts):
+    """Ω and s of the predictor, or s of the corrector, of which `newton.direction` is next.
+
+    Each takes a direction of its own, so that robots which take Newton's steps take theirs at the same time.
+    """
+    if counts[CORRECTS] == 0:
+        numbers[GAP], numbers[AIM] = _gap(contacts, joints, p), 0.0
+        _equations(contacts, joints, _smooth(smoother, numbers[GAP]), p)
+    _targets(contacts, joints, numbers[SIZE], _smooth(smoother, numbers[GAP]), numbers[AIM], p)
+
+
+@inline
+def follow_inside(smoother, contacts, joints, p, numbers, counts):
+    """What follows that direction; returns whether impulses and velocities have moved: the predictor sets an aim."""
+    size, length, gap, corrects = numbers[SIZE], numbers[LENGTH], numbers[GAP], counts[CORRECTS] == 1
+    reach = _reach(contacts, joints, size, _smooth(smoother, gap), numbers[AIM], p)
+    if corrects:
+        length = min(1.0, min(_SHORTER if smoother else _LONGEST, max(0.9, 1.0 - gap)) * reach)
+        _go(contacts, joints, length, size, p)
+        numbers[LENGTH], numbers[PART] = length, length
+    else:
+        rest = 1.0 - min(reach, 1.0)  # what the predictor would leave of the gap sets the centring
+        least = _MORE_CENTRING if smoother else _LEAST_CENTRING
+        if rest > 0.9 or length < 0.3:  # blocked: no second order
+            for i in spread(contacts):
+                store3(p.inner[i], _CORRECTION, 1, (0.0, 0.0, 0.0))
+        numbers[AIM] = min(max(max(least, rest * rest * rest), 0.5 if length < 0.3 else 0.0), 1.0) * gap
+        numbers[PART] = 0.0
+    counts[CORRECTS] = 0 if corrects else 1
+    return corrects

@@ -18,18 +18,18 @@ from engine.kernels.contact.recursion import Tree, tree
 from engine.kernels.contact.rounding import LEAST_VELOCITY
 from engine.kernels.spatial import add, dot, load3, scale, sub
 
-EPS, BEST, LOWEST, LEAST, PART, MOST, TOLERANCE, ENOUGH, SHARE, SIZE, LENGTH = range(11)
+EPS, BEST, LOWEST, LEAST, PART, MOST, TOLERANCE, ENOUGH, SHARE, SIZE, LENGTH, GAP, AIM = range(13)
 """Columns of `Search.numbers`: ε; the least merit so far and the least residual, of a plan and of all; how much of the
 last step was gone; the greatest velocity; the residuals aimed at and borne; the share of restitution; of
-the interior point the unit of velocities and the length of its last step."""
-PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS, RUBS, STALLED = range(8)
+the interior point the unit of velocities, the length of its last step, ν, and the products at which it aims."""
+PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS, RUBS, STALLED, CORRECTS = range(9)
 """Columns of `Search.counts`: the plan, steps left of it, and last ones done; how often restitution was
 halved, and Newton's steps begun anew; whether any contact springs back, and whether all rub; steps in a row that gained
-nothing."""
+nothing; whether the interior point's corrector is next."""
 
 
 class Search(NamedTuple):
-    """Where the search for a robot's impulses is: `numbers` (11,) and `counts` (8,)."""
+    """Where the search for a robot's impulses is: `numbers` (13,) and `counts` (9,)."""
 
     numbers: NDArray[np.floating]
     counts: NDArray[np.int64]
@@ -109,7 +109,7 @@ def work(
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         inner=np.zeros((C, 15)), pairs=np.zeros((R, 24)),
     )  # fmt: skip
-    return Work(tree(parent, mimic, pairs), problem, Search(np.zeros(11), np.zeros(8, np.int64)))
+    return Work(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(9, np.int64)))
 
 
 @inline

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import is_single, least_of, spread
-from engine.kernels.contact.interior import begin_inside, step_inside
+from engine.kernels.contact.interior import begin_inside, follow_inside, prepare_inside
 from engine.kernels.contact.newton import direction, respond, stay
 from engine.kernels.contact.problem import (
     BEST,
@@ -206,14 +206,10 @@ def _is_done(numbers, counts):
 
 
 @inline
-def _newton_step(contacts, joints, inertia, topology, bodies, work):
-    """A Newton step of a plan."""
-    p, numbers, counts = work.problem, work.search.numbers, work.search.counts
-    most, best, eps = numbers[MOST], numbers[BEST], numbers[EPS]
+def _follow_newton(contacts, joints, eps, p, numbers, counts):
+    """What follows the direction of a Newton step with this ε."""
+    most, best = numbers[MOST], numbers[BEST]
     share, _, first = _plan(counts[PLAN], most)
-    if numbers[LOWEST] <= numbers[TOLERANCE]:
-        counts[LAST], eps = counts[LAST] + 1, _LAST_STEP
-    direction(contacts, joints, numbers[PART], share, eps, inertia, topology, bodies, work)
     part, there = _longest_step(contacts, joints, p, share, best, most)
     numbers[PART] = part
     counts[STALLED] = counts[STALLED] + 1 if best < _CLOSE and there > 0.5 * best else 0
@@ -232,10 +228,10 @@ def _newton_step(contacts, joints, inertia, topology, bodies, work):
 
 @kernel
 def advance(contacts, joints, inertia, topology, bodies, work, count):
-    """A step of the search, unless it is over; returns whether it is. The impulses are in `best` then.
+    """A direction of the search, unless it is over; returns whether it is. The impulses are in `best` then.
 
-    `inertia` (nv,) is d of the robot; `count` (3,): its second and third numbers grow by the steps taken, Newton's and
-    those of the interior point.
+    A step of Newton's takes one, a step of the interior point two. `inertia` (nv,) is d of the robot; `count` (3,): its
+    second and third numbers grow by the steps taken, Newton's and those of the interior point.
     """
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
     while _is_over(numbers, counts):
@@ -243,13 +239,22 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
             return True
         following = _next_plan(counts[PLAN], counts[RUBS])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
-    counts[LEFT] -= 1
-    if _is_inside(counts[PLAN]):
-        count[2] += 1
-        step_inside(counts[PLAN] == SMOOTHER, contacts, joints, inertia, topology, bodies, work)
+    inside, smoother, share, eps = _is_inside(counts[PLAN]), counts[PLAN] == SMOOTHER, 0.0, numbers[EPS]
+    if inside:
+        prepare_inside(smoother, contacts, joints, p, numbers, counts)
     else:
+        share = _plan(counts[PLAN], eps)[0]
+        if numbers[LOWEST] <= numbers[TOLERANCE]:
+            counts[LAST], eps = counts[LAST] + 1, _LAST_STEP
+    direction(contacts, joints, numbers[PART], share, eps, inertia, topology, bodies, work)
+    if inside:
+        if not follow_inside(smoother, contacts, joints, p, numbers, counts):
+            return False
+        count[2] += 1
+    counts[LEFT] -= 1
+    if not inside:
         count[1] += 1
-        _newton_step(contacts, joints, inertia, topology, bodies, work)
+        _follow_newton(contacts, joints, eps, p, numbers, counts)
     left = residual(contacts, joints, p, 0.0, numbers[MOST])
     if left < numbers[LOWEST]:
         numbers[LOWEST] = left
