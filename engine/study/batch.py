@@ -24,6 +24,9 @@ from engine.study.plan import Group, Task
 from engine.study.quantities import MEASURED, Look, Quantity
 from engine.validation import Array
 
+OF_ROBOTS = ("mass", "payload", "damping", "joint_friction", "kp", "kd", "slope")
+"""What varies in the robots' own numbers, and not in how they start or are pushed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -90,16 +93,19 @@ def compile_steps(study: Description, group: Group, task: Task) -> None:
 
 def _simulation(study: Description, group: Group, task: Task, threads: int | None) -> Simulation:
     model, count, settings = group.model, len(task.samples), group.settings
-    parameters = Parameters(model, count)
-    kp, kd = (np.repeat(gains[None], count, 0) for gains in group.gains)
+    kp, kd = group.gains
+    parameters = None
+    if _differ(study, group):
+        parameters = Parameters(model, count)
+        kp, kd = (np.repeat(gains[None], count, 0) for gains in group.gains)
     q, v = np.repeat(group.q[None], count, 0), np.zeros((count, model.nv))
     moved = False
     slope = np.full(count, study.slope)
     for axis in study.axes:
         x = task.values[axis.name]
-        if axis.what in ("mass", "payload"):
+        if parameters is not None and axis.what in ("mass", "payload"):
             _set_masses(parameters, axis, x)
-        elif axis.what in ("damping", "joint_friction", "kp", "kd"):
+        elif parameters is not None and axis.what in ("damping", "joint_friction", "kp", "kd"):
             of = {"damping": parameters.damping, "joint_friction": parameters.friction, "kp": kp, "kd": kd}[axis.what]
             _set_of_joints(group, of, axis, x)
         elif axis.what == "position":
@@ -110,11 +116,21 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
             slope = x
     if moved and group.scene is not None:
         q = np.stack([put_down(model, group.scene, row) for row in q])
-    parameters.gravity[:] = _tilted(parameters.gravity, np.radians(slope))
+    if parameters is not None:
+        parameters.gravity[:] = _tilted(parameters.gravity, np.radians(slope))
     return Simulation(
         model, count, settings.dt, settings.integrator, settings.algorithm, study.limits, q, v, settings.device,
         settings.dtype, kp, kd, parameters, timed=False, threads=threads, on_divergence="freeze", scene=group.scene,
     )  # fmt: skip
+
+
+def _differ(study: Description, group: Group) -> bool:
+    """Whether the robots of a batch have parameters of their own.
+
+    Without a scene always, since robots that are all alike then step by other code, by how many they are.
+    """
+    own = any(axis.what in OF_ROBOTS for axis in study.axes)
+    return group.scene is None or study.slope != 0 or own
 
 
 def _tilted(gravity: Array, angle: Array) -> Array:
