@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,8 +45,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
     return undisturbed(tmp_path_factory.mktemp("undisturbed"))
 
 
-@pytest.fixture
-def cluster() -> Iterator[object]:
+def nodes() -> Any:
     """A head that steps nothing, and four nodes of one core each."""
     from ray.cluster_utils import Cluster
 
@@ -53,6 +53,12 @@ def cluster() -> Iterator[object]:
     for _ in range(4):
         made.add_node(num_cpus=1)
     made.wait_for_nodes()
+    return made
+
+
+@pytest.fixture
+def cluster() -> Iterator[object]:
+    made = nodes()
     yield made
     ray.shutdown()
     made.shutdown()
@@ -117,6 +123,50 @@ def test_a_head_that_is_killed_loses_no_part(alone: dict[str, np.ndarray], tmp_p
     assert now.done == 12
     assert {path: path.read_bytes() for path in before} == before
     assert same(engine.Study.results(folder), alone)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) -> None:
+    """Ten nodes at times of chance, then the head with the program that leads the study; ten more as it goes on."""
+    chance, text = random.Random(8), PUSHED.replace("samples = 4", "samples = 100")
+    undisturbed = engine.Study.read(named(tmp_path, text))
+    undisturbed.run(tmp_path / "undisturbed", processes=0)
+    folder, count = tmp_path / "s.results", undisturbed.count
+    words = [sys.executable, "main.py", "study", str(tmp_path / "s.toml"), "--batch", "2", "--on", "auto"]
+    began, killed = time.monotonic(), 0
+
+    def parts() -> int:
+        return len(list(folder.glob("part-*")))
+
+    for most in (10, 20):
+        made = nodes()
+        program = subprocess.Popen(
+            words, cwd=ROOT, env=os.environ | {"RAY_ADDRESS": made.address}, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+        while killed < most:
+            until = parts() + chance.randrange(1, 5)
+            while parts() < until and program.poll() is None:
+                time.sleep(0.01)
+            assert program.poll() is None, program.communicate()[1]
+            node = chance.choice(sorted(made.worker_nodes, key=lambda node: node.unique_id))
+            made.remove_node(node, allow_graceful=False)
+            made.add_node(num_cpus=1)
+            killed += 1
+        if most == 10:
+            made.remove_node(made.head_node, allow_graceful=False)
+            os.killpg(program.pid, signal.SIGKILL)
+            before = {path: path.read_bytes() for path in folder.glob("part-*")}
+        _, said = program.communicate(timeout=1500)
+        made.shutdown()
+    assert program.returncode == 0, said
+    assert 0 < len(before) < count // 2
+    assert {path: path.read_bytes() for path in before} == before
+    found = engine.Study.results(folder)
+    assert found["sample"].tolist() == list(range(count))
+    assert same(found, engine.Study.results(tmp_path / "undisturbed"))
+    print(f"{killed} nodes and one head killed, {count} samples, {time.monotonic() - began:.0f} s")
 
 
 @pytest.mark.parametrize(
