@@ -4,7 +4,8 @@ t is in s, q (nq,) and v (nv,) are the state, and τ (nv,), N m or N, is what dr
 file may say ``PERIOD``, s, for how long an answer is held: a whole number of time steps, by default one. A function
 ``start(model)``, if there is one, is called first, with the `Model`. Runs repeat bit for bit: `load` executes the file
 anew, and the user's own modules that it imports, with `random` and `np.random` seeded; `np.random.default_rng` repeats
-itself only with a seed. docs/controller.py is an example.
+itself only with a seed. Numbers that it assigns can be replaced, by its `parameters`, before `start` is called.
+docs/controller.py is an example.
 
 >>> with engine.Controller("docs/controller.py", model) as controller:
 ...     every = controller.every(simulation.dt)
@@ -27,7 +28,7 @@ import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
@@ -92,8 +93,15 @@ class Controller(NotCopied):
 
     instead = "it is a process: make another of the same file, Controller(path, model)"
 
-    def __init__(self, path: str | Path, model: Model, patience: float | None = PATIENCE):
-        """`patience` is how many seconds an answer may take; None for as long as it takes."""
+    def __init__(
+        self,
+        path: str | Path,
+        model: Model,
+        patience: float | None = PATIENCE,
+        parameters: Mapping[str, float] | None = None,
+        seed: int = SEED,
+    ):
+        """`patience` is how many seconds an answer may take; None for as long as it takes. See `load`."""
         self.path, self.model, self._patience = Path(path), model, patience
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
@@ -101,17 +109,20 @@ class Controller(NotCopied):
         self._asked, self._limit = 0.0, 0.0
         self._period: float | None = None
         self._ready = self._answered = self._loading = self._waiting = False
-        self.load()
+        self.load(parameters, seed)
 
-    def load(self) -> None:
-        """Execute the file as it is now, in the same process unless that is at work; what was asked is dropped."""
+    def load(self, parameters: Mapping[str, float] | None = None, seed: int = SEED) -> None:
+        """Execute the file as it is now, in the same process unless that is at work; what was asked is dropped.
+
+        `parameters` replace numbers that the file assigns at its top level; `random` and `np.random` begin by `seed`.
+        """
         if self._pipe is None or self._loading or self._waiting:
             self.end()
             self._start()
         self._ready = self._answered = False
         self._loading, self._waiting, self._asked = True, False, perf_counter()
         self._limit = self._asked + FIRST
-        self._send(("load", str(self.path.resolve()), self.model))
+        self._send(("load", str(self.path.resolve()), self.model, dict(parameters or {}), seed))
 
     def _start(self) -> None:
         # As here, where pytest or a user's script may have put folders in front; -P: no folder besides.
@@ -283,10 +294,10 @@ def _serve(pipe: Connection) -> None:
             _end_all()
         try:
             if kind == "load":
-                path, model = rest
+                path, model, parameters, seed = rest
                 nv, control = model.nv, None
                 _forget(known)
-                module = _execute(path, model)
+                module = _execute(path, model, parameters, seed)
                 _end_copies(mine)
                 control = module.control
                 pipe.send(_Ready(_period(module)))
@@ -321,20 +332,31 @@ def _forget(known: set[str]) -> None:
     importlib.invalidate_caches()
 
 
-def _execute(path: str, model: Model) -> ModuleType:
+def _execute(path: str, model: Model, parameters: Mapping[str, float], seed: int) -> ModuleType:
     """The file's module, freshly executed and started."""
     linecache.checkcache(path)
-    random.seed(SEED)
-    np.random.seed(SEED)
+    random.seed(seed)
+    np.random.seed(seed)
     module = ModuleType(NAME)
     module.__file__ = path
     sys.modules[NAME] = module  # where dataclasses and pickle look a class's module up
     exec(compile(content(path), path, "exec"), module.__dict__)
     if not callable(getattr(module, "control", None)):
         raise AttributeError(f"{Path(path).name} has no function control(t, q, v)")
+    for name, value in parameters.items():
+        _replace(module, name, value)
     if callable(getattr(module, "start", None)):
         module.start(model)
     return module
+
+
+def _replace(module: ModuleType, name: str, value: float) -> None:
+    """Give a number that the file assigns another value; a whole one stays an int where that is whole too."""
+    own = module.__dict__.get(name)
+    if not isinstance(own, int | float) or isinstance(own, bool):
+        came = "no number" if name in module.__dict__ else "not there"
+        raise ValueError(f"the parameter {name} is {came}; assign it a number at the top level, {name} = 1.0")
+    module.__dict__[name] = int(value) if isinstance(own, int) and float(value).is_integer() else float(value)
 
 
 def _period(module: ModuleType) -> float | None:

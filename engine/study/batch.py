@@ -7,6 +7,7 @@ threads or on processes: all that is not the engine's own step is worked out ele
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -14,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compilation import Compilation
+from engine.controller import ControllerError
 from engine.cuda.runtime import arrays
 from engine.parameters import Parameters
 from engine.scene import put_down
 from engine.simulation import Simulation
+from engine.study.controlling import Driver
 from engine.study.description import Axis, Description, Kept
 from engine.study.frames import Frames, Vector, plus, turned_back
 from engine.study.plan import Group, Task
@@ -47,12 +50,39 @@ class Batch:
 def simulate(study: Description, group: Group, task: Task, threads: int | None = None, paths: bool = False) -> Batch:
     """Step these samples from start to end, with the trajectories of those that the study names, or of all.
 
-    Raises ValueError for values that no robot can have.
+    Raises ValueError for values that no robot can have, and RuntimeError where a controller fails.
     """
+    if group.program is None:
+        return _stepped(study, group, task, threads, paths)
+    began, batches = perf_counter(), []
+    with group.program.placed() as path, Driver(path, group.model, study.seed) as driver:
+        for one in task.each():
+            parameters = {axis.of: float(one.values[axis.name][0]) for axis in study.axes if axis.what == "parameter"}
+            try:
+                driver.begin(int(one.samples[0]), parameters)
+                batches.append(_stepped(study, group, one, threads, paths, driver))
+            except ControllerError as error:
+                raise RuntimeError(f"sample {int(one.samples[0])}: {error}") from None
+    return _joined(task, batches, perf_counter() - began)
+
+
+def _joined(task: Task, batches: list[Batch], seconds: float) -> Batch:
+    """Batches of one sample each as one."""
+    columns = {name: np.concatenate([batch.columns[name] for batch in batches]) for name in batches[0].columns}
+    lost, at = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("diverged", "diverged_at"))
+    kept = {sample: path for batch in batches for sample, path in batch.trajectories.items()}
+    return Batch(task, columns, lost, at, seconds, kept)
+
+
+def _stepped(
+    study: Description, group: Group, task: Task, threads: int | None, paths: bool, driver: Driver | None = None
+) -> Batch:
+    """Samples that step together; one alone if a controller drives it."""
     began = perf_counter()
     simulation = _simulation(study, group, task, threads)
     steps = round(study.seconds / group.settings.dt)
     pushes = _Pushes(study, group, task, simulation)
+    advance = pushes.advance if driver is None else partial(driver.advance, simulation, pushes.advance)
     running = [_Running(kept, quantity) for kept, quantity in zip(study.kept, group.quantities, strict=True)]
     chosen = np.flatnonzero(np.isin(task.samples, study.trajectories) | paths)
     looks = len(chosen) > 0 or any(each.follows for each in running)
@@ -70,7 +100,7 @@ def simulate(study: Description, group: Group, task: Task, threads: int | None =
         if start >= steps:
             break
         with clock:
-            pushes.advance(min(stride, steps - start))
+            advance(min(stride, steps - start))
     simulation.check()
     diverged = np.array(arrays.to_host(simulation.diverged), bool)
     at = np.full(len(task.samples), np.nan)
@@ -88,6 +118,7 @@ def simulate(study: Description, group: Group, task: Task, threads: int | None =
 
 def compile_steps(study: Description, group: Group, task: Task) -> None:
     """Compile what these samples' steps need, if it is not on disk: once, before several processes would."""
+    task = task if group.program is None else next(task.each())
     Compilation(_simulation(study, group, task, 1), wrenches=bool(study.pushes)).here()
 
 
@@ -234,7 +265,9 @@ class _Clock:
     def __enter__(self) -> None:
         self._began, self._steps = perf_counter(), self._simulation.steps
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            return
         if self._waits:  # for a GPU, which is else left to go on
             self._simulation.check()
         self._times.append((perf_counter() - self._began) / (self._simulation.steps - self._steps))

@@ -85,6 +85,7 @@ class Description:
 
     title: str
     robot: str
+    controller: str
     package_dirs: tuple[str, ...]
     floating: bool
     seconds: float
@@ -123,6 +124,7 @@ def parse(content: Mapping[str, Any], faults: Faults) -> Description:
     found = Description(
         title=table.text("title", ""),
         robot=table.text("robot", ""),
+        controller=table.text("controller", ""),
         package_dirs=_texts(table, "package_dirs"),
         floating=bool(table.flag("floating", False)),
         seconds=table.number("seconds", 1.0, 0.0, above=True, unit="s"),
@@ -157,6 +159,10 @@ def _require_whole(study: Description, table: Table) -> None:
         table.fault("robot", "there is no robot", 'name a file or a robot that ships, robot = "quadruped"')
     if not study.kept and "keep" not in table:
         table.fault("", "nothing is kept", 'add [[keep]] with a quantity, such as quantity = "total energy"')
+    for k, axis in enumerate(study.axes):
+        if axis.what == "parameter" and not study.controller and "controller" not in table:
+            cure = 'name the file whose number it is, controller = "control.py"'
+            table.faults.add(("vary", k), "there is no controller", cure)
     columns = [*(axis.name for axis in study.axes), *(kept.name for kept in study.kept)]
     places = [("vary", k) for k in range(len(study.axes))] + [("keep", k) for k in range(len(study.kept))]
     for place, name in zip(places, columns, strict=True):
@@ -208,7 +214,8 @@ def _axis(table: Table, pushes: tuple[Push, ...]) -> Axis:
     if not what and "what" not in table:
         table.fault("", "it does not say what varies", f"give what, one of {', '.join(VARIABLES)}")
     of = table.text("of", "")
-    name = table.text("name", what if of in ("", "all") else f"{of} {what}")
+    own = of if what == "parameter" else what if of in ("", "all") else f"{of} {what}"
+    name = table.text("name", own)
     factor = bool(table.flag("factor", False))
     spreads = [spread for spread in SPREADS if spread in table]
     values: tuple[Any, ...] = ()

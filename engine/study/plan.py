@@ -22,6 +22,7 @@ from engine.holding import holding_gains
 from engine.model import Model, ModelError
 from engine.scene import Scene, put_down, stands
 from engine.simulation import Simulation
+from engine.study.controlling import Program
 from engine.study.description import Description
 from engine.study.quantities import Quantity, named
 from engine.study.sampling import Sampling
@@ -32,7 +33,8 @@ from engine.validation import Array
 WINDOW = 2**18
 """Samples that are looked at together, to find those that can share a batch."""
 NOMINAL = 1024
-"""Robots in the batch that device and algorithm are chosen for, however large the batches are that come."""
+"""Robots in the batch that device and algorithm are chosen for, however large the batches are that come; with a
+controller, which drives one robot after the other, it is one."""
 
 
 class Settings(NamedTuple):
@@ -61,6 +63,7 @@ class Group:
     gains: tuple[Array, Array]
     quantities: tuple[Quantity, ...]
     links: tuple[int, ...]
+    program: Program | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,11 @@ class Task:
 
     samples: NDArray[np.int64]
     values: dict[str, NDArray[Any]]
+
+    def each(self) -> Iterator[Task]:
+        """The samples one by one."""
+        for k in range(len(self.samples)):
+            yield Task(self.samples[k : k + 1], {name: x[k : k + 1] for name, x in self.values.items()})
 
 
 class Plan:
@@ -86,6 +94,7 @@ class Plan:
                 self.robots[name] = self._load(name)
             except (OSError, ModelError, ValueError) as error:
                 faults.add(way, f"{name}: {error}".replace("\n", "; "), "name a sound file or a robot that ships")
+        self.program = self._read_program(faults)
         for name, model in self.robots.items():
             _Names(study, model, name if len(self.robots) > 1 else "", faults).check()
         faults.end()
@@ -103,6 +112,23 @@ class Plan:
         folders = [str(self._folder / folder) for folder in self.study.package_dirs]
         words = str(beside) if beside.is_file() else name
         return robots.named(words, folders, self.study.floating, True, self._trust)
+
+    def _read_program(self, faults: Faults) -> Program | None:
+        """The controller's file, as far as it can be checked without running it."""
+        if not self.study.controller:
+            return None
+        try:
+            program = Program.read(self._folder / self.study.controller)
+        except (OSError, ValueError) as error:
+            said = f"there is no file {self.study.controller!r}" if isinstance(error, FileNotFoundError) else f"{error}"
+            faults.add(("controller",), said, "name a Python file with a function control(t, q, v)")
+            return None
+        known = program.parameters
+        for k, axis in enumerate(self.study.axes):
+            if axis.what == "parameter" and axis.of not in known:
+                cure = f"use one of {', '.join(known)}{nearest(axis.of, known)}" if known else "assign it a number"
+                faults.add(("vary", k, "of"), f"{program.path.name} assigns no {axis.of!r} at its top level", cure)
+        return program
 
     def tasks(self, missing: NDArray[np.bool_], size: Callable[[Group, int], int]) -> Iterator[tuple[Group, Task]]:
         """Batches of the samples that are `missing` (count,); `size` says how many of so many to take next."""
@@ -152,7 +178,7 @@ class Plan:
         known = dict(named(model, scene is not None))
         kept = tuple(known[each.quantity] for each in study.kept)
         links = tuple(model.link_names.index(push.link) for push in study.pushes)
-        return Group(settings, model, scene, q, held, kept, links)
+        return Group(settings, model, scene, q, held, kept, links, self.program)
 
     def choices(self) -> Iterator[tuple[str, str, str, str]]:
         """Robot, algorithm, device and number type of all settings that there are."""
@@ -162,12 +188,13 @@ class Plan:
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """What the robots' files hold, by name; of one that is generated its name says it."""
-        return {
+        """What the robots' files and the controller's hold, by name; of one that is generated its name says it."""
+        found = {
             name: hashlib.sha256(files.content(model.source)).hexdigest()[:16]
             for name, model in self.robots.items()
             if model.source is not None
         }
+        return found if self.program is None else found | {self.study.controller: self.program.digest}
 
 
 def decide(
@@ -180,7 +207,7 @@ def decide(
         scene = Scene() if has_ground(study, model) else None
         how = (study.dt, study.integrator, algorithm)
         try:
-            made = Simulation(model, NOMINAL, *how, device=device, dtype=dtype, scene=scene)
+            made = Simulation(model, 1 if study.controller else NOMINAL, *how, device=device, dtype=dtype, scene=scene)
         except ValueError as error:
             raise ValueError(f"robot {robot}: {error}") from None
         found[_choice(robot, algorithm, device, dtype)] = [made.algorithm, made.device]

@@ -126,7 +126,7 @@ class Processes(Here):
                     child = None
                     shared.give_back(work, str(reason))
                 except RuntimeError as error:  # with a traceback, whose last line says what was raised
-                    said = str(error).strip().rpartition("\n")[2]
+                    said = str(error).strip().rpartition("\n")[2].removeprefix("RuntimeError: ")
                     raise RuntimeError(f"the batch of sample {int(work.task.samples[0])} failed: {said}") from error
         except BaseException as error:
             answers.put(error)

@@ -12,9 +12,9 @@ from engine.step_settings import INTEGRATORS
 class Variable(NamedTuple):
     """A quantity that may differ between samples.
 
-    `of` is what it belongs to: "" (the run), "link", "joint" or "push". With `every` it may be that of all of them,
-    with `factor` a multiple of the robot's own. A `setting` is shared by the robots of a batch: samples with another
-    one step in another batch.
+    `of` is what it belongs to: "" (the run), "link", "joint", "push" or "number" (of the controller's
+    file). With `every` it may be that of all of them, with `factor` a multiple of the robot's own. A `setting` is
+    shared by the robots of a batch: samples with another one step in another batch.
     """
 
     meaning: str
@@ -38,6 +38,7 @@ VARIABLES: Mapping[str, Variable] = {
     "kd": Variable("velocity gain of the joint's drive", "N m s/rad or N s/m", "joint", 0.0, True, True),
     "position": Variable("of the joint at the start, where its drive also pulls to", "rad or m", "joint"),
     "velocity": Variable("of the joint at the start", "rad/s or m/s", "joint"),
+    "parameter": Variable("of the controller: another value of a number that its file assigns", "as there", "number"),
     "slope": Variable("of the ground, rising towards −x", "°"),
     "force": Variable("of the push", "N", "push"),
     "direction": Variable("of the push, about z, from x", "°", "push"),

@@ -212,10 +212,12 @@ def test_the_studies_that_ship_are_sound(path: Path) -> None:
 
 def test_every_variable_can_be_varied_as_the_page_says(tmp_path: Path) -> None:
     """By values of its kind, and with a fault where it is no multiple of anything."""
-    owners = {"link": "trunk", "joint": "FL_hip_joint", "push": "push", "": ""}
+    owners = {"link": "trunk", "joint": "FL_hip_joint", "push": "push", "number": "KP", "": ""}
     for name, variable in VARIABLES.items():
         value = variable.choices[:1] or ("quadruped",) if variable.words else (0.01,)
-        text = 'robot = "quadruped"\n[[push]]\nlink = "trunk"\n[[keep]]\nquantity = "total energy"\n[[vary]]\n'
+        (tmp_path / "control.py").write_text("KP = 1.0\ndef control(t, q, v): ...")
+        text = 'robot = "quadruped"\ncontroller = "control.py"\n'
+        text += '[[push]]\nlink = "trunk"\n[[keep]]\nquantity = "total energy"\n[[vary]]\n'
         text += f'what = "{name}"\nvalues = {list(value)}\n' + (
             f'of = "{owners[variable.of]}"\n' if variable.of else ""
         )

@@ -35,6 +35,8 @@ def defaults() -> Iterable[str]:
     yield f"| as `engine.Simulation` has them | {of.integrator}, {of.algorithm}, {of.device}, {of.dtype} |"
     yield f"joints keep to their limits | {yes[of.hold]}, {yes[of.limits]} |"
     assert of.ground is None
+    assert of.controller == ""
+    yield "that drives the robot | none |"
     yield f"| if it stands by itself, {of.friction:g}, {of.slope:g} |"
     assert push.at == (0, 0, 0)
     numbers = (push.force, push.direction, push.begin, push.duration)
@@ -127,6 +129,7 @@ exempt(
     "grid = [0.0, 359.0, 360]",
     "values = [0.2, 0.4, 0.6, 0.8, 1.0]",
     "above = 0.25",
+    "grid = [10.0, 80.0, 8]",
     "print(study.count, study.values([0, 1, 2]))",
     "processes=2",
     "study.trajectory(1234)",

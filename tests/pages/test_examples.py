@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -108,7 +109,9 @@ def test_the_example_of_the_readme():
 def test_the_examples_of_studies(tmp_path):
     """With fewer directions, and another sample's run."""
     pytest.importorskip("pyarrow", reason="pyarrow is not installed; studies' results are Parquet")
-    (text,), (example,) = blocks("docs/studies.md", "toml"), blocks("docs/studies.md", "python")
+    (text, driven), (example,) = blocks("docs/studies.md", "toml"), blocks("docs/studies.md", "python")
+    shutil.copy(ROOT / "docs" / "controller.py", tmp_path)
+    (tmp_path / "driven.toml").write_text(driven.replace("80.0, 8]", "80.0, 2]"), "utf-8")
     (tmp_path / "own.toml").write_text(text.replace("359.0, 360]", "240.0, 3]"), "utf-8")
     example = example.replace("docs/studies/pushed_quadruped.toml", "own.toml").replace("1234", "12")
     checks = """
@@ -116,12 +119,16 @@ assert study.count == len(found["sample"]) == 15 and found["stands"].dtype == bo
 assert run.time[-1] == 2.0 and len(run.time) == 201
 assert sorted(set(found["friction"])) == [0.2, 0.4, 0.6, 0.8, 1.0]
 assert found["stands"][found["friction"] == 0.2].all() and not found["stands"].all()
+driven = engine.Study.read("driven.toml")
+driven.run("driven.results", processes=0)
+slack, stiff = engine.Study.results("driven.results")["joint1 position"]
+assert driven.varied == ("KP",) and slack != stiff
 """
     ran("\n".join([f"import sys; sys.path.insert(0, {str(ROOT)!r})", example, checks]), tmp_path)
 
 
 def test_the_file_on_the_page_of_studies_is_the_one_that_ships_with_one_number_more():
-    (text,) = blocks("docs/studies.md", "toml")
+    text, _ = blocks("docs/studies.md", "toml")
     shown = tomllib.loads(text)
     ships = tomllib.loads((ROOT / "docs" / "studies" / "pushed_quadruped.toml").read_text("utf-8"))
     assert {key: x for key, x in shown.items() if key != "keep"} == {

@@ -1,0 +1,116 @@
+"""A study's controller: its file is checked without being run, and then run anew for one sample after the other.
+
+In come the file and a sample's parameters, out come efforts (nv,), N m or N, held for as long as the file says.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine import files
+from engine.controller import Controller
+from engine.model import Model
+from engine.simulation import Simulation
+
+
+@dataclass(frozen=True)
+class Program:
+    """A controller's file: where it is on the machine that leads the study, and what it holds."""
+
+    path: Path
+    content: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> Program:
+        """Raises OSError, and ValueError where it is no Python file with a `control`."""
+        program = cls(path.absolute(), files.content(path))
+        names = program._names()
+        if not {"control", "*"} & names.keys():
+            raise ValueError(f"{path.name} has no function control(t, q, v)")
+        return program
+
+    @property
+    def digest(self) -> str:
+        """By which another content is told."""
+        return hashlib.sha256(self.content).hexdigest()[:16]
+
+    @property
+    def parameters(self) -> list[str]:
+        """What it assigns at its top level, by name."""
+        return [name for name, assigned in self._names().items() if assigned]
+
+    def _names(self) -> dict[str, bool]:
+        """What its top level binds, and whether by assigning; "*" where that cannot be told."""
+        found: dict[str, bool] = {}
+        try:
+            tree = ast.parse(self.content)
+        except SyntaxError as error:
+            raise ValueError(f"{self.path.name}, line {error.lineno}: SyntaxError: {error.msg}") from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise ValueError(f"{self.path.name} is no Python file ({error})") from None
+        for node in tree.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                inside = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+                found |= {name.id: True for name in inside}
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                found |= {alias.asname or alias.name: False for alias in node.names}
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found[node.name] = False
+        return found
+
+    @contextmanager
+    def placed(self) -> Iterator[Path]:
+        """A file with this content: the user's own, or where that is not there, or has changed, one beside no other."""
+        if self.path.is_file() and files.content(self.path) == self.content:
+            yield self.path
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / self.path.name
+            path.write_bytes(self.content)
+            yield path
+
+
+class Driver:
+    """A process that runs the file for the samples of a batch; each has the file executed anew, and its own chance."""
+
+    def __init__(self, path: Path, model: Model, seed: int):
+        self._path, self._model, self._seed = path, model, seed
+        self._controller: Controller | None = None
+
+    def begin(self, sample: int, parameters: Mapping[str, float]) -> None:
+        """Execute the file with these `parameters` in place of its own. Raises ControllerError."""
+        seed = int(np.random.SeedSequence((self._seed, sample)).generate_state(1)[0])
+        if self._controller is None:
+            self._controller = Controller(self._path, self._model, None, parameters, seed)
+        else:
+            self._controller.load(parameters, seed)
+        self._controller.wait()
+
+    def advance(self, simulation: Simulation, advance: Callable[[int], None], steps: int) -> None:
+        """Have the one robot driven for so many steps, which `advance` takes. Raises ControllerError."""
+        assert self._controller is not None
+        held, end = self._controller.every(simulation.dt), simulation.steps + steps
+        while (now := simulation.steps) < end:
+            if simulation.diverged[0]:
+                advance(end - now)
+                return
+            if now % held == 0:
+                (q,), (v,) = simulation.state()
+                simulation.tau[:] = simulation.array(self._controller(simulation.time, q, v)[None])
+            advance(min(end, now - now % held + held) - now)
+
+    def __enter__(self) -> Driver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._controller is not None:
+            self._controller.end()
