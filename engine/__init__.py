@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from engine.bench.plots import algorithm_color
     from engine.bench.suites.measure import measure_algorithms
     from engine.lessons.lesson import Lesson, LessonQuestion, LessonStep
+    from engine.study.opened import StudyResults
     from engine.study.study import Study, StudyProgress
     from engine.study.tables import StudyError
 
@@ -101,6 +102,7 @@ _LATER = {
     **dict.fromkeys(("Lesson", "LessonQuestion", "LessonStep"), "engine.lessons.lesson"),
     "Study": "engine.study.study",
     "StudyProgress": "engine.study.study",
+    "StudyResults": "engine.study.opened",
     "StudyError": "engine.study.tables",
 }
 """What is loaded when it is first named, and from where: whoever simulates does not wait for it."""
@@ -166,6 +168,7 @@ __all__ = [
     "Study",
     "StudyError",
     "StudyProgress",
+    "StudyResults",
     "SuggestedStep",
     "Touches",
     "Trajectory",

@@ -41,6 +41,7 @@ from app.features.scene_view import SceneView
 from app.features.self_collision_view import SelfCollisionView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet
+from app.features.study_view import StudyView
 from app.features.time_view import TimeView
 from app.features.undo_view import UndoView
 from app.features.waiting import Waiting
@@ -78,6 +79,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Preferences,
     PaletteView,
     LessonView,
+    StudyView,
     ShortcutsSheet,
     LogView,
     ContextMenus,

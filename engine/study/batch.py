@@ -18,6 +18,7 @@ from engine.compilation import Compilation
 from engine.controller import ControllerError
 from engine.cuda.runtime import arrays
 from engine.parameters import Parameters
+from engine.recording.files import how_made
 from engine.scene import put_down
 from engine.simulation import Simulation
 from engine.study.controlling import Driver
@@ -36,7 +37,7 @@ class Batch:
     """What came of some samples (N,): `columns` (N,) by name, all NaN or false where a robot has `diverged` (N,).
 
     `diverged_at` (N,) is in s. `trajectories` has time (looks,), q (looks, nq) and v (looks, nv) of those to be kept.
-    `seconds` is how long it took.
+    `made` says how each of those was simulated, as a run's file has it. `seconds` is how long it took.
     """
 
     task: Task
@@ -45,6 +46,7 @@ class Batch:
     diverged_at: Array
     seconds: float = 0.0
     trajectories: dict[int, tuple[Array, Array, Array]] = field(default_factory=dict)
+    made: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 def simulate(study: Description, group: Group, task: Task, threads: int | None = None, paths: bool = False) -> Batch:
@@ -56,7 +58,7 @@ def simulate(study: Description, group: Group, task: Task, threads: int | None =
         return _stepped(study, group, task, threads, paths)
     began, batches = perf_counter(), []
     with group.program.placed() as path, Driver(path, group.model, study.seed) as driver:
-        for one in task.each():
+        for one in map(task.only, range(len(task.samples))):
             parameters = {axis.of: float(one.values[axis.name][0]) for axis in study.axes if axis.what == "parameter"}
             try:
                 driver.begin(int(one.samples[0]), parameters)
@@ -71,7 +73,8 @@ def _joined(task: Task, batches: list[Batch], seconds: float) -> Batch:
     columns = {name: np.concatenate([batch.columns[name] for batch in batches]) for name in batches[0].columns}
     lost, at = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("diverged", "diverged_at"))
     kept = {sample: path for batch in batches for sample, path in batch.trajectories.items()}
-    return Batch(task, columns, lost, at, seconds, kept)
+    made = {sample: how for batch in batches for sample, how in batch.made.items()}
+    return Batch(task, columns, lost, at, seconds, kept, made)
 
 
 def _stepped(
@@ -113,12 +116,21 @@ def _stepped(
         int(task.samples[row]): tuple(np.array(x) for x in zip(*((t, q[k], v[k]) for t, q, v in states), strict=True))
         for k, row in enumerate(chosen)
     }
-    return Batch(task, columns, diverged, at, perf_counter() - began, kept)  # type: ignore[arg-type]
+    made = {int(task.samples[row]): _made(study, group, task.only(int(row)), threads) for row in chosen}
+    return Batch(task, columns, diverged, at, perf_counter() - began, kept, made)  # type: ignore[arg-type]
+
+
+def _made(study: Description, group: Group, task: Task, threads: int | None) -> dict[str, Any]:
+    """How the one robot was simulated, so that its run goes on from where it is looked at."""
+    simulation = _simulation(study, group, task, threads)
+    if study.pushes:
+        simulation.wrench  # noqa: B018  which its steps took
+    return how_made(simulation)
 
 
 def compile_steps(study: Description, group: Group, task: Task) -> None:
     """Compile what these samples' steps need, if it is not on disk: once, before several processes would."""
-    task = task if group.program is None else next(task.each())
+    task = task if group.program is None else task.only(0)
     Compilation(_simulation(study, group, task, 1), wrenches=bool(study.pushes)).here()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,11 +17,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from engine import files
 from engine.bench import plots
 from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, tell
 from engine.study import pictures
-from engine.study.results import MANIFEST, parquet
+from engine.study.results import MANIFEST, parquet, write_csv
 from engine.study.shares import wilson
 from engine.study.study import Study, StudyProgress
 
@@ -79,8 +78,7 @@ def run_study(args: argparse.Namespace) -> int:
         "interrupted": interrupted, "failure": failure or None, "wall_seconds": perf_counter() - began,
     }  # fmt: skip
     if args.csv is not None and columns:
-        with files.replacing(args.csv, "w") as file:
-            file.writelines(_lines(columns))
+        write_csv(args.csv, columns)
     if args.picture is not None and columns:
         plots.save(pictures.drawn(study.title, columns, axes), args.picture)
     if args.json:
@@ -133,20 +131,3 @@ def _show(screen: Console, study: Study, said: Mapping[str, Any]) -> None:
     for table in (numbers, predicates):
         if table.row_count:
             screen.print(table)
-
-
-def _lines(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
-    """The results as CSV: a line of names, and one for each sample; what is no number is empty."""
-    import csv
-    import io
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in zip(*(x.tolist() for x in columns.values()), strict=True):
-        writer.writerow("" if isinstance(x, float) and math.isnan(x) else x for x in row)
-        if text.tell() > 1 << 16:
-            yield text.getvalue()
-            text.seek(0)
-            text.truncate()
-    yield text.getvalue()

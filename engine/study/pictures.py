@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.bench import plots
-from engine.study.shares import wilson
+from engine.study.summaries import cells, numbers, shares
 from engine.study.tables import nearest
 
 if TYPE_CHECKING:
@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Columns = Mapping[str, NDArray[Any]]
-MOST_LINES = 10
-"""Values that are told apart by lines of their own."""
-MOST_CELLS = 1000
-"""Values along a side of a heat map."""
-MOST_DOTS, BINS = 50_000, 200
-"""Dots of a scatter; more samples are a heat map of so many bins a side."""
+MOST_DOTS = 50_000
+"""Of a scatter; more samples are a heat map of bins."""
 
 
 class Axes(NamedTuple):
@@ -56,7 +52,7 @@ def drawn(title: str, columns: Columns, axes: Axes) -> Figure:
     shown = {name: columns[name][~lost] for name in filter(None, axes)}
     figure = plots.figure(width=7.2, height=4.6)
     panel = figure.subplots()
-    x, y = _numbers(shown[axes.x]), _numbers(shown[axes.y])
+    x, y = numbers(shown[axes.x]), numbers(shown[axes.y])
     if shown[axes.y].dtype == bool:
         _shares(panel, x, shown, axes)
     elif axes.color and shown[axes.color].dtype.kind != "U" and (cells := _cells(x, y, shown[axes.color])):
@@ -74,57 +70,27 @@ def drawn(title: str, columns: Columns, axes: Axes) -> Figure:
     return figure
 
 
-def _numbers(column: NDArray[Any]) -> NDArray[np.float64]:
-    """A column as numbers; words by their places in their order."""
-    found = np.unique(column, return_inverse=True)[1] if column.dtype.kind == "U" else column
-    return np.asarray(found, float)
-
-
 def _cells(x: NDArray[Any], y: NDArray[Any], color: NDArray[Any]) -> tuple[Any, Any, Any] | None:
-    """Both sides and the mean colour of each cell, where all samples lie on a grid."""
-    if len(x) > MOST_DOTS:
-        x, y = _binned(x), _binned(y)
-    (across, i), (up, j) = (np.unique(side, return_inverse=True) for side in (x, y))
-    if not (1 < len(across) <= MOST_CELLS and 1 < len(up) <= MOST_CELLS):
+    """Both sides and the mean colour of each cell, where all samples lie on a grid, or are too many for dots."""
+    if not len(x):
         return None
-    total, count = np.zeros((2, len(up), len(across)))
-    np.add.at(total, (j, i), color.astype(float))
-    np.add.at(count, (j, i), 1)
-    if np.count_nonzero(count) < 0.5 * count.size and len(x) <= MOST_DOTS:  # what is drawn by chance lies nowhere twice
+    found, few = cells(x, y, color.astype(float)), len(x) <= MOST_DOTS
+    if few and not (found.x.exact and found.y.exact):
         return None
-    return across, up, np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _binned(side: NDArray[Any]) -> NDArray[Any]:
-    """Numbers at the middles of bins, where they have more values than a heat map shows."""
-    if len(np.unique(side)) <= MOST_CELLS:
-        return side
-    edges = np.linspace(side.min(), side.max(), BINS + 1)
-    middles = (edges[:-1] + edges[1:]) / 2
-    found: NDArray[Any] = middles[np.clip(np.digitize(side, edges) - 1, 0, BINS - 1)]
-    return found
+    if min(found.mean.shape) < 2 or (few and np.count_nonzero(found.samples) < 0.5 * found.samples.size):
+        return None  # what is drawn by chance lies nowhere twice
+    return found.x.values, found.y.values, found.mean
 
 
 def _shares(panel: Panel, x: NDArray[Any], shown: Columns, axes: Axes) -> None:
     """The share of a predicate at each x, with Wilson's interval, a line for each colour where these are few."""
-    hits, color = shown[axes.y], shown[axes.color] if axes.color else np.zeros(len(x))
-    values = np.unique(color)
-    if len(values) > MOST_LINES or axes.color is None:
-        color, values = np.zeros(len(x)), np.zeros(1)
-    for k, value in enumerate(values):
-        own = color == value
-        across = np.unique(x[own])
-        found = [
-            wilson(int(np.count_nonzero(hits[own & (x == at)])), int(np.count_nonzero(own & (x == at))))
-            for at in across
-        ]
-        low, share, high = np.array(found).T
-        label = f"{axes.color} {value:g}" if values.dtype.kind == "f" else f"{value}"
+    lines = shares(x, shown[axes.y], shown[axes.color] if axes.color else None, axes.color or "")
+    for k, line in enumerate(lines):
         paint = plots.SEQUENCE[k % len(plots.SEQUENCE)]
-        panel.plot(across, share, color=paint, marker="." if len(across) < 50 else "", label=label)
-        panel.fill_between(across, low, high, color=paint, alpha=0.2, linewidth=0)
+        panel.plot(line.x, line.share, color=paint, marker="." if len(line.x) < 50 else "", label=line.label)
+        panel.fill_between(line.x, line.low, line.high, color=paint, alpha=0.2, linewidth=0)
     panel.set_ylim(-0.02, 1.02)
-    if len(values) > 1:
+    if len(lines) > 1:
         panel.legend(fontsize=8, frameon=False)
 
 

@@ -73,17 +73,16 @@ class Task:
     samples: NDArray[np.int64]
     values: dict[str, NDArray[Any]]
 
-    def each(self) -> Iterator[Task]:
-        """The samples one by one."""
-        for k in range(len(self.samples)):
-            yield Task(self.samples[k : k + 1], {name: x[k : k + 1] for name, x in self.values.items()})
+    def only(self, row: int) -> Task:
+        """One of the samples, alone."""
+        return Task(self.samples[row : row + 1], {name: x[row : row + 1] for name, x in self.values.items()})
 
 
 class Plan:
     """A study whose robots are loaded. Raises StudyError where it names what they do not have."""
 
     def __init__(self, study: Description, folder: Path, faults: Faults, trust_xacro: bool = False):
-        self.study, self._folder, self._trust = study, folder, trust_xacro
+        self.study, self.folder, self._trust = study, folder, trust_xacro
         self.sampling = Sampling(study)
         self._groups: dict[Settings, Group] = {}
         self.decided: dict[str, list[str]] = {}
@@ -108,8 +107,8 @@ class Plan:
         return found or [(("robot",), self.study.robot)]
 
     def _load(self, name: str) -> Model:
-        beside = self._folder / name
-        folders = [str(self._folder / folder) for folder in self.study.package_dirs]
+        beside = self.folder / name
+        folders = [str(self.folder / folder) for folder in self.study.package_dirs]
         words = str(beside) if beside.is_file() else name
         return robots.named(words, folders, self.study.floating, True, self._trust)
 
@@ -118,7 +117,7 @@ class Plan:
         if not self.study.controller:
             return None
         try:
-            program = Program.read(self._folder / self.study.controller)
+            program = Program.read(self.folder / self.study.controller)
         except (OSError, ValueError) as error:
             said = f"there is no file {self.study.controller!r}" if isinstance(error, FileNotFoundError) else f"{error}"
             faults.add(("controller",), said, "name a Python file with a function control(t, q, v)")

@@ -6,7 +6,10 @@ robot that diverged. What is in a folder is never mixed with another study's, an
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -17,15 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import files
+from engine import __version__, files
 from engine.reals import shown
+from engine.recording.robot_text import robot_as_text
 from engine.rollout import Trajectory, save
 from engine.study.batch import Batch
 from engine.study.description import Description
 from engine.study.plan import Group
 
 MANIFEST, PARTS, FORMAT = "study.json", "part-*.parquet", 1
-DECIDED = "decided"
+DECIDED, ABOUT = "decided", "about"
+"""What a manifest has besides: the choices of the study's first run, and what may differ between its runs."""
 
 
 def parquet() -> Any:
@@ -46,8 +51,8 @@ class Results:
     adding to it.
     """
 
-    def __init__(self, folder: Path, study: Description, manifest: Mapping[str, Any]):
-        self.folder, self._study = folder, study
+    def __init__(self, folder: Path, study: Description, manifest: Mapping[str, Any], about: Mapping[str, Any]):
+        self.folder, self._study, self._about = folder, study, about
         self._manifest = {"format": FORMAT, **json.loads(json.dumps(manifest))}
         parquet()
         try:
@@ -76,7 +81,7 @@ class Results:
         path = self.folder / MANIFEST
         if path.exists():
             self._there = read_manifest(self.folder)
-            told = {key: value for key, value in self._there.items() if key != DECIDED}
+            told = {key: value for key, value in self._there.items() if key not in (DECIDED, ABOUT)}
             for key, (old, new) in _differences(told, self._manifest):
                 raise ValueError(
                     f"{str(self.folder)!r} holds results of another study ({key}: {old} there, {new} here); what is "
@@ -92,13 +97,13 @@ class Results:
             return known
         found = decide()
         with files.replacing(self.folder / MANIFEST, "w") as file:
-            json.dump(self._manifest | {DECIDED: found}, file, indent=1)
+            json.dump(self._manifest | {DECIDED: found, ABOUT: self._about}, file, indent=1)
         return found
 
     def _found(self) -> NDArray[np.bool_]:
         done = np.zeros(self._study.count, bool)
         for part in sorted(self.folder.glob(PARTS)):
-            samples = _table(part, ["sample"])["sample"].to_numpy()
+            samples = _columns(part, ["sample"])["sample"].to_numpy()
             if len(samples) and (samples.min() < 0 or samples.max() >= len(done) or np.any(done[samples])):
                 raise ValueError(f"{str(part)!r} has samples that other parts have, or none has; delete it, and go on")
             done[samples] = True
@@ -107,11 +112,8 @@ class Results:
     def add(self, group: Group, batch: Batch) -> None:
         """Write a part, whole and on the disk once this returns; before it the trajectories of its samples."""
         samples = batch.task.samples
-        for sample, (time, q, v) in batch.trajectories.items():
-            path = self.folder / f"trajectory-{sample:010d}.npz"
-            said = {"robot": group.model.source or group.settings.robot, "sample": sample, "study": self._study.title}
-            tau = np.zeros((len(time), group.model.nv))
-            save(path, group.model, Trajectory(time, q, v, tau), said | group.settings._asdict())
+        for sample in batch.trajectories:
+            write_run(self.folder / f"trajectory-{sample:010d}.npz", group, batch, sample, self._study.title)
         import pyarrow
 
         lost = batch.diverged
@@ -135,6 +137,16 @@ class Results:
         self.close()
 
 
+def write_run(path: Path, group: Group, batch: Batch, sample: int, title: str) -> None:
+    """A sample's run as a file that the window plays, and that goes on from each of its frames."""
+    model, (time, q, v) = group.model, batch.trajectories[sample]
+    robot = robot_as_text(model) if model.source is None else {"robot": str(Path(model.source).resolve())}
+    said = group.settings._asdict() | robot | {"study": title, "sample": sample, "catena": __version__}
+    said |= {"floating": model.options.get("floating", False), "package_dir": model.options.get("package_dirs", [])}
+    trajectory = Trajectory(time, q, v, np.zeros((len(time), model.nv)))
+    save(path, model, trajectory, said, more=batch.made[sample])
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What a folder's manifest says. Raises ValueError where it is damaged, or of a later version."""
     path = folder / MANIFEST
@@ -155,34 +167,94 @@ def read(folder: Path, names: list[str] | None = None) -> dict[str, NDArray[Any]
     Raises ValueError where there are none, or one is damaged.
     """
     read_manifest(folder)
-    import pyarrow
-
     wanted = None if names is None else list(dict.fromkeys(["sample", *names]))
-    tables = [_table(part, wanted) for part in sorted(folder.glob(PARTS))]
-    if not tables:
+    paths = sorted(folder.glob(PARTS))
+    if not paths:
         raise ValueError(f"no part of the results is in {str(folder)!r} yet; run the study first")
-    table = pyarrow.concat_tables(tables).sort_by("sample")
-    return {name: _plain(table[name]) for name in table.column_names}
+    columns: dict[str, NDArray[Any]] = {}
+    rows = np.cumsum([0, *(_opened(path, lambda file: file.metadata.num_rows) for path in paths)]).tolist()
+    for path, first, end in zip(paths, rows, rows[1:], strict=False):  # memory is needed for one part beside the arrays
+        found = {name: _plain(column) for name, column in _columns(path, wanted).items()}
+        if columns and list(columns) != list(found):
+            raise ValueError(f"{str(path)!r} has other columns than the parts before it; delete it and run the study")
+        for name, x in found.items():
+            there = columns.get(name, np.empty(0, x.dtype))
+            kind = np.promote_types(there.dtype, x.dtype)
+            if name not in columns or there.dtype != kind:  # of words, a longer one
+                columns[name] = np.empty(rows[-1], kind)
+                columns[name][:first] = there[:first]
+            columns[name][first:end] = x
+    sample = columns["sample"]
+    if np.all(sample[1:] > sample[:-1]):
+        return columns
+    order = np.argsort(sample)
+    return {name: x[order] for name, x in columns.items()}
 
 
 def _plain(column: Any) -> NDArray[Any]:
     import pyarrow
 
-    found: NDArray[Any] = column.fill_null(False).to_numpy() if column.type == pyarrow.bool_() else column.to_numpy()
+    if column.type == pyarrow.string():
+        words = column.combine_chunks().dictionary_encode()
+        named: NDArray[Any] = np.array(words.dictionary.to_pylist(), str)[words.indices.to_numpy()]
+        return named
+    column = column.fill_null(False) if column.type == pyarrow.bool_() else column
+    found: NDArray[Any] = np.asarray(column.to_numpy())
     return found
 
 
-def _table(part: Path, names: list[str] | None) -> Any:
+def _columns(part: Path, names: list[str] | None) -> dict[str, Any]:
+    """The columns of a part, or those of these names, as Arrow has them."""
+    table = _opened(part, lambda file: file.read(columns=names, use_threads=False))
+    return {name: table[name] for name in table.column_names}
+
+
+def _opened(part: Path, read: Callable[[Any], Any]) -> Any:
+    """What is read of a part. Raises ValueError where it is damaged."""
     import pyarrow
 
     try:
         with files.regular(part) as file:
-            return parquet().read_table(file, columns=names)
+            return read(parquet().ParquetFile(file))
     except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
         said = str(error).partition("\n")[0][:200]
         raise ValueError(
             f"{str(part)!r} is damaged ({said}); delete it and run the study again, which fills it"
         ) from None
+
+
+def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Columns (N,) as one file, .csv or .parquet; a number that is none is null. ValueError for other suffixes."""
+    if path.suffix == ".csv":
+        write_csv(path, columns)
+        return
+    if path.suffix != ".parquet":
+        raise ValueError(f"a table is written as .csv or .parquet, and not as {path.suffix or path.name!r}")
+    import pyarrow
+
+    arrays = {name: pyarrow.array(x, from_pandas=True) for name, x in columns.items()}
+    with files.replacing(path) as file:
+        parquet().write_table(pyarrow.table(arrays), file)
+
+
+def write_csv(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Columns (N,) as CSV."""
+    with files.replacing(path, "w") as file:
+        file.writelines(_lines(columns))
+
+
+def _lines(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
+    """The results as CSV: a line of names, and one for each sample; what is no number is empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in zip(*(x.tolist() for x in columns.values()), strict=True):
+        writer.writerow("" if isinstance(x, float) and math.isnan(x) else x for x in row)
+        if text.tell() > 1 << 16:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()
 
 
 def _differences(there: Any, here: Any, key: str = "") -> Iterator[tuple[str, tuple[str, str]]]:

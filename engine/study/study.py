@@ -69,10 +69,38 @@ class Study:
         content, text = tables.read(file)
         return cls(content, file.parent, file.name, text, trust_xacro)
 
+    @classmethod
+    def of_results(cls, folder: str | Path, trust_xacro: bool = False) -> Study:
+        """The study whose results are in a folder, with the algorithms and devices that these were made by.
+
+        Its files are looked for where they were, then beside the folder. Raises ValueError where it has no results,
+        or robots or a controller that have changed, and `StudyError` where they are missing.
+        """
+        there = results.read_manifest(Path(folder))
+        about, content = there.get(results.ABOUT), there.get("study")
+        about = about if isinstance(about, dict) else {}
+        if not isinstance(content, dict):
+            raise ValueError(f"{str(Path(folder) / results.MANIFEST)!r} is damaged; run the study anew")
+        content = content | ({"title": about["title"]} if about.get("title") else {})
+        beside = Path(folder).absolute().parent
+        place = Path(str(about.get("folder", beside)))
+        study = cls(content, place if place.is_dir() else beside, f"the study of {Path(folder).name}", "", trust_xacro)
+        if there.get("robots") != study._plan.digests:
+            names = ", ".join(study._plan.digests)
+            raise ValueError(f"a file has changed since the study was run, of {names}; its runs cannot be had again")
+        decided = there.get(results.DECIDED)
+        study._plan.decided = decided if isinstance(decided, dict) else {}
+        return study
+
     @property
     def title(self) -> str:
         """What the study calls itself; may be empty."""
         return self._description.title
+
+    @property
+    def controller(self) -> Path | None:
+        """The file that drives its robots; None where none does."""
+        return None if self._plan.program is None else self._plan.program.path
 
     @property
     def count(self) -> int:
@@ -95,15 +123,27 @@ class Study:
 
     def trajectory(self, sample: int) -> Trajectory:
         """The run of one sample again, at every look: the bits are those that its numbers in the results are of."""
+        group, batch = self._again(sample)
+        time, q, v = batch.trajectories[sample]
+        return Trajectory(time, q, v, np.zeros((len(time), group.model.nv)))
+
+    def save_run(self, sample: int, path: str | Path) -> dict[str, Any]:
+        """Compute the run of one sample again, and write it as a file that the window plays.
+
+        Returns its row of the results: what is kept of it, NaN or false if it diverged, and "diverged".
+        """
+        group, batch = self._again(sample)
+        results.write_run(Path(path), group, batch, sample, self.title)
+        return {name: x[0].item() for name, x in (batch.columns | {"diverged": batch.diverged}).items()}
+
+    def _again(self, sample: int) -> tuple[Group, Batch]:
         (number,) = self._chosen([sample])
         if not self._plan.decided:
             self._plan.decided = Here(self._description).decide(self._plan)
         missing = np.zeros(self.count, bool)
         missing[number] = True
         ((group, task),) = self._plan.tasks(missing, lambda *_: 1)
-        batch = simulate(self._description, group, task, paths=True)
-        time, q, v = batch.trajectories[int(number)]
-        return Trajectory(time, q, v, np.zeros((len(time), group.model.nv)))
+        return group, simulate(self._description, group, task, paths=True)
 
     def run(
         self,
@@ -127,7 +167,8 @@ class Study:
         else:
             place = Here(self._description) if processes == 0 else Processes(self._description, processes)
         most = None if batch is None else validation.whole("batch", batch, 1)
-        with place, results.Results(Path(folder), self._description, self._manifest()) as store:
+        about = {"title": self.title, "folder": str(self._plan.folder.absolute())}
+        with place, results.Results(Path(folder), self._description, self._manifest(), about) as store:
             self._plan.decided = store.decided(lambda: place.decide(self._plan))
             done = StudyProgress(int(np.count_nonzero(store.done)), self.count, 0, place.seats)
             report(done)

@@ -388,8 +388,8 @@ class Tour(DialogTour):
 
 FEATURES = (
     "empty", "diagnostics", "held", "drive", "pull", "pose", "forces", "link", "glass", "trails", "plots", "groups",
-    "recording", "contact", "scene", "ghost", "lesson", "beside", "batch", "compare", "timing", "full", "full_screen",
-    "controller", "menus", "submenus", "modal", "dialogs",
+    "recording", "contact", "scene", "ghost", "lesson", "study", "beside", "batch", "compare", "timing", "full",
+    "full_screen", "controller", "menus", "submenus", "modal", "dialogs",
 )  # fmt: skip
 
 

@@ -169,6 +169,36 @@ class DialogTour(Visitor):
         view.large.setChecked(False)
         self.dock("Lesson", False)
 
+    def study(self) -> Iterator[None]:
+        """Each kind of chart of a small study, and the run of a sample."""
+        import engine
+        from app.features.study_view import StudyView
+        from app.panels.study_kinds import KINDS
+
+        folder = Path(self.scratch.name)
+        if not (folder / "pushed.results").exists():
+            text = (engine.ROBOTS.parent / "docs" / "studies" / "pushed_quadruped.toml").read_text("utf-8")
+            text = text.replace("grid = [0.0, 359.0, 360]", "uniform = [0.0, 360.0]")
+            (folder / "pushed.toml").write_text(f"samples = 60\n{text}", "utf-8")
+            engine.Study.read(folder / "pushed.toml").run(folder / "pushed.results", processes=0)
+        self.robot("arm7")
+        view = self.window.features[StudyView]
+        view.open(str(folder / "pushed.toml"))
+        self.spin(PATIENCE, lambda: view.panel.results is not None)
+        for kind in KINDS:
+            view.panel.kind_box.setCurrentText(kind)
+            view.panel.color_box.setCurrentText("friction" if kind == "Success rate" else "stands")
+            self.rest()
+            yield
+        view.panel.kind_box.setCurrentText("Scatter")
+        view.panel.y_box.setCurrentText("trunk position z")
+        view.panel.sample.setValue(130)
+        view.panel.open_run.click()
+        self.spin(PATIENCE, lambda: self.bench.model.name == "quadruped" and self.bench.replay.opened)
+        self.rest()
+        yield
+        self.dock("Study", False)
+
     def controller(self) -> Iterator[None]:
         """A controller that drives the joints, and one whose fault is told."""
         from app.features.controller_view import ControllerView

@@ -1,0 +1,158 @@
+"""File › Open study: the results of a study as charts, and the run of the sample that is clicked, with its timeline."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from PyQt6.QtCore import QObject, QTimer
+from PyQt6.QtWidgets import QMessageBox
+
+from app.desktop import dialogs, theme
+from app.desktop.actions import MESSAGE, make_action
+from app.desktop.dialogs import ask_path
+from app.desktop.docks import BOTTOM, Dock
+from app.features.run_exports import RunExports
+from app.jobs.study_opening import SampleRun, StudyOpening, folder_of
+from app.panels.study import StudyPanel
+from app.recording.run_files import KEPT_SUFFIX
+from app.simulation.messages import Loaded
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+LOOK = 30  # ms between two looks at whether results are read, or a run is computed
+HEIGHT = 400  # px of the dock
+FILES = "Studies (*.toml study.json);;All files (*)"
+TABLES = "Tables (*.csv *.parquet)"
+
+
+class StudyView(QObject):
+    """The action, the dock, and what is read and computed for it."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window = window
+        self.panel, self._opening, self._running = StudyPanel(), StudyOpening(), SampleRun()
+        self._folder = tempfile.TemporaryDirectory(suffix=KEPT_SUFFIX, ignore_cleanup_errors=True)
+        self._trusted = ""  # the folder whose controller may run
+        self._next: int | None = None  # the sample that waits while another is computed
+        self._shown = ""  # what the status bar says once the run is there
+        self.question: QMessageBox | None = None
+        self.dock_action = window.docks.add(
+            Dock("Study", self.panel, BOTTOM, "Compare", "study", "", "Results of a study", HEIGHT)
+        )
+        self.action = make_action(
+            window, "Open st&udy…", self._ask, "Ctrl+Shift+O", tip="Results of main.py study, as charts and as runs"
+        )
+        window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
+        for suffix in (".toml", ".results"):
+            window.files.others[suffix] = self.open
+        self._timer = QTimer(self, interval=LOOK)
+        self._timer.timeout.connect(self._look)
+        self.panel.asked.connect(self.show_run)
+        self.panel.export_asked.connect(self._ask_where)
+        theme.signals.changed.connect(self.panel.chart.update)
+        window.loaded.connect(self._tell)
+        window.closing.connect(self._close)
+
+    def open(self, path: str) -> None:
+        """Read the results of a study: its file, their folder, or a file in that."""
+        self._window.docks["Study"].show()
+        self._window.docks["Study"].raise_()
+        self.panel.show_none(f"Reading {folder_of(path).name} …")
+        self._opening.start(path)
+        self._timer.start()
+
+    def show_run(self, sample: int) -> None:
+        """Compute the run of a sample again, and open it."""
+        results = self.panel.results
+        if results is None or results.study is None:
+            return
+        if results.study.controller is not None and self._trusted != str(results.folder):
+            self._ask_for_trust(sample, results.study.controller)
+            return
+        if self._running.running:
+            self._next = sample
+            return
+        self._window.statusBar().showMessage(f"computing the run of sample {sample} …")
+        self._running.start(results, sample, Path(self._folder.name))
+        self._timer.start()
+
+    def _ask(self) -> None:
+        results = self.panel.results
+        folder = str(results.folder.parent) if results is not None else ""
+        if path := dialogs.ask_file(self._window, "Open a study", folder, FILES):
+            self.open(path)
+
+    def _ask_for_trust(self, sample: int, controller: Path) -> None:
+        """Whether the user's own code, which a study names, may run here."""
+        box = self.question = QMessageBox(self._window)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("Catena")
+        box.setText(f"The runs of this study are driven by {controller.name}. Run this program?")
+        box.setInformativeText(str(controller))
+        run = box.addButton("&Run it", QMessageBox.ButtonRole.AcceptRole)
+        run.clicked.connect(partial(self._trust, sample))
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        box.open()
+
+    def _trust(self, sample: int) -> None:
+        if self.panel.results is not None:
+            self._trusted = str(self.panel.results.folder)
+            self.show_run(sample)
+
+    def _look(self) -> None:
+        if (opened := self._opening.poll()) is not None:
+            if opened.results is None:
+                self.panel.show_none(f"{opened.fault[:1].upper()}{opened.fault[1:]}.")
+            else:
+                self.panel.show_results(opened.results)
+        if (found := self._running.poll()) is not None:
+            bar, waits = self._window.statusBar(), self._next
+            self._next = None
+            if waits is not None and waits != found.sample:
+                self.show_run(waits)
+            elif found.fault:
+                bar.showMessage(f"the run of sample {found.sample} cannot be shown: {found.fault}", MESSAGE)
+            else:
+                differs = f"other numbers than in the results: {', '.join(found.differs[:3])}" if found.differs else ""
+                self._shown = f"sample {found.sample}, {differs or 'the same numbers as in the results'}"
+                self._window.open(found.path)
+        if not self._opening.running and not self._running.running:
+            self._timer.stop()
+
+    def _tell(self, _: Loaded) -> None:
+        """Say which run is shown once it is, since opening clears the status bar."""
+        if self._shown:
+            self._window.statusBar().showMessage(self._shown, MESSAGE)
+        self._shown = ""
+
+    def _ask_where(self) -> None:
+        results = self.panel.results
+        if results is None:
+            return
+        name = dialogs.file_name(results.folder.stem, ".csv")
+        if path := ask_path(self._window, "Export the study's results", name, TABLES, "csv"):
+            self.export(path)
+
+    def export(self, path: str) -> None:
+        """Write the results as a table, .csv or .parquet, in a thread; what becomes of it is told."""
+        results, exports = self.panel.results, cast(RunExports, self._window.features[RunExports])
+        if results is None or exports.writing.running:
+            return
+
+        def work(_: threading.Event) -> str:
+            results.write(path)
+            return f"{len(results.columns['sample'])} rows written to {Path(path).name}"
+
+        exports.begin(work, f"writing {Path(path).name} …")
+
+    def _close(self) -> None:
+        self._timer.stop()
+        self._opening.close()
+        self._running.close()
+        self._folder.cleanup()

@@ -1,0 +1,200 @@
+"""The panel of a study: what of its results is drawn and how, what came of it in words, and the sample to be run."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
+from PyQt6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSpinBox, QVBoxLayout, QWidget
+
+import engine
+from app.desktop import theme, type_scale
+from app.panels.study_chart import StudyChart
+from app.panels.study_kinds import KINDS, Wanted
+
+MOST_LINES = 8  # of a success rate that the window chooses the colours of
+NONE = "(none)"
+WIDTH = 250  # px of the column beside the chart
+
+
+class StudyPanel(QWidget):
+    """Shows the results of one study."""
+
+    asked = pyqtSignal(int)
+    """The number of the sample whose run is to be shown."""
+    export_asked = pyqtSignal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.results: engine.StudyResults | None = None
+        self.title, self.summary, self.note = QLabel(wordWrap=True), QLabel(wordWrap=True), QLabel(wordWrap=True)
+        self.title.setFont(type_scale.font("heading", bold=True))
+        self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        theme.tint(self.note, "faint")
+        self.kind_box, self.x_box, self.y_box, self.color_box = (QComboBox() for _ in range(4))
+        self.kind_box.addItems(KINDS)
+        self.chart, self.sample = StudyChart(), QSpinBox()
+        self.open_run, self.export = QPushButton("Open &run"), QPushButton("E&xport…")
+        self._tell()
+        self._arrange()
+        for box in (self.kind_box, self.x_box, self.y_box, self.color_box):
+            box.currentIndexChanged.connect(self._draw)
+        self.chart.chosen.connect(self._take_click)
+        self.chart.moved.connect(lambda step: self.sample.setValue(self.sample.value() + step))
+        self.sample.valueChanged.connect(self._mark)
+        self.open_run.clicked.connect(lambda: self.asked.emit(self.sample.value()))
+        self.export.clicked.connect(self.export_asked)
+        self.show_none("")
+
+    def _tell(self) -> None:
+        """Tooltips, and the names that screen readers say."""
+        for widget, tip in (
+            (self.kind_box, "Chart"),
+            (self.x_box, "Horizontal axis"),
+            (self.y_box, "Vertical axis; of a success rate the predicate"),
+            (self.color_box, "Colour; of a success rate a line for each value"),
+            (self.sample, "Number of the sample"),
+            (self.open_run, "Compute this sample's run again, to the same bits, and show it with its timeline"),
+            (self.export, "Write the results as one table, .csv or .parquet"),
+        ):
+            widget.setToolTip(tip)
+            widget.setAccessibleName(tip.partition(";")[0])
+
+    def _arrange(self) -> None:
+        form = QGridLayout()
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setColumnStretch(1, 1)
+        rows = ("&Chart", self.kind_box), ("&X", self.x_box), ("&Y", self.y_box), ("C&olour", self.color_box)
+        self._labels = {}
+        for row, (name, box) in enumerate(rows):
+            label = QLabel(name)
+            label.setBuddy(box)
+            box.setMinimumWidth(60)
+            self._labels[box] = label
+            form.addWidget(label, row, 0)
+            form.addWidget(box, row, 1)
+        run = QHBoxLayout()
+        label = QLabel("&Sample")
+        label.setBuddy(self.sample)
+        for widget, stretch in ((label, 0), (self.sample, 1), (self.open_run, 0)):
+            run.addWidget(widget, stretch)
+        beside = QWidget()
+        beside.setFixedWidth(WIDTH)
+        column = QVBoxLayout(beside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        for each in (self.title, form, self.summary, self.note, None, run, self.export):
+            if each is None:
+                column.addStretch(1)
+            elif isinstance(each, QWidget):
+                column.addWidget(each)
+            else:
+                column.addLayout(each)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(10, 8, 10, 8)
+        layout.setSpacing(10)
+        layout.addWidget(beside)
+        layout.addWidget(self.chart, 1)
+
+    def show_none(self, message: str) -> None:
+        """No results; the message says why."""
+        self.results = None
+        self.title.setText("")
+        self.summary.setText(message)
+        self.note.setText("")
+        self.chart.show_kind(None)
+        for widget in (self.kind_box, self.x_box, self.y_box, self.color_box, self.sample, self.open_run, self.export):
+            widget.setEnabled(False)
+
+    def show_results(self, results: engine.StudyResults) -> None:
+        """Those of another study, as a chart that stands to reason."""
+        self.results = None  # so that nothing is drawn meanwhile
+        columns = [*results.varied, *results.kept, "sample", "diverged"]
+        predicates = [name for name in results.kept if results.columns[name].dtype.kind == "b"]
+        numbers = [name for name in results.kept if name not in predicates]
+        x = (results.varied or ("sample",))[0]
+        y = next(name for name in (*results.varied[1:], *numbers, *predicates, "diverged") if name != x)
+        color = next((name for name in (*predicates, *numbers) if name not in (x, y)), "")
+        for box, value in ((self.x_box, x), (self.y_box, y), (self.color_box, color or NONE)):
+            with QSignalBlocker(box):
+                box.clear()
+                box.addItems(columns + ([NONE] if box is self.color_box else []))
+                box.setCurrentText(value)
+        for widget in (self.kind_box, self.x_box, self.y_box, self.color_box, self.sample, self.export):
+            widget.setEnabled(True)
+        samples = results.columns["sample"]
+        with QSignalBlocker(self.sample):
+            self.sample.setRange(int(samples[0]), int(samples[-1]))
+            self.sample.setValue(int(samples[0]))
+        self.open_run.setEnabled(results.study is not None)
+        self.title.setText(results.title)
+        self.summary.setText(summary(results))
+        self.results = results
+        self.chart.choose(None)
+        self._draw()
+
+    @property
+    def wanted(self) -> Wanted:
+        """The columns that are chosen."""
+        color = self.color_box.currentText()
+        return Wanted(self.x_box.currentText(), self.y_box.currentText(), "" if color == NONE else color)
+
+    def _draw(self) -> None:
+        if self.results is None:
+            return
+        kind, wanted = KINDS[self.kind_box.currentText()], self.wanted
+        for box in (self.y_box, self._labels[self.y_box]):
+            box.setEnabled(kind.uses_y)
+        is_rate = self.kind_box.currentText() == "Success rate"
+        if is_rate and self.results.columns[wanted.y].dtype.kind != "b":
+            predicates = [
+                name for name in (*self.results.kept, "diverged") if self.results.columns[name].dtype.kind == "b"
+            ]
+            self.y_box.setCurrentText(predicates[0])  # which draws
+            return
+        if is_rate and wanted.color == wanted.y:
+            wanted = wanted._replace(color=self._few(wanted))
+            with QSignalBlocker(self.color_box):
+                self.color_box.setCurrentText(wanted.color or NONE)
+        self.chart.show_kind(None)  # which else would take its memory beside the next
+        made = kind(self.results, wanted)
+        said = [made.note, self.results.refusal and f"Runs cannot be shown: {self.results.refusal}."]
+        self.note.setText("\n".join(filter(None, said)))
+        self.chart.show_kind(made)
+
+    def _few(self, wanted: Wanted) -> str:
+        """What varies with few values, so that lines can be told apart; "" where nothing does."""
+        assert self.results is not None
+        counts = {name: len(np.unique(self.results.columns[name])) for name in self.results.varied if name != wanted.x}
+        return next((name for name, count in counts.items() if 1 < count <= MOST_LINES), "")
+
+    def _take_click(self, row: int) -> None:
+        if self.results is None:
+            return
+        self.sample.setValue(int(self.results.columns["sample"][row]))
+        self._mark()
+        if self.results.study is not None:
+            self.asked.emit(self.sample.value())
+
+    def _mark(self) -> None:
+        if self.results is None:
+            return
+        samples = self.results.columns["sample"]
+        row = int(np.searchsorted(samples, self.sample.value()))
+        there = row < len(samples) and int(samples[row]) == self.sample.value()
+        self.chart.choose(row if there else None)
+        self.open_run.setEnabled(there and self.results.study is not None)
+
+
+def summary(results: engine.StudyResults) -> str:
+    """How many samples there are, how many diverged, and the share of each predicate with its interval."""
+    diverged, done = results.columns["diverged"], len(results.columns["sample"])
+    total = results.study.count if results.study is not None else done
+    lines = [f"{done:,} samples" if total == done else f"{done:,} of {total:,} samples"]
+    lines[0] += f", {np.count_nonzero(diverged):,} diverged" if np.any(diverged) else ""
+    for name in results.kept:
+        if results.columns[name].dtype.kind == "b" and not np.all(diverged):
+            own = results.columns[name][~diverged]
+            (line,) = results.shares(np.zeros(len(own)), own, None, "", 1)
+            low, share, high = (100 * float(x[0]) for x in (line.low, line.share, line.high))
+            lines.append(f"{name}: {share:.1f} % ({low:.1f} to {high:.1f} %)")
+    return "\n".join(lines)

@@ -1,0 +1,123 @@
+"""The surface on which a study's samples are drawn; a click or the arrow keys choose one."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap
+from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app.desktop import theme, type_scale
+from app.panels import study_axes
+from app.panels.study_kinds import Kind, Parallel
+
+BESIDE_LINES = 130  # px right of lines with names
+NAMED = 40  # px left of parallel axes, for half of the first one's name
+EMPTY = "File › Open study shows the results of a study here."
+STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageUp: -10, Qt.Key.Key_PageDown: 10}
+
+
+class StudyChart(QWidget):
+    """Shows one `Kind` of chart; the picture of the samples is kept until the chart or its size changes."""
+
+    chosen = pyqtSignal(int)
+    """The row of the results that was clicked."""
+    moved = pyqtSignal(int)
+    """The keys ask for a sample so many further on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind: Kind | None = None
+        self.row: int | None = None
+        """Of the sample that is chosen."""
+        self._picture: QPixmap | None = None
+        self._of: tuple[QSize, float, bool] | None = None
+        self.setMinimumSize(260, 170)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName("chart of the study's samples")
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 300)
+
+    def show_kind(self, kind: Kind | None) -> None:
+        """Another chart, or none."""
+        self.kind, self._picture = kind, None
+        self.update()
+
+    def choose(self, row: int | None) -> None:
+        """Show which sample is chosen."""
+        self.row = row
+        self.update()
+
+    @property
+    def area(self) -> QRectF:
+        """Where samples are drawn."""
+        beside, left, bottom = study_axes.RIGHT, study_axes.LEFT, study_axes.BOTTOM
+        if self.kind is not None:
+            beside = study_axes.BESIDE if self.kind.scale is not None else beside
+            if any(line.label for line in getattr(self.kind, "lines", ())):
+                beside = BESIDE_LINES
+            left = study_axes.LEFT if not isinstance(self.kind, Parallel) else NAMED
+        size = self.width() - left - beside, self.height() - study_axes.TOP - bottom
+        return QRectF(left, study_axes.TOP, max(size[0], 20), max(size[1], 20))
+
+    def paintEvent(self, _: QPaintEvent | None) -> None:
+        painter, area = QPainter(self), self.area
+        if self.kind is None:
+            painter.fillRect(self.rect(), theme.color("ground"))
+            painter.setPen(theme.color("faint"))
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, EMPTY)
+            return
+        key = self.size(), self.devicePixelRatioF(), theme.is_dark()
+        if self._picture is None or self._of != key:
+            self._picture, self._of = self._drawn(self.kind, area), key
+        painter.drawPixmap(0, 0, self._picture)
+        if self.row is not None:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self.kind.mark(painter, area, self.row)
+        if self.hasFocus():
+            painter.setPen(theme.color("accent"))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+    def _drawn(self, kind: Kind, area: QRectF) -> QPixmap:
+        ratio = self.devicePixelRatioF()
+        found = QPixmap(self.size() * ratio)
+        found.setDevicePixelRatio(ratio)
+        found.fill(theme.color("ground"))
+        painter = QPainter(found)
+        painter.setFont(type_scale.font("small"))
+        if not isinstance(kind, Parallel):
+            study_axes.draw(painter, area, kind.x_axis, kind.y_axis)
+        kind.paint(painter, area)
+        painter.setFont(type_scale.font("small"))
+        if kind.scale is not None:
+            study_axes.draw_scale(painter, area, kind.scale)
+        painter.end()
+        return found
+
+    def _row_at(self, place: QPointF) -> int | None:
+        inside = self.area.adjusted(-6, -6, 6, 6).contains(place)
+        return self.kind.row_at(place, self.area) if self.kind is not None and inside else None
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        row = self._row_at(event.position())
+        if event.button() == Qt.MouseButton.LeftButton and row is not None:
+            self.chosen.emit(row)
+
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            place = QPointF(event.pos())
+            row = self._row_at(place)
+            if row is None or self.kind is None:
+                QToolTip.hideText()
+            else:
+                QToolTip.showText(event.globalPos(), self.kind.told(row, place, self.area), self)
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        if (step := STEPS.get(Qt.Key(event.key()))) is not None:
+            self.moved.emit(step)
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,396 @@
+"""The kinds of charts that show a study's samples: each turns columns into pixels, and a place back into a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QPainter, QPen, QPolygonF
+
+import engine
+from app.desktop import theme
+from app.panels import study_rasters
+from app.panels.study_axes import LINE, WIDE, Axis, image
+from app.panels.study_rasters import Floats, Pixels
+
+_Flag, _ELIDED = Qt.AlignmentFlag, Qt.TextElideMode.ElideMiddle
+_MIDDLE = _Flag.AlignCenter
+EDGE = 20  # px that the last axis's name may be moved to the right
+NEAR = 14  # px from a dot or a line, within which a click means it
+BARS = 8, 60  # of a histogram, for few samples and for many; of shares of a predicate the values of x
+CELLS = 8, 100  # along a side of a heat map whose sides have many values
+BAND = 0.45  # opacity of intervals, shared by all lines
+MOST_VALUES = 400  # along a side that has the samples' own values
+MOST_AXES = 9  # of parallel coordinates
+
+
+def bars(samples: int) -> int:
+    """How many bins show a distribution of so many samples: Rice's rule."""
+    return int(np.clip(2 * samples ** (1 / 3), *BARS))
+
+
+class Wanted(NamedTuple):
+    """The columns of a chart; "" where there is none."""
+
+    x: str
+    y: str
+    color: str
+
+
+class Kind:
+    """A chart of some columns. `rows` are the samples that are drawn, of all in the results."""
+
+    uses_y = uses_color = True
+
+    def __init__(self, results: engine.StudyResults, wanted: Wanted):
+        self.results, self.wanted = results, wanted
+        self.scale: Axis | None = None
+        """That of the colours, where there are any."""
+        self.note = ""
+        """What is to be said below the chart."""
+        self.x_axis = self.y_axis = Axis("", 0.0, 1.0)
+        self.ratio = 1.0
+        """Pixels of the screen for one of the chart's."""
+
+    def numbers(self, name: str) -> Floats:
+        """A column; NaN for predicates that a diverged robot has none of."""
+        found = self.results.numbers(name)
+        if self.is_predicate(name) and name != "diverged":
+            found[self.results.columns["diverged"]] = np.nan
+        return found
+
+    def is_predicate(self, name: str) -> bool:
+        return bool(self.results.columns[name].dtype.kind == "b")
+
+    def words(self, name: str) -> Sequence[str]:
+        """What its numbers are called."""
+        return ("false", "true") if self.is_predicate(name) else self.results.words(name)
+
+    def axis(self, name: str, values: Floats) -> Axis:
+        return Axis.of(name, values, self.words(name))
+
+    def colored(self) -> Floats:
+        """(N,): numbers in 0 … 1 to be coloured by, and the scale for them; NaN of what diverged."""
+        name = self.wanted.color
+        if not name:
+            return np.full(len(self.results.columns["sample"]), 0.5)
+        values = self.numbers(name)
+        self.scale = Axis.of(name, values, self.words(name), 0.0)
+        return self.scale.share(values)
+
+    def paint(self, painter: QPainter, area: QRectF) -> None:
+        """Draw what is in the area; axes are there already."""
+        device = painter.device()
+        assert device is not None
+        self.ratio = device.devicePixelRatioF()
+        width, height = (max(1, int(side * self.ratio)) for side in (area.width(), area.height()))
+        painter.drawImage(area, image(self.pixels(width, height)))
+
+    def pixels(self, width: int, height: int) -> Pixels:
+        """The samples as a picture (height, width, 4)."""
+        raise NotImplementedError
+
+    def row_at(self, place: QPointF, area: QRectF) -> int | None:
+        """The row of the results that is drawn at a place, None where none is near."""
+        raise NotImplementedError
+
+    def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
+        """Show which sample is chosen."""
+
+    def told(self, row: int, place: QPointF, area: QRectF) -> str:
+        """What is known of what is at a place, whose sample has this row."""
+        heading = self.heading(place, area)
+        return (f"{heading}\n" if heading else "") + told(self.results, row, self.wanted)
+
+    def heading(self, place: QPointF, area: QRectF) -> str | None:
+        """What is said before a sample's own numbers."""
+
+
+def told(results: engine.StudyResults, row: int, wanted: Wanted) -> str:
+    """A sample and its numbers, a line each."""
+    columns = results.columns
+    names = dict.fromkeys([*results.varied, *filter(None, wanted), *results.kept])
+    lines = [f"sample {int(columns['sample'][row])}" + ", diverged" * bool(columns["diverged"][row])]
+    for name in list(names)[:12]:
+        x = columns[name][row]
+        if name != "sample":
+            lines.append(f"{name}: {x if columns[name].dtype.kind in 'Ub' else f'{x:.5g}'}")
+    return "\n".join(lines)
+
+
+class Scatter(Kind):
+    """A dot for each sample."""
+
+    def __init__(self, results: engine.StudyResults, wanted: Wanted):
+        super().__init__(results, wanted)
+        self._x, self._y, self._color = self.numbers(wanted.x), self.numbers(wanted.y), self.colored()
+        self.x_axis, self.y_axis = self.axis(wanted.x, self._x), self.axis(wanted.y, self._y)
+        self._x, self._y = self.x_axis.share(self._x), self.y_axis.share(self._y)
+        lost = np.count_nonzero(~(np.isfinite(self._x) & np.isfinite(self._y)))
+        self.note = f"{lost} samples have no number here" if lost else ""
+
+    def pixels(self, width: int, height: int) -> Pixels:
+        reach = round(study_rasters.radius(len(self._x)) * self.ratio)
+        return study_rasters.dots(self._x * width, (1 - self._y) * height, self._color, (height, width), reach)
+
+    def row_at(self, place: QPointF, area: QRectF) -> int | None:
+        x = (self._x - (place.x() - area.left()) / area.width()) * area.width()
+        y = (1 - self._y - (place.y() - area.top()) / area.height()) * area.height()
+        away = np.nan_to_num(x * x + y * y, nan=np.inf)
+        nearest = int(np.argmin(away))
+        return nearest if away[nearest] <= NEAR * NEAR else None
+
+    def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
+        x, y = self._x[row], self._y[row]
+        if np.isfinite(x) and np.isfinite(y):
+            at = QPointF(area.left() + x * area.width(), area.bottom() - y * area.height())
+            for color, width in (("ground", 5), ("text", 2)):
+                painter.setPen(QPen(theme.color(color), width))
+                painter.drawEllipse(at, 8, 8)
+
+
+class HeatMap(Kind):
+    """The mean of a number, or the share of a predicate, over cells of two others; without one the samples of each."""
+
+    def __init__(self, results: engine.StudyResults, wanted: Wanted):
+        super().__init__(results, wanted)
+        x, y = self.numbers(wanted.x), self.numbers(wanted.y)
+        color = self.numbers(wanted.color) if wanted.color else np.zeros(len(x))
+        self._rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & np.isfinite(color))
+        if not len(self._rows):
+            self.note = "no sample has all of these numbers"
+            self._shown = np.full((1, 1), np.nan)
+            return
+        bins = int(np.clip(np.sqrt(len(self._rows)), *CELLS))
+        self._cells = results.cells(x[self._rows], y[self._rows], color[self._rows], MOST_VALUES, bins)
+        self._shown = self._cells.mean if wanted.color else self._cells.samples.astype(float)
+        sides = []
+        for name, side in ((wanted.x, self._cells.x), (wanted.y, self._cells.y)):
+            if side.exact:
+                values = side.values
+                words = self.words(name)
+                sides.append(Axis(name, 0, len(values), [words[int(k)] for k in values] if words else (), values))
+            else:
+                half = (side.values[1] - side.values[0]) / 2
+                sides.append(Axis(name, side.values[0] - half, side.values[-1] + half))
+        self.x_axis, self.y_axis = sides
+        self.scale = Axis.of(wanted.color or "samples", self._shown.ravel(), (), 0.0)
+        if wanted.color and self.is_predicate(wanted.color):
+            self.scale = Axis(f"share of {wanted.color}", 0.0, 1.0)
+        self.note = f"{len(self._rows)} samples in {np.count_nonzero(self._cells.samples)} cells"
+
+    def pixels(self, width: int, height: int) -> Pixels:
+        shown = self._shown if self.scale is None else self.scale.share(self._shown)
+        picture = study_rasters.painted(shown)
+        picture[~np.isfinite(shown)] = 0
+        rows = np.arange(height) * len(shown) // height
+        columns = np.arange(width) * shown.shape[1] // width
+        return picture[::-1][rows][:, columns]
+
+    def _cell_at(self, place: QPointF, area: QRectF) -> tuple[int, int]:
+        rows, columns = self._shown.shape
+        i = int((place.x() - area.left()) / area.width() * columns)
+        j = int((area.bottom() - place.y()) / area.height() * rows)
+        return min(max(j, 0), rows - 1), min(max(i, 0), columns - 1)
+
+    def row_at(self, place: QPointF, area: QRectF) -> int | None:
+        if not len(self._rows):
+            return None
+        j, i = self._cell_at(place, area)
+        own = np.flatnonzero((self._cells.x.place == i) & (self._cells.y.place == j))
+        return int(self._rows[own[0]]) if len(own) else None
+
+    def heading(self, place: QPointF, area: QRectF) -> str:
+        j, i = self._cell_at(place, area)
+        count, mean = int(self._cells.samples[j, i]), self._shown[j, i]
+        color = f", {self.scale.name} {mean:.4g}" if self.wanted.color and self.scale is not None else ""
+        return f"{count} sample{'s' * (count != 1)}{color}; a click opens the first:"
+
+
+class Histogram(Kind):
+    """How many samples have which number; coloured by the mean of another."""
+
+    uses_y = False
+
+    def __init__(self, results: engine.StudyResults, wanted: Wanted):
+        super().__init__(results, wanted)
+        x, color = self.numbers(wanted.x), self.colored()
+        if wanted.color and self.is_predicate(wanted.color):
+            self.scale = Axis(f"share of {wanted.color}", 0.0, 1.0)
+        self._rows = np.flatnonzero(np.isfinite(x))
+        self.note = f"{len(x) - len(self._rows)} samples have no number here" if len(self._rows) < len(x) else ""
+        if not len(self._rows):
+            self._count, self._mean, self._place = np.zeros(1), np.zeros(1), np.zeros(0, np.int64)
+            return
+        x, color = x[self._rows], color[self._rows]
+        words = self.words(wanted.x)
+        sides = results.cells(x, np.zeros(len(x)), np.nan_to_num(color), BARS[1], bars(len(x)))
+        self._place, self._count, self._mean = sides.x.place, sides.samples[0], sides.mean[0]
+        exact, values = sides.x.exact, sides.x.values
+        if exact:
+            names = [words[int(k)] for k in values] if words else ()
+            self.x_axis = Axis(wanted.x, 0, len(values), names, values)
+        else:
+            half = (values[1] - values[0]) / 2
+            self.x_axis = Axis(wanted.x, values[0] - half, values[-1] + half)
+        self.y_axis = Axis("samples", 0.0, 1.05 * float(self._count.max()))
+
+    def paint(self, painter: QPainter, area: QRectF) -> None:
+        wide = area.width() / len(self._count)
+        for k, (count, color) in enumerate(zip(self._count, study_rasters.painted(self._mean), strict=True)):
+            tall = float(self.y_axis.share(count)) * area.height()
+            bar = QRectF(area.left() + k * wide, area.bottom() - tall, wide, tall)
+            painter.fillRect(bar.adjusted(0.5, 0, -0.5, 0), QColor(*map(int, color)))
+
+    def row_at(self, place: QPointF, area: QRectF) -> int | None:
+        k = int((place.x() - area.left()) / area.width() * len(self._count))
+        own = np.flatnonzero(self._place == k)
+        return int(self._rows[own[0]]) if len(own) else None
+
+    def heading(self, place: QPointF, area: QRectF) -> str:
+        k = min(int((place.x() - area.left()) / area.width() * len(self._count)), len(self._count) - 1)
+        return f"{int(self._count[k])} samples; a click opens the first:"
+
+
+class Parallel(Kind):
+    """A line for each sample, across an axis for each thing that varies or is kept."""
+
+    uses_y = False
+
+    def __init__(self, results: engine.StudyResults, wanted: Wanted):
+        super().__init__(results, wanted)
+        self._color = self.colored()
+        names = list(dict.fromkeys([wanted.x, *results.varied, *results.kept]))[:MOST_AXES]
+        self._axes = [self.axis(name, self.numbers(name)) for name in names]
+        self._places = np.stack([axis.share(self.numbers(name)) for axis, name in zip(self._axes, names, strict=True)])
+        left = len(results.varied) + len(results.kept) - len(names)
+        self.note = f"{left} more columns are not shown" if left > 0 else ""
+
+    def pixels(self, width: int, height: int) -> Pixels:
+        return study_rasters.lines(self._places, self._color, (height, width))
+
+    def paint(self, painter: QPainter, area: QRectF) -> None:
+        super().paint(painter, area)
+        for k, axis in enumerate(self._axes):
+            x = self._x_of(k, area)
+            painter.setPen(QPen(theme.color("text"), 1))
+            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+            last = k == len(self._axes) - 1
+            for share, text in axis.marks(4):
+                at = area.bottom() - share * area.height()
+                shown = painter.fontMetrics().elidedText(text, _ELIDED, WIDE - 8)
+                wide = painter.fontMetrics().horizontalAdvance(shown) + 6
+                box = QRectF(x - wide - 3 if last else x + 3, at - LINE / 2, wide, LINE - 2)
+                ground = theme.color("ground")
+                ground.setAlphaF(0.75)
+                painter.fillRect(box, ground)
+                painter.setPen(theme.color("text"))
+                painter.drawText(box, _MIDDLE, shown)
+            room = area.width() / max(1, len(self._axes) - 1) - 6
+            shown = painter.fontMetrics().elidedText(axis.name, _ELIDED, int(room))
+            wide = painter.fontMetrics().horizontalAdvance(shown) + 4
+            at = min(max(x - wide / 2, 4), area.right() - wide / 2 + EDGE)
+            painter.drawText(QRectF(at, area.bottom() + 6, wide, LINE), _MIDDLE, shown)
+
+    def _x_of(self, k: int, area: QRectF) -> float:
+        return area.left() + k * area.width() / max(1, len(self._axes) - 1)
+
+    def row_at(self, place: QPointF, area: QRectF) -> int | None:
+        gaps = len(self._axes) - 1
+        along = (place.x() - area.left()) / area.width() * gaps
+        if gaps < 1 or not 0 <= along <= gaps:
+            return None
+        k = min(int(along), gaps - 1)
+        y = self._places[k] + (self._places[k + 1] - self._places[k]) * (along - k)
+        away = np.abs((1 - y) * area.height() - (place.y() - area.top()))
+        away = np.where(np.isfinite(away), away, np.inf)
+        nearest = int(np.argmin(away))
+        return nearest if away[nearest] <= NEAR else None
+
+    def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
+        places = self._places[:, row]
+        points = [
+            QPointF(self._x_of(k, area), area.bottom() - y * area.height())
+            for k, y in enumerate(places)
+            if np.isfinite(y)
+        ]
+        for color, width in (("ground", 5), ("text", 2)):
+            painter.setPen(QPen(theme.color(color), width))
+            painter.drawPolyline(QPolygonF(points))
+
+
+class Shares(Kind):
+    """How often a predicate holds over a number, with the interval of its probability, a line for each third value."""
+
+    def __init__(self, results: engine.StudyResults, wanted: Wanted):
+        super().__init__(results, wanted)
+        x = self.numbers(wanted.x)
+        self._rows = np.flatnonzero(np.isfinite(x) & ~results.columns["diverged"])
+        self._x, hits = x[self._rows], results.columns[wanted.y][self._rows]
+        self.lines: list[Any] = []
+        if len(self._rows):
+            by = results.columns[wanted.color][self._rows] if wanted.color else None
+            few = 1 if by is None else len(np.unique(by[:1000]))
+            self.lines = results.shares(self._x, hits, by, wanted.color, bars(len(hits) // few))
+            self.x_axis = self.axis(wanted.x, self._x)
+        self.y_axis = Axis(f"share of {wanted.y}, 95 % interval", -0.02, 1.02)
+        lost = np.count_nonzero(results.columns["diverged"])
+        self.note = f"{lost} samples that diverged are left out" if lost else ""
+
+    def paint(self, painter: QPainter, area: QRectF) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for k, line in enumerate(self.lines):
+            tint = QColor(theme.curve_color(k))
+            x = area.left() + self.x_axis.share(line.x) * area.width()
+            low, share, high = (
+                area.bottom() - self.y_axis.share(y) * area.height() for y in (line.low, line.share, line.high)
+            )
+            band = QColor(tint)
+            band.setAlphaF(BAND / max(2, len(self.lines)))
+            outline = [QPointF(a, b) for a, b in zip([*x, *x[::-1]], [*low, *high[::-1]], strict=True)]
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(band)
+            painter.drawPolygon(QPolygonF(outline))
+            painter.setPen(QPen(tint, 2))
+            painter.drawPolyline(QPolygonF([QPointF(a, b) for a, b in zip(x, share, strict=True)]))
+            if len(x) <= 40:
+                painter.setBrush(tint)
+                for a, b, top, bottom in zip(x, share, high, low, strict=True):
+                    painter.drawEllipse(QPointF(a, b), 3, 3)
+                    painter.drawLine(QPointF(a, top), QPointF(a, bottom))
+            self._name(painter, area, k, line.label, tint)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def _name(self, painter: QPainter, area: QRectF, k: int, label: str, tint: QColor) -> None:
+        if not label:
+            return
+        top = area.top() + k * LINE
+        painter.fillRect(QRectF(area.right() + 10, top + LINE / 2 - 2, 12, 4), tint)
+        painter.setPen(theme.color("text"))
+        shown = painter.fontMetrics().elidedText(label, _ELIDED, 96)
+        painter.drawText(QRectF(area.right() + 26, top, 100, LINE), _Flag.AlignVCenter, shown)
+
+    def row_at(self, place: QPointF, area: QRectF) -> int | None:
+        if not len(self._rows):
+            return None
+        x = (self.x_axis.share(self._x) - (place.x() - area.left()) / area.width()) * area.width()
+        nearest = int(np.argmin(np.abs(x)))
+        return int(self._rows[nearest]) if abs(x[nearest]) <= NEAR else None
+
+    def heading(self, place: QPointF, area: QRectF) -> str:
+        at = self.x_axis.low + (place.x() - area.left()) / area.width() * (self.x_axis.high - self.x_axis.low)
+        said = []
+        for line in self.lines:
+            k = int(np.argmin(np.abs(line.x - at)))
+            bounds = f"{100 * line.low[k]:.1f} to {100 * line.high[k]:.1f} %"
+            said.append(f"{line.label} {self.wanted.y} {100 * line.share[k]:.1f} %, {bounds}".strip())
+        return "\n".join([*said, f"at {self.wanted.x} {at:.4g}; a click opens:"])
+
+
+KINDS: dict[str, type[Kind]] = {
+    "Scatter": Scatter, "Heat map": HeatMap, "Histogram": Histogram, "Parallel coordinates": Parallel,
+    "Success rate": Shares,
+}  # fmt: skip
+"""By what the window calls them."""

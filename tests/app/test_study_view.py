@@ -1,0 +1,275 @@
+"""Studies in the window: every chart pressed, samples clicked and run again, tables written, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
+from PyQt6.QtGui import QHelpEvent
+from PyQt6.QtWidgets import QApplication, QMessageBox, QToolTip
+from windows import name_file, wait
+
+import engine
+from app.desktop import theme
+from app.features.study_view import StudyView
+from app.panels import study_rasters
+from app.panels.study_kinds import KINDS
+
+parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed; studies' results are Parquet")
+SWUNG = """
+title = "Swung"
+robot = "double_pendulum"
+seconds = 0.1
+dt = 0.01
+limits = false
+samples = 20
+[[vary]]
+what = "velocity"
+of = "shoulder"
+uniform = [-3.0, 3.0]
+[[vary]]
+what = "damping"
+of = "all"
+values = [0.0, 0.5, 1e300]
+[[keep]]
+quantity = "shoulder position"
+[[keep]]
+name = "ahead"
+quantity = "shoulder position"
+above = 0.0
+"""
+
+
+@pytest.fixture(scope="module")
+def swung(tmp_path_factory) -> Path:
+    """The file of a study that has been run."""
+    path = tmp_path_factory.mktemp("swung") / "swung.toml"
+    path.write_text(SWUNG, "utf-8")
+    engine.Study.read(path).run(path.with_suffix(".results"), processes=0)
+    return path
+
+
+@pytest.fixture
+def studied(qtbot, window):
+    """Opens a study, and waits until it is drawn."""
+
+    def study(path: Path) -> StudyView:
+        view = window.features[StudyView]
+        window.open(path)
+        wait(qtbot, lambda: view.panel.results is not None)
+        wait(qtbot, view.panel.chart.isVisible)
+        QApplication.processEvents()
+        return view
+
+    return study
+
+
+def place_of(chart, row: int) -> QPoint:
+    """Where a sample's dot is."""
+    kind, area = chart.kind, chart.area
+    return QPointF(area.left() + kind._x[row] * area.width(), area.top() + (1 - kind._y[row]) * area.height()).toPoint()
+
+
+def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):
+    view = studied(swung)
+    window, panel = view._window, view.panel
+    assert panel.title.text() == "Swung"
+    assert panel.summary.text().startswith("60 samples\nahead: ")
+    row = 43
+    qtbot.mouseClick(panel.chart, Qt.MouseButton.LeftButton, pos=place_of(panel.chart, row))
+    chosen = panel.chart.row
+    assert panel.results.columns["damping"][chosen] == panel.results.columns["damping"][row]
+    assert panel.sample.value() == chosen
+    wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.name == "double_pendulum")
+    wait(qtbot, lambda: "the same numbers" in window.statusBar().currentMessage())
+    assert window.statusBar().currentMessage() == f"sample {chosen}, the same numbers as in the results"
+    replay = window.workbench.replay
+    wait(qtbot, lambda: replay.opened and replay.chosen is not None)
+    run = replay.recording.runs[0]  # beside it one that has not begun
+    end = replay.recording.frame(run, run.last)
+    assert end.time == pytest.approx(0.1)
+    written = engine.read_run(Path(view._folder.name) / f"sample-{chosen}.npz").trajectory
+    assert written.q[-1, 0] == panel.results.columns["shoulder position"][chosen]
+    assert window.workbench.recent == [] or not any("sample" in path for path in window.workbench.recent)
+    assert end.setup.settings.dt == 0.01
+
+
+def test_the_number_of_a_sample_is_typed_or_reached_by_keys(qtbot, studied, swung):
+    panel = studied(swung).panel
+    asked = []
+    panel.asked.disconnect()
+    panel.asked.connect(asked.append)
+    panel.sample.setFocus()
+    panel.sample.selectAll()
+    qtbot.keyClicks(panel.sample, "17")
+    qtbot.keyClick(panel.sample, Qt.Key.Key_Return)
+    assert panel.chart.row == 17
+    qtbot.keyClick(panel.chart, Qt.Key.Key_Right)
+    qtbot.keyClick(panel.chart, Qt.Key.Key_PageUp)
+    assert panel.chart.row == panel.sample.value() == 8
+    qtbot.mouseClick(panel.open_run, Qt.MouseButton.LeftButton)
+    assert asked == [8]
+
+
+@pytest.mark.parametrize("dark", [True, False])
+@pytest.mark.parametrize("name", KINDS)
+def test_every_chart_is_drawn_tells_and_is_clicked(qtbot, studied, swung, name, dark):
+    theme.apply(QApplication.instance(), dark)
+    panel = studied(swung).panel
+    asked = []
+    panel.asked.disconnect()
+    panel.asked.connect(asked.append)
+    chart = panel.chart
+    plain = chart.grab().toImage()
+    panel.kind_box.setCurrentText(name)
+    panel.color_box.setCurrentText("damping" if name == "Success rate" else "ahead")
+    QApplication.processEvents()
+    drawn = chart.grab().toImage()
+    colors = {drawn.pixelColor(x, y).name() for x in range(0, drawn.width(), 3) for y in range(0, drawn.height(), 3)}
+    assert len(colors) > 3
+    assert name == "Scatter" or drawn != plain
+    area = chart.area
+    for x in np.linspace(area.left() + 2, area.right() - 2, 40):
+        for y in np.linspace(area.top() + 2, area.bottom() - 2, 20):
+            if chart.kind.row_at(QPointF(x, y), area) is not None:
+                place = QPoint(round(x), round(y))
+                break
+    QApplication.sendEvent(chart, QHelpEvent(QEvent.Type.ToolTip, place, chart.mapToGlobal(place)))
+    wait(qtbot, lambda: "sample" in QToolTip.text())
+    qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=place)
+    assert asked == [panel.sample.value()]
+    QToolTip.hideText()
+    theme.apply(QApplication.instance(), True)
+
+
+def test_axes_colours_and_predicates_are_chosen(studied, swung):
+    panel = studied(swung).panel
+    panel.x_box.setCurrentText("damping")
+    panel.y_box.setCurrentText("shoulder position")
+    panel.color_box.setCurrentText("(none)")
+    assert panel.wanted == ("damping", "shoulder position", "")
+    assert panel.chart.kind.scale is None
+    panel.color_box.setCurrentText("ahead")
+    panel.kind_box.setCurrentText("Success rate")
+    assert panel.y_box.currentText() == "ahead"
+    assert panel.wanted.color == ""
+    (line,) = panel.chart.kind.lines
+    columns = panel.results.columns
+    assert line.x.tolist() == [0.0, 0.5, 1e300]
+    panel.x_box.setCurrentText("shoulder velocity")
+    panel.color_box.setCurrentText("ahead")
+    assert panel.wanted.color == "damping"
+    for at, share in zip(line.x, line.share, strict=True):
+        assert share == columns["ahead"][(columns["damping"] == at) & ~columns["diverged"]].mean()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_results_are_exported(qtbot, studied, swung, tmp_path, monkeypatch, suffix):
+    view, path = studied(swung), tmp_path / f"out{suffix}"
+    name_file(monkeypatch, path)
+    qtbot.mouseClick(view.panel.export, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: "60 rows written" in view._window.statusBar().currentMessage())
+    if suffix == ".parquet":
+        assert parquet.read_table(path).num_rows == 60
+    else:
+        assert len(path.read_text().splitlines()) == 61
+
+
+def test_file_open_study_asks_for_the_file(qtbot, window, swung, monkeypatch):
+    view = window.features[StudyView]
+    for file in (swung, swung.with_suffix(".results") / "study.json"):
+        name_file(monkeypatch, file)
+        view.action.trigger()
+        wait(qtbot, lambda: view.panel.results is not None)
+        view.panel.show_none("")
+
+
+def test_what_has_no_results_is_told(qtbot, window, tmp_path):
+    view = window.features[StudyView]
+    path = tmp_path / "own.toml"
+    path.write_text(SWUNG)
+    window.open(path)
+    wait(qtbot, lambda: "has no results yet" in view.panel.summary.text())
+    assert view.panel.summary.text() == f"Own.toml has no results yet; run it first: main.py study {path}."
+    assert not view.panel.open_run.isEnabled()
+    (tmp_path / "own.results").mkdir()
+    (tmp_path / "own.results" / "study.json").write_text("{")
+    window.open(path)
+    wait(qtbot, lambda: "is damaged" in view.panel.summary.text())
+
+
+def test_runs_of_a_robot_that_is_missing_are_refused_and_charts_stay(studied, tmp_path):
+    shutil.copy(engine.find_robot("double_pendulum"), tmp_path / "own.urdf")
+    (tmp_path / "own.toml").write_text(SWUNG.replace('"double_pendulum"', '"own.urdf"'))
+    engine.Study.read(tmp_path / "own.toml").run(tmp_path / "own.results", processes=0)
+    (tmp_path / "own.urdf").unlink()
+    panel = studied(tmp_path / "own.toml").panel
+    assert panel.note.text().startswith("Runs cannot be shown: ")
+    assert not panel.open_run.isEnabled()
+    assert panel.chart.kind is not None
+
+
+def test_a_controller_runs_once_it_is_allowed_to(qtbot, studied, tmp_path):
+    mark = tmp_path / "mark"
+    (tmp_path / "control.py").write_text(
+        f"KP = 1.0\ndef control(t, q, v):\n    open({str(mark)!r}, 'w')\n    return -KP * q\n"
+    )
+    (tmp_path / "own.toml").write_text('controller = "control.py"\n' + SWUNG.replace("samples = 20", "samples = 2"))
+    engine.Study.read(tmp_path / "own.toml").run(tmp_path / "own.results", processes=0)
+    mark.unlink()
+    view = studied(tmp_path / "own.toml")
+    for button in ("Cancel", "Run it"):
+        qtbot.mouseClick(view.panel.open_run, Qt.MouseButton.LeftButton)
+        assert not mark.exists()
+        (chosen,) = (each for each in view.question.buttons() if each.text().replace("&", "") == button)
+        qtbot.mouseClick(chosen, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: "the same numbers" in view._window.statusBar().currentMessage())
+    assert mark.exists()
+    assert isinstance(view.question, QMessageBox)
+
+
+def test_a_run_that_comes_to_other_numbers_is_told(qtbot, studied, swung, tmp_path):
+    """As on another kind of processor."""
+    folder = tmp_path / "s.results"
+    shutil.copytree(swung.with_suffix(".results"), folder)
+    for part in folder.glob("part-*"):
+        table = parquet.read_table(part)
+        at = table.column_names.index("shoulder position")
+        moved = [x if x is None else x + 1e-15 for x in table["shoulder position"].to_pylist()]
+        parquet.write_table(table.set_column(at, "shoulder position", [moved]), part)
+    assert json.loads((folder / "study.json").read_text())["about"]["folder"] == str(swung.parent)
+    view = studied(folder)
+    view.show_run(3)
+    wait(qtbot, lambda: "other numbers" in view._window.statusBar().currentMessage())
+    said = view._window.statusBar().currentMessage()
+    assert said == "sample 3, other numbers than in the results: shoulder position"
+
+
+def test_a_million_samples_are_drawn_in_a_moment(rng):
+    """By the processor's time: pixels of dots and of lines."""
+    x, y, value = rng.random((3, 10**6))
+    value[:100] = np.nan
+    began = time.process_time()
+    dots = study_rasters.dots(x * 900, y * 300, value, (300, 900), 0)
+    lines = study_rasters.lines(np.stack([x, y, value, x]), value, (300, 900))
+    assert time.process_time() - began < 3.0
+    assert (dots[..., 3] > 0).mean() > 0.9
+    assert (lines[..., 3] > 0).mean() > 0.9
+
+
+def test_dots_and_lines_are_where_their_numbers_are():
+    picture = study_rasters.dots(np.array([10.0, 30.0]), np.array([5.0, 20.0]), np.array([0.0, np.nan]), (40, 60), 1)
+    there = np.argwhere(picture[..., 3] > 0)
+    assert len(there) == 10
+    assert there.mean(0).tolist() == [12.5, 20.0]
+    assert picture[20, 30].tolist() == [237, 51, 61, 255]
+    both = study_rasters.lines(np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([0.0, 1.0]), (50, 80))
+    assert (both[0, :, 3] > 0).all()
+    assert both[-1, 0, 3] > 0
+    assert both[-1, 40, 3] == 0
+    assert not (both[:, 40, 3] > 0)[30:].any()
