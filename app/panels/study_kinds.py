@@ -273,6 +273,8 @@ class Parallel(Kind):
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
         super().paint(painter, area)
+        gap, metrics = area.width() / max(1, len(self._axes) - 1), painter.fontMetrics()
+        staggered = any(metrics.horizontalAdvance(axis.name) > gap - 6 for axis in self._axes)
         for k, axis in enumerate(self._axes):
             x = self._x_of(k, area)
             painter.setPen(QPen(theme.color("text"), 1))
@@ -288,11 +290,11 @@ class Parallel(Kind):
                 painter.fillRect(box, ground)
                 painter.setPen(theme.color("text"))
                 painter.drawText(box, _MIDDLE, shown)
-            room = area.width() / max(1, len(self._axes) - 1) - 6
+            room = (1 + staggered) * gap - 6
             shown = painter.fontMetrics().elidedText(axis.name, _ELIDED, int(room))
             wide = painter.fontMetrics().horizontalAdvance(shown) + 4
             at = min(max(x - wide / 2, 4), area.right() - wide / 2 + EDGE)
-            painter.drawText(QRectF(at, area.bottom() + 6, wide, LINE), _MIDDLE, shown)
+            painter.drawText(QRectF(at, area.bottom() + 3 + LINE * (staggered and k % 2), wide, LINE), _MIDDLE, shown)
 
     def _x_of(self, k: int, area: QRectF) -> float:
         return area.left() + k * area.width() / max(1, len(self._axes) - 1)

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import metadata
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,7 +110,7 @@ class Plan:
     def _load(self, name: str) -> Model:
         beside = self.folder / name
         folders = [str(self.folder / folder) for folder in self.study.package_dirs]
-        words = str(beside) if beside.is_file() else name
+        words = str(beside) if beside.is_file() else str(_installed(name)) if _is_installed(name) else name
         return robots.named(words, folders, self.study.floating, True, self._trust)
 
     def _read_program(self, faults: Faults) -> Program | None:
@@ -194,6 +195,27 @@ class Plan:
             if model.source is not None
         }
         return found if self.program is None else found | {self.study.controller: self.program.digest}
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a robot is named as a file of a package that is installed, PACKAGE:FILE.urdf."""
+    package, colon, _ = name.partition(":")
+    return bool(colon) and package not in robots.GENERATED and len(package) > 1  # one letter is a drive
+
+
+def _installed(name: str) -> Path:
+    """Where that file is. Raises ValueError where the package is not installed, or has no such file."""
+    package, _, ending = name.partition(":")
+    try:
+        found = metadata.files(package) or []
+    except (metadata.PackageNotFoundError, ValueError):
+        raise ValueError(
+            f"the package {package!r} is not installed; install it with pip install {package}, or list other robots"
+        ) from None
+    matching = sorted(str(file.locate()) for file in found if f"/{file.as_posix()}".endswith(f"/{ending}"))
+    if not matching or not ending:
+        raise ValueError(f"the package {package!r} has no file {ending!r}")
+    return Path(matching[0])
 
 
 def decide(

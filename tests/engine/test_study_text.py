@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -208,6 +210,30 @@ def test_the_studies_that_ship_are_sound(path: Path) -> None:
     study = engine.Study.read(path)
     assert study.title
     assert study.count >= 50
+
+
+def test_robots_of_installed_packages_are_found_when_the_study_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = SOUND.replace("pendulum", "example-robot-data:panda_description/urdf/panda.urdf")
+    try:
+        files = metadata.files("example-robot-data")
+    except metadata.PackageNotFoundError:
+        pytest.skip("example-robot-data is not installed; it is part of the dev group (not on Windows)")
+    study = engine.Study.read(written(tmp_path, text))
+    assert study._plan.robots["example-robot-data:panda_description/urdf/panda.urdf"].name == "panda"
+    for change, said in (
+        ("panda.urdf", "the package 'example-robot-data' has no file 'panda_description/urdf/pandas.urdf'; name a"),
+        ("example-robot-data", "the package 'example-robot-dates' is not installed; install it with pip install "
+         "example-robot-dates, or list other robots; name a sound file or a robot that ships"),
+    ):  # fmt: skip
+        other = change.replace(".urdf", "s.urdf").replace("data", "dates")
+        with pytest.raises(engine.StudyError, match=re.escape(said)):
+            engine.Study.read(written(tmp_path, text.replace(change, other)))
+    monkeypatch.setattr(metadata, "files", lambda _: None)  # as of a package without a record
+    with pytest.raises(engine.StudyError, match="has no file"):
+        engine.Study.read(written(tmp_path, text))
+    assert files
 
 
 def test_every_variable_can_be_varied_as_the_page_says(tmp_path: Path) -> None:
