@@ -17,6 +17,7 @@ from engine.model.joints import BODY_JOINTS
 Vector = tuple[Any, Any, Any]
 Matrix = tuple[Vector, Vector, Vector]
 """By rows. An element is an array (batch,), or a float that all robots share."""
+# Of what these two are part of, nothing is worked out: most homes of bodies and links are not turned, or not moved.
 _NONE: Vector = (0.0, 0.0, 0.0)
 _ONE: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -108,6 +109,8 @@ class Frames:
 
 def turned(R: Matrix, x: Vector) -> Vector:
     """R x."""
+    if R is _ONE or x is _NONE:
+        return x
     return _dot(R[0], x), _dot(R[1], x), _dot(R[2], x)
 
 
@@ -118,12 +121,16 @@ def turned_back(R: Matrix, x: Vector) -> Vector:
 
 def product(A: Matrix, B: Matrix) -> Matrix:
     """A B."""
+    if A is _ONE or B is _ONE:
+        return B if A is _ONE else A
     columns = [turned(A, (B[0][k], B[1][k], B[2][k])) for k in range(3)]
     return tuple(zip(*columns, strict=True))  # type: ignore[return-value]
 
 
 def plus(a: Vector, b: Vector) -> Vector:
     """The sum of two vectors."""
+    if a is _NONE or b is _NONE:
+        return b if a is _NONE else a
     return _sum(a[0], b[0]), _sum(a[1], b[1]), _sum(a[2], b[2])
 
 
@@ -165,8 +172,10 @@ def _rotation(x: Any, y: Any, z: Any, w: Any) -> Matrix:
 
 
 def _matrix(R: Any) -> Matrix:
-    return tuple(_vector(row) for row in R)  # type: ignore[return-value]
+    found: Matrix = tuple(_vector(row) for row in R)  # type: ignore[assignment]
+    return _ONE if found == _ONE else found
 
 
 def _vector(x: Any) -> Vector:
-    return float(x[0]), float(x[1]), float(x[2])
+    found = float(x[0]), float(x[1]), float(x[2])
+    return _NONE if found == _NONE else found
