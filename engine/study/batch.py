@@ -6,7 +6,7 @@ threads or on processes: all that is not the engine's own step is worked out ele
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -47,6 +47,10 @@ class Batch:
     seconds: float = 0.0
     trajectories: dict[int, tuple[Array, Array, Array]] = field(default_factory=dict)
     made: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def of(self, task: Task) -> Batch:
+        """The same with that task: who steps a batch need not send back what it was sent."""
+        return replace(self, task=task)
 
 
 def simulate(study: Description, group: Group, task: Task, threads: int | None = None, paths: bool = False) -> Batch:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from engine import __version__
 from engine.study.batch import Batch, simulate
 from engine.study.description import Description
-from engine.study.plan import Group, Plan, Task, decide
+from engine.study.plan import NONE, Group, Plan, Task, decide
 from engine.study.processes import Here, Work
 
 RETRIES = 20
@@ -95,7 +95,7 @@ class Cluster(Here):
                 return
             (ready,), _ = ray.wait(list(running), num_returns=1)
             work = running.pop(ready)
-            yield work, self._got(ready, f"the batch of sample {int(work.task.samples[0])}")
+            yield work, self._got(ready, f"the batch of sample {int(work.task.samples[0])}").of(work.task)
 
     def _got(self, task: Any, what: str) -> Any:
         """What a task returns; ValueError as it raised, and RuntimeError with a sentence for all else."""
@@ -135,4 +135,4 @@ def _decided(version: str, *how: Any) -> dict[str, list[str]]:
 
 def _simulated(version: str, study: Description, group: Group, task: Task) -> Batch:
     _require_version(version)
-    return simulate(study, group, task, threads=1)
+    return simulate(study, group, task, threads=1).of(NONE)

@@ -79,6 +79,9 @@ class Task:
         return Task(self.samples[row : row + 1], {name: x[row : row + 1] for name, x in self.values.items()})
 
 
+NONE = Task(np.zeros(0, np.int64), {})
+
+
 class Plan:
     """A study whose robots are loaded. Raises StudyError where it names what they do not have."""
 

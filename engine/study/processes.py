@@ -17,7 +17,7 @@ from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device
 from engine.study.batch import Batch, compile_steps, simulate
 from engine.study.description import Description
-from engine.study.plan import Group, Plan, Task, decide
+from engine.study.plan import NONE, Group, Plan, Task, decide
 
 TRIES = 3
 """Processes that a batch may end before the study does."""
@@ -120,7 +120,7 @@ class Processes(Here):
                 try:
                     for batch in child.work(_simulated, self._study, work, *how, stop=ended.is_set):
                         if not isinstance(batch, Silence):
-                            answers.put((work, batch))
+                            answers.put((work, batch.of(work.task)))
                 except Ended as reason:
                     child.end()
                     child = None
@@ -164,4 +164,4 @@ def _simulated(study: Description, work: Work, threads: int, gpu: str) -> Iterat
     """What a process of ours runs; the GPU is chosen before anything asks for one."""
     if gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    yield simulate(study, work.group, work.task, threads)
+    yield simulate(study, work.group, work.task, threads).of(NONE)

@@ -122,7 +122,8 @@ class Results:
         arrays["diverged_at"] = pyarrow.array(batch.diverged_at, mask=~lost)
         arrays |= {name: pyarrow.array(x, mask=lost) for name, x in batch.columns.items()}
         with files.replacing(self.folder / f"part-{int(samples[0]):010d}.parquet") as file:
-            parquet().write_table(pyarrow.table(arrays), file)
+            words = [name for name, x in arrays.items() if x.type == pyarrow.string()]  # numbers are hardly ever alike
+            parquet().write_table(pyarrow.table(arrays), file, use_dictionary=words or False)
         self.done[samples] = True
 
     def close(self) -> None:

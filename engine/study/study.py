@@ -26,6 +26,8 @@ MOST = {"cpu": 2**14, "cuda": 2**18}
 """Samples of a batch."""
 LONG = 4.0
 """Seconds that a batch is to take: so much is lost with a process."""
+LED = 50
+"""Batches a second that one machine can lead: where more than so many step in `LONG`, batches take longer."""
 GROWTH = 4
 
 
@@ -224,6 +226,7 @@ class _Sizes:
     def learn(self, group: Group, batch: Batch) -> None:
         """Take into account how long a batch took."""
         count = len(batch.task.samples)
-        size = count * min(GROWTH, LONG / max(batch.seconds, 1e-6))
+        long = max(LONG, self._place.seats / LED)
+        size = count * min(GROWTH, long / max(batch.seconds, 1e-6))
         if count >= self._next.get(group.settings, 0) // 2:
             self._next[group.settings] = max(1, int(size))

@@ -133,6 +133,7 @@ def test_batches_grow_until_they_take_seconds_and_leave_no_seat_without(tmp_path
     class Seats:
         seats = 4
 
+    many = study._Sizes(None, type("Many", (), {"seats": 1000})(), 10**6)
     sizes, found = study._Sizes(None, Seats(), 12000), []  # type: ignore[arg-type]
     for seconds in (0.1, 0.1, 0.4, 4.0, 8.0):
         count = sizes.next(group, 4000)
@@ -141,5 +142,8 @@ def test_batches_grow_until_they_take_seconds_and_leave_no_seat_without(tmp_path
         sizes.learn(group, type("Batch", (), {"task": task, "seconds": seconds}))  # type: ignore[arg-type]
     assert found == [16, 64, 256, 1024, 1024]
     assert sizes.next(group, 4000) == 512
+    task = type("Task", (), {"samples": np.zeros(256)})
+    many.learn(group, type("Batch", (), {"task": task, "seconds": 8.0}))
+    assert many.next(group, 4000) == 640  # for 20 s: 50 batches a second of 1000 seats
     assert study._Sizes(None, Seats(), 100).next(group, 100) == 16  # type: ignore[arg-type]
     assert study._Sizes(5, Seats(), 100).next(group, 100) == 5  # type: ignore[arg-type]
