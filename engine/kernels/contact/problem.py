@@ -22,14 +22,14 @@ EPS, BEST, LOWEST, LEAST, PART, MOST, TOLERANCE, ENOUGH, SHARE, SIZE, LENGTH, GA
 """Columns of `Search.numbers`: ε; the least merit so far and the least residual, of a plan and of all; how much of the
 last step was gone; the greatest velocity; the residuals aimed at and borne; the share of restitution; of
 the interior point the unit of velocities, the length of its last step, ν, and the products at which it aims."""
-PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS, RUBS, STALLED, CORRECTS = range(9)
+PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS, RUBS, STALLED = range(8)
 """Columns of `Search.counts`: the plan, steps left of it, and last ones done; how often restitution was
 halved, and Newton's steps begun anew; whether any contact springs back, and whether all rub; steps in a row that gained
-nothing; whether the interior point's corrector is next."""
+nothing."""
 
 
 class Search(NamedTuple):
-    """Where the search for a robot's impulses is: `numbers` (13,) and `counts` (9,)."""
+    """Where the search for a robot's impulses is: `numbers` (13,) and `counts` (8,)."""
 
     numbers: NDArray[np.floating]
     counts: NDArray[np.int64]
@@ -45,7 +45,7 @@ class Problem(NamedTuple):
     impulses λ, the velocities u, what a step changes of both, the best λ so far, and s; `omega` (C, 9) is Ω. Of joint
     rows the same with `joint` (R,), `law` (R, 3) f, lo, hi, and `g` (R,), the row's own mobility. `added` and `right`,
     (nv,), are d and τ of a step, `dv` (nv,) its solution, `total` (nv,) what impulses do to the velocities. `inner`
-    (C, 15) and `pairs` (R, 24) are the iterate of `interior`. `part` (C,) and `joint_part` (R,) are terms of a sum, see
+    (C, 12) and `pairs` (R, 24) are the iterate of `interior`. `part` (C,) and `joint_part` (R,) are terms of a sum, see
     `sum_of_parts`.
     """
 
@@ -107,9 +107,9 @@ def work(
     problem = Problem(
         head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
-        inner=np.zeros((C, 15)), pairs=np.zeros((R, 24)),
+        inner=np.zeros((C, 12)), pairs=np.zeros((R, 24)),
     )  # fmt: skip
-    return Work(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(9, np.int64)))
+    return Work(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(8, np.int64)))
 
 
 @inline

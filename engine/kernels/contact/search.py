@@ -228,10 +228,11 @@ def _follow_newton(contacts, joints, eps, p, numbers, counts):
 
 @kernel
 def advance(contacts, joints, inertia, topology, bodies, work, count):
-    """A direction of the search, unless it is over; returns whether it is. The impulses are in `best` then.
+    """A step of the search, unless it is over; returns whether it is. The impulses are in `best` then.
 
-    A step of Newton's takes one, a step of the interior point two. `inertia` (nv,) is d of the robot; `count` (3,): its
-    second and third numbers grow by the steps taken, Newton's and those of the interior point.
+    `inertia` (nv,) is d of the robot; `count` (3,): its second and third numbers grow by the steps taken, Newton's and
+    those of the interior point. Both take one direction each, at one place of the program, so that a GPU's threads take
+    theirs together.
     """
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
     while _is_over(numbers, counts):
@@ -241,18 +242,17 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
     inside, smoother, share, eps = _is_inside(counts[PLAN]), counts[PLAN] == SMOOTHER, 0.0, numbers[EPS]
     if inside:
-        prepare_inside(smoother, contacts, joints, p, numbers, counts)
+        prepare_inside(smoother, contacts, joints, p, numbers)
     else:
         share = _plan(counts[PLAN], eps)[0]
         if numbers[LOWEST] <= numbers[TOLERANCE]:
             counts[LAST], eps = counts[LAST] + 1, _LAST_STEP
     direction(contacts, joints, numbers[PART], share, eps, inertia, topology, bodies, work)
-    if inside:
-        if not follow_inside(smoother, contacts, joints, p, numbers, counts):
-            return False
-        count[2] += 1
     counts[LEFT] -= 1
-    if not inside:
+    if inside:
+        count[2] += 1
+        follow_inside(smoother, contacts, joints, p, numbers, counts)
+    else:
         count[1] += 1
         _follow_newton(contacts, joints, eps, p, numbers, counts)
     left = residual(contacts, joints, p, 0.0, numbers[MOST])
