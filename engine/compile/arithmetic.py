@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 import operator
+import platform
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 
 from engine.compile.values import (
     BOOL,
     DOUBLE,
-    FLAGS,
     FLOAT,
-    FUSED,
     INT,
     SHORT,
     Record,
@@ -36,6 +37,30 @@ _REAL: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", as
 _WHOLE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 _BITS: dict[type, str] = {ast.LShift: "shl", ast.RShift: "ashr", ast.BitAnd: "and_", ast.BitOr: "or_"}
 _COMPARED: dict[type, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
+_ON_GPU = ("contract", "nsz")
+"""The driver's assembler may fuse a·b + c, and the sign of zero is free; nothing is reordered and NaN stays NaN."""
+
+
+def on_gpu(builder: ir.IRBuilder) -> bool:
+    """Whether the code is for a GPU."""
+    return bool(builder.module.triple.startswith("nvptx"))
+
+
+@cache
+def _processor_fuses() -> bool:
+    """Whether the processor has a fused multiply-add: without one, each would be a call."""
+    x86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
+    return not x86 or bool(llvm.get_host_cpu_features().get("fma", False))
+
+
+def _fuses(builder: ir.IRBuilder) -> bool:
+    """Whether products and sums are fused here; those of loops on a GPU are left to its assembler."""
+    return written_out() or (not on_gpu(builder) and _processor_fuses())
+
+
+def _flags(builder: ir.IRBuilder) -> tuple[str, ...]:
+    """What LLVM may do with reals: nothing on a processor, so that its levels of optimization have the same bits."""
+    return (_ON_GPU[1:] if written_out() else _ON_GPU) if on_gpu(builder) else ()
 
 
 def is_vector(value: Any) -> bool:
@@ -121,11 +146,11 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
         type_ = real()
     if type_ == BOOL and sort not in _BITS:
         type_ = whole()
-    if written_out() and (fused := _fused(builder, sort, x, y, type_)) is not None:
+    if _fuses(builder) and (fused := _fused(builder, sort, x, y, type_)) is not None:
         return fused
     x, y = converted(builder, x, type_), converted(builder, y, type_)
     if not is_whole(type_):
-        return getattr(builder, _REAL[sort])(x, y, flags=FUSED if written_out() else FLAGS)
+        return getattr(builder, _REAL[sort])(x, y, flags=_flags(builder))
     if sort in _WHOLE:
         return getattr(builder, _WHOLE[sort])(x, y, flags=("nsw",))
     if sort in _BITS:
@@ -224,7 +249,7 @@ def negative(builder: ir.IRBuilder, x: Any) -> Any:
     """−x."""
     if not isinstance(x, ir.Value):
         return -x
-    return builder.neg(x) if is_whole(x.type) else builder.fneg(x, flags=FLAGS)
+    return builder.neg(x) if is_whole(x.type) else builder.fneg(x, flags=_flags(builder))
 
 
 def truth(builder: ir.IRBuilder, x: Any) -> Any:

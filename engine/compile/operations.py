@@ -128,11 +128,6 @@ def reciprocal(x: Any) -> Any:
     return 1 / x
 
 
-def on_gpu(builder: ir.IRBuilder) -> bool:
-    """Whether the code is for a GPU."""
-    return bool(builder.module.triple.startswith("nvptx"))
-
-
 def _rows(_builder: ir.IRBuilder, count: Any) -> Rows:
     return Rows(count)
 
@@ -159,7 +154,7 @@ def _least(builder: ir.IRBuilder, array: Array, place: Any, value: Any) -> None:
 
 def _votes(builder: ir.IRBuilder, test: Any) -> Any:
     test = materialised(test)
-    if not on_gpu(builder):
+    if not arithmetic.on_gpu(builder):
         return builder.zext(test, INT)
     count = builder.module.declare_intrinsic("llvm.nvvm.barrier0.popc", [], ir.FunctionType(SHORT, [SHORT]))
     counted = builder.call(count, [builder.zext(test, SHORT)])
@@ -251,7 +246,7 @@ def _reciprocal(builder: ir.IRBuilder, x: Any) -> Any:
     if not isinstance(x, ir.Value):
         return 1 / x if x else float("inf")
     one = arithmetic.converted(builder, 1.0, x.type)
-    if not on_gpu(builder):
+    if not arithmetic.on_gpu(builder):
         return builder.fdiv(one, x)
     letter = "f" if x.type == FLOAT else "d"
     nearly = f"llvm.nvvm.rcp.approx.ftz.{letter}"
@@ -331,7 +326,7 @@ def _expand(_builder: ir.IRBuilder, array: Array, axis: Any) -> Any:
 
 
 def _cycles(builder: ir.IRBuilder) -> Any:
-    return _gpu_register(builder, "clock64") if on_gpu(builder) else _now(builder)
+    return _gpu_register(builder, "clock64") if arithmetic.on_gpu(builder) else _now(builder)
 
 
 def _gpu_register(builder: ir.IRBuilder, name: str) -> Any:
@@ -340,7 +335,7 @@ def _gpu_register(builder: ir.IRBuilder, name: str) -> Any:
 
 
 def _now(builder: ir.IRBuilder) -> Any:
-    if on_gpu(builder):
+    if arithmetic.on_gpu(builder):
         return _gpu_register(builder, "globaltimer")
     with builder.goto_entry_block():
         place = builder.alloca(INT, 2)

@@ -23,11 +23,6 @@ from llvmlite import ir
 INT, SHORT, BOOL, DOUBLE, FLOAT = ir.IntType(64), ir.IntType(32), ir.IntType(1), ir.DoubleType(), ir.FloatType()
 ELEMENTS: dict[str, ir.Type] = {"float64": DOUBLE, "float32": FLOAT, "int64": INT, "int32": SHORT}
 """LLVM's types of the numbers in arrays, by NumPy's names."""
-FLAGS = ("contract", "nsz")
-"""a·b + c may become one fused instruction, and the sign of zero is free; nothing is reordered and NaN stays NaN."""
-FUSED = ("nsz",)
-"""The same where a kernel is written out, which says itself what is fused."""
-
 
 _BEYOND_SHORT = 2**31  # the least magnitude that is not sure to fit 32 bits
 
