@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.checkpoint import Checkpoint
 from engine.compilation import Compilation
+from engine.compile import finish_compiling
 from engine.configuration import difference, integrate
 from engine.controller import Controller, ControllerError
 from engine.cuda.runtime.device import failed as gpu_failed
@@ -183,6 +184,7 @@ __all__ = [
     "energy",
     "file_content",
     "find_robot",
+    "finish_compiling",
     "first_resampled",
     "forward_dynamics",
     "free_body",

@@ -52,9 +52,15 @@ if code.wrenches:
     from engine.compile.parts import make_rare
     point_mobility(chain(1), [0.0], 1, (0.0, 0.0, 0.0))
     make_rare()
+if nice:
+    from engine.compile import finish_compiling
+    finish_compiling()
 os._exit(0)
 """
-"""What the other process runs; its parent's end, however it comes, closes its standard input."""
+"""What the other process runs; its parent's end, however it comes, closes its standard input.
+
+Who waits for it begins with code that is made quickly, and has it made fast; what is made ahead is fast.
+"""
 
 
 class Compilation(NotCopied):

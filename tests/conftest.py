@@ -36,7 +36,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.compile import machine
+from engine.compile import background, machine
 from tests import sampling
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ def each_form() -> None:
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was compiled."""
+    monkeypatch.setattr(background, "ask", lambda *_: None)  # for another process, and at any time
     texts: list[str] = []
     original = machine.compiled
     monkeypatch.setattr(machine, "compiled", lambda text, *how: texts.append(text) or original(text, *how))
@@ -158,6 +159,7 @@ def place() -> Iterator[Path]:
 @pytest.fixture
 def cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder that is not there yet, nor the one above it."""
+    monkeypatch.setattr(background, "ask", lambda *_: None)  # what is made fast may be kept at any time
     monkeypatch.setenv("CATENA_CACHE_DIR", str(place / "above" / "cache"))
     return place / "above" / "cache"
 

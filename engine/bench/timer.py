@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.compile import finish_compiling
+
 SLOT = 1e-3
 """Seconds of a turn: less than a scheduler gives to others at once, so that many turns are undisturbed."""
 
@@ -49,6 +51,8 @@ def alternate(
     times, disturbed = [], []
     for repeat, _ in candidates:
         repeat(1)
+    finish_compiling()
+    for repeat, _ in candidates:
         count = 1
         while True:
             start = perf_counter()

@@ -5,14 +5,16 @@ A kernel's text goes to LLVM in one pass (`translate`), with a function before i
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from engine.compile import machine, parts
-from engine.compile.entry import function_object, sort_of, written, written_for, written_for_code, written_in
+from engine.compile.entry import Definition, sort_of, written, written_for, written_for_code, written_in
 from engine.compile.known import described
-from engine.compile.machine import Style
+from engine.compile.optimizing import Style
 from engine.compile.parts import compiling
 from engine.compile.translate import Emitted, Unit
 from engine.compile.values import kind, lanes
@@ -28,7 +30,7 @@ class Function:
         self.function, self.inlined, self.guards, self.apart, self.rare = function, inlined, guards, apart, rare
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._loaded: dict[tuple[Any, ...], Callable[..., Any]] = {}
-        self._addresses: dict[int, int] = {}
+        self._addresses: dict[int, ctypes.c_void_p] = {}
         self._last: Callable[..., Any] = self._first
 
     def _first(self, *_arguments: Any) -> Any:
@@ -53,8 +55,7 @@ class Function:
         with compiling():
             if sorts not in self._loaded:
                 name = self._name(sorts)
-                code = parts.read(name) or parts.begun(name, written(self, sorts, name))
-                self._loaded[sorts] = function_object(parts.address(name, code), name)
+                self._loaded[sorts] = _function(name, lambda: written(self, sorts, name))
             return self._loaded[sorts]
 
     def at_hand(self, sorts: tuple[Any, ...]) -> bool:
@@ -62,13 +63,12 @@ class Function:
         return sorts in self._loaded or parts.read(self._name(sorts)) is not None
 
     def address(self, count: int) -> int:
-        """Where the kernel is, compiled for so many whole numbers, for kernels that `call` it."""
+        """Where it is written where the kernel is, compiled for so many whole numbers, for kernels that `call` it."""
         with compiling():
             if count not in self._addresses:
                 name = self._name(("address", count))
-                code = parts.read(name) or parts.begun(name, written_for_code(self, count, name))
-                self._addresses[count] = parts.address(name, code)
-            return self._addresses[count]
+                self._addresses[count] = _place(name, lambda: written_for_code(self, count, name))
+            return ctypes.addressof(self._addresses[count])
 
     def has_address(self, count: int) -> bool:
         """Whether it is compiled for so many whole numbers, in memory or on disk."""
@@ -128,8 +128,7 @@ def specialise_in(function: Function, dtype: str, *examples: Any) -> Callable[..
     name = function._name((dtype, sorts))
     with compiling():
         if name not in _written_out:
-            code = parts.read(name) or parts.begun(name, written_in(function, dtype, sorts, name))
-            _written_out[name] = function_object(parts.address(name, code), name)
+            _written_out[name] = _function(name, lambda: written_in(function, dtype, sorts, name))
         return _written_out[name]
 
 
@@ -142,18 +141,26 @@ def specialise_for(function: Function, known: tuple[Any, ...], dtype: str, *exam
     name = _name_for(function, known, dtype, sorts)
     with compiling():
         if name not in _written_out:
-            place = _place(name, lambda: written_for(function, known, dtype, sorts, name))
-            _written_out[name] = function_object(place, name)
+            _written_out[name] = _function(name, lambda: written_for(function, known, dtype, sorts, name), _STRAIGHT)
         return _written_out[name]
 
 
 def address_for(function: Function, known: tuple[Any, ...], dtype: str, count: int) -> int:
-    """Where such a kernel is, compiled for `count` whole numbers besides, for kernels that `call` it."""
+    """Where it is written where such a kernel is, compiled for `count` whole numbers besides, for `call` it."""
     name = _name_for(function, known, dtype, count)
     with compiling():
         if name not in _places:
-            _places[name] = _place(name, lambda: written_for_code(function, count, name, known, dtype))
-        return _places[name]
+            _places[name] = _place(name, lambda: written_for_code(function, count, name, known, dtype), _STRAIGHT)
+        return ctypes.addressof(_places[name])
+
+
+def finish_compiling() -> None:
+    """Wait until all code that has been called on the CPU is fast, so that it can be timed.
+
+    Steps begin with code that is compiled quickly, while the same is compiled to be fast, with the same bits. Raises
+    RuntimeError with the reason where that fails.
+    """
+    parts.finish()
 
 
 def _name_for(function: Function, known: tuple[Any, ...], dtype: str, others: Any) -> str:
@@ -161,10 +168,27 @@ def _name_for(function: Function, known: tuple[Any, ...], dtype: str, others: An
     return f"{function.__name__}_{described(key, known)}"
 
 
-def _place(name: str, write: Callable[[], Unit]) -> int:
-    """Where code that is written out is, read from disk or made."""
-    return parts.address(name, parts.read(name) or parts.begun(name, write(), Style.STRAIGHT))
+def _begun(name: str, write: Callable[[], Unit], style: Style) -> str:
+    """The name of code that is read from disk or made."""
+    if parts.read(name) is None:
+        parts.begun(name, write(), style)
+    return name
 
 
-_places: dict[str, int] = {}
+def _function(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) -> Callable[..., Any]:
+    """A function of Python's for code that is read from disk or made; it turns to fast code when that is there."""
+    definition = Definition(name)
+    parts.load(_begun(name, write, style), definition.turn_to)
+    return definition.function()
+
+
+def _place(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) -> ctypes.c_void_p:
+    """Where such code is."""
+    place = ctypes.c_void_p()
+    parts.load(_begun(name, write, style), partial(setattr, place, "value"))
+    return place
+
+
+_STRAIGHT = Style.STRAIGHT
+_places: dict[str, ctypes.c_void_p] = {}
 _written_out: dict[str, Callable[..., Any]] = {}

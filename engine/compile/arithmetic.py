@@ -198,7 +198,7 @@ def intrinsic(builder: ir.IRBuilder, name: str, *numbers: Any) -> Any:
     name = f"{name}.{lanes}{_in_one_lane(type_).intrinsic_name}"
     if name not in module.globals:
         ir.Function(module, ir.FunctionType(type_, [type_] * len(numbers)), name)
-    return builder.call(module.globals[name], numbers)
+    return builder.intrinsic(module.globals[name], numbers)
 
 
 def fma(builder: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:

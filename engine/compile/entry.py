@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from engine.compile.builder import Builder
 from engine.compile.translate import Emitted, Unit
 from engine.compile.values import (
     BOOL,
@@ -98,7 +99,7 @@ class _Entry:
         body = unit.function(kernel, [*known, *map(_placeholder, sorts)])
         type_ = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT])
         function = ir.Function(unit.module, type_, name)
-        self._builder = ir.IRBuilder(function.append_basic_block("entry"))
+        self._builder = Builder(function.append_basic_block("entry"))
         self._refuse = function.append_basic_block("refuse")
         _, arguments, count = function.args
         self._demand(self._builder.icmp_signed("==", count, ir.Constant(INT, len(sorts))))
@@ -209,7 +210,7 @@ class _Entry:
             function.linkage = "internal"
             function.attributes.add("noinline")  # a step is handed a hundred arrays
             thing, axes, flags, number = function.args
-            outside, self._builder = self._builder, ir.IRBuilder(function.append_basic_block("entry"))
+            outside, self._builder = self._builder, Builder(function.append_basic_block("entry"))
             refuse, self._refuse = self._refuse, function.append_basic_block("refuse")
             builder = self._builder
             kind = self._field(thing, _HEAD - 8, POINTER)
@@ -269,14 +270,17 @@ def written_for_code(kernel: Any, count: int, name: str, known: Any = None, dtyp
         before = [of_python(known)] if dtype else []
         body = unit.function(kernel, [*before, *[ir.Constant(INT, 0)] * count])
         function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), [INT] * count), name)
-        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        builder = Builder(function.append_basic_block("entry"))
         body.call(builder, body, [*before, *function.args])
         builder.ret_void()
     return unit
 
 
-class _Definition(ctypes.Structure):
-    """CPython's PyMethodDef."""
+class Definition(ctypes.Structure):
+    """CPython's PyMethodDef, of machine code that takes (self, arguments, count).
+
+    It is never freed: Python reads it with each call, and whenever garbage is collected, up to the interpreter's end.
+    """
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -285,15 +289,17 @@ class _Definition(ctypes.Structure):
         ("doc", ctypes.c_void_p),
     )
 
+    def __init__(self, name: str):
+        super().__init__(name.encode(), None, _FASTCALL, None)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
-def function_object(address: int, name: str) -> Callable[..., Any]:
-    """A function of Python's for machine code that takes (self, arguments, count).
+    def turn_to(self, address: int) -> None:
+        """Have calls from now on go to the code at an address."""
+        self.address = address
 
-    Its definition is never freed: Python reads it whenever garbage is collected, up to the interpreter's very end.
-    """
-    definition = _Definition(name.encode(), address, _FASTCALL, None)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
-    make = ctypes.pythonapi.PyCFunction_NewEx
-    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    function: Callable[..., Any] = make(ctypes.byref(definition), None, None)
-    return function
+    def function(self) -> Callable[..., Any]:
+        """The function of Python's."""
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        function: Callable[..., Any] = make(ctypes.byref(self), None, None)
+        return function

@@ -1,117 +1,38 @@
-"""LLVM for this processor: intermediate code to machine code, machine code to functions of Python's.
+"""What this machine is, and machine code as functions that can be called.
 
-llvmlite lets one thread at a time into LLVM. What takes long is called beside its lock, so that several threads
-compile at once: each has a context and a target machine of its own, which is all that LLVM asks for.
+Code that was made quickly is loaded beside code that is fast, under the same names.
 """
 
 from __future__ import annotations
 
 import ctypes
-import enum
 import sys
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
-from llvmlite.binding import ffi
 
 from engine.compile.entry import OWN, PYTHON
+from engine.compile.optimizing import Style, compiled, features, target
 
-SPEED = 3
-
-
-@cache
-def _beside_lock(name: str) -> Callable[..., Any]:
-    """A function of LLVM's by its name in llvmlite's library."""
-    library, locked = ctypes.CDLL(str(Path(llvm.__file__).with_name(ffi.get_library_name()))), getattr(ffi.lib, name)
-    function: Callable[..., Any] = library[name]
-    function.argtypes, function.restype = locked.argtypes, locked.restype  # type: ignore[attr-defined]
-    return function
-
-
-def _target() -> Any:
-    """A machine like this one, for one thread."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    x86 = llvm.get_process_triple().startswith(("x86", "i386", "i686"))
-    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=_features(), opt=SPEED,
-        reloc="static" if x86 else "default", codemodel="jitdefault", jit=True,
-    )  # fmt: skip
-
-
-def _features() -> str:
-    return str(llvm.get_host_cpu_features().flatten())
+__all__ = ["Style", "add_symbol", "address", "compiled", "describe"]
 
 
 @cache
 def describe() -> tuple[str, ...]:
     """What machine code depends on besides the kernels: the system, the processor and the layout of objects."""
     return (
-        llvm.get_process_triple(), llvm.get_host_cpu_name(), _features(),
+        llvm.get_process_triple(), llvm.get_host_cpu_name(), features(),
         llvmlite.__version__, np.__version__, sys.version, str(object.__basicsize__),
     )  # fmt: skip
 
 
-class Style(enum.Enum):
-    """What code is like, and so what is done to make it fast: all else takes time to compile, and gains nothing."""
-
-    LOOPS = enum.auto()
-    """Loops over numbers or robots, which are taken several at a time."""
-    ONE_ROBOT = enum.auto()
-    """Loops over the bodies or contacts of one robot."""
-    STRAIGHT = enum.auto()
-    """Hardly a branch, and no memory."""
-
-
-def compiled(text: str, style: Style = Style.LOOPS) -> bytes:
-    """Machine code, as an object file, for intermediate code."""
-    machine = _target()
-    module = parsed(text, machine)
-    if style != Style.STRAIGHT:
-        tuned(module, machine, vectorised=style == Style.LOOPS)
-    return _emitted(module, machine)
-
-
-def _emitted(module: Any, machine: Any) -> bytes:
-    with ffi.OutputString() as fault:
-        buffer = _beside_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, fault)
-        if not buffer:
-            raise RuntimeError(str(fault))
-    try:
-        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
-    finally:
-        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
-
-
-def parsed(text: str, machine: Any) -> Any:
-    """LLVM's module for intermediate code, in a context of its own."""
-    module = llvm.parse_assembly(text, llvm.create_context())
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    module.verify()
-    return module
-
-
-def tuned(module: Any, machine: Any, inlining: int | None = None, vectorised: bool = True) -> Any:
-    """A module, made fast for a machine; functions cheaper than `inlining` become part of those that call them."""
-    tuning = llvm.create_pipeline_tuning_options(speed_level=SPEED)
-    tuning.loop_vectorization, tuning.slp_vectorization = vectorised, False
-    tuning.loop_unrolling = False  # doubles the time of making a step with contact, whose steps it slows by a tenth
-    if inlining is not None:
-        tuning.inlining_threshold = inlining
-    builder = llvm.create_pass_builder(machine, tuning)
-    _beside_lock("LLVMPY_RunNewModulePassManager")(builder.getModulePassManager(), module, builder)
-    return module
-
-
 @cache
-def _engine() -> Any:
-    machine = _target()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+def _engine(_fast: bool) -> Any:
+    """What loads code of one kind; names that it does not know are looked for among those of `add_symbol`."""
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target())
     for name in PYTHON:
         llvm.add_symbol(OWN + name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
     for name, thing in (("ndarray", np.ndarray), ("not_implemented", NotImplemented)):
@@ -124,9 +45,9 @@ def add_symbol(name: str, place: int | None) -> None:
     llvm.add_symbol(name, place)
 
 
-def address(code: bytes, name: str) -> int:
-    """Where the function of that name in an object file is, once loaded."""
-    engine = _engine()
+def address(code: bytes, name: str, fast: bool = True) -> int:
+    """Where the function of that name in an object file is, once loaded, beside others that are fast or are not."""
+    engine = _engine(fast)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return int(engine.get_function_address(name))

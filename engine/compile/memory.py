@@ -140,4 +140,4 @@ def array_load(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
     pointer = element(builder, array, place)
     if len(place) == len(array.shape):
         return builder.load(pointer)
-    return replace(array, data=pointer, offset=0, shape=array.shape[len(place) :])
+    return Array(array.element, pointer, array.shape[len(place) :], array.owners, array.stride)

@@ -49,7 +49,7 @@ def address(_array: Any) -> int:
 
 
 def call(_function: int, *_numbers: int) -> None:
-    """Call the function at an address with whole numbers, for kernels."""
+    """Call the function whose address is at a place, see `Function.address`, with whole numbers, for kernels."""
     raise NotImplementedError("a kernel's own")
 
 
@@ -355,7 +355,8 @@ def _address(builder: ir.IRBuilder, array: Array) -> Any:
 def _call(builder: ir.IRBuilder, function: Any, *numbers: Any) -> None:
     type_ = ir.FunctionType(ir.VoidType(), [INT] * len(numbers))
     values = [arithmetic.converted(builder, number, INT) for number in numbers]
-    builder.call(builder.inttoptr(function, type_.as_pointer()), values)
+    place = builder.inttoptr(function, type_.as_pointer().as_pointer())
+    builder.call(builder.load_atomic(place, "monotonic", 8), values)
 
 
 KNOWN_CALLS: dict[Any, Callable[..., Any]] = {

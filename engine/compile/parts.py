@@ -1,8 +1,9 @@
 """Machine code in parts: a kernel that stands apart is compiled once for all that call it, and loaded before them.
 
-Threads have LLVM make the code of parts that have been written, while those that call them are being written. Parts
-that few steps need are kept as they were written, and made when they are first called: their callers find them at a
-place in memory, in which 0 stands until then.
+All code is made twice: quickly, by threads, while those that call it are being written, so that it can run at once;
+and by `background`, so that it is fast. What is fast takes the place of the other once all is there that it calls, in
+the middle of a run as well, since both have the same bits. Parts that few steps need are kept as they were written,
+and made when they are first called: their callers find them at a place in memory, in which 0 stands until then.
 """
 
 from __future__ import annotations
@@ -12,40 +13,59 @@ import gc
 import json
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
-from engine.compile import cache, machine
+from engine.compile import background, cache, machine
 from engine.compile.translate import MAKE, PLACE
 from engine.process import OnePerProcess
+
+Put = Callable[[int], None]
+"""What is told where code is, and again where the fast one is."""
 
 
 class Code(NamedTuple):
     """An object file, and what must be known of it to call what it holds."""
 
     content: bytes
+    """Empty while it is being made, once it is loaded, and of a rare part before it is first called."""
     parts: tuple[str, ...] = ()
     """The names of the parts that it calls."""
     written: tuple[int, ...] = ()
     """The places among its arguments of those that it writes to."""
     answer: str = "void"
     """LLVM's type of what it returns."""
-    rare: str = ""
-    """The style of a part that is made when it is first called; empty for all others."""
-    pending: bool = False
-    """The content is no object file yet, but intermediate code, compressed."""
+    style: str = machine.Style.LOOPS.name
+    rare: bool = False
+    """It is made when it is first called."""
+    text: bytes = b""
+    """Its intermediate code, compressed, until what is fast is made of it."""
 
 
-_parts: dict[str, Code] = {}
-_loaded: set[str] = set()
+@dataclass
+class _Slow:
+    """Code that was made quickly and runs, and who is told of fast code in its place."""
+
+    name: str
+    code: Code
+    put: Put
+
+
+_codes: dict[str, Code] = {}
+"""What parts are loaded, or kept as they were written."""
+_loaded: dict[bool, set[str]] = {False: set(), True: set()}
+"""What parts are loaded beside code that was made quickly, and beside code that is fast."""
 _places: dict[int, tuple[str, Any]] = {}
 """Where rare parts are, by the address of that: their names, and the memory itself."""
+_slow: list[_Slow] = []
 _THREADS = 3
 """That compile, beside the one that translates."""
 _maker = OnePerProcess(lambda: ThreadPoolExecutor(_THREADS, "compiler"))
-_under_way: OnePerProcess[dict[str, tuple[Code, Future[bytes]]]] = OnePerProcess(dict)
+_under_way: OnePerProcess[dict[str, tuple[Code, Future[Code]]]] = OnePerProcess(dict)
 """Codes without content, and that which is being made."""
 _lock = OnePerProcess(threading.RLock)
 
@@ -63,57 +83,175 @@ def compiling() -> Iterator[None]:
                 gc.enable()
 
 
+def _on_disk(name: str) -> Code | None:
+    if (entry := cache.read(name)) is None:
+        return None
+    head, _, rest = entry.partition(b"\n")
+    parts, written, answer, style, rare, size = json.loads(head)
+    return Code(rest[size:], tuple(parts), tuple(written), answer, style, rare, rest[:size])
+
+
+def _found(name: str) -> Code | None:
+    code, _ = _under_way().get(name, (_codes.get(name), None))
+    return _on_disk(name) if code is None else code
+
+
 def read(name: str) -> Code | None:
     """The code of that name that is kept or being made; None where it or a part that it calls is not there."""
-    code, _ = _under_way().get(name, (_parts.get(name), None))
-    if code is None and (entry := cache.read(name)) is not None:
-        head, _, content = entry.partition(b"\n")
-        parts, written, *others = json.loads(head)
-        code = Code(content, tuple(parts), tuple(written), *others)
-    if code is None or any(part not in _loaded and read(part) is None for part in code.parts):
+    code = _found(name)
+    if code is None or any(not _is_loaded(part) and read(part) is None for part in code.parts):
         return None
     return code
 
 
+def _is_loaded(name: str) -> bool:
+    return name in _loaded[True] or name in _loaded[False]
+
+
 def begun(name: str, unit: Any, style: machine.Style = machine.Style.LOOPS, **facts: Any) -> Code:
     """Of a unit that has been written, what must be known to call it. The code is kept on disk where there is room."""
-    code = Code(b"", tuple(sorted(unit.parts)), **facts)
-    _under_way()[name] = code, _maker().submit(_made, name, str(unit.module), style, code)
+    text = unit.written()
+    code = Code(b"", tuple(sorted(unit.parts)), **facts, style=style.name, text=_compressed(text))
+    _under_way()[name] = code, _maker().submit(_made, name, text, code)
     return code
 
 
 def deferred(name: str, unit: Any, style: machine.Style, **facts: Any) -> Code:
     """The same of a part that is made when it is first called."""
-    content = zlib.compress(str(unit.module).encode(), 1)
-    code = _parts[name] = Code(content, tuple(sorted(unit.parts)), **facts, rare=style.name, pending=True)
+    text = _compressed(unit.written())
+    code = _codes[name] = Code(b"", tuple(sorted(unit.parts)), **facts, style=style.name, rare=True, text=text)
     _keep(name, code)
     return code
 
 
-def _made(name: str, text: str, style: machine.Style, code: Code) -> bytes:
-    content = machine.compiled(text, style)
-    _keep(name, code._replace(content=content))
-    return content
+def _compressed(text: str) -> bytes:
+    return zlib.compress(text.encode(), 1)
+
+
+def _made(name: str, text: str, code: Code) -> Code:
+    """The code, made quickly; fast at once where no process can be started that does it."""
+    if background.POSSIBLE:
+        done = code._replace(content=machine.compiled(text, machine.Style.QUICK))
+    else:
+        done = code._replace(content=machine.compiled(text, machine.Style[code.style]), text=b"")
+    _keep(name, done)
+    return done
 
 
 def _keep(name: str, code: Code) -> None:
-    cache.write(name, json.dumps(code[1:]).encode() + b"\n" + code.content)
+    head = json.dumps([*code[1:-1], len(code.text)]).encode()
+    cache.write(name, head + b"\n" + code.text + code.content)
 
 
-def _load(name: str) -> None:
-    """Load a part, once in a process, and those that it calls; a rare one has its place."""
-    if (code := read(name)) is None:
+def _called(code: Code) -> Iterator[str]:
+    """The parts that it calls by name; rare ones are called by their places."""
+    return (part for part in code.parts if not _codes[part].rare)
+
+
+def _is_fast(code: Code) -> bool:
+    """Whether the code and all that it calls has been made fast."""
+    return not code.text and all(_is_fast(_codes[part]) for part in _called(code))
+
+
+def _prepared(name: str) -> Code:
+    """The code, the parts that it calls being loaded, of which rare ones have their places."""
+    code, making = _under_way().pop(name, (_found(name), None))
+    if code is None:
         raise FileNotFoundError(f"the code of {name} was removed while what calls it was being loaded")
-    if code.rare:
-        place = ctypes.c_void_p()
-        _places[ctypes.addressof(place)] = name, place
-        machine.add_symbol(name + PLACE, ctypes.addressof(place))
-        machine.add_symbol(MAKE, ctypes.cast(_called_by_code, ctypes.c_void_p).value)
-    else:
-        address(name, code)
-        code = code._replace(content=b"")
-    _loaded.add(name)
-    _parts[name] = code
+    code = making.result() if making else code
+    for part in code.parts:
+        if not _is_loaded(part):
+            _codes[part] = found = _prepared(part)
+            if found.rare:
+                _give_place(part)
+            else:
+                _load_part(part, _is_fast(found))
+    return code
+
+
+def _give_place(name: str) -> None:
+    place = ctypes.c_void_p()
+    _places[ctypes.addressof(place)] = name, place
+    machine.add_symbol(name + PLACE, ctypes.addressof(place))
+    machine.add_symbol(MAKE, ctypes.cast(_called_by_code, ctypes.c_void_p).value)
+    for loaded in _loaded.values():
+        loaded.add(name)
+
+
+def _load_part(name: str, fast: bool) -> None:
+    """Load a part beside fast code, which finds no other, or beside what was made quickly, which finds both."""
+    where = _load(name, _codes[name], fast)
+    _loaded[fast].add(name)
+    if fast:
+        machine.add_symbol(name, where)
+        _codes[name] = _codes[name]._replace(content=b"")
+
+
+def _load(name: str, code: Code, fast: bool) -> int:
+    """Where the code is, loaded after the parts that it calls."""
+    for part in _called(code):
+        if part not in _loaded[fast] and (fast or part not in _loaded[True]):
+            _load_part(part, fast)
+    return machine.address(code.content, name, fast)
+
+
+def load(name: str, put: Put) -> None:
+    """Have `put` told where a function is that was `read` or `begun`: now, and again once it is fast."""
+    code = _prepared(name)
+    fast = _is_fast(code)
+    put(_load(name, code, fast))
+    if not fast:
+        _slow.append(_Slow(name, code, put))
+        background.ask(_wanted, _is_made)
+
+
+def finish() -> None:
+    """Wait until all that has been loaded is fast. Raises RuntimeError with the reason where it cannot be."""
+    if _slow:
+        background.finish(_wanted, _is_made)
+
+
+def _wanted() -> dict[str, tuple[bytes, str]]:
+    """The text and style of what runs, or is called by that, and is to be made fast; none that is on disk by now."""
+    with _lock():
+        wanted = {slow.name: slow.code for slow in _slow}
+        left = [part for code in wanted.values() for part in _called(code)]
+        while left:
+            name = left.pop()
+            if name not in wanted:
+                wanted[name] = _codes[name]
+                left += _called(_codes[name])
+        for name, code in list(wanted.items()):
+            if not code.text:
+                del wanted[name]
+            elif (found := _on_disk(name)) is not None and found.content and not found.text:  # by another process
+                del wanted[name]
+                _take(name, found.content)
+        return {name: (code.text, code.style) for name, code in wanted.items()}
+
+
+def _is_made(name: str, content: bytes) -> None:
+    """Have fast code run if nothing that it calls is missing, and keep it where the other is kept."""
+    with _lock():
+        for code in _take(name, content)[:1]:
+            if cache.read(name) is not None:
+                _keep(name, code)
+
+
+def _take(name: str, content: bytes) -> list[Code]:
+    """Fast code of that name: of a part, and of what was loaded under it."""
+    taken: list[Code] = []
+    if name in _codes:
+        _codes[name] = _codes[name]._replace(content=content, text=b"")
+        taken.append(_codes[name])
+    for slow in _slow:
+        if slow.name == name:
+            slow.code = slow.code._replace(content=content, text=b"")
+            taken.append(slow.code)
+    for slow in [each for each in _slow if _is_fast(each.code)]:
+        _slow.remove(slow)
+        slow.put(_load(slow.name, slow.code, True))
+    return taken
 
 
 def _make(at: int) -> None:
@@ -122,13 +260,9 @@ def _make(at: int) -> None:
         name, place = _places[at]
         if place.value:  # another thread was first
             return
-        code = _parts[name]
-        if code.pending:
-            done = code._replace(pending=False)
-            text = zlib.decompress(code.content).decode()
-            code = done._replace(content=_made(name, text, machine.Style[code.rare], done))
-        place.value = address(name, code)
-        _parts[name] = code._replace(content=b"")
+        if not _codes[name].content:
+            _codes[name] = _made(name, zlib.decompress(_codes[name].text).decode(), _codes[name])
+        load(name, partial(setattr, place, "value"))
 
 
 _called_by_code = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_make)
@@ -140,12 +274,3 @@ def make_rare() -> None:
     while made < len(_places):
         _make(list(_places)[made])
         made += 1
-
-
-def address(name: str, code: Code) -> int:
-    """Where the function of that name is, loaded after the parts that it calls."""
-    for part in code.parts:
-        if part not in _loaded:
-            _load(part)
-    _, making = _under_way().pop(name, (code, None))
-    return machine.address(making.result() if making else code.content, name)

@@ -49,7 +49,9 @@ def of(function: Callable[..., Any]) -> Source:
     last = bool(returns) and returns == [node.body[-1]]
     stored: dict[str, list[tuple[int, ...]]] = {}
     loaded: dict[str, list[tuple[int, ...]]] = {}
-    for name, place in _names(node.body, ()):
+    names: list[tuple[ast.Name, tuple[int, ...]]] = []
+    _names(node.body, (), names)
+    for name, place in names:
         into = loaded if isinstance(name.ctx, ast.Load) else stored
         into.setdefault(name.id, []).append(place)
     settled = frozenset(
@@ -60,37 +62,42 @@ def of(function: Callable[..., Any]) -> Source:
     return Source(parameters, node.body, settled - set(parameters), frozenset(stored), last or not returns)
 
 
-def _names(suite: list[ast.stmt], place: tuple[int, ...]) -> Iterator[tuple[ast.Name, tuple[int, ...]]]:
-    """Every name of a suite and the suites that it stands in, outermost first."""
+def _names(suite: list[ast.stmt], place: tuple[int, ...], found: list[tuple[ast.Name, tuple[int, ...]]]) -> None:
+    """Find every name of a suite and the suites that it stands in, outermost first."""
     inside = (*place, id(suite))
     for statement in suite:
-        suites = [getattr(statement, field, []) for field in ("body", "orelse")]
-        for field, value in ast.iter_fields(statement):
+        inner: list[list[ast.stmt]] = []
+        for field in statement._fields:
+            value = getattr(statement, field, None)
             if field in ("body", "orelse"):
+                inner.append(value or [])
                 continue
             at = (*inside, id(statement.body)) if field == "target" and isinstance(statement, ast.For) else inside
             for part in value if isinstance(value, list) else [value]:
                 if isinstance(part, ast.AST):
                     for name in _names_in(part):
-                        yield name, at
+                        found.append((name, at))
                         if isinstance(statement, ast.AugAssign) and name is statement.target:
-                            yield name, at  # changed, not only set
-        for inner in suites:
-            if inner:
-                yield from _names(inner, inside)
+                            found.append((name, at))  # changed, not only set
+        for each in inner:
+            _names(each, inside, found)
 
 
-def _names_in(node: ast.AST) -> Iterator[ast.Name]:
+_LEAVES = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
+
+
+def _names_in(node: ast.AST) -> list[ast.Name]:
     """Every name of an expression."""
-    nodes = [node]
+    nodes, found = [node], list[ast.Name]()
     while nodes:
         node = nodes.pop()
         if isinstance(node, ast.Name):
-            yield node
+            found.append(node)
             continue
         for field in node._fields:
             value = getattr(node, field, None)
-            if isinstance(value, ast.AST):
-                nodes.append(value)
-            elif isinstance(value, list):
+            if isinstance(value, list):
                 nodes.extend(x for x in value if isinstance(x, ast.AST))
+            elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
+                nodes.append(value)
+    return found

@@ -19,7 +19,8 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from engine.compile.machine import parsed, tuned
+from engine.compile.builder import Builder
+from engine.compile.optimizing import parsed, tuned
 from engine.compile.translate import Unit
 from engine.compile.values import ELEMENTS, INT, SHORT, Array, Record, in_type, of_python
 
@@ -151,7 +152,7 @@ def text(kernel: Any, tree: tuple[Any, ...], layout: Layout, name: str) -> str:
     for argument in function.args[: 2 if layout.threads > 1 else None]:
         if isinstance(argument.type, ir.PointerType):
             argument.add_attribute("noalias")  # but for what threads of a robot write for each other
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    builder = Builder(function.append_basic_block("entry"))
     robot, exists = _robot(builder, function.args[-1], layout)
     with in_type(real, SHORT):
         arguments = _Arguments(builder, layout, function.args, robot, exists)

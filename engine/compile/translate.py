@@ -15,6 +15,7 @@ from typing import Any
 from llvmlite import ir
 
 from engine.compile import arithmetic, source
+from engine.compile.builder import Builder
 from engine.compile.expressions import Expressions
 from engine.compile.memory import Slot, array_load, element, lanes_store
 from engine.compile.operations import thread, threads, wait_for_threads
@@ -63,6 +64,19 @@ class Unit:
             self.functions[key] = make(self, kernel if make is Part else kernel.function, arguments)
         return self.functions[key]
 
+    def written(self) -> str:
+        """LLVM's text of the module, which is left empty: what refers to one another is not freed for a long time."""
+        text = str(self.module)
+        self.functions.clear()
+        for function in self.module.functions:
+            for block in function.blocks:
+                block.instructions.clear()
+                block.terminator = None
+            function.blocks.clear()
+            function.args = ()
+        self.module.globals.clear()
+        return text
+
 
 class Emitted:
     """A function of LLVM's: what it takes are the leaves of its arguments, what it answers is a number or nothing."""
@@ -74,7 +88,7 @@ class Emitted:
         self.llvm.linkage = "external" if name else "internal"
         self.llvm.attributes.add("nounwind")
         own = received(arguments, self.llvm.args)
-        builder = ir.IRBuilder(self.llvm.append_basic_block("entry"))
+        builder = Builder(self.llvm.append_basic_block("entry"))
         frame = Frame(self, builder, function, own)
         answer = frame.run()
         if not frame.builder.block.is_terminated:
@@ -128,7 +142,7 @@ class Part(Emitted):
             ir.Function(module, ir.FunctionType(VOID, [ir.IntType(8).as_pointer()]), MAKE)
         self.llvm.linkage = "internal"
         self.llvm.attributes.add("noinline")
-        builder = ir.IRBuilder(self.llvm.append_basic_block("entry"))
+        builder = Builder(self.llvm.append_basic_block("entry"))
         look, make, go = (self.llvm.append_basic_block(name) for name in ("look", "make", "go"))
         builder.branch(look)
         builder.position_at_end(look)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,7 @@ def materialised(value: Any) -> Any:
     if isinstance(value, bool):
         return ir.Constant(BOOL, int(value))
     if isinstance(value, int):
-        return ir.Constant(whole() if abs(value) < _BEYOND_SHORT else INT, value)
+        return _whole_number((whole() if abs(value) < _BEYOND_SHORT else INT).width, value)
     if isinstance(value, float):
         return ir.Constant(real(), value)
     if isinstance(value, Array):
@@ -178,6 +179,11 @@ def materialised(value: Any) -> Any:
     if isinstance(value, Record):
         return Record(tuple(map(materialised, value.items)), value.fields)
     return value
+
+
+@lru_cache(maxsize=1024)
+def _whole_number(width: int, value: int) -> Any:
+    return ir.Constant(ir.IntType(width), value)
 
 
 def handed_over(value: Any) -> Any:
@@ -209,7 +215,8 @@ def rebuilt(value: Any, parts: Iterator[Any], owners: frozenset[int] | None = No
     if isinstance(value, Array):
         data = next(parts)
         shape = tuple(rebuilt(extent, parts) for extent in value.shape)
-        return replace(value, data=data, shape=shape, owners=value.owners if owners is None else owners)
+        owners = value.owners if owners is None else owners
+        return Array(value.element, data, shape, owners, value.stride, value.offset)
     if isinstance(value, Record):
         return Record(tuple(rebuilt(item, parts, owners) for item in value.items), value.fields)
     return value

@@ -11,7 +11,8 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from engine.compile.machine import parsed, tuned
+from engine.compile.builder import Builder
+from engine.compile.optimizing import parsed, tuned
 from engine.compile.translate import Emitted, Frame, Unit
 from engine.compile.values import ELEMENTS, INT, Array, of_python, writing_out
 
@@ -43,7 +44,7 @@ def text(kernel: Any, known: Any, arguments: tuple[int | str, ...], dtype: str, 
     given = [x for x in arguments if x != "robot"]
     types = [*(_type(x, real, _GLOBAL if gpu else 0) for x in given), ir.IntType(32)]
     function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), types), name)
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    builder = Builder(function.append_basic_block("entry"))
     if gpu:
         function.calling_convention = "ptx_kernel"
         _for_robot(builder, kernel, known, arguments, real, _robot(builder, function.args[-1]))

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from engine import lie
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
+from engine.compile import finish_compiling, parts
 from engine.holding import holding_gains
 from engine.model import Model
 from engine.model.shapes import Collision
@@ -193,6 +194,8 @@ def _measured(case: Case, way: str) -> dict[str, Any]:
         device="cpu", timed=False, on_divergence="freeze",
     )  # fmt: skip
     ours.step(1)  # compiled
+    parts.make_rare()
+    finish_compiling()
     ours.reset(case.q)
     rng, spent, peer_spent, worst = np.random.default_rng(0), 0.0, 0.0, []
     posture = np.where(model.q_of_v >= 0, case.q[np.maximum(model.q_of_v, 0)], 0.0)

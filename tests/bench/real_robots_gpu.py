@@ -21,6 +21,7 @@ import numpy as np
 from engine.bench.child import Child, Ended, Silence
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
+from engine.compile import finish_compiling
 from engine.cuda.runtime import arrays, clock, device
 from engine.robot_arguments import positive
 from engine.scene import Scene
@@ -239,6 +240,7 @@ def ours(work: Work, folder: Path) -> Iterator[dict[str, Any]]:
     robots.step(1)
     robots.check()
     first = perf_counter() - began
+    finish_compiling()
     robots.reset(q)
     sets = prepared_robots.targets(robot, work.way, work.batch, SETS)
     walk = _Walk(robots, [robots.array(np.broadcast_to(x, (work.batch, robot.model.nv))) for x in sets])

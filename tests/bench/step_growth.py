@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.bench.curves import Curve, slope
 from engine.bench.results import NONE, Rows
+from engine.compile import finish_compiling
 from engine.cuda.runtime import clock, device
 from engine.selection import capabilities
 from engine.simulation import Simulation
@@ -86,6 +87,7 @@ def _measured(model: Any, q: Array, algorithm: str, where: str) -> dict[str, Any
 
 
 def _wall(simulation: Simulation, count: int) -> float:
+    finish_compiling()
     began = perf_counter()
     simulation.step(count)
     simulation.check()

@@ -16,6 +16,7 @@ from engine import files
 from engine.bench.peers import mujoco
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
+from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock, device
 from engine.model import Model, generate
@@ -194,6 +195,7 @@ def _seconds(simulation: Simulation, q: Array, steps: int, where: str) -> float:
         simulation.step(1)
         clock.synchronize()
         return clock.device_seconds(lambda: simulation.step(steps))
+    finish_compiling()
     began = perf_counter()
     simulation.step(steps)
     return perf_counter() - began

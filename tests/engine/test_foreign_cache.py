@@ -254,9 +254,8 @@ def poison_all(cache: Path) -> int:
     """Put other code in the place of all that there is, with the right names and checksums: it ends the process."""
     entries = list(cache.glob("code/*/*"))
     for entry in entries:
-        head = entry.read_bytes()[32:].partition(b"\n")[0]
-        assert isinstance(json.loads(head), list)
-        content = head + b"\n" + machine.compiled(POISON.format(name=entry.name))
+        *facts, _text = json.loads(entry.read_bytes()[32:].partition(b"\n")[0])
+        content = json.dumps([*facts, 0]).encode() + b"\n" + machine.compiled(POISON.format(name=entry.name))
         entry.write_bytes(hashlib.sha256(content).digest() + content)
     return len(entries)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from engine.compile import apart, cache, inline, kernel, machine, specialise
+from engine.compile import apart, background, cache, inline, kernel, machine, parts, specialise
 from engine.compile.operations import address, call
 from engine.compile.shared import array_at, count, exchange, give_way, pause, read, write
 from engine.compile.values import Untranslatable
@@ -281,9 +281,14 @@ def _summed_twice(x, few, many):
     return _summed(x, few) + _summed(x, many)
 
 
-def test_parts_are_made_while_what_calls_them_is_written(monkeypatch):
-    """By other threads, in the style that they want."""
-    made, original = [], machine.compiled
+@pytest.mark.parametrize("at_once", [False, True])
+def test_parts_are_made_while_what_calls_them_is_written(monkeypatch, at_once):
+    """By other threads, quickly, and then in the style that they want; at once where no process does that later."""
+    made, original, asked = [], machine.compiled, []
+    for name, nothing in (("_codes", {}), ("_loaded", {False: set(), True: set()}), ("_slow", [])):
+        monkeypatch.setattr(parts, name, nothing)
+    monkeypatch.setattr(background, "POSSIBLE", not at_once)
+    monkeypatch.setattr(background, "ask", lambda wanted, _made: asked.extend(wanted().items()))
 
     def compiled(text, style=machine.Style.LOOPS):
         made.append((threading.current_thread() is threading.main_thread(), style))
@@ -291,9 +296,14 @@ def test_parts_are_made_while_what_calls_them_is_written(monkeypatch):
 
     monkeypatch.setattr(machine, "compiled", compiled)
     monkeypatch.setattr(cache, "read", lambda _name: None)
-    assert _summed_twice(np.arange(1.0, 9.0), (0,), (0,) * 8) == 37.0
+    monkeypatch.setattr(cache, "write", lambda *_: None)
+    assert kernel(_summed_twice.function)(np.arange(1.0, 9.0), (0,), (0,) * 8) == 37.0
     style = machine.Style
-    assert Counter(made) == {(False, style.ONE_ROBOT): 1, (False, style.LOOPS): 2}
+    if at_once:
+        assert Counter(made) == {(False, style.ONE_ROBOT): 1, (False, style.LOOPS): 2}
+    else:
+        assert Counter(made) == {(False, style.QUICK): 3}
+        assert Counter(how for _, (_, how) in asked) == {style.ONE_ROBOT.name: 1, style.LOOPS.name: 2}
 
 
 def test_what_llvm_refuses_is_told_to_who_calls(monkeypatch):
@@ -335,8 +345,8 @@ def test_code_at_an_address_is_called_and_what_it_writes_is_read():
         ctypes.c_double.from_address(place + 8 * (size - 2)).value = 7.0
 
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(fill)
-    x = np.array([1.0, 2.0, 3.0])
-    assert _filled(ctypes.cast(function, ctypes.c_void_p).value, x) == 72.0
+    place, x = ctypes.cast(function, ctypes.c_void_p), np.array([1.0, 2.0, 3.0])
+    assert _filled(ctypes.addressof(place), x) == 72.0
     np.testing.assert_array_equal(x, [1.0, 7.0, 3.0])
 
 
@@ -400,7 +410,8 @@ def counting(place, times, _):
 
 
 def test_words_are_counted_by_many_threads_at_once():
-    words, call_it = np.zeros(1, np.int64), ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(counting.address(3))
+    place, words = ctypes.c_void_p.from_address(counting.address(3)), np.zeros(1, np.int64)
+    call_it = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(place.value)
     threads = [threading.Thread(target=call_it, args=(words.ctypes.data, 100_000, 0)) for _ in range(4)]
     for thread in threads:
         thread.start()

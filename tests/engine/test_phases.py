@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from engine import phases
+from engine.compile import finish_compiling
 from engine.cuda.runtime import header
 
 
@@ -50,6 +51,7 @@ def test_the_phases_of_a_step_on_the_cpu_are_its_own_and_add_up(algorithm, integ
         model, dt=1e-5, algorithm=algorithm, integrator=integrator, q=rng.uniform(-0.5, 0.5, model.nq), device="cpu"
     )
     simulation.step(1)
+    finish_compiling()
     walls = []
     for _ in range(20):
         began = time.perf_counter()

@@ -15,6 +15,7 @@ from engine.bench import states
 from engine.bench.compare import own
 from engine.bench.states import State, some_rows
 from engine.bench.timer import SLOT, repeated
+from engine.compile import finish_compiling
 from engine.cuda.runtime import arrays, clock, device
 from engine.dynamics import ForwardDynamics, inverse_dynamics
 from engine.model import Model
@@ -110,6 +111,7 @@ class Candidate:
         self.check()
         if self.verdict == "wrong":
             return
+        finish_compiling()
         once = self._timed(call)
         if once < UNDISTURBED:
             once = min(once, self._timed(call), self._timed(call))
@@ -155,6 +157,7 @@ class Candidate:
         call = make(State(*(x[:PROBE] for x in at)))
         call()
         self._wait()
+        finish_compiling()
         seconds = self._timed(call) * self.batch / PROBE
         if seconds > LONGEST:
             raise Refused(f"one call would take about {seconds:.0f} s; ask for it by its name to have it measured")

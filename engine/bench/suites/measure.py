@@ -16,6 +16,7 @@ from engine import files
 from engine.bench import timer
 from engine.bench.child import Children
 from engine.bench.states import State, residual, state
+from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
@@ -145,6 +146,7 @@ def _compiled(part: Code, device: str, nice: int) -> Iterator[Case]:
                 fd = ForwardDynamics(model, case.batch, part.algorithm, device, case.dtype)
                 if device == "cpu" or case.batch == 1:
                     fd(*_state(model, case))
+        finish_compiling()
         yield case
 
 
@@ -271,6 +273,7 @@ def _steps(case: Case, algorithm: str, device: str) -> tuple[_Call, int]:
     robots = simulation(case, algorithm, device)
     robots.step()
     robots.check()
+    finish_compiling()
     start = perf_counter()
     robots.step()
     robots.check()

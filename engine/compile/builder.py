@@ -1,0 +1,119 @@
+"""LLVM's instructions that kernels are mostly made of, written at once: llvmlite's own take three times as long.
+
+A value here knows its text from the start; what is rare is llvmlite's. Names of values are numbers of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from engine.compile.values import BOOL
+
+_VOID = ir.VoidType()
+_SIGNED = {"==": "eq", "!=": "ne", "<": "slt", "<=": "sle", ">": "sgt", ">=": "sge"}
+_ORDERED = {"==": "oeq", "!=": "one", "<": "olt", "<=": "ole", ">": "ogt", ">=": "oge"}
+_NO_METADATA: dict[str, Any] = {}
+
+
+class _Instruction(ir.Instruction):  # type: ignore[misc]
+    """One whose text is known."""
+
+    flags: Any = ()
+    metadata = _NO_METADATA
+
+    def __init__(self, block: ir.Block, type_: ir.Type, opname: str, operands: Any, reference: str, text: str):
+        self.parent, self.type, self.opname, self.operands = block, type_, opname, operands
+        self._name, self._reference, self._text = reference[1:], reference, text
+
+    def get_reference(self) -> str:
+        return self._reference
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def _operator(opname: str) -> Any:
+    def written(self: Builder, lhs: Any, rhs: Any, flags: Sequence[str] = ()) -> _Instruction:
+        return self._binary(opname, lhs, rhs, flags)
+
+    return written
+
+
+class Builder(ir.IRBuilder):  # type: ignore[misc]
+    """The one builder of a function."""
+
+    _written = 0
+
+    def _new(self, type_: ir.Type, opname: str, operands: Any, text: str) -> _Instruction:
+        self._written += 1
+        reference = f"%v{self._written}"
+        value = _Instruction(self._block, type_, opname, operands, reference, f"{reference} = {text}")
+        self._block.instructions.insert(self._anchor, value)
+        self._anchor += 1
+        return value
+
+    def _binary(self, opname: str, x: Any, y: Any, flags: Sequence[str]) -> _Instruction:
+        type_ = x.type
+        if type_ is not y.type and type_ != y.type:
+            raise ValueError(f"{opname} of {type_} and {y.type}")
+        how = " ".join((opname, *flags)) if flags else opname
+        return self._new(type_, opname, (x, y), f"{how} {type_} {x.get_reference()}, {y.get_reference()}")
+
+    fadd, fsub, fmul, fdiv = map(_operator, ("fadd", "fsub", "fmul", "fdiv"))
+    add, sub, mul = map(_operator, ("add", "sub", "mul"))
+
+    def neg(self, arg: Any) -> _Instruction:
+        return self._binary("sub", ir.Constant(arg.type, 0), arg, ())
+
+    def fneg(self, arg: Any, flags: Sequence[str] = ()) -> _Instruction:
+        how = " ".join(("fneg", *flags))
+        return self._new(arg.type, "fneg", (arg,), f"{how} {arg.type} {arg.get_reference()}")
+
+    def icmp_signed(self, cmpop: str, lhs: Any, rhs: Any) -> Any:
+        return self._compared("icmp", _SIGNED[cmpop], lhs, rhs) or super().icmp_signed(cmpop, lhs, rhs)
+
+    def fcmp_ordered(self, cmpop: str, lhs: Any, rhs: Any) -> Any:
+        if cmpop not in _ORDERED:
+            return super().fcmp_ordered(cmpop, lhs, rhs)
+        return self._compared("fcmp", _ORDERED[cmpop], lhs, rhs) or super().fcmp_ordered(cmpop, lhs, rhs)
+
+    def _compared(self, opname: str, how: str, x: Any, y: Any) -> _Instruction | None:
+        """Two numbers compared; None of vectors."""
+        if isinstance(x.type, ir.VectorType) or x.type != y.type:
+            return None
+        return self._new(BOOL, opname, (x, y), f"{opname} {how} {x.type} {x.get_reference()}, {y.get_reference()}")
+
+    def alloca(self, typ: Any, size: Any = None) -> Any:
+        if size is not None:
+            return super().alloca(typ, size)
+        return self._new(typ.as_pointer(), "alloca", (), f"alloca {typ}")
+
+    def load(self, ptr: Any, align: int | None = None) -> _Instruction:
+        type_ = ptr.type.pointee
+        aligned = f", align {align}" if align is not None else ""
+        return self._new(type_, "load", (ptr,), f"load {type_}, {ptr.type} {ptr.get_reference()}{aligned}")
+
+    def store(self, value: Any, ptr: Any, align: int | None = None) -> _Instruction:
+        type_ = value.type
+        if ptr.type.pointee is not type_ and ptr.type.pointee != type_:
+            raise TypeError(f"a number of type {type_} into memory of {ptr.type.pointee}")
+        aligned = f", align {align}" if align is not None else ""
+        text = f"store {type_} {value.get_reference()}, {ptr.type} {ptr.get_reference()}{aligned}"
+        made = _Instruction(self._block, _VOID, "store", (value, ptr), "%", text)
+        self._block.instructions.insert(self._anchor, made)
+        self._anchor += 1
+        return made
+
+    def gep(self, ptr: Any, indices: Sequence[Any]) -> Any:
+        type_, (index,) = ptr.type, indices
+        text = f"getelementptr {type_.pointee}, {type_} {ptr.get_reference()}, {index.type} {index.get_reference()}"
+        return self._new(type_, "getelementptr", (ptr, index), text)
+
+    def intrinsic(self, function: Any, arguments: Sequence[Any]) -> _Instruction:
+        """A call of one of LLVM's own functions of numbers."""
+        type_ = function.ftype.return_type
+        given = ", ".join(f"{x.type} {x.get_reference()}" for x in arguments)
+        return self._new(type_, "call", arguments, f"call {type_} {function.get_reference()}({given})")
