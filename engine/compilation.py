@@ -35,7 +35,7 @@ from engine.step_settings import INTEGRATORS
 _REFERENCE = 0.024
 """Seconds of `_pace` on the machine that `Code.seconds` was measured on."""
 _CHILD = """
-import json, os, sys, threading
+import json, os, sys, threading, types
 def end_with_parent():
     os.read(0, 1)
     os._exit(1)
@@ -44,12 +44,15 @@ sys.path[:] = path
 threading.Thread(target=end_with_parent, daemon=True).start()
 if nice and hasattr(os, "nice"):
     os.nice(nice)
+sys.modules["engine"] = package = types.ModuleType("engine")
+package.__path__ = [os.path.join(path[0], "engine")]
 from engine.cpu.stepping.stepper import Code
 code = Code(*code)
 code.compile()
 if code.wrenches:
-    from engine import chain, point_mobility
     from engine.compile.parts import make_rare
+    from engine.dynamics import point_mobility
+    from engine.model.generate import chain
     point_mobility(chain(1), [0.0], 1, (0.0, 0.0, 0.0))
     make_rare()
 if nice:
@@ -58,6 +61,8 @@ if nice:
 os._exit(0)
 """
 """What the other process runs; its parent's end, however it comes, closes its standard input.
+
+The package's own module is left out, which imports all of the engine and takes as long as half of the compiling.
 
 Who waits for it begins with code that is made quickly, and has it made fast; what is made ahead is fast.
 """

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import operator
-import platform
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 
+from engine.compile.builder import Builder
 from engine.compile.values import (
     BOOL,
     DOUBLE,
@@ -37,30 +35,6 @@ _REAL: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", as
 _WHOLE: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 _BITS: dict[type, str] = {ast.LShift: "shl", ast.RShift: "ashr", ast.BitAnd: "and_", ast.BitOr: "or_"}
 _COMPARED: dict[type, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-_ON_GPU = ("contract", "nsz")
-"""The driver's assembler may fuse a·b + c, and the sign of zero is free; nothing is reordered and NaN stays NaN."""
-
-
-def on_gpu(builder: ir.IRBuilder) -> bool:
-    """Whether the code is for a GPU."""
-    return bool(builder.module.triple.startswith("nvptx"))
-
-
-@cache
-def _processor_fuses() -> bool:
-    """Whether the processor has a fused multiply-add: without one, each would be a call."""
-    x86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
-    return not x86 or bool(llvm.get_host_cpu_features().get("fma", False))
-
-
-def _fuses(builder: ir.IRBuilder) -> bool:
-    """Whether products and sums are fused here; those of loops on a GPU are left to its assembler."""
-    return written_out() or (not on_gpu(builder) and _processor_fuses())
-
-
-def _flags(builder: ir.IRBuilder) -> tuple[str, ...]:
-    """What LLVM may do with reals: nothing on a processor, so that its levels of optimization have the same bits."""
-    return (_ON_GPU[1:] if written_out() else _ON_GPU) if on_gpu(builder) else ()
 
 
 def is_vector(value: Any) -> bool:
@@ -77,7 +51,7 @@ def is_whole(type_: ir.Type) -> bool:
     return isinstance(_in_one_lane(type_), ir.IntType)
 
 
-def converted(builder: ir.IRBuilder, value: Any, to: ir.Type) -> Any:
+def converted(builder: Builder, value: Any, to: ir.Type) -> Any:
     """A number as one of another type: truth to whole, whole to real, single to double or back, one to all lanes."""
     if isinstance(value, float) and to in (DOUBLE, FLOAT):
         return ir.Constant(to, value)
@@ -101,7 +75,7 @@ def converted(builder: ir.IRBuilder, value: Any, to: ir.Type) -> Any:
     raise Untranslatable(f"a number of type {value.type} where one of type {to} stands")
 
 
-def _in_lanes(builder: ir.IRBuilder, value: Any, to: ir.VectorType) -> Any:
+def _in_lanes(builder: Builder, value: Any, to: ir.VectorType) -> Any:
     if is_vector(value):
         return (builder.fpext if to.element == DOUBLE else builder.fptrunc)(value, to)
     value, anything = converted(builder, value, to.element), ir.Constant(to, ir.Undefined)
@@ -133,7 +107,7 @@ def common(*values: Any) -> ir.Type:
     return BOOL
 
 
-def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
+def binary(builder: Builder, sort: type, x: Any, y: Any) -> Any:
     """x ∘ y."""
     if not (is_number(x) and is_number(y)):
         raise Untranslatable(f"an operator between {x!r:.40} and {y!r:.40}")
@@ -146,11 +120,11 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
         type_ = real()
     if type_ == BOOL and sort not in _BITS:
         type_ = whole()
-    if _fuses(builder) and (fused := _fused(builder, sort, x, y, type_)) is not None:
+    if builder.fuses and (fused := _fused(builder, sort, x, y, type_)) is not None:
         return fused
     x, y = converted(builder, x, type_), converted(builder, y, type_)
     if not is_whole(type_):
-        return getattr(builder, _REAL[sort])(x, y, flags=_flags(builder))
+        return getattr(builder, _REAL[sort])(x, y, flags=builder.flags)
     if sort in _WHOLE:
         return getattr(builder, _WHOLE[sort])(x, y, flags=("nsw",))
     if sort in _BITS:
@@ -158,7 +132,7 @@ def binary(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
     return _floored(builder, sort, x, y)
 
 
-def _without(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
+def _without(builder: Builder, sort: type, x: Any, y: Any) -> Any:
     """x ∘ y where a known 0, 1 or −1 leaves less than an instruction; else None."""
     a, b = (None if isinstance(z, ir.Value) else z for z in (x, y))
     if sort is ast.Mult:
@@ -173,7 +147,7 @@ def _without(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
     return None
 
 
-def _fused(builder: ir.IRBuilder, sort: type, x: Any, y: Any, type_: ir.Type) -> Any:
+def _fused(builder: Builder, sort: type, x: Any, y: Any, type_: ir.Type) -> Any:
     """The sum or difference of a product and another number, rounded once; None where neither is a product.
 
     So it is the text that says what is fused, and its bits are the same for one robot, for several in the lanes of a
@@ -191,7 +165,7 @@ def _fused(builder: ir.IRBuilder, sort: type, x: Any, y: Any, type_: ir.Type) ->
     return None
 
 
-def intrinsic(builder: ir.IRBuilder, name: str, *numbers: Any) -> Any:
+def intrinsic(builder: Builder, name: str, *numbers: Any) -> Any:
     """A function of LLVM's for numbers of one type, or for vectors of it."""
     type_, module = numbers[0].type, builder.module
     lanes = f"v{type_.count}" if isinstance(type_, ir.VectorType) else ""
@@ -201,12 +175,12 @@ def intrinsic(builder: ir.IRBuilder, name: str, *numbers: Any) -> Any:
     return builder.intrinsic(module.globals[name], numbers)
 
 
-def fma(builder: ir.IRBuilder, x: Any, y: Any, z: Any) -> Any:
+def fma(builder: Builder, x: Any, y: Any, z: Any) -> Any:
     """x y + z of one type, rounded once."""
     return intrinsic(builder, "llvm.fma", x, y, z)
 
 
-def _floored(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
+def _floored(builder: Builder, sort: type, x: Any, y: Any) -> Any:
     """x // y or x % y, rounded down as Python does; by 0 they are x and 0, where Python would raise."""
     zero = ir.Constant(x.type, 0)
     y = builder.select(builder.icmp_signed("==", y, zero), ir.Constant(x.type, 1), y)
@@ -218,7 +192,7 @@ def _floored(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
     return builder.select(low, builder.add(rest, y), rest)
 
 
-def compare(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
+def compare(builder: Builder, sort: type, x: Any, y: Any) -> Any:
     """x ∘ y as a truth."""
     if isinstance(x, Record) and isinstance(y, Record) and sort is ast.Eq:
         if len(x.items) != len(y.items):
@@ -236,7 +210,7 @@ def compare(builder: ir.IRBuilder, sort: type, x: Any, y: Any) -> Any:
     return (builder.fcmp_unordered if sort is ast.NotEq else builder.fcmp_ordered)(symbol, x, y)
 
 
-def both(builder: ir.IRBuilder, x: Any, y: Any) -> Any:
+def both(builder: Builder, x: Any, y: Any) -> Any:
     """x and y, two truths, of which either may be evaluated."""
     if not isinstance(x, ir.Value):
         return y if x else False
@@ -245,14 +219,14 @@ def both(builder: ir.IRBuilder, x: Any, y: Any) -> Any:
     return builder.and_(x, y)
 
 
-def negative(builder: ir.IRBuilder, x: Any) -> Any:
+def negative(builder: Builder, x: Any) -> Any:
     """−x."""
     if not isinstance(x, ir.Value):
         return -x
-    return builder.neg(x) if is_whole(x.type) else builder.fneg(x, flags=_flags(builder))
+    return builder.neg(x) if is_whole(x.type) else builder.fneg(x, flags=builder.flags)
 
 
-def truth(builder: ir.IRBuilder, x: Any) -> Any:
+def truth(builder: Builder, x: Any) -> Any:
     """Whether a number is not 0."""
     if not isinstance(x, ir.Value):
         return bool(x)

@@ -5,13 +5,18 @@ A value here knows its text from the start; what is rare is llvmlite's. Names of
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 
-from engine.compile.values import BOOL
+from engine.compile.values import BOOL, written_out
 
+_ON_GPU = ("contract", "nsz")
+"""The driver's assembler may fuse a·b + c, and the sign of zero is free; nothing is reordered and NaN stays NaN."""
 _VOID = ir.VoidType()
 _SIGNED = {"==": "eq", "!=": "ne", "<": "slt", "<=": "sle", ">": "sgt", ">=": "sge"}
 _ORDERED = {"==": "oeq", "!=": "one", "<": "olt", "<=": "ole", ">": "ogt", ">=": "oge"}
@@ -35,6 +40,13 @@ class _Instruction(ir.Instruction):  # type: ignore[misc]
         return self._text
 
 
+@cache
+def _processor_fuses() -> bool:
+    """Whether the processor has a fused multiply-add: without one, each would be a call."""
+    x86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
+    return not x86 or bool(llvm.get_host_cpu_features().get("fma", False))
+
+
 def _operator(opname: str) -> Any:
     def written(self: Builder, lhs: Any, rhs: Any, flags: Sequence[str] = ()) -> _Instruction:
         return self._binary(opname, lhs, rhs, flags)
@@ -45,7 +57,15 @@ def _operator(opname: str) -> Any:
 class Builder(ir.IRBuilder):  # type: ignore[misc]
     """The one builder of a function."""
 
-    _written = 0
+    def __init__(self, block: ir.Block):
+        super().__init__(block)
+        self._written = 0
+        self.on_gpu = block.module.triple.startswith("nvptx")
+        """Whether the code is for a GPU."""
+        self.fuses = written_out() or (not self.on_gpu and _processor_fuses())
+        """Whether products and sums are fused here; those of loops on a GPU are left to its assembler."""
+        self.flags = (_ON_GPU[1:] if written_out() else _ON_GPU) if self.on_gpu else ()
+        """What LLVM may do with reals: nothing on a processor, where all its levels have the same bits."""
 
     def _new(self, type_: ir.Type, opname: str, operands: Any, text: str) -> _Instruction:
         self._written += 1

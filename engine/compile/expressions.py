@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from engine.compile import arithmetic
+from engine.compile.builder import Builder
 from engine.compile.memory import Slot, alike, array_load, element
 from engine.compile.operations import KNOWN_CALLS
 from engine.compile.shared import SHARED_CALLS
@@ -39,7 +40,7 @@ _METHODS = {kind: f"_{kind.__name__}" for kind in ast.expr.__subclasses__()}
 class Expressions:
     """What the expressions of one function are written with: its names, and where its code goes."""
 
-    def __init__(self, builder: ir.IRBuilder, function: Callable[..., Any]):
+    def __init__(self, builder: Builder, function: Callable[..., Any]):
         self.builder, self._function = builder, function
         self._names: dict[str, Any] = {}
 
@@ -184,7 +185,7 @@ class Expressions:
             self.builder.position_at_end(block)
             values.append(materialised(way()))
             ends.append(self.builder.block)
-        kinds = [list(leaves(value)) for value in values]
+        kinds = [leaves(value) for value in values]
         merged = [x.type if x.type == y.type else arithmetic.common(x, y) for x, y in zip(*kinds, strict=True)]
         for side, end in enumerate(ends):
             self.builder.position_at_end(end)

@@ -10,6 +10,7 @@ import numpy as np
 from llvmlite import ir
 
 from engine.compile import arithmetic
+from engine.compile.builder import Builder
 from engine.compile.values import (
     BOOL,
     INT,
@@ -31,7 +32,7 @@ from engine.compile.values import (
 class Slot:
     """Memory for a name that changes."""
 
-    def __init__(self, builder: ir.IRBuilder, value: Any):
+    def __init__(self, builder: Builder, value: Any):
         with builder.goto_entry_block():
             self._places = [builder.alloca(leaf.type) for leaf in leaves(value)]
         self._like = value
@@ -40,16 +41,18 @@ class Slot:
         """Whether it has room for a value: else the name begins anew, for another thing."""
         return bool(_form(value) == _form(self._like))
 
-    def store(self, builder: ir.IRBuilder, value: Any) -> None:
+    def store(self, builder: Builder, value: Any) -> None:
         """Give it a value, of the type of its first."""
         for place, leaf, like in zip(self._places, alike(value, self._like), leaves(self._like), strict=True):
-            same = leaf.type == like.type
+            same = leaf.type is like.type or leaf.type == like.type
             builder.store(leaf if same else arithmetic.converted(builder, leaf, like.type), place)
         if isinstance(value, Array):
             self._like = replace(value, owners=self._like.owners | value.owners)
 
-    def load(self, builder: ir.IRBuilder) -> Any:
+    def load(self, builder: Builder) -> Any:
         """The present value."""
+        if isinstance(self._like, ir.Value):
+            return builder.load(self._places[0])
         return rebuilt(self._like, iter([builder.load(place) for place in self._places]))
 
 
@@ -65,20 +68,20 @@ def _form(value: Any) -> Any:
 
 def alike(value: Any, like: Any) -> list[Any]:
     """The leaves of a value that must be made as another is."""
-    found, expected = list(leaves(materialised(value))), list(leaves(like))
+    found, expected = leaves(materialised(value)), leaves(like)
     if len(found) != len(expected):
         raise Untranslatable(f"a name that stands for {like!r:.60} and then for {value!r:.60}")
     return found
 
 
-def _plus(builder: ir.IRBuilder, flat: Any, index: Any) -> Any:
+def _plus(builder: Builder, flat: Any, index: Any) -> Any:
     """A place and an index more; nothing is written for a place of 0."""
     if isinstance(flat, ir.Value) or flat or getattr(index, "type", None) == BOOL:
         return arithmetic.binary(builder, ast.Add, flat, index)
     return index
 
 
-def element(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
+def element(builder: Builder, array: Array, place: list[Any]) -> Any:
     """Where an element, or the first of a part, of an array lies."""
     if not isinstance(array, Array):
         raise Untranslatable(f"an index into {array!r:.60}")
@@ -97,7 +100,7 @@ def element(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
     return builder.gep(array.data, [materialised(flat)])
 
 
-def _lanes_load(builder: ir.IRBuilder, rows: LaneRows, place: int) -> Any:
+def _lanes_load(builder: Builder, rows: LaneRows, place: int) -> Any:
     vector: Any = ir.Constant(ir.VectorType(rows.element, len(rows.places)), ir.Undefined)
     for lane, row in enumerate(rows.places):
         number = builder.load(builder.gep(row, [ir.Constant(INT, place)]))
@@ -105,7 +108,7 @@ def _lanes_load(builder: ir.IRBuilder, rows: LaneRows, place: int) -> Any:
     return vector
 
 
-def lanes_store(builder: ir.IRBuilder, rows: LaneRows, place: int, value: Any) -> None:
+def lanes_store(builder: Builder, rows: LaneRows, place: int, value: Any) -> None:
     """A vector over a number of each lane's row."""
     value = arithmetic.converted(builder, value, ir.VectorType(rows.element, len(rows.places)))
     for lane, row in enumerate(rows.places):
@@ -113,7 +116,7 @@ def lanes_store(builder: ir.IRBuilder, rows: LaneRows, place: int, value: Any) -
         builder.store(number, builder.gep(row, [ir.Constant(INT, place)]))
 
 
-def _shaped_load(builder: ir.IRBuilder, array: Shaped, place: list[Any]) -> Any:
+def _shaped_load(builder: Builder, array: Shaped, place: list[Any]) -> Any:
     if any(isinstance(index, ir.Value) for index in place):
         raise Untranslatable("an index that is not known into an array of which entries are")
     found, stride, first = array.numbers[tuple(place)], array.numbers.size, array.first
@@ -125,7 +128,7 @@ def _shaped_load(builder: ir.IRBuilder, array: Shaped, place: list[Any]) -> Any:
     return array_load(builder, array.memory, [first]) if np.isnan(found) else float(found)
 
 
-def array_load(builder: ir.IRBuilder, array: Array, place: list[Any]) -> Any:
+def array_load(builder: Builder, array: Array, place: list[Any]) -> Any:
     """An element of an array, or the part of it that so few indices leave."""
     if isinstance(array, Rows):
         return array.values[place[0]]

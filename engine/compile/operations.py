@@ -14,6 +14,7 @@ import numpy as np
 from llvmlite import ir
 
 from engine.compile import arithmetic
+from engine.compile.builder import Builder
 from engine.compile.memory import element
 from engine.compile.values import (
     DOUBLE,
@@ -128,15 +129,15 @@ def reciprocal(x: Any) -> Any:
     return 1 / x
 
 
-def _rows(_builder: ir.IRBuilder, count: Any) -> Rows:
+def _rows(_builder: Builder, count: Any) -> Rows:
     return Rows(count)
 
 
-def _shaped(_builder: ir.IRBuilder, pattern: Known, numbers: Array, first: int) -> Shaped:
+def _shaped(_builder: Builder, pattern: Known, numbers: Array, first: int) -> Shaped:
     return Shaped(pattern.numbers, numbers, first)
 
 
-def _local(builder: ir.IRBuilder, *shape: int) -> Array:
+def _local(builder: Builder, *shape: int) -> Array:
     if not written_out():
         raise Untranslatable("an array of a kernel's own, where it is not written out")
     with builder.goto_entry_block():
@@ -144,56 +145,56 @@ def _local(builder: ir.IRBuilder, *shape: int) -> Array:
     return Array(real(), place, shape)
 
 
-def _at_run_time(_builder: ir.IRBuilder, number: Any) -> Any:
+def _at_run_time(_builder: Builder, number: Any) -> Any:
     return materialised(number)
 
 
-def _least(builder: ir.IRBuilder, array: Array, place: Any, value: Any) -> None:
+def _least(builder: Builder, array: Array, place: Any, value: Any) -> None:
     builder.atomic_rmw("umin", element(builder, array, [place]), arithmetic.converted(builder, value, INT), "monotonic")
 
 
-def _votes(builder: ir.IRBuilder, test: Any) -> Any:
+def _votes(builder: Builder, test: Any) -> Any:
     test = materialised(test)
-    if not arithmetic.on_gpu(builder):
+    if not builder.on_gpu:
         return builder.zext(test, INT)
     count = builder.module.declare_intrinsic("llvm.nvvm.barrier0.popc", [], ir.FunctionType(SHORT, [SHORT]))
     counted = builder.call(count, [builder.zext(test, SHORT)])
     return arithmetic.converted(builder, counted, whole())
 
 
-def threads(builder: ir.IRBuilder) -> int:
+def threads(builder: Builder) -> int:
     """How many neighbouring threads of a GPU work on one robot."""
     return int(getattr(builder.module, "threads", 1))
 
 
-def _lane(builder: ir.IRBuilder) -> Any:
+def _lane(builder: Builder) -> Any:
     kind = ir.FunctionType(SHORT, [])
     return builder.call(builder.module.declare_intrinsic("llvm.nvvm.read.ptx.sreg.laneid", [], kind), [])
 
 
-def thread(builder: ir.IRBuilder) -> Any:
+def thread(builder: Builder) -> Any:
     """Which of them it is."""
     own = builder.and_(_lane(builder), ir.Constant(SHORT, threads(builder) - 1))
     return arithmetic.converted(builder, own, whole())
 
 
-def _place_of_thread(builder: ir.IRBuilder) -> Any:
+def _place_of_thread(builder: Builder) -> Any:
     return thread(builder) if threads(builder) > 1 else 0
 
 
-def _mask(builder: ir.IRBuilder) -> Any:
+def _mask(builder: Builder) -> Any:
     """The bits of the robot's threads among those of the warp."""
     first = builder.and_(_lane(builder), ir.Constant(SHORT, -threads(builder)))
     return builder.shl(ir.Constant(SHORT, (1 << threads(builder)) - 1), first)
 
 
-def wait_for_threads(builder: ir.IRBuilder) -> None:
+def wait_for_threads(builder: Builder) -> None:
     """The robot's threads come here together, and see what the others wrote."""
     kind = ir.FunctionType(ir.VoidType(), [SHORT])
     builder.call(builder.module.declare_intrinsic("llvm.nvvm.bar.warp.sync", [], kind), [_mask(builder)])
 
 
-def _from_thread(builder: ir.IRBuilder, x: Any, distance: int) -> Any:
+def _from_thread(builder: Builder, x: Any, distance: int) -> Any:
     """x of the thread whose number differs by one bit."""
     shuffle = builder.module.declare_intrinsic("llvm.nvvm.shfl.sync.bfly.i32", [], ir.FunctionType(SHORT, [SHORT] * 4))
     mask, rest = _mask(builder), [ir.Constant(SHORT, distance), ir.Constant(SHORT, 31)]
@@ -212,7 +213,7 @@ def _from_thread(builder: ir.IRBuilder, x: Any, distance: int) -> Any:
 def _of_threads(sort: str) -> Callable[..., Any]:
     """The outermost of the numbers of a robot's threads."""
 
-    def emit(builder: ir.IRBuilder, x: Any) -> Any:
+    def emit(builder: Builder, x: Any) -> Any:
         x, distance = materialised(x), threads(builder) // 2
         while distance:
             y = _from_thread(builder, x, distance)
@@ -224,16 +225,16 @@ def _of_threads(sort: str) -> Callable[..., Any]:
     return emit
 
 
-def _is_single(_builder: ir.IRBuilder, x: Any) -> bool:
+def _is_single(_builder: Builder, x: Any) -> bool:
     return materialised(x).type in (FLOAT, ir.VectorType(FLOAT, getattr(materialised(x).type, "count", 1)))
 
 
-def _fma(builder: ir.IRBuilder, *numbers: Any) -> Any:
+def _fma(builder: Builder, *numbers: Any) -> Any:
     type_ = arithmetic.common(*numbers)
     return arithmetic.fma(builder, *(arithmetic.converted(builder, x, type_) for x in numbers))
 
 
-def _low_bits(builder: ir.IRBuilder, x: Any) -> Any:
+def _low_bits(builder: Builder, x: Any) -> Any:
     if arithmetic.is_vector(x):  # in whole numbers as wide as the lanes, which nobody asks for more than the last bits
         wide = ir.IntType(32 if x.type.element == FLOAT else 64)
         return builder.bitcast(x, ir.VectorType(wide, x.type.count))
@@ -242,11 +243,11 @@ def _low_bits(builder: ir.IRBuilder, x: Any) -> Any:
     return bits if bits.type == whole() else builder.zext(bits, whole())
 
 
-def _reciprocal(builder: ir.IRBuilder, x: Any) -> Any:
+def _reciprocal(builder: Builder, x: Any) -> Any:
     if not isinstance(x, ir.Value):
         return 1 / x if x else float("inf")
     one = arithmetic.converted(builder, 1.0, x.type)
-    if not arithmetic.on_gpu(builder):
+    if not builder.on_gpu:
         return builder.fdiv(one, x)
     letter = "f" if x.type == FLOAT else "d"
     nearly = f"llvm.nvvm.rcp.approx.ftz.{letter}"
@@ -255,14 +256,14 @@ def _reciprocal(builder: ir.IRBuilder, x: Any) -> Any:
     return _fma(builder, r, e if letter == "f" else _fma(builder, e, e, e), r)  # r (1 + e + e²): what is left is e³
 
 
-def _length(_builder: ir.IRBuilder, value: Any) -> Any:
+def _length(_builder: Builder, value: Any) -> Any:
     return len(value.items) if isinstance(value, Record) else value.shape[0]
 
 
 def _extreme(sort: type) -> Callable[..., Any]:
     """The later of two numbers where it is beyond the first, else the first, NaN or not."""
 
-    def emit(builder: ir.IRBuilder, x: Any, y: Any) -> Any:
+    def emit(builder: Builder, x: Any, y: Any) -> Any:
         if not isinstance(x, ir.Value) and not isinstance(y, ir.Value):
             return (min if sort is ast.Lt else max)(x, y)
         type_ = arithmetic.common(x, y)
@@ -272,7 +273,7 @@ def _extreme(sort: type) -> Callable[..., Any]:
     return emit
 
 
-def _absolute(builder: ir.IRBuilder, x: Any) -> Any:
+def _absolute(builder: Builder, x: Any) -> Any:
     if not isinstance(x, ir.Value):
         return abs(x)
     if x.type in (INT, SHORT):
@@ -282,7 +283,7 @@ def _absolute(builder: ir.IRBuilder, x: Any) -> Any:
 
 
 def _of_real(name: str) -> Callable[..., Any]:
-    def emit(builder: ir.IRBuilder, x: Any) -> Any:
+    def emit(builder: Builder, x: Any) -> Any:
         x = materialised(x)
         as_it_is = x.type == FLOAT or arithmetic.is_vector(x)
         return arithmetic.intrinsic(builder, name, x if as_it_is else arithmetic.converted(builder, x, DOUBLE))
@@ -290,7 +291,7 @@ def _of_real(name: str) -> Callable[..., Any]:
     return emit
 
 
-def _external(builder: ir.IRBuilder, name: str, answer: ir.Type, *arguments: Any) -> Any:
+def _external(builder: Builder, name: str, answer: ir.Type, *arguments: Any) -> Any:
     """Call a function of the C library."""
     module = builder.module
     if name not in module.globals:
@@ -298,18 +299,18 @@ def _external(builder: ir.IRBuilder, name: str, answer: ir.Type, *arguments: Any
     return builder.call(module.globals[name], arguments)
 
 
-def _arctan2(builder: ir.IRBuilder, y: Any, x: Any) -> Any:
+def _arctan2(builder: Builder, y: Any, x: Any) -> Any:
     return _external(builder, "atan2", DOUBLE, *(arithmetic.converted(builder, value, DOUBLE) for value in (y, x)))
 
 
-def _is_finite(builder: ir.IRBuilder, x: Any) -> Any:
+def _is_finite(builder: Builder, x: Any) -> Any:
     x = materialised(x)
     if arithmetic.is_whole(x.type):
         return True
     return builder.fcmp_ordered("<", arithmetic.intrinsic(builder, "llvm.fabs", x), ir.Constant(x.type, float("inf")))
 
 
-def _whole(builder: ir.IRBuilder, x: Any) -> Any:
+def _whole(builder: Builder, x: Any) -> Any:
     """The whole part of a number, as Python's int; beyond 64 bits the outermost, of NaN 0."""
     if not isinstance(x, ir.Value):
         return int(x)
@@ -319,23 +320,23 @@ def _whole(builder: ir.IRBuilder, x: Any) -> Any:
     return builder.call(builder.module.declare_intrinsic("llvm.fptosi.sat", [whole(), x.type], type_), [x])
 
 
-def _expand(_builder: ir.IRBuilder, array: Array, axis: Any) -> Any:
+def _expand(_builder: Builder, array: Array, axis: Any) -> Any:
     if axis != 0:
         raise Untranslatable("a new axis that is not the first")
     return replace(array, shape=(1, *array.shape))
 
 
-def _cycles(builder: ir.IRBuilder) -> Any:
-    return _gpu_register(builder, "clock64") if arithmetic.on_gpu(builder) else _now(builder)
+def _cycles(builder: Builder) -> Any:
+    return _gpu_register(builder, "clock64") if builder.on_gpu else _now(builder)
 
 
-def _gpu_register(builder: ir.IRBuilder, name: str) -> Any:
+def _gpu_register(builder: Builder, name: str) -> Any:
     kind = ir.FunctionType(INT, [])
     return builder.call(builder.module.declare_intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}", [], kind), [])
 
 
-def _now(builder: ir.IRBuilder) -> Any:
-    if arithmetic.on_gpu(builder):
+def _now(builder: Builder) -> Any:
+    if builder.on_gpu:
         return _gpu_register(builder, "globaltimer")
     with builder.goto_entry_block():
         place = builder.alloca(INT, 2)
@@ -348,11 +349,11 @@ def _now(builder: ir.IRBuilder) -> Any:
     return builder.add(seconds, builder.load(builder.gep(place, [ir.Constant(INT, 1)])))
 
 
-def _address(builder: ir.IRBuilder, array: Array) -> Any:
+def _address(builder: Builder, array: Array) -> Any:
     return builder.ptrtoint(array.data, INT)
 
 
-def _call(builder: ir.IRBuilder, function: Any, *numbers: Any) -> None:
+def _call(builder: Builder, function: Any, *numbers: Any) -> None:
     type_ = ir.FunctionType(ir.VoidType(), [INT] * len(numbers))
     values = [arithmetic.converted(builder, number, INT) for number in numbers]
     place = builder.inttoptr(function, type_.as_pointer().as_pointer())

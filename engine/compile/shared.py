@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir
 
 from engine.compile import arithmetic
+from engine.compile.builder import Builder
 from engine.compile.memory import element
 from engine.compile.values import BOOL, ELEMENTS, INT, Array, Record
 
@@ -52,40 +53,40 @@ def give_way() -> None:
     raise NotImplementedError("a kernel's own")
 
 
-def _array_at(builder: ir.IRBuilder, address: Any, dtype: str, shape: Record) -> Array:
+def _array_at(builder: Builder, address: Any, dtype: str, shape: Record) -> Array:
     type_ = ELEMENTS[dtype]
     return Array(type_, builder.inttoptr(arithmetic.converted(builder, address, INT), type_.as_pointer()), shape.items)
 
 
-def _read(builder: ir.IRBuilder, control: Array, place: Any) -> Any:
+def _read(builder: Builder, control: Array, place: Any) -> Any:
     return builder.load_atomic(element(builder, control, [place]), "acquire", 8)
 
 
-def _write(builder: ir.IRBuilder, control: Array, place: Any, value: Any) -> None:
+def _write(builder: Builder, control: Array, place: Any, value: Any) -> None:
     builder.store_atomic(arithmetic.converted(builder, value, INT), element(builder, control, [place]), "release", 8)
 
 
-def _count(builder: ir.IRBuilder, control: Array, place: Any) -> Any:
+def _count(builder: Builder, control: Array, place: Any) -> Any:
     one = ir.Constant(INT, 1)
     return builder.add(builder.atomic_rmw("add", element(builder, control, [place]), one, "acq_rel"), one)
 
 
-def _exchange(builder: ir.IRBuilder, control: Array, place: Any, expected: Any, value: Any) -> Any:
+def _exchange(builder: Builder, control: Array, place: Any, expected: Any, value: Any) -> Any:
     expected, value = (arithmetic.converted(builder, x, INT) for x in (expected, value))
     pair = builder.cmpxchg(element(builder, control, [place]), expected, value, "acq_rel", "acquire")
     return builder.trunc(builder.zext(builder.extract_value(pair, 1), INT), BOOL)
 
 
-def _pause(builder: ir.IRBuilder) -> None:
+def _pause(builder: Builder) -> None:
     if _X86:
         builder.call(_function(builder, "llvm.x86.sse2.pause", ir.VoidType()), [])
 
 
-def _give_way(builder: ir.IRBuilder) -> None:
+def _give_way(builder: Builder) -> None:
     builder.call(_function(builder, _YIELD, ir.IntType(32)), [])
 
 
-def _function(builder: ir.IRBuilder, name: str, answer: ir.Type) -> Any:
+def _function(builder: Builder, name: str, answer: ir.Type) -> Any:
     module = builder.module
     return module.globals[name] if name in module.globals else ir.Function(module, ir.FunctionType(answer, []), name)
 

@@ -178,7 +178,7 @@ def _type(x: OfBatch | Number | Given | Number32, real: ir.Type) -> ir.Type:
 class _Arguments:
     """The values of a kernel's arguments, as the thread of a robot sees them."""
 
-    def __init__(self, builder: ir.IRBuilder, layout: Layout, given: Any, robot: Any, exists: Any):
+    def __init__(self, builder: Builder, layout: Layout, given: Any, robot: Any, exists: Any):
         self._builder, self._layout, self._robot, self._exists = builder, layout, robot, exists
         self._given = iter(given[4:])
         names = layout.real, "int32"
@@ -217,7 +217,7 @@ class _Arguments:
         return of_python(argument)
 
 
-def _robot(builder: ir.IRBuilder, batch: Any, layout: Layout) -> tuple[Any, Any]:
+def _robot(builder: Builder, batch: Any, layout: Layout) -> tuple[Any, Any]:
     """The number of this thread's robot, and whether it has one; else the number is 0."""
     kind, short = ir.FunctionType(ir.IntType(32), []), ir.IntType(32)
     block, size, thread = (

@@ -94,7 +94,7 @@ class Emitted:
         if not frame.builder.block.is_terminated:
             self.answer(frame.builder, answer)
 
-    def answer(self, builder: ir.IRBuilder, value: Any) -> None:
+    def answer(self, builder: Builder, value: Any) -> None:
         """Return a value; the first one says of which type they are."""
         if value is None:
             builder.ret_void()
@@ -105,7 +105,7 @@ class Emitted:
             self.llvm.return_value = ir.ReturnValue(self.llvm, value.type)
         builder.ret(arithmetic.converted(builder, value, self.llvm.ftype.return_type))
 
-    def call(self, builder: ir.IRBuilder, caller: Emitted, arguments: list[Any]) -> Any:
+    def call(self, builder: Builder, caller: Emitted, arguments: list[Any]) -> Any:
         """Call it, and have the caller know which of its own arrays that writes to."""
         for place in self.written:
             caller.touch(arguments[place])
@@ -162,7 +162,7 @@ class Part(Emitted):
 class Frame(Expressions):
     """A function's body on its way into an emitted function: its own, or that of one whose part it becomes."""
 
-    def __init__(self, emitted: Emitted, builder: ir.IRBuilder, function: Callable[..., Any], arguments: list[Any]):
+    def __init__(self, emitted: Emitted, builder: Builder, function: Callable[..., Any], arguments: list[Any]):
         super().__init__(builder, function)
         self.emitted = emitted
         self._source = source.of(function)

@@ -148,9 +148,12 @@ def whole() -> ir.Type:
     return _whole.get()
 
 
+_NUMBER = (ir.Value, int, float)  # a union is made anew wherever it is written
+
+
 def is_number(value: Any) -> bool:
     """Whether it is a number, known or not."""
-    return isinstance(value, ir.Value | int | float)
+    return isinstance(value, _NUMBER)
 
 
 def of_python(value: Any) -> Any:
@@ -195,17 +198,24 @@ def handed_over(value: Any) -> Any:
     return materialised(value)
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def leaves(value: Any) -> list[Any]:
     """LLVM's values that a value is made of."""
     if isinstance(value, ir.Value):
-        yield value
+        return [value]
+    found: list[Any] = []
+    _gather(value, found)
+    return found
+
+
+def _gather(value: Any, found: list[Any]) -> None:
+    if isinstance(value, ir.Value):
+        found.append(value)
     elif isinstance(value, Array):
-        yield value.data
-        for extent in value.shape:
-            yield from leaves(extent)
+        found.append(value.data)
+        found += [extent for extent in value.shape if isinstance(extent, ir.Value)]
     elif isinstance(value, Record):
         for item in value.items:
-            yield from leaves(item)
+            _gather(item, found)
 
 
 def rebuilt(value: Any, parts: Iterator[Any], owners: frozenset[int] | None = None) -> Any:
@@ -242,11 +252,14 @@ def lanes(value: Any) -> int:
     return max(map(lanes, value.items), default=1)
 
 
+_MADE_AS_IT_RUNS = (ir.Value, Array, Rows)
+
+
 def constant(value: Any) -> bool:
     """Whether it is known as the kernel is translated."""
     if isinstance(value, Record):
         return all(map(constant, value.items))
-    return not isinstance(value, ir.Value | Array | Rows)
+    return not isinstance(value, _MADE_AS_IT_RUNS)
 
 
 def _is_base(leaf: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from llvmlite import ir
 
 from engine.compile import arithmetic
+from engine.compile.builder import Builder
 from engine.compile.memory import array_load, element
 from engine.compile.values import DOUBLE, ELEMENTS, INT, Array, LaneRows, Record, materialised
 
@@ -69,19 +70,19 @@ def _bytes(type_: ir.Type) -> int:
     return 8 if type_ in (DOUBLE, INT) else 4
 
 
-def _pointer(builder: ir.IRBuilder, row: Array, place: Any, type_: ir.VectorType) -> Any:
+def _pointer(builder: Builder, row: Array, place: Any, type_: ir.VectorType) -> Any:
     first = arithmetic.binary(builder, ast.Mult, place, type_.count)
     return builder.bitcast(element(builder, row, [first]), type_.as_pointer())
 
 
-def _load(builder: ir.IRBuilder, row: Array, place: Any, lanes: Record) -> Any:
+def _load(builder: Builder, row: Array, place: Any, lanes: Record) -> Any:
     if len(lanes.items) == 1:
         return array_load(builder, row, [place])
     type_ = ir.VectorType(row.element, len(lanes.items))
     return builder.load(_pointer(builder, row, place, type_), align=_bytes(row.element))
 
 
-def _store(builder: ir.IRBuilder, row: Array, place: Any, value: Any) -> None:
+def _store(builder: Builder, row: Array, place: Any, value: Any) -> None:
     if not arithmetic.is_vector(value):
         builder.store(arithmetic.converted(builder, value, row.element), element(builder, row, [place]))
         return
@@ -90,7 +91,7 @@ def _store(builder: ir.IRBuilder, row: Array, place: Any, value: Any) -> None:
     builder.store(value, _pointer(builder, row, place, type_), align=_bytes(row.element))
 
 
-def _gather(builder: ir.IRBuilder, numbers: Array, places: Array, lanes: Record) -> Any:
+def _gather(builder: Builder, numbers: Array, places: Array, lanes: Record) -> Any:
     found, none = [], ir.Constant(numbers.element, 0.0)
     for k in range(len(lanes.items)):
         place = array_load(builder, places, [k])
@@ -105,7 +106,7 @@ def _gather(builder: ir.IRBuilder, numbers: Array, places: Array, lanes: Record)
     return vector
 
 
-def _scatter(builder: ir.IRBuilder, numbers: Array, places: Array, value: Any) -> None:
+def _scatter(builder: Builder, numbers: Array, places: Array, value: Any) -> None:
     for k in range(value.type.count if arithmetic.is_vector(value) else 1):
         number = (
             builder.extract_element(value, ir.Constant(ir.IntType(32), k)) if arithmetic.is_vector(value) else value
@@ -115,7 +116,7 @@ def _scatter(builder: ir.IRBuilder, numbers: Array, places: Array, value: Any) -
             builder.store(arithmetic.converted(builder, number, numbers.element), element(builder, numbers, [place]))
 
 
-def _robots_at(builder: ir.IRBuilder, address: Any, dtype: str, width: int, robots: Any, lanes: Record) -> LaneRows:
+def _robots_at(builder: Builder, address: Any, dtype: str, width: int, robots: Any, lanes: Record) -> LaneRows:
     element_, last = ELEMENTS[dtype], builder.sub(materialised(robots), ir.Constant(INT, 1))
     first, places = builder.inttoptr(address, element_.as_pointer()), []
     for lane in range(len(lanes.items)):
@@ -125,24 +126,24 @@ def _robots_at(builder: ir.IRBuilder, address: Any, dtype: str, width: int, robo
     return LaneRows(element_, tuple(places), (width,))
 
 
-def _every(builder: ir.IRBuilder, truth: Any) -> Any:
+def _every(builder: Builder, truth: Any) -> Any:
     if not arithmetic.is_vector(truth):
         return truth
     bits = builder.bitcast(truth, ir.IntType(truth.type.count))
     return builder.icmp_signed("==", bits, ir.Constant(bits.type, -1))
 
 
-def _where(builder: ir.IRBuilder, condition: Any, x: Any, y: Any) -> Any:
+def _where(builder: Builder, condition: Any, x: Any, y: Any) -> Any:
     type_ = arithmetic.common(condition, x, y)
     condition, x, y = (arithmetic.converted(builder, value, type_) for value in (condition, x, y))
     return builder.select(builder.fcmp_unordered("!=", condition, ir.Constant(type_, None)), x, y)
 
 
-def _double(builder: ir.IRBuilder, x: Any) -> Any:
+def _double(builder: Builder, x: Any) -> Any:
     return arithmetic.converted(builder, x, ir.VectorType(DOUBLE, x.type.count) if arithmetic.is_vector(x) else DOUBLE)
 
 
-def _as_precise_as(builder: ir.IRBuilder, x: Any, like: Any) -> Any:
+def _as_precise_as(builder: Builder, x: Any, like: Any) -> Any:
     return arithmetic.converted(builder, x, like.type)
 
 

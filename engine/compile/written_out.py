@@ -14,7 +14,7 @@ from llvmlite import ir
 from engine.compile.builder import Builder
 from engine.compile.optimizing import parsed, tuned
 from engine.compile.translate import Emitted, Frame, Unit
-from engine.compile.values import ELEMENTS, INT, Array, of_python, writing_out
+from engine.compile.values import ELEMENTS, INT, Array, of_python, real, writing_out
 
 _NVPTX = "nvptx64-nvidia-cuda"
 _GLOBAL = 1  # the address space of a GPU's memory
@@ -39,46 +39,44 @@ def text(kernel: Any, known: Any, arguments: tuple[int | str, ...], dtype: str, 
     - "reals", "int64s": a contiguous array, the same for all of them;
     - "robot": which robot it is, which nobody hands over.
     """
-    unit, real = Unit(name), ELEMENTS[dtype]
+    unit, number = Unit(name), ELEMENTS[dtype]
     unit.module.triple = _NVPTX if gpu else llvm.get_process_triple()
     given = [x for x in arguments if x != "robot"]
-    types = [*(_type(x, real, _GLOBAL if gpu else 0) for x in given), ir.IntType(32)]
+    types = [*(_type(x, number, _GLOBAL if gpu else 0) for x in given), ir.IntType(32)]
     function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), types), name)
-    builder = Builder(function.append_basic_block("entry"))
-    if gpu:
-        function.calling_convention = "ptx_kernel"
-        _for_robot(builder, kernel, known, arguments, real, _robot(builder, function.args[-1]))
-    else:
-        _for_each(builder, kernel, known, arguments, real)
+    with writing_out(number):
+        builder = Builder(function.append_basic_block("entry"))
+        if gpu:
+            function.calling_convention = "ptx_kernel"
+            _for_robot(builder, kernel, known, arguments, _robot(builder, function.args[-1]))
+        else:
+            _for_each(builder, kernel, known, arguments)
     builder.ret_void()
     return str(unit.module)
 
 
-def _type(argument: int | str, real: ir.Type, space: int) -> ir.Type:
-    one = INT if isinstance(argument, str) and argument.startswith("int64") else real
+def _type(argument: int | str, number: ir.Type, space: int) -> ir.Type:
+    one = INT if isinstance(argument, str) and argument.startswith("int64") else number
     return one if argument in ("real", "int64") else one.as_pointer(space)
 
 
-def _for_robot(
-    builder: ir.IRBuilder, kernel: Any, known: Any, arguments: tuple[int | str, ...], real: ir.Type, robot: Any
-) -> None:
+def _for_robot(builder: Builder, kernel: Any, known: Any, arguments: tuple[int | str, ...], robot: Any) -> None:
     """The kernel's text for the robot of that number."""
-    given, values = iter(builder.function.args), []
+    given, values, element = iter(builder.function.args), [], real()
     for argument in arguments:
         if argument == "robot":
             values.append(robot)
             continue
         value: Any = next(given)
         if isinstance(argument, int):
-            value = Array(real, builder.gep(value, [builder.mul(robot, ir.Constant(INT, argument))]), (argument,))
+            value = Array(element, builder.gep(value, [builder.mul(robot, ir.Constant(INT, argument))]), (argument,))
         elif argument in ("reals", "int64s"):
             value = Array(value.type.pointee, value, (None,))
         values.append(value)
-    with writing_out(real):
-        Frame(_Whole(Unit("")), builder, kernel.function, [of_python(known), *values]).inlined()
+    Frame(_Whole(Unit("")), builder, kernel.function, [of_python(known), *values]).inlined()
 
 
-def _for_each(builder: ir.IRBuilder, kernel: Any, known: Any, arguments: tuple[int | str, ...], real: ir.Type) -> None:
+def _for_each(builder: Builder, kernel: Any, known: Any, arguments: tuple[int | str, ...]) -> None:
     """The same for one robot after the other."""
     before, (head, body, after) = builder.block, map(builder.append_basic_block, ("robots", "robot", "done"))
     builder.branch(head)
@@ -87,13 +85,13 @@ def _for_each(builder: ir.IRBuilder, kernel: Any, known: Any, arguments: tuple[i
     robot.add_incoming(ir.Constant(INT, 0), before)
     builder.cbranch(builder.icmp_signed("<", robot, builder.zext(builder.function.args[-1], INT)), body, after)
     builder.position_at_end(body)
-    _for_robot(builder, kernel, known, arguments, real, robot)
+    _for_robot(builder, kernel, known, arguments, robot)
     robot.add_incoming(builder.add(robot, ir.Constant(INT, 1)), builder.block)
     builder.branch(head)
     builder.position_at_end(after)
 
 
-def _robot(builder: ir.IRBuilder, batch: Any) -> Any:
+def _robot(builder: Builder, batch: Any) -> Any:
     """The number of this thread's robot; the thread ends where there is none."""
     kind = ir.FunctionType(ir.IntType(32), [])
     block, size, thread = (

@@ -295,7 +295,7 @@ exempt(
 exempt(
     INSTALLING,
     "times and rates that no file keeps by row, and what was asked for",
-    "two seconds of a core, twelve for a robot that stands on the ground",
+    "half a second of a core, three for a robot that stands on the ground",
 )
 exempt(
     WINDOW,
