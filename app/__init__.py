@@ -7,7 +7,8 @@ It starts in this order, and for these reasons:
 2. OpenGL 3.3 core as the default format and shared contexts, which Qt accepts only before the application object.
 3. The application object. From here on it is known which platform Qt runs on, and so whether its OpenGL
    contexts come from GLX or EGL; PyOpenGL is told before anything imports it.
-4. The look, then the window, whose modules import PyOpenGL and the engine.
+4. A process that will compile, where nothing is compiled yet; the look, then the window, whose modules import
+   PyOpenGL and the engine.
 5. What takes care of faults: they leave a report, and what a run left that ended badly is offered.
 6. Ctrl-C, or the end of the desktop's session, closes the window as its button does, so that the simulation's
    thread ends too. The window's own timer lets Python see the signal.
@@ -169,6 +170,7 @@ def _show_window(
     from app.features.lesson_view import LessonView
     from app.window import Window
 
+    engine.Compilation.stand_by()
     theme.apply(application)
     sys.setswitchinterval(SWITCH_INTERVAL)
     care = recovery.begin()

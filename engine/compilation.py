@@ -12,7 +12,9 @@ elsewhere, since compiling is for the most part Python that holds the interprete
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -24,8 +26,10 @@ from time import perf_counter
 import numpy as np
 
 from engine import files
+from engine.compile import cache
 from engine.copies import NotCopied
 from engine.cpu.stepping.stepper import Code
+from engine.process import OnePerProcess
 from engine.scene import HeightField, Obstacle, Plane, Scene
 from engine.selection import choice
 from engine.selection.advancing import ALGORITHMS, advancing
@@ -39,15 +43,18 @@ import json, os, sys, threading, types
 def end_with_parent():
     os.read(0, 1)
     os._exit(1)
-path, code, nice = json.loads(sys.argv[1])
+path, nice = json.loads(sys.argv[1])
 sys.path[:] = path
-threading.Thread(target=end_with_parent, daemon=True).start()
 if nice and hasattr(os, "nice"):
     os.nice(nice)
 sys.modules["engine"] = package = types.ModuleType("engine")
 package.__path__ = [os.path.join(path[0], "engine")]
 from engine.cpu.stepping.stepper import Code
-code = Code(*code)
+line = sys.stdin.readline()
+if not line:
+    os._exit(1)
+threading.Thread(target=end_with_parent, daemon=True).start()
+code = Code(*json.loads(line))
 code.compile()
 if code.wrenches:
     from engine.compile.parts import make_rare
@@ -109,14 +116,20 @@ class Compilation(NotCopied):
         """Begin to compile, if that is needed and not under way; `nice` is how far the process stands back."""
         if self._process is not None or self._code is None or not self.needed or not sys.executable:
             return
-        path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]  # without the present folder
         self._began, self._nice = perf_counter(), nice
         with suppress(OSError):  # no process to be had: the first step compiles
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _CHILD, json.dumps([path, list(self._code), nice])],
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env=files.environment(),
-            )  # fmt: skip
+            process = None if nice else _standing_by().take()
+            self._process = process or _process(nice)
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(list(self._code)).encode() + b"\n")
+            self._process.stdin.flush()
+
+    @staticmethod
+    def stand_by() -> None:
+        """Have a process import what compiling takes, for the next `start`, if no code is on disk yet."""
+        if sys.executable and cache.is_empty():
+            with suppress(OSError):
+                _standing_by().begin()
 
     def here(self) -> None:
         """Compile in this process, waiting for it."""
@@ -185,6 +198,42 @@ class Compilation(NotCopied):
                 if other.needed and other._code not in [one._code for one in (self, *found)]:
                     found.append(other)
         return found
+
+
+def _process(nice: int) -> subprocess.Popen[bytes]:
+    """A process that compiles the code whose name it is given in a line."""
+    path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]  # without the present folder
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _CHILD, json.dumps([path, nice])],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=files.environment(),
+    )  # fmt: skip
+
+
+class _StandingBy:
+    """A process that waits for what it shall compile, if there is one; it ends with this one."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def begin(self) -> None:
+        """Start it."""
+        if self._process is None:
+            self._process = _process(0)
+            atexit.register(self._end, os.getpid())
+
+    def take(self) -> subprocess.Popen[bytes] | None:
+        """It, unless there is none that runs."""
+        process, self._process = self._process, None
+        return process if process is not None and process.poll() is None else None
+
+    def _end(self, owner: int) -> None:
+        if os.getpid() == owner and (process := self.take()) is not None:
+            process.kill()
+            with process:  # waits, and closes its pipe
+                pass
+
+
+_standing_by = OnePerProcess(_StandingBy)
 
 
 def _other_scenes(scene: Scene) -> tuple[Scene, ...]:

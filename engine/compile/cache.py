@@ -55,6 +55,11 @@ def _folders() -> list[Path]:
     return [folder / "code" / _origin() for folder in files.cache_folders()]
 
 
+def is_empty() -> bool:
+    """Whether there is no code of these sources yet."""
+    return not any(folder.is_dir() and any(folder.iterdir()) for folder in _folders())
+
+
 def write(name: str, content: bytes) -> None:
     """Keep an entry: in the user's cache folder or, where that cannot be, in one of this process."""
     with suppress(OSError):  # a full disk

@@ -42,6 +42,27 @@ assert not compilation.running and compilation.wait(0) and compilation.needed
     )
 
 
+def test_a_process_stands_by_where_no_code_is_on_disk_and_is_the_one_that_compiles(tmp_path):
+    """It ends with who started it, used or not."""
+    script = """
+import engine, os, sys
+from engine import compilation
+engine.Compilation.stand_by()
+waiting = compilation._standing_by()._process
+print(waiting and waiting.pid)
+if len(sys.argv) > 1:
+    made = engine.Compilation(engine.Simulation(engine.chain(2)))
+    made.start()
+    assert made._process is waiting
+    assert made.wait() and not made.needed
+"""
+    first, second = fresh(tmp_path, script), fresh(tmp_path, "import sys\nsys.argv += ['compile']" + script)
+    for line in (first, second):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(line), 0)
+    assert fresh(tmp_path, script) == "None\n"
+
+
 def test_what_else_robots_may_take_is_listed_once_and_only_what_serves_them(tmp_path):
     script = """
 import engine

@@ -19,7 +19,7 @@ from cuda_on_host import WrittenOut
 from python_oracle import Double, Single, Undecided, bounds, flat, given, loaded, python, run
 from random_kernels import Given, Robot, known_robot, ordinary
 
-from engine.compile import cache, inline, kernel, written_out
+from engine.compile import background, cache, inline, kernel, written_out
 from engine.compile.operations import rows
 from engine.compile.values import Untranslatable
 from tests.differential.laws import seeds
@@ -40,6 +40,7 @@ def nothing_kept(monkeypatch):
     """Machine code of texts that exist for a moment is not written to the user's folder."""
     monkeypatch.setattr(cache, "read", lambda _: None)
     monkeypatch.setattr(cache, "write", lambda *_: None)
+    monkeypatch.setattr(background, "ask", lambda *_: None)
 
 
 def drawn(make: Callable[..., Any], seed: int, usable: Callable[..., Any]) -> Any:
