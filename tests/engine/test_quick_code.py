@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cuda_on_host import WrittenOut
 from python_oracle import flat, loaded
-from random_kernels import ordinary
+from random_kernels import known_robot, ordinary
 
 from engine.compile import Function, background, cache, finish_compiling, kernel, machine, parts, rare
 from engine.compile.operations import address, call
@@ -22,7 +23,7 @@ from engine.compile.shared import array_at
 from tests.differential.laws import seeds
 
 ROOT = Path(__file__).parents[2]
-TEXTS = 24
+TEXTS, WRITTEN_OUT = 24, 6
 
 
 @pytest.fixture
@@ -92,12 +93,30 @@ def test_random_texts_have_the_same_bits_by_quick_and_by_fast_code(tmp_path):
     assert len({*slow}) == TEXTS
 
 
+def test_random_texts_that_are_written_out_have_the_same_bits_in_each_style(tmp_path, monkeypatch):
+    compiled, (first, *others) = machine.compiled, machine.Style
+    for seed in seeds(WRITTEN_OUT):
+        text, robot, arrays = known_robot(np.random.default_rng([seed, 0]), 3)
+        main, widths = loaded(text, tmp_path).main, tuple(array.shape[1] for array in arrays)
+        for dtype in ("float64", "float32"):
+            found = {}
+            for style in (first, *others):
+                monkeypatch.setattr(machine, "compiled", lambda text, how=style: compiled(text, how))
+                numbers = [array.astype(dtype) for array in arrays]
+                WrittenOut(main, robot, widths, dtype)(None, None, (*numbers, 3))
+                found[style] = _without_bits_of_nan(np.concatenate([x.ravel() for x in numbers]))
+            assert {*found.values()} == {found[first]}, (seed, dtype)
+
+
+def _without_bits_of_nan(numbers: np.ndarray) -> bytes:
+    return np.where(np.isnan(numbers), np.nan, numbers).tobytes()
+
+
 def _bits(main: Function, arguments: tuple[object, ...]) -> bytes:
     """What a text writes and answers; NaN is NaN, whatever its bits."""
     mine = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
     mine[4] = arguments[4]._replace(left=arguments[4].left.copy())
-    numbers = np.array(flat([mine, main(*mine)]), float)
-    return np.where(np.isnan(numbers), np.nan, numbers).tobytes()
+    return _without_bits_of_nan(np.array(flat([mine, main(*mine)]), float))
 
 
 @kernel
