@@ -67,9 +67,9 @@ from engine.scene.mesh_parts import MeshPart
 from engine.scene.mesh_reader import read_mesh
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
 from engine.scene.touches import Touches
-from engine.selection.advancing import ALGORITHMS as SIMULATION_ALGORITHMS
-from engine.selection.advancing import simulation_algorithms, simulation_refusal
 from engine.selection.capabilities import algorithms
+from engine.selection.steppers import ALGORITHMS as SIMULATION_ALGORITHMS
+from engine.selection.steppers import simulation_algorithms, simulation_refusal
 from engine.selection.timings import measured
 from engine.simulation import (
     INTEGRATORS,

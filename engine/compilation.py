@@ -32,7 +32,7 @@ from engine.cpu.stepping.stepper import Code
 from engine.process import OnePerProcess
 from engine.scene import HeightField, Obstacle, Plane, Scene
 from engine.selection import choice
-from engine.selection.advancing import ALGORITHMS, advancing
+from engine.selection.steppers import ALGORITHMS, advancing
 from engine.simulation import Simulation
 from engine.step_settings import INTEGRATORS
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from engine import validation
 from engine.cpu import dynamics as on_cpu
 from engine.cpu.rigid_body import aba, crba, rnea, wrenches
+from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.runtime.cores import checked
 from engine.cuda import dynamics as on_gpu
@@ -137,7 +138,7 @@ class ForwardDynamics:
 
     def _here(self, kernels: on_cpu.Kernels, q: Any, v: Any, tau: Any, out: Array | None) -> Array:
         """The answer on the CPU to whatever came, or what is wrong with it."""
-        if arrays.on_device(q):
+        if validation.on_device(q):
             raise TypeError("q is on the GPU, and these dynamics are on the CPU; make them with device='cuda'")
         states, single = validation.states(self.model, self.dtype, q=q, v=v, tau=tau)
         out = validation.result(out, (self.model.nv,) if single else states[1].shape, self.dtype)
@@ -158,7 +159,7 @@ class ForwardDynamics:
         if out is not None and arrays.are(self.model, self._type, q, v, tau, out):
             kernels(q, v, tau, out)
             return out
-        if arrays.on_device(q):
+        if validation.on_device(q):
             (q, v, tau), single = arrays.states(self.model, self.dtype, q=q, v=v, tau=tau)
             shape = (self.model.nv,) if single else (len(q), self.model.nv)
             out = arrays.result(out, shape, self.dtype)
@@ -194,7 +195,7 @@ def forward_dynamics(
     which is faster for repeated calls.
     """
     rows = max(1, np.shape(q)[0]) if np.ndim(q) == 2 else 1
-    device = "cuda" if device == "auto" and arrays.on_device(q) else device
+    device = "cuda" if device == "auto" and validation.on_device(q) else device
     return ForwardDynamics(model, rows, algorithm, device, dtype)(q, v, tau, external=external)
 
 
@@ -206,7 +207,7 @@ def inverse_dynamics(
     `external` (links, 6) are wrenches that act on the links meanwhile, see `forward_dynamics`.
     Arrays in a GPU's memory are answered there; so does `mass_matrix`.
     """
-    if arrays.on_device(q):
+    if validation.on_device(q):
         tau: Array = on_gpu.inverse_dynamics(model, q, v, a, external)
         return tau
     if external is not None:
@@ -227,7 +228,7 @@ def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, *
 
     On the GPU for arrays that are there, as numbers of type `dtype`; else in double precision.
     """
-    if arrays.on_device(q):
+    if validation.on_device(q):
         (there, tau), single = arrays.states(model, dtype, q=q, **forces)
         out = on_gpu.with_external(model, there, tau, arrays.wrenches(model, dtype, external, len(there)), sign)
         return out[0] if single else out
@@ -249,12 +250,12 @@ def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, *
 
 def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """τ_bias (nv,): the generalized forces that keep q̈ = 0, gravity included ([Y] below (7))."""
-    return inverse_dynamics(model, q, v, arrays.zeros_like(v) if arrays.on_device(v) else np.zeros(model.nv))
+    return inverse_dynamics(model, q, v, arrays.zeros_like(v) if validation.on_device(v) else np.zeros(model.nv))
 
 
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
     """M (nv, nv), symmetric, by composite bodies, the CRBA (Featherstone 2008, table 6.2); GᵀMG with mimic joints."""
-    if arrays.on_device(q):
+    if validation.on_device(q):
         M: Array = on_gpu.mass_matrix(model, q)
         return M
     (q,), single = validation.states(model, q=q)
@@ -331,26 +332,6 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     (q, v), single = validation.states(model, q=q, v=v)
     kinetic, potential = energies(model, q, v, pack(model).constants[None])
     return (kinetic[0], potential[0]) if single else (kinetic, potential)
-
-
-def energies(model: Model, q: Array, v: Array, constants: Array) -> tuple[Array, Array]:
-    """`energy` of robots with `constants` (1 or batch, n + 1, CONSTANTS) of their own, see `Parameters.constants`."""
-    n = len(model.parent)
-    kinetic, potential = np.empty(len(q)), np.empty(len(q))
-    rotations, positions = np.empty((len(q), n, 9)), np.empty((len(q), n, 3))
-    rnea.energies(
-        _tree(model, q=q),
-        _tree(model, v=v),
-        kinetic,
-        positions,
-        rotations,
-        potential,
-        pack(model).topology,
-        constants,
-        workspace(n, ONE),
-        ONE,
-    )
-    return kinetic, potential
 
 
 def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:

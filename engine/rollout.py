@@ -122,7 +122,7 @@ def rollout(
 def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tuple[Any, int]:
     """Controls as (1 or batch, steps, nv), or (1, 1, nv) where one is held for all steps; and how many steps."""
     array: Any = np.zeros(model.nv) if controls is None else controls
-    if not arrays.on_device(array):
+    if not validation.on_device(array):
         try:
             array = reals(array)
         except (TypeError, ValueError) as error:
@@ -143,7 +143,7 @@ def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tup
 
 def _target(model: Model, target: Any, batch: int) -> Any:
     """A target as it came, if it is (nv,) or (1 or batch, nv)."""
-    if not arrays.on_device(target):
+    if not validation.on_device(target):
         target, _ = validation.batched("target", target, model.nv, "where the gains pull to")
     if target.shape not in ((model.nv,), (1, model.nv), (batch, model.nv)):
         raise ValueError(f"target has shape {np.shape(target)}; expected ({model.nv},) or ({batch}, {model.nv})")

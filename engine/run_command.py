@@ -42,7 +42,7 @@ from engine.robot_arguments import (
 )
 from engine.rollout import Recorder, save
 from engine.scene import HeightField, Plane, Scene, put_down, slope, stands
-from engine.selection.advancing import ALGORITHMS
+from engine.selection.steppers import ALGORITHMS
 from engine.simulation import INTEGRATORS, Diverged, Simulation
 from engine.timestep import LONGEST, suggested_step
 from engine.urdf.markup import in_one_line

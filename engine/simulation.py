@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine import dynamics, validation
+from engine import validation
 from engine.checkpoint import Checkpoint
-from engine.cpu.runtime.cores import checked
-from engine.cpu.stepping.stepper import Stepper as CpuStepper
-from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.runtime import arrays
 from engine.cuda.runtime import device as gpu
-from engine.cuda.stepping.choice import stepper
 from engine.divergence import Diverged, sentence
 from engine.frame import FrameReader
 from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.model import Model
-from engine.model.layout import pack
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
 from engine.scene.pairs import NO_PAIRS
-from engine.selection import capabilities, choice, touching
-from engine.selection.advancing import advancing
+from engine.selection import capabilities, choice, steppers
 from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
 from engine.stepper import UNKNOWN, Stepper, fastest
-from engine.validation import Array
+from engine.validation import Array, on_device
 
 __all__ = ["INTEGRATORS", "Diverged", "Simulation"]
 
@@ -94,27 +87,23 @@ class Simulation:
         algorithm = validation.one_of("algorithm", algorithm, ("auto", *capabilities.ALGORITHMS))
         self.on_divergence = validation.one_of("on_divergence", on_divergence, ("raise", "freeze"))
         if device is None:
-            device = "cuda" if arrays.on_device(q) or arrays.on_device(v) else "cpu"
+            device = "cuda" if on_device(q) or on_device(v) else "cpu"
         device = validation.one_of("device", device, ("auto", *capabilities.DEVICES))
-        able = touching.able(advancing(model), scene, algorithm)
-        self.device, where = _place(model, touching.place(scene, device, dtype), algorithm, batch, dtype, able)
-        touching.require(model, scene, self.device, algorithm)
-        if self.device == "cpu" and dtype != "float64":
-            raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
+        device, able = steppers.where(scene, device, dtype), steppers.served(model, scene, dtype, algorithm)
+        self.device, where = choice.place(model, device, algorithm, batch, dtype, able, "step")
+        steppers.require(model, scene, self.device, dtype, algorithm)
         self.algorithm, why = choice.choose(model, algorithm, batch, dtype, self.device, able[self.device], work="step")
         self.why = why + where
         capabilities.require_parameters(self.algorithm, model, batch, parameters)
         self.parameters = None if parameters is None else parameters.copy()
-        self.threads = threads
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             np.array(gains(model, batch, "kp", kp)), np.array(gains(model, batch, "kd", kd)),
             self.parameters, on_divergence == "freeze", scene,
-            NO_PAIRS if scene is None or self.device == "cpu" else touching_pairs(model, scene)[0],
+            NO_PAIRS if scene is None else touching_pairs(model, scene)[0], threads,
         )  # fmt: skip
-        self._stepper: Stepper = (
-            stepper(self.settings)(self.settings) if self.device == "cuda" else CpuStepper(self.settings, threads)
-        )
+        self._stepper: Stepper = steppers.stepper(self.settings, self.device)
+        self.threads = self._stepper.threads
         self._busy = False
         self._watcher: Callable[[bool], None] | None = None
         self.reset(q, v)
@@ -128,7 +117,7 @@ class Simulation:
         Time goes on, the others step to the same bits as without it, and chosen ones that are frozen are free again.
         """
         q, v = self.model.neutral() if q is None else q, np.zeros(self.model.nv) if v is None else v
-        if arrays.on_device(q) or arrays.on_device(v):
+        if on_device(q) or on_device(v):
             start = [
                 arrays.states(self.model, self.dtype, **{name: self.array(x)})[0][0] for name, x in (("q", q), ("v", v))
             ]
@@ -149,15 +138,11 @@ class Simulation:
 
     def array(self, x: Any) -> Any:
         """x as a contiguous array of the simulation's device and number type."""
-        if self.device == "cuda":
-            return arrays.to_device(x, self.dtype)
-        if arrays.on_device(x):
-            raise TypeError(f"a {type(x).__name__} is on the GPU and the simulation on the CPU; give device='cuda'")
-        return np.ascontiguousarray(x, self.dtype)
+        return self._stepper.array(x)
 
     def empty(self, *shape: int) -> Any:
         """An array of whatever its memory held, of the simulation's device and number type."""
-        return arrays.empty(shape, self.dtype) if self.device == "cuda" else np.empty(shape, self.dtype)
+        return self._stepper.empty(*shape)
 
     @property
     def q(self) -> Any:
@@ -217,10 +202,7 @@ class Simulation:
     @property
     def contact_wrench(self) -> Any:
         """(batch, links, 6): the wrenches (n, f) of the last step's contacts, N m and N, each in its link's frame."""
-        found, shape = self.contacts, (self.batch, len(self.model.link_names), 6)
-        if self.device == "cuda":
-            return arrays.sums_by_link(found, shape, self.dtype, self.dt)
-        return np.zeros(shape) if found is None else found.wrenches(shape, self.dt)
+        return self._stepper.contact_wrench()
 
     @property
     def time(self) -> float:
@@ -300,11 +282,9 @@ class Simulation:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles and copies are simulations of their own, made alike, which go on from here to the same bits."""
         s = self.settings
-        shared = self.algorithm == "dca" and self.device == "cpu"
         how = (
             self.model, self.batch, self.dt, self.integrator, self.algorithm, s.limits, None, None, self.device,
-            self.dtype, s.kp, s.kd, self.parameters, s.timed, checked(self.threads) if shared else self.threads,
-            self.on_divergence, s.scene,
+            self.dtype, s.kp, s.kd, self.parameters, s.timed, self.threads, self.on_divergence, s.scene,
         )  # fmt: skip
         return _made_again, (type(self), how, self.checkpoint(), self.why)
 
@@ -388,23 +368,11 @@ class Simulation:
 
         On a GPU they are worked out there, in the simulation's number type.
         """
-        if self.device == "cuda" and len(self.model.parent):
-            return self._energies_there(self.q, self.v)
-        q, v = (arrays.to_host(x).astype(float, copy=False) for x in (self.q, self.v))
-        return dynamics.energies(self.model, q, v, self._constants)
-
-    @cached_property
-    def _energies_there(self) -> Energies:
-        return Energies(self.model, self.batch, self.dtype, self.parameters)
-
-    @cached_property
-    def _constants(self) -> Array:
-        """(1 or batch, n + 1, CONSTANTS): those of all robots, or of each."""
-        return pack(self.model).constants[None] if self.parameters is None else self.parameters.constants()
+        return self._stepper.energies()
 
 
 def _chosen(robots: Any, batch: int) -> NDArray[np.int64]:
-    return validation.chosen("robots", arrays.to_host(robots) if arrays.on_device(robots) else robots, batch)
+    return validation.chosen("robots", arrays.to_host(robots) if on_device(robots) else robots, batch)
 
 
 def _made_again(kind: type[Simulation], how: tuple[Any, ...], checkpoint: Checkpoint, why: str) -> Simulation:
@@ -412,14 +380,6 @@ def _made_again(kind: type[Simulation], how: tuple[Any, ...], checkpoint: Checkp
     made.restore(checkpoint)
     made.why = why
     return made
-
-
-def _place(
-    model: Model, device: str, algorithm: str, batch: int, dtype: str, able: dict[str, tuple[str, ...]]
-) -> choice.Place:
-    """The device to simulate on, and why where it was chosen."""
-    served = able if dtype == "float64" else able | {"cpu": ()}
-    return choice.place(model, device, algorithm, batch, dtype, served, "step")
 
 
 def why_no_gpu(load: bool = True) -> str | None:

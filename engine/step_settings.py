@@ -53,7 +53,9 @@ class StepSettings:
     """A robot that diverges stays as it was before that step, and the others go on."""
     scene: Scene | None = None
     pairs: Pairs = NO_PAIRS
-    """The pairs of shapes that may touch in the scene, for a GPU; the CPU finds them itself."""
+    """The pairs of shapes that may touch in the scene."""
+    threads: int | None = None
+    """How many of the CPU's share a batch at most; None: as many as pay."""
 
     @cached_property
     def joints(self) -> Array:

@@ -1,15 +1,16 @@
-"""`Stepper`: what a simulation asks of the device that steps it."""
+"""`Stepper`: what a simulation asks of the device that steps it; `Row`: what a device says of a stepper."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.frame import FrameReader
 from engine.scene import Touches
+from engine.step_settings import StepSettings
 from engine.validation import Array
 
 UNKNOWN = -1
@@ -29,6 +30,14 @@ class Stepper(Protocol):
     tau: Any
     target: Any
 
+    @property
+    def threads(self) -> int | None:
+        """How many share the steps at most: those that bits depend on, else what the settings have."""
+
+    def array(self, x: Any) -> Any:
+        """x as a contiguous array of the device and the number type. Raises TypeError for what another one holds."""
+
+    def empty(self, *shape: int) -> Any: ...
     @property
     def wrench(self) -> Any: ...
     @property
@@ -56,3 +65,18 @@ class Stepper(Protocol):
     def phases(self) -> dict[str, float]: ...
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader: ...
     def contacts(self) -> Touches | None: ...
+    def contact_wrench(self) -> Any: ...
+    def energies(self) -> tuple[Array, Array]:
+        """Kinetic and potential energy of each robot, (batch,) each, J, on the host."""
+
+
+class Row(NamedTuple):
+    """A stepper in the registry of its device, see `engine.selection.steppers`."""
+
+    algorithms: tuple[str, ...]
+    make: Callable[[StepSettings], Stepper]
+    dtypes: tuple[str, ...] = ("float64", "float32")
+    in_scene: bool = True
+    """It steps robots that may touch something as well."""
+    takes: Callable[[StepSettings], bool] = lambda _: True
+    """Whether it has a batch of these settings, by one of its algorithms, if no row before it does."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from engine.cpu.runtime.cores import checked
 from engine.model import Model
 from engine.simulation import Simulation
 from engine.step_settings import StepSettings
@@ -31,11 +30,10 @@ class Setup:
     @classmethod
     def of(cls, simulation: Simulation, time_before: float = 0.0, about: Any = None) -> Setup:
         """How this simulation was made; `Simulation.wrench`, if it is to be asked for, was asked for before."""
-        shared = simulation.algorithm == "dca" and simulation.device == "cpu"
-        threads = checked(simulation.threads) if shared else simulation.threads
         return cls(
-            simulation.settings, simulation.device, threads, simulation.takes_wrenches, float(time_before), about
-        )
+            simulation.settings, simulation.device, simulation.threads, simulation.takes_wrenches, float(time_before),
+            about,
+        )  # fmt: skip
 
     @property
     def model(self) -> Model:

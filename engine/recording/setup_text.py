@@ -13,7 +13,7 @@ from engine.model import EARTH, Model
 from engine.parameters import Parameters
 from engine.recording.packing import Array
 from engine.recording.setup import Setup
-from engine.selection.advancing import ALGORITHMS
+from engine.selection.steppers import ALGORITHMS
 from engine.step_settings import INTEGRATORS, StepSettings, gains
 from engine.validation import one_of, time_step
 

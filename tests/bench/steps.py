@@ -21,7 +21,7 @@ from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock, device
 from engine.model import Model, generate
 from engine.selection import capabilities
-from engine.selection.advancing import advancing
+from engine.selection.steppers import advancing
 from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array

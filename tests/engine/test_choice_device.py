@@ -7,9 +7,8 @@ import pytest
 import engine
 from engine.cuda.runtime import device as gpu
 from engine.selection import choice, timings
-from engine.selection.advancing import ALGORITHMS, advancing
+from engine.selection.steppers import ALGORITHMS, served
 from engine.selection.timings import Measurements, Row
-from engine.simulation import _place
 
 SECONDS = {"cpu": {"abia": 4e-4, "dca": 1e-4}, "cuda": {"abia": 9e-4, "dca": 2e-4, "cfa": 5e-5}}
 CHAIN = engine.chain(1000)
@@ -47,10 +46,13 @@ def test_the_faster_device_is_taken_for_calls_and_for_steps():
 @pytest.mark.usefixtures("both")
 def test_single_precision_is_simulated_where_it_can_be_however_small():
     short = engine.chain(2)
-    able = advancing(short)
-    assert _place(short, "auto", "auto", 1, "float32", able) == ("cuda", "; on cuda, which alone does this")
-    assert _place(short, "auto", "abia", 1, "float32", able).device == "cuda"
-    assert _place(short, "auto", "auto", 1, "float64", able).device == "cpu"
+
+    def place(algorithm: str, dtype: str) -> choice.Place:
+        return choice.place(short, "auto", algorithm, 1, dtype, served(short, None, dtype, algorithm), "step")
+
+    assert place("auto", "float32") == ("cuda", "; on cuda, which alone does this")
+    assert place("abia", "float32").device == "cuda"
+    assert place("auto", "float64").device == "cpu"
 
 
 @pytest.mark.usefixtures("both")

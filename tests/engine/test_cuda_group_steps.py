@@ -246,5 +246,5 @@ def test_what_was_not_measured_stepping_is_not_chosen_for_steps(monkeypatch):
 
 def test_hybrid_abia_is_refused_with_what_steps():
     among = engine.SIMULATION_ALGORITHMS["cuda"]
-    with pytest.raises(ValueError, match=r"abia-hybrid does not step .* use abia or dca or jsiia or cfa"):
+    with pytest.raises(ValueError, match=r"abia-hybrid does not step .* use abia or jsiia or dca or cfa"):
         choice.choose(engine.chain(5), "abia-hybrid", 1, "float64", "cuda", among, "step")

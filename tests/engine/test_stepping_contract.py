@@ -1,6 +1,6 @@
 """Every algorithm that steps, on every device, with every integrator: the motion of ABIA on the CPU, whatever acts.
 
-What steps is read from the engine (`simulation.advancing`): an algorithm that comes to step, or to step other robots,
+What steps is read from the engine (`steppers.advancing`): an algorithm that comes to step, or to step other robots,
 is held to this from then on, and what it does not step it refuses in one sentence. Motions are compared after 200
 steps, relative to the largest number of q and of v. That says something of an algorithm only where ABIA's own motion
 does not grow apart from that of a neighbour, so that is asked first.
@@ -78,7 +78,7 @@ def steps(algorithm: str, name: str, device: str) -> bool:
     """Whether an algorithm steps that robot on a device."""
     model = robot(name)
     served = capabilities.reason(algorithm, model, device) is None
-    return served and algorithm in engine.simulation.advancing(model)[device]
+    return served and algorithm in engine.selection.steppers.advancing(model)[device]
 
 
 def cases(algorithm: str, device: str, dtype: str, integrator: str, acting: str, take_turns: bool = True) -> list[Case]:

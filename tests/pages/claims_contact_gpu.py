@@ -10,7 +10,7 @@ from page_text import e, exempt, word
 from engine.cuda.rigid_body import lane_bodies
 from engine.cuda.rigid_body import limbs as limbs_of
 from engine.scene import thresholds, touches
-from engine.selection import touching
+from engine.selection import steppers
 
 SOLVER, MEASURED = "docs/contact_solver.md", "docs/measured_contact.md"
 
@@ -33,7 +33,7 @@ def kernels() -> Iterable[str]:
 @page_text.of("docs/contact.md")
 def served() -> Iterable[str]:
     """By what robots in a scene step."""
-    on = " or ".join(name.upper() for name in touching.ALGORITHMS)
+    on = " or ".join(name.upper() for name in steppers.IN_SCENE["cuda"])
     yield f"Robots in a scene step there by {on}, by a thread, {word(limbs_of.LANES)} lanes or a warp a robot."
 
 

@@ -21,7 +21,7 @@ from engine.dynamics import ForwardDynamics, inverse_dynamics
 from engine.model import Model
 from engine.selection import capabilities
 from engine.selection.choice import LARGEST_RESIDUAL
-from engine.validation import Array
+from engine.validation import Array, on_device
 
 Verdict = Literal["waiting", "ok", "wrong", "refused", "failed"]
 Call = Callable[[], Any]
@@ -177,7 +177,7 @@ class Candidate:
         """See whether the last answer is right: the worst residual so far, against the bound of the number type."""
         assert self._at is not None
         answer, shape = self._answer, self._at.v.shape
-        answer = np.asarray(arrays.to_host(answer) if arrays.on_device(answer) else answer)
+        answer = np.asarray(arrays.to_host(answer) if on_device(answer) else answer)
         if answer.shape not in (shape, shape[1:] if self.batch == 1 else shape):
             return self._out("wrong", f"its answer has the shape {answer.shape}; expected {shape}")
         rows = some_rows(self.batch, CHECKED)

@@ -22,7 +22,7 @@ from engine.cuda.runtime import arrays, clock
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
 from engine.selection import capabilities, choice, shipped, timings
-from engine.selection.advancing import advancing
+from engine.selection.steppers import advancing, dtypes
 from engine.selection.timings import Case, Measurements, Row, Shape, Work
 from engine.simulation import Simulation
 
@@ -243,7 +243,7 @@ def _works(case: Case, device: str) -> Iterator[tuple[str, Work]]:
         if too_large or (case.shape == "tree" and not row.trees):
             continue
         yield name, "call"
-        if name in advancing(model)[device] and (device == "cuda" or case.dtype == "float64"):
+        if name in advancing(model)[device] and case.dtype in dtypes(device):
             yield name, "step"
 
 

@@ -17,6 +17,7 @@ from engine.compile.entry import sort_of
 from engine.cpu.chains.accelerations import Dynamics, dynamics, example
 from engine.cpu.constraints import contact_matrix
 from engine.cpu.rigid_body.aba_batch import FEW
+from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links, pack_links
@@ -39,7 +40,8 @@ from engine.process import OnePerProcess
 from engine.scene import Touches
 from engine.scene.pairs import NO_PAIRS
 from engine.step_settings import Rotations, StepSettings
-from engine.validation import Array
+from engine.stepper import Row
+from engine.validation import Array, on_device
 
 _NOTHING = np.empty((0, 0, 0))
 SHARE = 2000
@@ -162,12 +164,12 @@ class Stepper:
     after the other, and the bits are those of so many threads.
     """
 
-    def __init__(self, settings: StepSettings, threads: int | None = None):
+    def __init__(self, settings: StepSettings):
         model, batch = settings.model, settings.batch
         alike = len(settings.joints) == 1 and settings.parameters is None
         code = Code.of(settings)
         self._algorithm, self._lanes = code.algorithm, (0,) * code.lanes
-        self._settings, self._alike, self._asked = settings, alike, checked(threads)
+        self._settings, self._alike, self._asked = settings, alike, checked(settings.threads)
         self._threads = min(self._asked, cores())
         self._constants = (
             pack(model).constants[None] if settings.parameters is None else settings.parameters.constants()
@@ -194,6 +196,21 @@ class Stepper:
     def _group(self) -> trees.TreeGroup | None:
         """The threads that share each call of DCA-ABA, made like `_steps`; None with the other algorithms."""
         return trees.TreeGroup(pack(self._settings.model), self._asked) if self._algorithm == "dca" else None
+
+    @property
+    def threads(self) -> int | None:
+        """See `engine.stepper.Stepper`: DCA-ABA cuts a robot for so many."""
+        return self._asked if self._settings.algorithm == "dca" else self._settings.threads
+
+    def array(self, x: Any) -> Array:
+        """x as a contiguous array of double precision."""
+        if on_device(x):
+            raise TypeError(f"a {type(x).__name__} is on the GPU and the simulation on the CPU; give device='cuda'")
+        return np.ascontiguousarray(x, float)
+
+    def empty(self, *shape: int) -> Array:
+        """An array of whatever its memory held."""
+        return np.empty(shape)
 
     @property
     def takes_wrenches(self) -> bool:
@@ -403,6 +420,15 @@ class Stepper:
             other_wrench[own] = _on_links(self._settings.model, other[own], seen[own][:, OTHER:])
         return Touches(told[:, 1].astype(np.int64), link, *parts, wrench, told[:, 0], told[:, 2], other, other_wrench)
 
+    def contact_wrench(self) -> Array:
+        """(batch, links, 6): the wrenches of the last step's contacts, N m and N."""
+        found, shape = self.contacts(), (self._settings.batch, len(self._settings.model.link_names), 6)
+        return np.zeros(shape) if found is None else found.wrenches(shape, self._settings.dt)
+
+    def energies(self) -> tuple[Array, Array]:
+        """See `engine.stepper.Stepper`."""
+        return energies(self._settings.model, self.q, self.v, self._constants)
+
     def phases(self) -> dict[str, float]:
         """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""
         seconds = self._phases * 1e-9 if self._settings.timed else np.zeros(phases.COUNT)
@@ -412,6 +438,9 @@ class Stepper:
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
         """A reader of frames with the links of so many robots; `steps` tells how many are done."""
         return FrameReader(self._settings.model, self.q, self.v, robots, steps, self.phases)
+
+
+STEPPERS = (Row(("abia", "jsiia", "cfa", "dca"), Stepper, dtypes=("float64",)),)
 
 
 def _taken(blocks: deque[slice]) -> slice | None:

@@ -10,15 +10,7 @@ import numpy as np
 
 from engine.cuda.runtime import device
 from engine.model import Model
-
-_CUDA, _MANAGED = 2, 13  # DLPack's numbers for such memory
-
-
-def on_device(x: Any) -> bool:
-    """Whether x is an array in a GPU's memory, CuPy's or another library's that speaks DLPack."""
-    if isinstance(x, np.ndarray | list | tuple) or not hasattr(x, "__dlpack_device__"):
-        return False
-    return int(x.__dlpack_device__()[0]) in (_CUDA, _MANAGED)
+from engine.validation import on_device
 
 
 def to_device(x: Any, dtype: str | None = None) -> Any:

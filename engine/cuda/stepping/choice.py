@@ -1,4 +1,4 @@
-"""What steps a batch of robots on the GPU."""
+"""What steps a batch of robots on the GPU: of the rows that take its settings, the first."""
 
 from __future__ import annotations
 
@@ -13,20 +13,28 @@ from engine.cuda.stepping.written_out_stepper import WrittenOutStepper
 from engine.cuda.trees.jsiia import in_threads
 from engine.model import features
 from engine.step_settings import StepSettings
+from engine.stepper import Row
 
 
-def stepper(
-    settings: StepSettings,
-) -> type[RobotStepper | WrittenOutStepper | SceneStepper | ChainStepper | GroupStepper | TreeStepper | StillStepper]:
-    """The class of it: chains have steppers of their own, where these are faster."""
-    model, algorithm = settings.model, settings.algorithm
-    if not len(model.parent):
-        return StillStepper
-    serial = features.serial(model)
-    if algorithm == "dca":
-        return ChainStepper if serial else TreeStepper
-    if algorithm == "abia" or not serial or settings.scene is not None:
-        if scene_stepper.serves(settings):
-            return SceneStepper
-        return WrittenOutStepper if written_out_stepper.serves(settings) else RobotStepper
-    return RobotStepper if algorithm == "jsiia" and in_threads(model, settings.batch) else GroupStepper
+def _still(settings: StepSettings) -> bool:
+    return not len(settings.model.parent)
+
+
+def _serial(settings: StepSettings) -> bool:
+    return features.serial(settings.model)
+
+
+def _in_groups(settings: StepSettings) -> bool:
+    """Chains whose links are shared by threads, which many small ones by JSIIA are not."""
+    return _serial(settings) and (settings.algorithm != "jsiia" or not in_threads(settings.model, settings.batch))
+
+
+STEPPERS = (
+    Row(("abia", "jsiia"), StillStepper, takes=_still),
+    Row(("abia",), WrittenOutStepper, in_scene=False, takes=written_out_stepper.serves),
+    Row(("dca",), ChainStepper, in_scene=False, takes=_serial),
+    Row(("dca",), TreeStepper, in_scene=False),
+    Row(("abia", "jsiia"), SceneStepper, takes=scene_stepper.serves),
+    Row(("jsiia", "cfa"), GroupStepper, in_scene=False, takes=_in_groups),
+    Row(("abia", "jsiia"), RobotStepper),
+)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import phases
+from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.rigid_body.wrenches import BodyWrenches
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.frame_reader import FrameReader
@@ -76,6 +78,19 @@ class Stepper(ABC):
         else:
             launch.change(given)
         launch()
+
+    @property
+    def threads(self) -> int | None:
+        """See `engine.stepper.Stepper`."""
+        return self._settings.threads
+
+    def array(self, x: Any) -> Any:
+        """x as a contiguous CuPy array of the number type."""
+        return arrays.to_device(x, self._settings.dtype)
+
+    def empty(self, *shape: int) -> Any:
+        """A CuPy array of whatever its memory held."""
+        return arrays.empty(shape, self._settings.dtype)
 
     @property
     def _facts(self) -> dict[str, bool]:
@@ -194,6 +209,20 @@ class Stepper(ABC):
         """What touched in the last step; None where nothing can."""
         return None
 
+    def contact_wrench(self) -> Any:
+        """(batch, links, 6): the wrenches of the last step's contacts, N m and N."""
+        s = self._settings
+        return arrays.sums_by_link(self.contacts(), (s.batch, len(s.model.link_names), 6), s.dtype, s.dt)
+
+    def energies(self) -> tuple[Array, Array]:
+        """See `engine.stepper.Stepper`; worked out on the GPU, in the settings' number type."""
+        return self._energies(self.q, self.v)
+
+    @cached_property
+    def _energies(self) -> Energies:
+        s = self._settings
+        return Energies(s.model, s.batch, s.dtype, s.parameters)
+
     @property
     def _on_ground(self) -> bool:
         """Whether there is something to touch."""
@@ -226,6 +255,10 @@ class StillStepper(Stepper):
 
     def _compile(self) -> None:
         """There is no kernel."""
+
+    def energies(self) -> tuple[Array, Array]:
+        """Nothing moves, and nothing can fall."""
+        return np.zeros(self._settings.batch), np.zeros(self._settings.batch)
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         """There is nothing to do."""

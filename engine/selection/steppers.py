@@ -1,0 +1,103 @@
+"""The registry of what steps robots, on both devices: which algorithms do so for a robot in a scene, and the stepper.
+
+Each device lists its steppers (`engine.stepper.Row`); all that is asked of a device before a simulation is made is
+asked of these rows.
+"""
+
+from __future__ import annotations
+
+from engine import validation
+from engine.cpu.stepping import stepper as on_cpu
+from engine.cuda.stepping import choice as on_cuda
+from engine.model import Model
+from engine.scene import Scene
+from engine.selection import capabilities
+from engine.step_settings import StepSettings
+from engine.stepper import Row, Stepper
+
+STEPPERS: dict[str, tuple[Row, ...]] = {"cpu": on_cpu.STEPPERS, "cuda": on_cuda.STEPPERS}
+"""By device; of the rows that take the same settings the first has them."""
+ALGORITHMS = {device: tuple(dict.fromkeys(name for row in rows for name in row.algorithms))
+              for device, rows in STEPPERS.items()}  # fmt: skip
+"""Those that a step is compiled with, by device."""
+IN_SCENE = {device: tuple(dict.fromkeys(name for row in rows if row.in_scene for name in row.algorithms))
+            for device, rows in STEPPERS.items()}  # fmt: skip
+"""Those by which robots touch a scene, by device."""
+
+
+def stepper(settings: StepSettings, device: str) -> Stepper:
+    """What steps such a batch, made for it. Raises what its device does, such as MemoryError."""
+    rows = (row for row in STEPPERS[device] if settings.algorithm in row.algorithms)
+    return next(row for row in rows if (row.in_scene or settings.scene is None) and row.takes(settings)).make(settings)
+
+
+def advancing(model: Model, scene: Scene | None = None) -> dict[str, tuple[str, ...]]:
+    """The algorithms that a simulation of this model advances by, in that scene if there is one, by device."""
+    return {
+        device: tuple(name for name in names if capabilities.reason(name, model, device) is None)
+        for device, names in (ALGORITHMS if scene is None else IN_SCENE).items()
+    }
+
+
+def served(model: Model, scene: Scene | None, dtype: str, algorithm: str) -> dict[str, tuple[str, ...]]:
+    """What `choice.place` chooses from for a simulation: no algorithm where a device lacks the number type.
+
+    How long contact takes on a GPU was not measured: in a scene "auto" takes the first that serves there.
+    """
+    found = advancing(model, scene)
+    if scene is not None and algorithm == "auto":
+        found["cuda"] = found["cuda"][:1]
+    return {device: names if dtype in dtypes(device) else () for device, names in found.items()}
+
+
+def dtypes(device: str) -> tuple[str, ...]:
+    """The number types that a device steps in."""
+    return tuple(dict.fromkeys(dtype for row in STEPPERS[device] for dtype in row.dtypes))
+
+
+def where(scene: Scene | None, device: str, dtype: str) -> str:
+    """The device to choose from: in a scene "auto" is the CPU, unless it does not have that number type."""
+    if scene is not None and not isinstance(scene, Scene):
+        raise TypeError(f"scene is a {type(scene).__name__}; expected an engine.Scene, for example engine.Scene()")
+    return "cpu" if scene is not None and device == "auto" and dtype in dtypes("cpu") else device
+
+
+def require(model: Model, scene: Scene | None, device: str, dtype: str, algorithm: str) -> None:
+    """ValueError, with the reason and what to do, where robots are not stepped so on a device."""
+    if dtype not in dtypes(device):
+        raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
+    if scene is not None and algorithm in ALGORITHMS[device] and algorithm not in IN_SCENE[device]:
+        raise ValueError(f"{algorithm} {_not_in_scene(device)}; use {' or '.join(advancing(model, scene)[device])}")
+
+
+def simulation_algorithms(model: Model, device: str = "auto", scene: Scene | None = None) -> tuple[str, ...]:
+    """The names of the algorithms by which a `Simulation` of a model advances on a device; "auto" means on any.
+
+    With a `scene` those by which it does so there. Whether there is such a device here plays no part, see `why_no_gpu`.
+    Raises ValueError for another name.
+    """
+    validation.one_of("device", device, ("auto", *capabilities.DEVICES))
+    names = capabilities.ALGORITHMS
+    return tuple(name for name in names if simulation_refusal(name, model, device, scene) is None)
+
+
+def simulation_refusal(algorithm: str, model: Model, device: str = "auto", scene: Scene | None = None) -> str | None:
+    """Why a `Simulation` of a model does not advance by an algorithm on a device, in a few words; None where it does.
+
+    With `device` "auto" the reason is the CPU's, where no device does. With a `scene` it is asked for that.
+    """
+    validation.one_of("algorithm", algorithm, tuple(capabilities.ALGORITHMS))
+    reasons = {where: _refusal(algorithm, model, where, scene) for where in STEPPERS if device in ("auto", where)}
+    return None if None in reasons.values() else next(iter(reasons.values()))
+
+
+def _refusal(algorithm: str, model: Model, device: str, scene: Scene | None) -> str | None:
+    if algorithm not in ALGORITHMS[device]:
+        return f"it does not step on device {device!r}"
+    if scene is not None and algorithm not in IN_SCENE[device]:
+        return f"it {_not_in_scene(device)}"
+    return capabilities.reason(algorithm, model, device)
+
+
+def _not_in_scene(device: str) -> str:
+    return f"does not step robots in a scene on device {device!r}"
