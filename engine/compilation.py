@@ -28,7 +28,7 @@ import numpy as np
 from engine import files
 from engine.compile import cache
 from engine.copies import NotCopied
-from engine.cpu.stepping.stepper import Code
+from engine.cpu.stepping.code import Code
 from engine.process import OnePerProcess
 from engine.scene import HeightField, Obstacle, Plane, Scene
 from engine.selection import choice
@@ -49,7 +49,7 @@ if nice and hasattr(os, "nice"):
     os.nice(nice)
 sys.modules["engine"] = package = types.ModuleType("engine")
 package.__path__ = [os.path.join(path[0], "engine")]
-from engine.cpu.stepping.stepper import Code
+from engine.cpu.stepping.code import Code
 line = sys.stdin.readline()
 if not line:
     os._exit(1)

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from engine.bench.results import NONE, Rows
 from engine.bench.suites import measure
-from engine.cpu.stepping.stepper import Code
+from engine.cpu.stepping.code import Code
 from engine.cuda.runtime import device as gpu
 from engine.model import generate
 from engine.selection import capabilities, choice, shipped

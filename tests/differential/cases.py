@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from engine.cpu.stepping.stepper import Code
+from engine.cpu.stepping.code import Code
 from engine.model import WORLD
 from tests.differential import acting, families, robots, scenes
 from tests.differential.chances import Rng, chance, pick

@@ -1,4 +1,4 @@
-"""Families of cases: what decides which machine code a step on the CPU needs, see `engine.cpu.stepping.stepper.Code`.
+"""Families of cases: what decides which machine code a step on the CPU needs, see `engine.cpu.stepping.code.Code`.
 
 Each family is compiled on its own: 1 to 4 s, with contact up to 10 s, the first time on a machine. There are some
 hundreds, so a test takes its cases from a list of a few, `FAMILIES`, in which any two values of any two fields occur

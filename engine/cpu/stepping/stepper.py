@@ -7,136 +7,41 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import phases
-from engine.compile.entry import sort_of
-from engine.cpu.chains.accelerations import Dynamics, dynamics, example
+from engine.cpu.chains.accelerations import Dynamics, dynamics
 from engine.cpu.constraints import contact_matrix
-from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.rnea import all_finite
-from engine.cpu.rigid_body.workspace import EIGHT, ONE
-from engine.cpu.rigid_body.wrenches import Links, pack_links
+from engine.cpu.rigid_body.wrenches import pack_links
 from engine.cpu.runtime.cores import checked, cores
-from engine.cpu.stepping import integrators
+from engine.cpu.stepping.code import Code
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch, Wrenches, scratch
 from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
-from engine.kernels.collision import surfaces
-from engine.kernels.collision.shape_contacts import touching_pairs
-from engine.kernels.collision.surfaces import Kind
 from engine.kernels.contact import room
-from engine.kernels.contact.mimics import mimics
-from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, By, Ground, Touch
+from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, Ground, Touch
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.model import Model
 from engine.model.layout import pack
 from engine.process import OnePerProcess
 from engine.scene import Touches
-from engine.scene.pairs import NO_PAIRS
-from engine.step_settings import Rotations, StepSettings
+from engine.step_settings import StepSettings
 from engine.stepper import Row
 from engine.validation import Array, on_device
 
 _NOTHING = np.empty((0, 0, 0))
 SHARE = 2000
 """Bodies times steps that are worth a thread: some 100 µs."""
-_MATRIX = (("array", "float64", 2),)
 RUNS = 4
 """Runs of blocks for each thread: so many that one who comes late still finds some."""
 PREPARED = 8
 """Threads whose runs are prepared, by the interpreter and one after the other, while one works on `SHARE`."""
-
-
-class Code(NamedTuple):
-    """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes.
-
-    `wrenches`: those from outside act. `contact`: which kind of ground there is to touch, "" for none.
-    `own`: robots differ in their numbers. `pairs`: shapes touch shapes. `mimic`: bodies carry what moves several joints
-    in contact. `by`: what impulses are found by, see `Ground`.
-    """
-
-    integrator: str
-    algorithm: str
-    lanes: int
-    wrenches: bool = False
-    contact: Kind | Literal[""] = ""
-    own: bool = False
-    pairs: bool = False
-    mimic: bool = False
-    by: By = "bodies, then rows"
-
-    @classmethod
-    def of(cls, settings: StepSettings) -> Code:
-        """The code for these settings; blocks of eight robots go together where all are alike, and more than a few."""
-        alike = len(settings.joints) == 1 and settings.parameters is None
-        algorithm = settings.algorithm
-        if algorithm == "dca" and not trees.pays(settings.model):
-            algorithm = "abia"
-        model, scene = settings.model, settings.scene
-        ground = None if scene is None else scene.ground
-        found = NO_PAIRS if scene is None else touching_pairs(model, scene)[0]
-        pairs = found.capacity > 0
-        contact: Kind | Literal[""] = surfaces.kind(ground) if ground is not None else "plane" if pairs else ""
-        together = settings.batch > FEW and algorithm == "abia" and alike and not contact
-        lanes = len(EIGHT if together else ONE)
-        own = not alike and algorithm != "dca"
-        by: By = room.by(model, scene) if contact and scene is not None else "bodies, then rows"
-        mimic = bool(contact and mimics(model))
-        return cls(settings.integrator, algorithm, lanes, False, contact, own, pairs, mimic, by)
-
-    @property
-    def seconds(self) -> float:
-        """How long it takes a core of 2023 to compile it quickly, with a process's start."""
-        seconds = 0.9 + 0.2 * (self.lanes > 1) + 0.1 * (self.algorithm == "cfa") + 0.4 * (self.algorithm == "dca")
-        return seconds + 1.7 * bool(self.contact) + 0.8 * self.pairs
-
-    def kept(self) -> bool:
-        """Whether it is at hand: loaded, or on disk."""
-        if not (integrators.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)):
-            return False
-        return self.algorithm != "dca" or trees.at_hand()
-
-    def compile(self) -> None:
-        """Compile it, or read it from disk."""
-        self.steps()
-        all_finite.specialised(_MATRIX)
-        if self.algorithm == "dca":
-            trees.make_code()
-
-    def steps(self) -> Callable[..., int]:
-        """`integrators.run` for these steps, see there; compiled, or read from disk."""
-        return integrators.run.specialised(self._sorts())
-
-    def _touch(self) -> room.Touch | tuple[()]:
-        if not self.contact:
-            return ()
-        return room.example(
-            self.contact, self.pairs, self.mimic, self.by, () if self.by == "bodies" else contact_matrix.example()
-        )
-
-    def _sorts(self) -> tuple[Any, ...]:
-        """The types of arguments that `integrators.run` is called with."""
-        real, whole = np.zeros(1), np.zeros(1, np.int64)
-        matrix, cube, table = real[None], real[None, None], whole[None]
-        place = scratch(1, 1, 1)
-        wrenches: Wrenches | tuple[()] = ()
-        if self.wrenches:
-            place, wrenches = place._replace(wrenches=matrix), Wrenches(cube, Links(whole, matrix, matrix))
-        arguments = (
-            Robots(*(matrix,) * 4), cube, wrenches, Recording(cube, cube, 1), 1, 0, self.integrator,
-            False, JointRows(1e-3, False, False, whole, matrix),
-            Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
-            Divergences(whole, whole),
-            self._touch(),
-            Own(cube, cube) if self.own else (),
-        )  # fmt: skip
-        return tuple(map(sort_of, arguments))
 
 
 def _blocks_of_run(blocks: int, work: int, threads: int) -> int:
