@@ -23,16 +23,22 @@ def leave_to_the_night(items: Sequence[pytest.Item]) -> None:
             of_test[item.nodeid.partition("[")[0]].append(item)
     for name, cases in of_test.items():
         (count,) = cases[0].get_closest_marker("sample").args
-        kept = sample([_values(case) for case in cases], count, zlib.crc32(name.encode()))
+        kept = sample(_values(cases), count, zlib.crc32(name.encode()))
         for k, case in enumerate(cases):
             if k not in kept:
                 case.add_marker(pytest.mark.slow)
 
 
-def _values(case: pytest.Item) -> list[tuple[str, str]]:
-    """The values of a case's parameters, by their names: equal ones are equal in all processes."""
-    place = case.callspec.indices  # type: ignore[attr-defined]
-    return [(name, str(index)) for name, index in place.items()]
+def _values(cases: Sequence[pytest.Item]) -> list[list[tuple[str, str]]]:
+    """The values of each case's parameters, by their names: numbers in the order in which values first occur.
+
+    Cases share the objects that they are made of; pytest's own indices number the cases.
+    """
+    numbers: dict[tuple[str, int], str] = {}
+    given = [case.callspec.params for case in cases]  # type: ignore[attr-defined]
+    return [
+        [(name, numbers.setdefault((name, id(x)), str(len(numbers)))) for name, x in each.items()] for each in given
+    ]
 
 
 def sample(cases: Sequence[Sequence[tuple[str, str]]], count: int, seed: int) -> set[int]:

@@ -71,7 +71,7 @@ def test_all_agrees_with_pinocchio(name, rng):
         np.testing.assert_allclose(engine.momentum(model, q, v)[3:], force, rtol=0, atol=1e-9)
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 @pytest.mark.usefixtures("each_form")
 @each_model
 @pytest.mark.parametrize("algorithm", ["abia", "jsiia"])

@@ -66,6 +66,7 @@ def gains(model: Model, integrator: str) -> dict[str, object]:
     return {"integrator": integrator, "kp": 20.0 * (model.q_of_v >= 0), "kd": 0.5 * model.constrained}
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("integrator", ["semi-implicit", "implicit"])
 @pytest.mark.parametrize("name", ROBOTS)
@@ -82,6 +83,7 @@ def test_steps_are_those_of_the_cpu(name, integrator, dtype):
         np.testing.assert_allclose(found, expected, rtol=0, atol=NEAR[dtype] * (1 + np.abs(expected).max()))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_bits_do_not_depend_on_how_steps_are_launched_or_whether_they_are_timed(name):
     model = ROBOTS[name]

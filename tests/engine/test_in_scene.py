@@ -211,6 +211,7 @@ def test_mimic_joints_that_the_recursion_serves_are_stepped_so(tmp_path: Path, r
     assert worst <= 1e-8
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("threads", [1, 8])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, dtype: str, threads: int) -> None:

@@ -167,6 +167,7 @@ class Use:
         return self._peak - self._room
 
 
+@pytest.mark.sample(len(ATTACKS))
 @pytest.mark.parametrize("read", [hulls, meshfile.read], ids=["touched", "drawn"])
 @pytest.mark.parametrize("name", ATTACKS)
 def test_a_small_mesh_takes_little(name: str, read: Callable[[str], object], tmp_path: Path) -> None:
