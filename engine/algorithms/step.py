@@ -203,7 +203,8 @@ def rows_of(
     kept = [k for k in range(len(found)) if np.max(np.abs(frames[k][0]), initial=0.0) > HELD]
     rubs = [k for k in kept if found[k].friction > 0]
     smooth = [k for k in kept if found[k].friction <= 0]
-    joints, laws = joint_laws(model, q, settings, SHUT if found else AT_LIMIT)
+    begun = free if settings.integrator == "rk4" and not found else v
+    joints, laws = joint_laws(model, q, begun, settings, SHUT if found else AT_LIMIT)
     J = np.concatenate([np.zeros((0, model.nv)), *(frames[k] for k in rubs), *(frames[k][:1] for k in smooth),
                         np.eye(model.nv)[joints]])  # fmt: skip
     normal = np.array([*(3 * i for i in range(len(rubs))), *(3 * len(rubs) + i for i in range(len(smooth)))], int)
@@ -221,7 +222,15 @@ def _point_row(model: Model, at: Motion, x: Contact) -> Array:
     return point_jacobian(model, at, own, x.x) - point_jacobian(model, at, other, x.x)
 
 
-def joint_laws(model: Model, q: Array, settings: Settings, at_limit: float) -> tuple[np.ndarray, Array]:
+def joint_friction(model: Model, v: Array) -> Array:  # noqa: ARG001 (Coulomb's does not depend on v)
+    """(nv,): the law of joint friction, its size f, N m or N, where it begins to act at velocities v (nv,).
+
+    These are a step's first ones, or with "rk4", where nothing touches, those to which its stages lead.
+    """
+    return model.friction
+
+
+def joint_laws(model: Model, q: Array, v: Array, settings: Settings, at_limit: float) -> tuple[np.ndarray, Array]:
     """Which velocities have friction or limits (rows,), and of each (rows, 3): f dt, lo and hi of v⁺.
 
     lo ≤ 0 ≤ hi: what is beyond its limit does not go further, and is not drawn back.
@@ -233,7 +242,7 @@ def joint_laws(model: Model, q: Array, settings: Settings, at_limit: float) -> t
         below, above = model.lower - here, model.upper - here
         low = np.maximum(-model.velocity_limit, np.where(below < -at_limit, below, 0.0) / settings.dt)
         high = np.minimum(model.velocity_limit, np.where(above > at_limit, above, 0.0) / settings.dt)
-    friction = model.friction * settings.dt
+    friction = joint_friction(model, v) * settings.dt
     acts = np.flatnonzero(model.constrained & ((friction > 0) | np.isfinite(low) | np.isfinite(high)))
     return acts, np.stack([friction, low, high], 1)[acts]
 

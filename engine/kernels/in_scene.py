@@ -134,7 +134,7 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     lap(watched, phases, COLLISION)
     free_velocity(v, forces, rows, ground.topology, gravity, ground)
     stop_turning(v, robot.rotations, rows.dt, ground)
-    frictional, contacts, joints = rows_by_bodies(count, q, forces.inertia[0], rows, ground.topology, ground)
+    frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, ground.topology, ground)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     warm(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
     inertia = forces.inertia[0]

@@ -12,10 +12,21 @@ from __future__ import annotations
 
 from engine.compile import inline
 from engine.compile.operations import is_single
+from engine.step_settings import FRICTION
 
 LOW, BACKWARD, STUCK, FORWARD, HIGH = -2.0, -1.0, 0.0, 1.0, 2.0  # the modes: v⁺ = lo, v⁺ < 0, v⁺ = 0, v⁺ > 0, v⁺ = hi
 BLOCK_PIVOTS = 8  # rounds of moving all joints at once
 ACTIVE_SET_STEPS = 20  # for each coordinate, at most: far more than it takes
+
+
+@inline
+def friction(joints, j, v):  # noqa: ARG001 (Coulomb's does not depend on v)
+    """The law of joint friction: its size f at coordinate j, N m or N, where it begins to act at the velocity v of it.
+
+    That is a step's first one, or with "rk4", where nothing touches, that to which its stages lead. `joints` (8, nv)
+    are the robot's, see `engine.step_settings`. Where f may be above 0 that row must be.
+    """
+    return joints[FRICTION, j]
 
 
 @inline

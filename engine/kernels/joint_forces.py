@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
-from engine.kernels.joint_constraints import held_at, slides, velocity_bounds
+from engine.kernels.joint_constraints import friction, held_at, slides, velocity_bounds
 from engine.kernels.robot import Robot
 from engine.step_settings import (
     DAMPING,
@@ -108,9 +108,9 @@ def joint_force(forces, k):
     """The force on a joint, of velocity k."""
     if len(forces) == 1:
         return forces.tau[k]
-    force, friction = beside_friction(forces, k), forces.known.joints[FRICTION, k]
-    if friction > 0.0 and may_hold(forces.known, k):
-        return force - (friction * forces.mode[k] if slides(forces.mode[k]) else 0.0)
+    force, f = beside_friction(forces, k), friction(forces.known.joints, k, forces.v[k])
+    if f > 0.0 and may_hold(forces.known, k):
+        return force - (f * forces.mode[k] if slides(forces.mode[k]) else 0.0)
     return force
 
 

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from engine.compile import inline
 from engine.compile.operations import spread
-from engine.kernels.joint_constraints import held_at, slides, velocity_bounds
+from engine.kernels.joint_constraints import friction, held_at, slides, velocity_bounds
 from engine.step_settings import (
     DAMPING,
     EFFORT_LIMIT,
-    FRICTION,
     KD,
     KP,
     LOWER,
@@ -81,9 +80,11 @@ def bounds(rows, j, q):
 @inline
 def set_mode(mode, k, j, rows, start, active, forces):
     """Put row j of robot k into a mode, its friction into `forces`, or its lock; `start` is that of the step."""
-    before, friction, v = active.mode[k, j], rows.joints[FRICTION, j], start.v[k, j]
+    before, v = active.mode[k, j], start.v[k, j]
     low, high = bounds(rows, j, start.q[k])
-    forces.force[k, j] += friction * ((before if slides(before) else 0.0) - (mode if slides(mode) else 0.0))
+    forces.force[k, j] += friction(rows.joints, j, v) * (
+        (before if slides(before) else 0.0) - (mode if slides(mode) else 0.0)
+    )
     active.mode[k, j] = mode
     forces.locked[k, j] = 0.0 if slides(mode) else 1.0
     forces.target[k, j] = (held_at(mode, low, high) - v) / rows.dt

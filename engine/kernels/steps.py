@@ -21,6 +21,7 @@ from engine.kernels.joint_constraints import (
     LOW,
     STUCK,
     feasible_mode,
+    friction,
     held_at,
     initial_mode,
     pull,
@@ -37,7 +38,7 @@ from engine.kernels.robot import ENTER, KIND, V_START
 from engine.kernels.spatial import sub
 from engine.kernels.watch import lap, start_watch, stop_watch
 from engine.phases import ACCELERATION, INTEGRATION
-from engine.step_settings import DIVERGED, FRICTION
+from engine.step_settings import DIVERGED
 
 _ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # of a descent's table
 
@@ -62,13 +63,13 @@ def _begin_modes(acting):
     for k in range(acting.known.q_of_v.shape[0]):
         if may_hold(acting.known, k):
             low, high = bounds(acting, k)
-            acting.mode[k] = initial_mode(acting.v[k], low, high, acting.known.joints[FRICTION, k])
+            acting.mode[k] = initial_mode(acting.v[k], low, high, friction(acting.known.joints, k, acting.v[k]))
 
 
 @inline
 def _settle(acting, k, qdd, reaction, descending, after):
     """v⁺ of a velocity, and the mode that it asks for; returns whether that is another. A descent chooses by itself."""
-    v, f = acting.v[k], acting.known.joints[FRICTION, k]
+    v, f = acting.v[k], friction(acting.known.joints, k, acting.v[k])
     following = v + acting.dt * qdd
     if not may_hold(acting.known, k):
         after[k] = following
@@ -180,7 +181,8 @@ def _descend(acting, begins, after, reaction, table):
         if may_hold(acting.known, k):
             low, high = bounds(acting, k)
             table[_ROW, k], table[_LOW, k], table[_HIGH, k] = 1.0, low, high
-            table[_FRICTION, k], table[_DRIVE, k] = acting.known.joints[FRICTION, k], beside_friction(acting, k)
+            table[_FRICTION, k] = friction(acting.known.joints, k, acting.v[k])
+            table[_DRIVE, k] = beside_friction(acting, k)
             table[_REACTION, k], table[_MODE, k] = reaction[k], acting.mode[k]
     going = True
     if begins:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from behaviour import text_of
 from page_text import ROOT
 from statuses import called
 
+import engine
 from engine.cuda.rigid_body import written_out
 
 NAMED_AFTERWARDS = {
@@ -68,6 +70,7 @@ def test_no_example_is_left_out():
     assert {page: count for page, count in many.items() if count} == {
         "README.md": 1,
         "docs/contact.md": 2,
+        "docs/friction.md": 3,
         "docs/kernels.md": 1,
         "docs/live.md": 1,
         "docs/python.md": 5,
@@ -104,6 +107,25 @@ def test_the_example_of_the_readme():
     (example,) = blocks("README.md", "python")
     standing = NAMED_AFTERWARDS["stands"].replace("sim.step(5000)\n", "")
     ran("\n".join([example, standing]))
+
+
+def test_the_law_of_the_page_of_friction_does_what_its_test_asks(tmp_path):
+    """In a copy of the engine, whose functions become the page's."""
+    shutil.copytree(ROOT / "engine", tmp_path / "engine", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "robots").symlink_to(ROOT / "robots")
+    *laws, asked = (example.partition("\n")[2].rstrip() for example in blocks("docs/friction.md", "python"))
+    for name, law in zip(("kernels/joint_constraints.py", "algorithms/step.py"), laws, strict=True):
+        path = tmp_path / "engine" / name
+        own = law[law.index("def ") : law.index("(")]
+        old = rf"(@inline\n)?{own}\(.*?(?=\n\n\n)"
+        changed, count = re.subn(old, lambda _, law=law: law, path.read_text("utf-8"), count=1, flags=re.DOTALL)
+        assert count == 1
+        path.write_text(changed, "utf-8")
+    (tmp_path / "test_own_friction.py").write_text(asked, "utf-8")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_own_friction.py"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert f"{len(engine.INTEGRATORS)} passed" in done.stdout, done.stdout
 
 
 def test_the_examples_of_studies(tmp_path):

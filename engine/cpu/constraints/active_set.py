@@ -20,6 +20,7 @@ from engine.kernels.joint_constraints import (
     LOW,
     STUCK,
     feasible_mode,
+    friction,
     initial_mode,
     pull,
     released,
@@ -31,7 +32,6 @@ from engine.kernels.joint_constraints import (
 )
 from engine.kernels.joint_rows import bounds, is_row, set_mode
 from engine.phases import CONSTRAINTS
-from engine.step_settings import FRICTION
 
 
 @inline
@@ -42,7 +42,7 @@ def _set_initial_active_set(rows, start, active, forces):
         for j in range(start.v.shape[1]):
             if is_row(rows, j):
                 low, high = bounds(rows, j, start.q[k])
-                mode = initial_mode(start.v[k, j], low, high, rows.joints[FRICTION, j])
+                mode = initial_mode(start.v[k, j], low, high, friction(rows.joints, j, start.v[k, j]))
                 set_mode(mode, k, j, rows, start, active, forces)
 
 
@@ -56,7 +56,7 @@ def _block_pivot(rows, start, active, forces, answer):
             if not is_row(rows, j):
                 continue
             low, high = bounds(rows, j, start.q[k])
-            v, f, mode = start.v[k, j], rows.joints[FRICTION, j], active.mode[k, j]
+            v, f, mode = start.v[k, j], friction(rows.joints, j, start.v[k, j]), active.mode[k, j]
             if slides(mode):
                 after = v + rows.dt * answer.qdd[k, j]
                 following = stopped(mode, after, f, low, high, slack_of_velocity(v))
@@ -83,7 +83,7 @@ def _set_feasible(rows, start, active, forces, answer):
             if is_row(rows, j):
                 low, high = bounds(rows, j, start.q[k])
                 after = min(max(after, low), high)
-                mode = feasible_mode(after, low, high, rows.joints[FRICTION, j])
+                mode = feasible_mode(after, low, high, friction(rows.joints, j, start.v[k, j]))
                 set_mode(mode, k, j, rows, start, active, forces)
             active.feasible[k, j] = after
 
@@ -96,7 +96,7 @@ def _blocking(k, rows, start, active, forces, answer):
         if not is_row(rows, j) or forces.locked[k, j] != 0.0:
             continue
         low, high = bounds(rows, j, start.q[k])
-        low, high = sliding_interval(active.mode[k, j], low, high, rows.joints[FRICTION, j])
+        low, high = sliding_interval(active.mode[k, j], low, high, friction(rows.joints, j, start.v[k, j]))
         here, there = active.feasible[k, j], start.v[k, j] + rows.dt * answer.qdd[k, j]
         slack = slack_of_velocity(here)
         if there > high + slack and share * (there - here) > high - here:
@@ -114,7 +114,7 @@ def _release(k, rows, start, active, forces, answer):
         if not is_row(rows, j) or forces.locked[k, j] == 0.0:
             continue
         low, high = bounds(rows, j, start.q[k])
-        f, r, mode = rows.joints[FRICTION, j], answer.reaction[k, j], active.mode[k, j]
+        f, r, mode = friction(rows.joints, j, start.v[k, j]), answer.reaction[k, j], active.mode[k, j]
         following = released(mode, r, f, low, high, slack_of_reaction(f, forces.force[k, j]))
         if following != mode and low < high:
             beyond = pull(mode, r, f, low)
@@ -140,7 +140,9 @@ def _active_set_step(rows, start, active, forces, answer):
         if blocking >= 0:
             going = True
             low, high = bounds(rows, blocking, start.q[k])
-            bottom, top = sliding_interval(active.mode[k, blocking], low, high, rows.joints[FRICTION, blocking])
+            bottom, top = sliding_interval(
+                active.mode[k, blocking], low, high, friction(rows.joints, blocking, start.v[k, blocking])
+            )
             up = start.v[k, blocking] + rows.dt * answer.qdd[k, blocking] > active.feasible[k, blocking]
             edge = top if up else bottom
             mode = (HIGH if edge == high else STUCK) if up else (LOW if edge == low else STUCK)

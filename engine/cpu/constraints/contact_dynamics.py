@@ -156,7 +156,7 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
         return _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot)
     free_velocity(v, forces, rows, topology, loads[0], ground)
     stop_turning(v, rotations, rows.dt, ground)
-    frictional, moved, joints = rows_by_bodies(count, q, forces.inertia[0], rows, topology, ground)
+    frictional, moved, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, ground)
     left = np.inf
     if moved >= 0:
         warm(moved, frictional, 2 * frictional + moved + joints, touch, robot)
@@ -185,7 +185,7 @@ def _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot):
     ground = touch.ground
     frictional, count = contact_rows(count, v, dynamics.topology, ground)
     first = 2 * frictional + count
-    joints = joint_rows(first, count - frictional, q, rows, ground)
+    joints = joint_rows(first, count - frictional, q, v, rows, ground)
     n = first + joints
     laws = ground.rows.system.joints
     for i in range(count - frictional):

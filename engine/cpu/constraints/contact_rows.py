@@ -6,11 +6,11 @@ from engine.compile import inline, kernel
 from engine.cpu.constraints.contact_law import EPS
 from engine.kernels.contact.by_bodies import springing
 from engine.kernels.contact.touching import bodies_of, exchange, friction_of, restitution_of
+from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.spatial import cross, load3, load9, mul_t, scale, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE
 from engine.scene.thresholds import HELD, IMPACT, REACH, SHUT
-from engine.step_settings import FRICTION
 
 
 @inline
@@ -101,21 +101,21 @@ def contact_rows(count, v, topology, ground):
 
 
 @inline
-def joint_rows(first, law_first, q, rows, ground):
+def joint_rows(first, law_first, q, v, rows, ground):
     """Rows for the joints that rub, or may come to a limit; returns how many. `joint_of` says which they are."""
     found, laws = 0, ground.rows.system.joints
     for j in range(ground.free.size):
         if not is_row(rows, j):
             continue
         low, high = bounds(rows, j, q)
-        friction, after = rows.joints[FRICTION, j], ground.free[j]
-        if friction > 0.0 or after < low + REACH or after > high - REACH:
+        f, after = friction(rows.joints, j, v[j]), ground.free[j]
+        if f > 0.0 or after < low + REACH or after > high - REACH:
             row = ground.rows.J[first + found]
             for k in range(row.size):
                 row[k] = 0.0
             row[j] = 1.0
             place = law_first + found
-            laws[place, 0] = friction * rows.dt
+            laws[place, 0] = f * rows.dt
             laws[place, 1] = low if low * rows.dt < -SHUT else 0.0
             laws[place, 2] = high if high * rows.dt > SHUT else 0.0
             ground.joint_of[found] = j

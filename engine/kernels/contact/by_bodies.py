@@ -53,12 +53,12 @@ from engine.kernels.contact.rounding import (
 )
 from engine.kernels.contact.search import COLD, OVERLAP, WARM, advance, begin
 from engine.kernels.contact.touching import bodies_of, friction_of, restitution_of
+from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, mul, store3, store6, store9, sub
 from engine.kernels.world import ZERO, joint_twist
 from engine.model import FREE, WORLD
 from engine.scene.thresholds import BACK, HALVINGS, IMPACT, REACH
-from engine.step_settings import FRICTION
 
 MOST_TRIES = 3
 """How often Newton's steps begin anew where impulses leave more than the search for them reckoned with, by rounding."""
@@ -114,7 +114,7 @@ def _contacts(count, topology, ground):
 
 
 @inline
-def _joints(q, rows, ground):
+def _joints(q, v, rows, ground):
     """The joints that rub, or may come to a limit; returns how many. `ground.joint_of` says which they are.
 
     `right` is 1 for their velocities, and 0 for all others.
@@ -125,7 +125,7 @@ def _joints(q, rows, ground):
         if is_row(rows, j):
             low, high = bounds(rows, j, q)
             after = ground.free[j]
-            if rows.joints[FRICTION, j] > 0.0 or after < low + REACH or after > high - REACH:
+            if friction(rows.joints, j, v[j]) > 0.0 or after < low + REACH or after > high - REACH:
                 p.right[j] = 1.0
     for j in range(ground.free.size):
         if p.right[j] > 0.0:
@@ -134,7 +134,7 @@ def _joints(q, rows, ground):
     for k in spread(found):
         j = p.joint[k]
         low, high = bounds(rows, j, q)
-        p.joint_free[k], p.law[k, 0] = ground.free[j], rows.joints[FRICTION, j] * rows.dt
+        p.joint_free[k], p.law[k, 0] = ground.free[j], friction(rows.joints, j, v[j]) * rows.dt
         p.law[k, 1] = low if low * rows.dt < -shut(low) else 0.0
         p.law[k, 2] = high if high * rows.dt > shut(high) else 0.0
     return found
@@ -294,14 +294,14 @@ def _take_up(count, frictional, joints, ground):
 
 
 @inline
-def rows_by_bodies(count, q, inertia, rows, topology, ground):
+def rows_by_bodies(count, q, v, inertia, rows, topology, ground):
     """The contacts and joint rows of a problem, after `free_velocity`; answers how many contacts, with friction and in
     all, and how many joint rows there are. So many contacts as −1: more pairs of bodies touch than there is room for.
     """
     moved = leave_out(count, topology, ground)
     if not _contacts(moved, topology, ground):
         return 0, -1, 0
-    joints = _joints(q, rows, ground)
+    joints = _joints(q, v, rows, ground)
     leave_out_unloaded(topology, ground.bodies, ground.tree.problem, ground.tree.tree)
     _mobilities(joints, topology, ground)
     if len(ground.tree.tree.pairs) > 0:
