@@ -7,6 +7,7 @@ import gc
 import importlib.metadata
 import importlib.util
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -78,6 +79,14 @@ def example_robots() -> list[Path]:
 def rng() -> np.random.Generator:
     """The same numbers in every run, and for every test its own stream from the start."""
     return np.random.default_rng(SEED)
+
+
+@pytest.fixture
+def fresh() -> np.random.Generator:
+    """Other numbers in every run; a test that fails shows the seed."""
+    seed = secrets.randbits(32)
+    print(f"seed {seed}")
+    return np.random.default_rng(seed)
 
 
 @pytest.fixture(params=("any day", "today"))

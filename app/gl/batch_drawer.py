@@ -122,12 +122,6 @@ class BatchDrawer:
             GL.glDeleteProgram(program)
 
 
-def most_robots(links: int) -> int:
-    """How many robots of so many links the buffers of the current context can hold."""
-    texels = int(GL.glGetIntegerv(GL.GL_MAX_TEXTURE_BUFFER_SIZE))
-    return texels // max(3 * links, 2)
-
-
 def programs(constants: dict[str, int]) -> dict[str, int]:
     """The programs that draw batches, by name."""
     batch = {**constants, "BATCH": 1}

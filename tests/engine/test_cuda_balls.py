@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import secrets
 
 import numpy as np
 import pytest
@@ -23,14 +22,6 @@ MODELS = {
 }
 
 
-@pytest.fixture
-def fresh() -> np.random.Generator:
-    """New numbers in every run; the seed stands in the output of a test that fails."""
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
-
-
 def constrained(model: Model, rng: np.random.Generator) -> Model:
     """The same robot with friction, damping and limits that act on some axes at any time."""
     acts, scalar, load = model.constrained, model.q_of_v >= 0, model.mass.sum()
@@ -45,13 +36,16 @@ def constrained(model: Model, rng: np.random.Generator) -> Model:
     )
 
 
-def pair(model: Model, batch: int, rng: np.random.Generator, dtype: str = "float64", **settings: object) -> list:
+def pair(
+    model: Model, batch: int, rng: np.random.Generator, dtype: str = "float64", algorithm: str = "abia",
+    **settings: object,
+) -> list:  # fmt: skip
     """The same robots on the CPU and on the GPU, under the same forces."""
     q, v = model.random(rng, batch), rng.uniform(-0.4, 0.4, (batch, model.nv))
     v[rng.random(v.shape) < 0.3] = 0
     tau, target = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-0.2, 0.2, (batch, model.nv))
     there = {"device": "cuda", "dtype": dtype}
-    found = [engine.Simulation(model, batch, q=q, v=v, algorithm="abia", **settings, **on) for on in ({}, there)]
+    found = [engine.Simulation(model, batch, q=q, v=v, algorithm=algorithm, **settings, **on) for on in ({}, there)]
     for simulation in found:
         simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
     return found

@@ -11,13 +11,6 @@ EPS = np.finfo(float).eps
 LENGTHS = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 64, 65, 127, 128, 129, 513, 1000, 1024, 1025, 4096]
 
 
-@pytest.fixture
-def fresh():
-    seed = int(np.random.SeedSequence().entropy % 2**32)
-    print("seed", seed)
-    return np.random.default_rng(seed)
-
-
 def poisoned(shape, dtype="float64"):
     import cupy
 

@@ -11,14 +11,6 @@ from engine.cuda.runtime import device
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture
-def fresh():
-    """Other numbers in every run; a test that fails shows the seed."""
-    seed = np.random.SeedSequence().entropy % 2**32
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
-
-
 def pair(model, batch, rng, dtype="float64", **settings):
     """The same chains on the CPU by ABIA and on the GPU by DCA-ABA, under the same forces."""
     q, v = states(model, batch, rng)

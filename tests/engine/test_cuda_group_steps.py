@@ -27,14 +27,6 @@ CASES = {
 }
 
 
-@pytest.fixture
-def fresh():
-    """Other numbers in every run; a test that fails shows the seed."""
-    seed = np.random.SeedSequence().entropy % 2**32
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
-
-
 def pair(algorithm, model, batch, rng, dtype="float64", pushed=False, **settings):
     """The same chains on the CPU by ABIA and on the GPU, under the same forces."""
     q, v = states(model, batch, rng)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
 from mimics import mimics
+from test_cuda_balls import assert_alike, constrained
+from test_cuda_balls import pair as pair_by
 
 import engine
-from engine.model import Model
 
 pytestmark = pytest.mark.gpu
 
@@ -29,36 +30,7 @@ def robots(tmp_path):
     return MODELS | follow
 
 
-def constrained(model: Model, rng: np.random.Generator) -> Model:
-    """The same robot with friction, damping and limits that act on some axes at any time."""
-    acts, scalar, load = model.constrained, model.q_of_v >= 0, model.mass.sum()
-    return dataclasses.replace(
-        model,
-        friction=np.where(acts, 0.02 * load * rng.random(model.nv), 0),
-        damping=np.where(acts, 0.01, 0),
-        lower=np.where(scalar, -0.2, -np.inf),
-        upper=np.where(scalar, 0.2, np.inf),
-        velocity_limit=np.where(acts, 0.5, np.inf),
-        effort_limit=np.where(acts, 3 * load, np.inf),
-    )
-
-
-def pair(model: Model, batch: int, rng: np.random.Generator, dtype: str = "float64", **settings) -> list:
-    """The same robots on the CPU and on the GPU, under the same forces."""
-    q, v = model.random(rng, batch), rng.uniform(-0.4, 0.4, (batch, model.nv))
-    v[rng.random(v.shape) < 0.3] = 0
-    tau, target = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-0.2, 0.2, (batch, model.nv))
-    there = {"device": "cuda", "dtype": dtype}
-    found = [engine.Simulation(model, batch, q=q, v=v, algorithm="jsiia", **settings, **on) for on in ({}, there)]
-    for simulation in found:
-        simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
-    return found
-
-
-def assert_alike(gpu: engine.Simulation, host: engine.Simulation, tolerance: float) -> None:
-    gpu.check()
-    for mine, theirs in ((gpu.q.get(), host.q), (gpu.v.get(), host.v)):
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * (1 + np.abs(theirs).max()))
+pair = partial(pair_by, algorithm="jsiia")
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,6 @@ MODELS = {
     "arm7-floating": engine.load(ROBOTS / "arm7.urdf", floating=True),
 }
 BOUND = {"float64": 1e-12, "float32": 2e-4}
-
-
-@pytest.fixture
-def fresh() -> np.random.Generator:
-    """New numbers in every run; the seed stands in the output of a test that fails."""
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
 
 
 def state(model: Model, rng: np.random.Generator, batch: int) -> tuple[State, np.ndarray]:

@@ -23,13 +23,6 @@ TOLERANCE = {"cfa": 1e-11, "jsiia": 1e-11, "abia-hybrid": 1e-11}
 TEXTS = {"cfa": cfa, "jsiia": jsiia, "abia-hybrid": abia_hybrid}
 
 
-@pytest.fixture
-def fresh():
-    seed = int(np.random.SeedSequence().entropy % 2**32)
-    print("seed", seed)
-    return np.random.default_rng(seed)
-
-
 def made(name, model, dtype="float64"):
     from engine.cuda.chains.abia_hybrid import AbiaHybrid
     from engine.cuda.chains.cfa import Cfa

@@ -18,14 +18,6 @@ def load(pytestconfig):
     return lambda name: engine.load(pytestconfig.rootpath / "robots" / f"{name}.urdf")
 
 
-@pytest.fixture
-def fresh():
-    """Other numbers in every run; a test that fails shows the seed."""
-    seed = np.random.SeedSequence().entropy % 2**32
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
-
-
 def thrown(model, batch, rng):
     """States inside the limits, moving, some joints at rest."""
     v = rng.uniform(-1, 1, (batch, model.nv)) * np.minimum(model.velocity_limit, 2)

@@ -16,14 +16,6 @@ ACTING = ("nothing", "limits and friction", "wrenches", "gains")
 TOLERANCE = {"float64": 1e-9, "float32": 1e-3}
 
 
-@pytest.fixture
-def fresh():
-    """Other numbers in every run; a test that fails shows the seed."""
-    seed = np.random.SeedSequence().entropy % 2**32
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
-
-
 def a_tree(n, rng):
     """A tree of random shape, with joints of all kinds."""
     floating = bool(rng.integers(2))

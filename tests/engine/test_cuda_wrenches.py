@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import secrets
 from pathlib import Path
 
 import numpy as np
@@ -24,14 +23,6 @@ MODELS = {
     "balls": engine.tree(14, seed=2, prismatic=0.3, spherical=0.4),
     **{name: engine.load(ROBOTS / f"{name}.urdf") for name in ("arm7", "scara", "quadruped", "humanoid")},
 }
-
-
-@pytest.fixture
-def fresh() -> np.random.Generator:
-    """New numbers in every run; the seed stands in the output of a test that fails."""
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
 
 
 def unlimited(model: Model) -> Model:
