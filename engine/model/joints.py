@@ -51,12 +51,14 @@ NV = np.array([BODY_JOINTS[kind].nv for kind in range(len(BODY_JOINTS))])
 class JointType(NamedTuple):
     """A URDF's type of joint: the elementary joints of its bodies, and what its velocities are called.
 
-    `span` says within what a coordinate without limits is drawn at random, rad or m; none for positions and rotations.
+    `spans` say within what a coordinate without limits is drawn at random, rad or m; none for positions and rotations.
+    The bodies after the first have no link of their own and the same axis; where it is `turned`, x, y and z in turn.
     """
 
     bodies: tuple[int, ...]
     parts: tuple[str, ...] = ()
     spans: tuple[float, ...] = ()
+    turned: bool = False
 
     @property
     def quaternion(self) -> int | None:
@@ -76,7 +78,7 @@ JOINT_TYPES: Mapping[JointKind, JointType] = {
     "revolute": JointType((REVOLUTE,), spans=(np.pi,)),
     "continuous": JointType((REVOLUTE,), spans=(np.pi,)),
     "prismatic": JointType((PRISMATIC,), spans=(1.0,)),
-    "planar": JointType((PRISMATIC, PRISMATIC, REVOLUTE), ("x", "y", "angle"), (1.0, 1.0, np.pi)),
+    "planar": JointType((PRISMATIC, PRISMATIC, REVOLUTE), ("x", "y", "angle"), (1.0, 1.0, np.pi), turned=True),
     "floating": JointType((FREE,), ("wx", "wy", "wz", "vx", "vy", "vz")),
     "spherical": JointType((SPHERICAL,), ("wx", "wy", "wz")),
 }

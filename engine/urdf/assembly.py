@@ -30,7 +30,7 @@ NEXT_AXIS: Array = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 def assemble(description: Description, topology: Topology, source: str | None) -> Model:
     """The model of a tree of links.
 
-    A planar joint becomes two prismatic bodies without mass and a revolute one. The frame of a body is its
+    A joint of several elementary ones has a body for each, of which the last has the mass. The frame of a body is its
     link's, turned by the least angle that brings the screw axis to z.
     """
     bodies = _Bodies(topology)
@@ -95,12 +95,10 @@ class _Bodies:
         kinds = JOINT_TYPES[kind].bodies
         turn = np.eye(3) if JOINT_TYPES[kind].quaternion is not None else _rotation_to(joint.axis)
         first = len(self.parent)
-        if kind == "planar":
-            self._body(body, kinds[0], R @ turn @ NEXT_AXIS, p)
-            self._body(first, kinds[1], NEXT_AXIS, np.zeros(3))
-            self._body(first + 1, kinds[2], NEXT_AXIS, np.zeros(3))
-        else:
-            self._body(body, kinds[0], R @ turn, p)
+        turned = JOINT_TYPES[kind].turned
+        self._body(body, kinds[0], R @ turn @ NEXT_AXIS if turned else R @ turn, p)
+        for k in range(1, len(kinds)):
+            self._body(first + k - 1, kinds[k], NEXT_AXIS if turned else np.eye(3), np.zeros(3))
         self.of_joint[joint.name] = slice(first, len(self.parent))
         self.link_body.append(len(self.parent) - 1)
         self.link_rotation[link] = turn.T

@@ -6,12 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from engine.model.joints import JOINT_TYPES
 from engine.urdf.markup import ZERO, Element, Vector
 from engine.urdf.surfaces import Surface
 
 Color = tuple[float, float, float, float]
 
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "spherical")
+TYPES = (*JOINT_TYPES, "fixed")
+SEVERAL = tuple(kind for kind, row in JOINT_TYPES.items() if row.nv > 1)
+"""Those of several coordinates."""
 SCALAR = ("revolute", "continuous", "prismatic")
 
 

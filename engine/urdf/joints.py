@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from engine.urdf.elements import TYPES, Joint, Limits, Mimic
+from engine.urdf.elements import SEVERAL, TYPES, Joint, Limits, Mimic
 from engine.urdf.markup import NO_LIMIT, Document, Element, Repair, Vector
 from engine.urdf.numerals import written
 
@@ -19,11 +19,11 @@ def read_joint(document: Document, element: Element) -> Joint:
     axis, limits, mimic = Joint.axis, Joint.limits, None
     if kind not in ("fixed", "floating", "spherical"):
         axis = _axis(document, element)
-    if kind in ("floating", "planar"):
-        _unused(document, element, ("limit", "dynamics", "mimic"), kind)
-    elif kind == "spherical":
+    if kind == "spherical":
         _unused(document, element, ("mimic",), kind)
         limits = _limits_of_each_axis(document, element)
+    elif kind in SEVERAL:
+        _unused(document, element, ("limit", "dynamics", "mimic"), kind)
     elif kind != "fixed":
         limits, mimic = _limits(document, element, kind), _mimic(document, element)
     return Joint(name, kind, parent, child, element, xyz, rpy, axis, limits, mimic)

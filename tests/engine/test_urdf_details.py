@@ -1,9 +1,12 @@
 """What is said of a file, down to where lists are cut, where names are guessed and where bounds lie."""
 
+import numpy as np
 import pytest
+from urdf_parts import joint, link, robot
 
 import engine
-from engine.urdf import spelling, substitution
+from engine.model.joints import JOINT_TYPES, PRISMATIC, REVOLUTE, JointType
+from engine.urdf import joints, spelling, substitution
 
 LINK = '<link name="{}"/>'
 
@@ -41,3 +44,26 @@ def test_a_file_has_so_many_expressions_and_no_more():
     assert {substitute.text("${1 + 1}") for _ in range(substitution.MOST)} == {"2"}
     with pytest.raises(substitution.Refused, match="there are more than 10000 expressions"):
         substitute.text("${1 + 1}")
+
+
+def test_a_joint_of_two_elementary_ones_is_a_row_of_the_table(tmp_path, monkeypatch, rng):
+    """A cylindrical joint slides along its axis and turns about it, as the two joints do one after the other."""
+    monkeypatch.setitem(JOINT_TYPES, "cylindrical", JointType((PRISMATIC, REVOLUTE), ("along", "angle"), (1.0, 3.0)))
+    monkeypatch.setattr(joints, "TYPES", (*joints.TYPES, "cylindrical"))
+    monkeypatch.setattr(joints, "SEVERAL", (*joints.SEVERAL, "cylindrical"))
+    axis, place = '<axis xyz="0.6 0 0.8"/>', '<origin xyz="0 0.1 0.5" rpy="0.3 0.2 0.1"/>'
+    far = '<limit lower="-9" upper="9" effort="1000" velocity="1000"/>'
+    last = link("c") + joint("k", "b", "c", inside=axis + place)
+    one = robot(link("a"), link("b"), joint("j", "a", "b", "cylindrical", axis + place), last)
+    slides = joint("slides", "a", "m", "prismatic", axis + place + far)
+    two = robot(link("a"), link("m", ""), link("b"), slides, joint("turns", "m", "b", inside=axis), last)
+    models = []
+    for name, text in (("one", one), ("two", two)):
+        (tmp_path / f"{name}.urdf").write_text(text)
+        models.append(engine.load(tmp_path / f"{name}.urdf"))
+    assert [(x.name, x.type.nq, x.type.nv) for x in models[0].joints] == [("j", 2, 2), ("k", 1, 1)]
+    q, v, tau = rng.normal(size=(3, 3))
+    found, expected = (engine.forward_dynamics(model, q, v, tau, "abia", "cpu") for model in models)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    poses = [engine.link_poses(model, q)[-1] for model in models]
+    np.testing.assert_allclose(*poses, atol=1e-13)
