@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -46,6 +47,11 @@ SHOWN_FILES = 3
 
 LONGEST = 1000
 """Characters of a name, and of what a diagnostic says; no robot's file needs more."""
+
+FOLLOWING = "correct the XML here; later faults may follow from it"
+CUT_OFF = "get the whole file or complete it; the other problems may be due to the missing part"
+_UNFINISHED = ("ERR_GT_REQUIRED", "ERR_ATTRIBUTE_NOT_FINISHED", "ERR_COMMENT_NOT_FINISHED")
+_WITHIN = re.compile(r"(?:[Tt]ag|mismatch:) (\S+) line (\d+)")
 
 Repair = tuple[Edit, ...]
 
@@ -110,17 +116,28 @@ class Document:
             self.source.oddities.clear()  # which follow from what it is instead
             self.report("error", 1, *self._no_xml([_first_line(entry.message) for entry in parser.error_log]), "XML")
             return
-        seen: set[int] = set()
+        by_line: dict[int, list[Any]] = {}
         for entry in parser.error_log:
-            if entry.domain_name != "NAMESPACE" and entry.line not in seen:
-                seen.add(entry.line)
-                fault = f"malformed XML: {_first_line(entry.message)}"
-                self.report("error", entry.line, fault, "correct the XML here; later faults may follow from it", "XML")
+            if entry.domain_name != "NAMESPACE":
+                by_line.setdefault(entry.line, []).append(entry)
+        for line, entries in by_line.items():
+            self.report("error", line, *self._malformed(entries), "XML")
         default = self.root.nsmap.get(None) if self.root.prefix is None else None
         if default:
             for element in self.root.iter(f"{{{default}}}*"):
                 with suppress(ValueError):  # a malformed name, which the parser lets pass and the tree does not
                     element.tag = etree.QName(element).localname
+
+    def _malformed(self, entries: list[Any]) -> tuple[str, str]:
+        """What is wrong in a line of which the parser complains, and what to do."""
+        there = self.source.xml.rstrip()
+        ended = not there.endswith(b">") and entries[0].line > there.count(b"\n")
+        signs = (*(_UNFINISHED if ended else ()), "ERR_TAG_NOT_FINISHED")
+        if not any(each.type_name in signs for each in entries):
+            return f"malformed XML: {_first_line(entries[0].message)}", FOLLOWING
+        within = next(filter(None, (_WITHIN.search(each.message) for each in entries)), None)
+        inside = f"inside <{within[1]}> of line {within[2]}" if within else "within a tag"
+        return f"the file ends {inside}, as if it were cut off", CUT_OFF
 
     def _no_xml(self, said: list[str]) -> tuple[str, str]:
         """What a file is that is no XML, where that can be told, and what to do; what the parser has said of it."""

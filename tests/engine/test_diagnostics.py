@@ -192,6 +192,25 @@ def test_faults_after_malformed_xml_are_found_too(tmp_path: Path) -> None:
     assert said(found, "error", 5, "<mass> 'c' -1 kg")
 
 
+@pytest.mark.parametrize(
+    ("end", "where"),
+    [
+        ('<joint name="k"', "inside <joint> of line 10"),
+        ('<joint name="k" type="rev', "inside <joint> of line 10"),
+        ('<joint name="k" type="fixed">\n', "inside <joint> of line 10"),
+        ("</rob", "inside <robot> of line 1"),
+    ],
+)
+def test_a_file_that_is_cut_off_is_told_as_such(tmp_path: Path, end: str, where: str) -> None:
+    text = GOOD[: GOOD.rindex("</robot>")].rstrip()
+    found = engine.check(write(tmp_path, text + "\n" * (9 - text.count("\n")) + end))
+    told = [str(entry) for entry in found if entry.element == "XML"]
+    assert len(told) == 1
+    assert where in told[0]
+    assert "cut off; get the whole file" in told[0]
+    assert "later faults" not in told[0]
+
+
 def test_a_fault_has_no_followers(tmp_path: Path) -> None:
     """Of a faulty inertial, an unknown parent and a bad mimic nothing else is derived."""
     text = robot(
