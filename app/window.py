@@ -192,6 +192,7 @@ class Window(QMainWindow):
         self.speed.changed.connect(self.workbench.set_speed)
         self.viewport.diagnostics.connect(self._add_diagnostics)
         self.viewport.drawn.connect(self._drawn)
+        self.viewport.read_on.connect(self._show_busy)
         self.diagnostics.open_copy.connect(self.files.open)
         self.diagnostics.trusted.connect(self.files.trust)
         self.timing.measure_asked.connect(self._measure)
@@ -274,6 +275,9 @@ class Window(QMainWindow):
         self.findings.add_of_meshes(diagnostics)
         self.refresh()
 
+    def _show_busy(self) -> None:
+        self.status.show_busy(self.workbench, self.viewport.reading)
+
     def _forget_the_stop(self) -> None:
         if self.findings.forget_stop():
             self.statusBar().clearMessage()
@@ -286,7 +290,8 @@ class Window(QMainWindow):
         self.joints.show_held(bench.held_rows)
         self.batch_view.show_settings(bench.settings)
         self.choices.show()
-        self.status.show(bench, self.viewport.reading)
+        self.status.show(bench)
+        self._show_busy()
         self.status.show_findings([each.severity for each in self.diagnostics.diagnostics])
         self.setWindowTitle(f"{model.name} — Catena" if model else "Catena")
         self.timing.show_algorithm(bench.algorithm, bench.device, bench.settings, bench.why, bench.unmeasured)

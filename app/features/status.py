@@ -21,7 +21,7 @@ SOFT_TIP = (
     "Select the implicit integrator, or a step shorter than {dt:g} ms, or set gains of your own"
 )
 NAMED = 3  # joints that a passing message names
-READING = "Loading meshes …"
+READING = "Loading meshes: {} of {}"
 STEP_TIP = "Time step and integrator: click to change them"
 CHOSEN_TIP = "Time step and integrator, automatic for this robot: click to change them"
 
@@ -51,10 +51,13 @@ class Status:
             bar.addPermanentWidget(each)
         bar.give_way(robot)  # of which the title bar tells
 
-    def show(self, bench: Workbench, reading: bool) -> None:
-        """Say what that workbench does, and whether meshes of its robot are being read."""
+    def show_busy(self, bench: Workbench, reading: tuple[int, int] | None) -> None:
+        """Say what is waited for; `reading`: how many meshes have been read of how many, None for all."""
+        self.loading_label.setText(_busy(bench) or (READING.format(*reading) if reading else ""))
+
+    def show(self, bench: Workbench) -> None:
+        """Say what that workbench does."""
         model, settings = bench.model, bench.settings
-        self.loading_label.setText(_busy(bench) or (READING if reading else ""))
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
         count = len(bench.overloaded)
         heavy = f"{count} joint{'s sag' if count > 1 else ' sags'}: effort limit below gravity load" if count else ""

@@ -232,12 +232,6 @@ def recipe(shape: str, size: tuple[float, ...], crowd: int) -> tuple[Recipe, tup
     return Recipe(shape, unit, 6, 0), (scale[0], scale[1], scale[2])
 
 
-def ball(radius: float, color: tuple[int, ...]) -> Mesh:
-    """A ball in a colour of its own: what stands for a mesh that is still read."""
-    plain = sphere(radius)
-    return assemble(plain.vertices, plain.normals, plain.faces, color)
-
-
 def cross(size: float, color: tuple[int, ...]) -> Mesh:
     """Three crossed bars: what stands for a mesh that is not there."""
     bars = [box(*np.where(np.arange(3) == axis, size, size / 6)) for axis in range(3)]

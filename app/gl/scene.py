@@ -24,10 +24,13 @@ PLAIN = (0.78, 0.80, 0.83, 1.0)
 """The colour of what no one gave a colour."""
 PLACEHOLDER = 0.1
 """The size of what stands for a mesh that is not there, m."""
-WAITING = mesh.ball(PLACEHOLDER / 4, (120, 128, 140, 255))
 MISSING = mesh.cross(PLACEHOLDER, (255, 120, 30, 255))
 COLLIDING = (0.10, 0.85, 0.45, 0.5)
 """The colour of what may touch others: it is seen through."""
+OUTLINE = (0.47, 0.50, 0.55, 0.6)
+"""The colour of the bars that stand for links whose meshes are still read."""
+THICK = 1.8
+"""Times as thick as a skeleton's bars, which stand for the whole robot."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +141,9 @@ class Scene:
     """A model's visuals, or its skeleton where it has none, as unique meshes and the copies of them.
 
     Its collision shapes can be shown over them. `load` reads mesh files in a thread; what it has read enters the scene
-    in `update`, on the thread that owns it. Until then a ball stands in its place, and for good a cross where a file is
-    missing or broken. A mesh of several colours keeps them; one of a single colour takes what the robot's file has.
+    in `update`, on the thread that owns it. Until then bars of the robot's skeleton stand for its link, and for good a
+    cross where a file is missing or broken. A mesh of several colours keeps them; one of a single colour takes what the
+    robot's file has.
     """
 
     def __init__(self, model: Shapes, collisions: bool = False):
@@ -147,7 +151,14 @@ class Scene:
         shown = skeleton.visuals(model) if isinstance(model, engine.Model) and not model.visuals else model.visuals
         self._visuals = [visual for visual in shown if visual.color is None or visual.color[3] > 0]
         self._collisions = model.collisions
-        self._known: dict[str, tuple[Mesh, tuple[Level, ...]]] = {}  # of each file that was read, or found wanting
+        bars = skeleton.visuals(model) if isinstance(model, engine.Model) and any(v.mesh for v in shown) else ()
+        self._bars = [
+            replace(bar, size=(THICK * bar.size[0], bar.size[1]), color=OUTLINE)
+            for bar in bars
+            if bar.shape == "cylinder"
+        ]
+        # Of each file that was read, or found wanting, and of each recipe.
+        self._known: dict[str | mesh.Recipe, tuple[Mesh, tuple[Level, ...]]] = {}
         self._asked: set[str] = set()  # the files that a loader reads, or has read
         self._how: tuple[Callable[[], None], bool, bool] | None = None  # as `load` was told to
         self._read: queue.SimpleQueue[Answer | Refinement] = queue.SimpleQueue()
@@ -158,36 +169,38 @@ class Scene:
 
     def show_collisions(self, on: bool) -> None:
         """Show the model's collision shapes, or do not; what files they need is read as `load` was told to."""
-        self._shapes: list[engine.Visual | engine.Collision] = [*self._visuals, *(self._collisions if on else ())]
+        self._all: list[engine.Visual | engine.Collision] = [*self._visuals, *(self._collisions if on else ())]
+        self._files = dict.fromkeys(_file(shape) for shape in self._all if shape.shape == "mesh")
         self._index_meshes()
         self._place()
         self._start_reading()
 
     def _index_meshes(self) -> None:
-        """Find the unique meshes, and put the shapes in their order."""
-        shared: dict[str | mesh.Recipe, int] = {}
-        recipes: dict[tuple[Any, ...], tuple[mesh.Recipe, tuple[float, ...]]] = {}  # of a thousand links most are alike
+        """Find the unique meshes of what can be drawn by now, and put the shapes in their order."""
+        self._shapes: list[engine.Visual | engine.Collision] = []
+        bare = set()  # links of which something is still read
+        for shape in self._all:
+            if shape.shape != "mesh" or _file(shape) in self._known:
+                self._shapes.append(shape)
+            elif isinstance(shape, engine.Visual):
+                bare.add(shape.link)
+        self._shapes += [bar for bar in self._bars if bar.link in bare]
         index, scales = [], []
-        self._meshes: list[Mesh] = []
-        self._levels: list[tuple[Level, ...]] = []
+        places: dict[str | mesh.Recipe, int] = {}
+        recipes: dict[tuple[Any, ...], tuple[mesh.Recipe, tuple[float, ...]]] = {}  # of a thousand links most are alike
         for shape in self._shapes:
-            key: str | mesh.Recipe = shape.mesh or "a mesh without a filename"
+            key: str | mesh.Recipe = _file(shape)
             scale: tuple[float, ...] = shape.size
             if shape.shape != "mesh":
                 size = shape.shape, shape.size
                 if size not in recipes:
-                    recipes[size] = mesh.recipe(*size, len(self._shapes))
+                    recipes[size] = mesh.recipe(*size, len(self._all))
                 key, scale = recipes[size]
-            if key not in shared:
-                shared[key] = len(self._meshes)
-                made, coarser = (
-                    self._known.get(key, (WAITING, ())) if isinstance(key, str) else (key.make(), levels.of_recipe(key))
-                )
-                self._meshes.append(made)
-                self._levels.append(coarser)
-            index.append(shared[key])
+                if key not in self._known:
+                    self._known[key] = key.make(), levels.of_recipe(key)
+            index.append(places.setdefault(key, len(places)))
             scales.append(scale)
-        self._files = {path: place for path, place in shared.items() if isinstance(path, str)}
+        self._meshes, self._levels = [self._known[key][0] for key in places], [self._known[key][1] for key in places]
         order = np.argsort(index, kind="stable")
         self._shapes = [self._shapes[place] for place in order]
         self._mesh = np.asarray(index, np.int64)[order]
@@ -196,7 +209,7 @@ class Scene:
     def _place(self) -> None:
         """Work out the copies anew, after meshes have changed."""
         local = np.array([shape.pose for shape in self._shapes], float).reshape(-1, 4, 4)
-        there = np.array([drawn is not WAITING and drawn is not MISSING for drawn in self._meshes], bool)[self._mesh]
+        there = np.array([drawn is not MISSING for drawn in self._meshes], bool)[self._mesh]
         local[there, :3, :3] *= self._scales[there][:, None]
         drawn = map(self._meshes.__getitem__, self._mesh.tolist())
         colors = [_color(*each) for each in zip(self._shapes, drawn, strict=True)]
@@ -212,6 +225,11 @@ class Scene:
     def ready(self) -> bool:
         """Whether every mesh file has been read, or found wanting."""
         return all(path in self._known for path in self._files)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many of the mesh files have been read or found wanting, and how many there are."""
+        return sum(path in self._known for path in self._files), len(self._files)
 
     def load(self, on_read: Callable[[], None] | None = None, apart: bool = False, simplify: bool = False) -> None:
         """Start reading the mesh files in a thread; `on_read` is called there whenever there is something to update.
@@ -269,10 +287,10 @@ class Scene:
             else:
                 made = self._known[answer.path][0]
             self._known[answer.path] = made, answer.levels
-            index = self._files.get(answer.path)  # None for one of a collision shape that is shown no more
-            if index is not None:
+            if answer.path in self._files:  # unless it is of a collision shape that is shown no more
                 read, refined = read or isinstance(answer, Answer), True
-                self._meshes[index], self._levels[index] = made, answer.levels
+        if refined:
+            self._index_meshes()
         if read:
             self._place()
         elif refined:
@@ -320,6 +338,10 @@ class Scene:
     def ground(self, link_poses: ArrayLike) -> float:
         """How high the ground is under a robot in this pose, m: 0, or as low as what hangs below its root."""
         return min(0.0, float(self.bounds(link_poses)[0][2]))
+
+
+def _file(shape: engine.Visual | engine.Collision) -> str:
+    return shape.mesh or "a mesh without a filename"
 
 
 def _color(shape: engine.Visual | engine.Collision, drawn: Mesh) -> tuple[float, ...]:

@@ -44,6 +44,8 @@ class Viewport(SteeredView):
 
     diagnostics = pyqtSignal(list)
     """`engine.Diagnostic` for each mesh that is missing, once all have been read; or why nothing can be drawn."""
+    read_on = pyqtSignal()
+    """More of the meshes have been read."""
     drawn = pyqtSignal(float)
     """Seconds that drawing took, once for each frame."""
     picked = pyqtSignal(int)
@@ -131,9 +133,9 @@ class Viewport(SteeredView):
         self._change()
 
     @property
-    def reading(self) -> bool:
-        """Whether meshes are still to come, for each of which a cross stands."""
-        return self._scene is not None and not self._scene.ready
+    def reading(self) -> tuple[int, int] | None:
+        """How many mesh files have been read, and of how many; None where none is still to come."""
+        return None if self._scene is None or self._scene.ready else self._scene.progress
 
     @property
     def failed(self) -> bool:
@@ -393,6 +395,7 @@ class Viewport(SteeredView):
             self._told = True
             told, scene.diagnostics = scene.diagnostics, []
             self.diagnostics.emit(told)
+        self.read_on.emit()
         self._change()
 
     # What Qt calls.

@@ -209,14 +209,49 @@ def test_meshes_are_read_once_in_the_background(load, tmp_path, monkeypatch):
     monkeypatch.setattr(meshfile, "read", counted)
     model = load("cube.stl")
     built, told = Scene(model), []
-    assert built.meshes == [scene.WAITING, scene.WAITING]
+    assert (built.meshes, built.progress) == ([], (0, 2))
     built.load(lambda: told.append(built.ready))
     built.wait()
     assert built.ready
     assert reads == [("cube.stl", "mesh loader")]
-    assert len(told) == 2
+    assert (len(told), built.progress) == (2, (2, 2))
     assert built.meshes[0].faces.shape == (12, 3)
     np.testing.assert_allclose(built.instances.local[0][:3, :3], np.diag([2, 1, 1]))
+
+
+def test_bars_of_the_skeleton_stand_for_links_whose_meshes_are_still_read(tmp_path):
+    links = "".join(
+        f'<link name="l{k}"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        f'<visual><geometry><mesh filename="{k}.stl"/></geometry></visual></link>'
+        for k in range(3)
+    )
+    joints = "".join(
+        f'<joint name="j{k}" type="revolute"><parent link="l{k}"/><child link="l{k + 1}"/><origin xyz="0 0 0.5"/>'
+        '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+        for k in range(2)
+    )
+    for k in range(3):
+        trimesh.creation.box(extents=(0.1, 0.1, 0.1)).export(tmp_path / f"{k}.stl")
+    path = tmp_path / "three.urdf"
+    path.write_text(f'<robot name="three">{links}{joints}</robot>', encoding="utf-8")
+    built, stages = Scene(model := engine.load(path)), []
+    poses = engine.link_poses(model, model.neutral())
+
+    def looked() -> None:
+        built.update()
+        bars = np.all(built.instances.color == np.float32(scene.OUTLINE), axis=1)
+        stages.append((built.progress[0], sorted(built.instances.link[bars]), sorted(built.instances.link[~bars])))
+
+    looked()
+    lower, upper = built.bounds(poses)
+    assert (lower[2], upper[2]) == pytest.approx(
+        (0.0, 1.0), abs=0.05
+    )  # so the camera stands right before a mesh has come
+    built.load(looked)
+    built.wait()
+    assert stages == [(0, [0, 1], []), (1, [1], [0]), (2, [], [0, 1]), (3, [], [0, 1, 2])]
+    built.close()
 
 
 def test_a_missing_mesh_is_a_cross_and_a_broken_one_is_told_too(load, tmp_path):

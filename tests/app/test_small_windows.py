@@ -12,7 +12,6 @@ from app.desktop.docks import SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import prefixed
 from app.features.drive_view import DriveView
-from app.features.status import READING
 from app.features.wrench_view import WrenchView
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, ROW_HEIGHT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
@@ -34,9 +33,9 @@ def test_long_names_leave_their_sliders_enough_room(qtbot, opened):
 
 def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(opened):
     window = opened(engine.find_robot("arm7"))
-    window.status.show(window.workbench, reading=True)
-    assert window.loading_label.text() == READING
-    window.status.show(window.workbench, reading=False)
+    window.status.show_busy(window.workbench, (3, 12))
+    assert window.loading_label.text() == "Loading meshes: 3 of 12"
+    window.status.show_busy(window.workbench, None)
     assert window.loading_label.text() == ""
 
 
