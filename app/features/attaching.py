@@ -28,6 +28,7 @@ from app.features.hand_posing import HandPosing
 from app.features.lesson_view import LessonView
 from app.features.live_view import LiveView
 from app.features.log_view import LogView
+from app.features.out_of_view import OutOfView
 from app.features.overlay_view import OverlayView
 from app.features.palette import PaletteView
 from app.features.placing import Placing
@@ -86,5 +87,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     LiveView,
     Waiting,
     DriftView,
+    OutOfView,
 )
 """In the order of their entries in menus."""

@@ -47,6 +47,21 @@ def seen_at(camera: Camera, size: tuple[float, float], points: ArrayLike) -> Vec
     return np.c_[(0.5 + 0.5 * clip[:, 0] / w) * size[0], (0.5 - 0.5 * clip[:, 1] / w) * size[1]]
 
 
+def way_to(camera: Camera, size: tuple[float, float], lower: ArrayLike, upper: ArrayLike) -> Vector | None:
+    """Where a box with corners (3,) lies that is nowhere in a picture of this width and height; None where it is in it.
+
+    (2,): a unit vector from the picture's middle, x to the right and y down.
+    """
+    corners = np.array(np.meshgrid(*zip(np.asarray(lower, float), np.asarray(upper, float), strict=True)))
+    clip = np.c_[corners.reshape(3, -1).T, np.ones(8)] @ (camera.projection(size[0] / size[1]) @ camera.view()).T
+    x, y, w = clip[:, 0], clip[:, 1], clip[:, 3]
+    if not any(np.all(beyond) for beyond in (x > w, x < -w, y > w, y < -w, w < 0)):
+        return None
+    toward = clip[:, :2].mean(0) * [size[0], -size[1]]
+    length = float(np.linalg.norm(toward))
+    return toward / length if length > 0 else np.array([0.0, 1.0])
+
+
 def pick(content: Content, link_poses: ArrayLike, eye: ArrayLike, direction: ArrayLike) -> Hit | None:
     """What a ray from `eye` (3,) along a unit vector (3,) meets first of a robot whose links stand at (links, 4, 4).
 

@@ -1,0 +1,69 @@
+"""Over the picture: a button that says where the robot is when no part of it is in sight, and shows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QObject, QTimer
+from PyQt6.QtWidgets import QPushButton
+
+from app.gl.picking import way_to
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+BEAT = 150  # ms from a picture to the look at whether the robot is in it
+MARGIN = 16  # px from the picture's edges
+ARROWS = "→↘↓↙←↖↑↗"  # by eighths of a turn
+
+
+class OutOfView(QObject):
+    """Looks after pictures; a batch, of which many robots are drawn, is left out."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._viewport, self._bench = window.viewport, window.workbench
+        self.button = QPushButton(window.viewport, objectName="note")
+        self.button.setToolTip("Fit the robot in the view (F)")
+        self.button.clicked.connect(window.view_controls.fit.trigger)
+        self.button.clicked.connect(window.viewport.setFocus)
+        self.button.hide()
+        self._toward: np.ndarray | None = None
+        self._timer = QTimer(self, singleShot=True, interval=BEAT)
+        self._timer.timeout.connect(self._look)
+        window.viewport.drawn.connect(self._see)
+        window.viewport.installEventFilter(self)
+        window.closing.connect(self._timer.stop)
+
+    def _see(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _look(self) -> None:
+        viewport, (low, high) = self._viewport, self._viewport.robot_bounds
+        alone = self._bench.newest is not None and self._bench.newest.batch is None
+        size = viewport.width(), viewport.height()
+        center = viewport.center
+        self._toward = way_to(viewport.camera, size, low + center, high + center) if alone else None
+        self._place()
+
+    def _place(self) -> None:
+        self.button.setVisible(self._toward is not None)
+        if self._toward is None:
+            return
+        eighths = round(float(np.arctan2(self._toward[1], self._toward[0])) / (np.pi / 4)) % 8
+        self.button.setText(f"{ARROWS[eighths]}  Show the robot")
+        self.button.adjustSize()
+        room = (
+            np.array([self._viewport.width() - self.button.width(), self._viewport.height() - self.button.height()]) / 2
+        )
+        reach = np.min((room - MARGIN) / np.maximum(np.abs(self._toward), 1e-9))
+        x, y = room + reach * self._toward
+        self.button.move(round(float(x)), round(float(y)))
+        self.button.raise_()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and self.button.isVisible():
+            self._place()
+        return super().eventFilter(watched, event)

@@ -1,0 +1,80 @@
+"""A robot that is nowhere in the picture: which way it is, and a click that shows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from windows import wait
+
+import engine
+from app.features.out_of_view import OutOfView
+from app.gl.camera import Camera
+from app.gl.picking import seen_at, way_to
+
+CUBE = np.full(3, -0.5), np.full(3, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("aside", "way"),
+    [((0.0, 9.0), (1, 0)), ((0.0, -9.0), (-1, 0)), ((9.0, 0.0), (0, -1)), ((-9.0, 0.0), (0, 1))],
+)
+def test_the_way_to_what_is_beside_the_picture(aside, way):
+    camera = Camera(np.zeros(3), 5.0, azimuth=0.0, elevation=0.0)  # looks along −x; y is to the right
+    up, right = aside
+    there = np.array([0.0, right, up])
+    found = way_to(camera, (800, 500), CUBE[0] + there, CUBE[1] + there)
+    assert found == pytest.approx(way, abs=1e-6)
+
+
+def test_the_way_to_what_is_behind_the_camera_is_a_way_all_the_same():
+    camera = Camera(np.zeros(3), 5.0, azimuth=0.0, elevation=0.0)
+    there = np.array([20.0, 0.3, 0.0])
+    found = way_to(camera, (800, 500), CUBE[0] + there, CUBE[1] + there)
+    assert np.linalg.norm(found) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("distance", [0.2, 5.0, 500.0])
+def test_what_is_partly_in_the_picture_or_around_the_eye_is_in_it(distance):
+    camera = Camera(np.array([0.4, 0.3, 0.2]), distance, azimuth=0.7, elevation=0.3)
+    assert way_to(camera, (800, 500), *CUBE) is None
+
+
+def base_row(window, name: str) -> int:
+    return next(k for k, row in enumerate(window.workbench.coordinates) if row.label.endswith(name))
+
+
+def in_picture(window) -> bool:
+    viewport = window.viewport
+    corners = np.array(viewport.robot_bounds)
+    places = seen_at(viewport.camera, (viewport.width(), viewport.height()), [*corners, corners.mean(0)])
+    return bool(np.all((places > 0) & (places < [viewport.width(), viewport.height()])))
+
+
+def test_a_robot_set_high_by_a_number_is_pointed_at_and_shown_by_a_click(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    button = window.features[OutOfView].button
+    wait(qtbot, lambda: window.workbench.newest is not None and in_picture(window))
+    window.joints.moved.emit(base_row(window, "z"), 30.0)
+    wait(qtbot, button.isVisible)
+    assert button.text() == "↑  Show the robot"
+    assert button.y() < window.viewport.height() / 4
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: not button.isVisible())
+    assert in_picture(window)
+    assert window.viewport.hasFocus()  # so that keys go on to turn the camera
+
+
+def test_a_camera_that_was_turned_away_is_told_too(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    button, camera = window.features[OutOfView].button, window.viewport.camera
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    window.viewport.see(replace(camera, target=camera.target + 40 * camera.axes()[0]))
+    wait(qtbot, button.isVisible)
+    assert button.text().startswith("←")
+    window.resize(window.width() - 60, window.height() - 40)
+    wait(qtbot, lambda: window.viewport.rect().contains(button.geometry()))
+    qtbot.keyClick(window, Qt.Key.Key_F)
+    wait(qtbot, lambda: not button.isVisible())
