@@ -6,6 +6,7 @@ From zero on times are bars. Where they differ much the axis is logarithmic, whi
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -98,27 +99,39 @@ class Heading:
     axis: Axis | None
 
 
+@dataclass(frozen=True)
+class Finding:
+    """What was found of the rows above it, in a sentence."""
+
+    text: str
+
+
+Line = Heading | Finding | engine.AlgorithmResult
+
+
 class BarTable(QAbstractTableModel):
-    """Each robot's heading, then its results."""
+    """Each robot's heading, then its results, and what was found of them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.rows: list[Heading | engine.AlgorithmResult] = []
+        self.rows: list[Line] = []
         self.axes: list[Axis | None] = []
         """Of each row."""
 
-    def show_results(self, results: tuple[engine.AlgorithmResult, ...]) -> bool:
-        """Show these; whether there are other rows than before."""
+    def show_results(self, results: Sequence[engine.AlgorithmResult], findings: Sequence[str] = ()) -> bool:
+        """Show these, and sentences that begin with robot and number type; whether there are other rows than before."""
         groups: dict[tuple[str, str], list[engine.AlgorithmResult]] = {}
         for result in results:
             groups.setdefault((result.model, result.dtype), []).append(result)
-        rows: list[Heading | engine.AlgorithmResult] = []
+        rows: list[Line] = []
         axes: list[Axis | None] = []
         for (model, dtype), group in groups.items():
             axis, batch = Axis.of(group), group[0].batch
             robots = f"  ·  batch of {batch:,}" if batch > 1 else ""
-            rows += [Heading(model, f"{dtype}{robots}", axis), *group]
-            axes += [axis] * (1 + len(group))
+            about = f"{model}, {dtype}: "
+            found = [Finding(each.removeprefix(about)) for each in findings if each.startswith(about)]
+            rows += [Heading(model, f"{dtype}{robots}", axis), *group, *found]
+            axes += [axis] * (1 + len(group) + len(found))
         anew = list(map(_key, rows)) != list(map(_key, self.rows))
         if anew:
             self.beginResetModel()
@@ -156,6 +169,10 @@ class BarTable(QAbstractTableModel):
             if role == Role.TextAlignmentRole and column == MEDIAN:
                 return Right
             return theme.color("faint") if role == Role.ForegroundRole and column == MEDIAN else None
+        if isinstance(row, Finding):
+            if role == Role.FontRole:
+                return type_scale.font("small")
+            return row.text if role in (Role.DisplayRole, Role.ToolTipRole) and column == NAME else None
         if role == Role.DisplayRole:
             return cell(row, column)
         if role == Role.ToolTipRole:
@@ -238,7 +255,9 @@ def hover(row: engine.AlgorithmResult) -> str:
     return "\n".join(lines)
 
 
-def _key(row: Heading | engine.AlgorithmResult) -> object:
+def _key(row: Line) -> object:
+    if isinstance(row, Finding):
+        return row.text
     if isinstance(row, Heading):
         return row.model, row.text
     return row.model, row.algorithm, row.device, row.dtype, row.verdict in BADGES
@@ -263,7 +282,7 @@ class Painter(QStyledItemDelegate):
         if isinstance(row, Heading):
             painter.fillRect(option.rect, theme.color("panel"))
         super().paint(painter, option, index)
-        if index.column() == BAR:
+        if index.column() == BAR and not isinstance(row, Finding):
             track = QRectF(option.rect).adjusted(4 + DOT, 0, -24, 0)
             if isinstance(row, Heading):
                 _paint_axis(painter, track, axis)
@@ -354,7 +373,7 @@ class BarView(QTableView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrap(False)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self._longest = 0
+        self._longest, self._findings = 0, cast(Sequence[str], ())
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header = self.horizontalHeader()
@@ -368,15 +387,19 @@ class BarView(QTableView):
         ):  # fmt: skip
             self.setColumnWidth(column, advance(widest) + 22)
 
-    def show_results(self, results: tuple[engine.AlgorithmResult, ...]) -> None:
-        """Show these; names that are long widen their column."""
+    def show_results(self, results: Sequence[engine.AlgorithmResult], findings: Sequence[str] = ()) -> None:
+        """Show these, and what was found of them; names that are long widen their column."""
+        self._findings = findings
         self.setColumnHidden(DEVICE, all(row.on_device is None for row in results))
-        if not self.table.show_results(results):
+        if not self.table.show_results(results, findings):
             return
         self.clearSpans()
         self._longest = 0
         for number, row in enumerate(self.table.rows):
             self.setRowHeight(number, HEADING_HEIGHT if isinstance(row, Heading) else ROW_HEIGHT)
+            if isinstance(row, Finding):
+                self.setSpan(number, NAME, 1, len(COLUMNS))
+                continue
             name = row.model if isinstance(row, Heading) else cell(row, NAME)
             self._longest = max(self._longest, self.fontMetrics().horizontalAdvance(name))
             if isinstance(row, Heading):
@@ -402,7 +425,7 @@ class BarView(QTableView):
         """All rows, in sight or not."""
         view = BarView()
         view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        view.show_results(tuple(row for row in self.table.rows if not isinstance(row, Heading)))
+        view.show_results([row for row in self.table.rows if isinstance(row, engine.AlgorithmResult)], self._findings)
         height = view.horizontalHeader().sizeHint().height() + view.verticalHeader().length()
         view.resize(PICTURE_WIDTH, height + 2)
         pixmap = QPixmap(view.size() * PICTURE_SCALE)

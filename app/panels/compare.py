@@ -11,10 +11,12 @@ from PyQt6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
+    QMenu,
     QProgressBar,
     QPushButton,
     QSizePolicy,
     QStackedWidget,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -30,6 +32,7 @@ from app.panels.growth import GrowthView, crossing_text
 
 REFRESH = 100  # ms between two looks at the measurement
 FORM_WIDTH = (325, 340)  # px, at least and at most
+RESULT_WIDTH = 480  # px: for names, dots, medians and ratios
 LISTED = 4  # faults, and crossings, that are listed in words
 EMPTY = (
     "Choose robots and algorithms on the left, then press Start.\n"
@@ -59,14 +62,21 @@ class ComparePanel(QWidget):
         """The latest."""
         self.start_button = self._button("Start", self.start, "Measure the selected algorithms")
         self.stop_button = self._button("Stop", self.stop, "Stop; the results so far are kept")
-        self.copy_button = self._button("Copy command", self.copy, "")
-        self.picture_button = self._button("Save picture…", self._ask_picture, "Write what is shown as a PNG")
-        self.csv_button = self._button("Save CSV…", self._ask_csv, "Write the numbers, times in seconds")
+        self.start_button.setProperty("primary", True)
+        self.export = QToolButton(text="Export", popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.export.setMenu(menu := QMenu(self))
+        menu.setToolTipsVisible(True)
+        self.copy_action = menu.addAction("Copy command", self.copy)
+        self.picture_action = menu.addAction("Picture (.png)…", self._ask_picture)
+        self.csv_action = menu.addAction("Table (.csv)…", self._ask_csv)
+        self.csv_action.setToolTip("Times in seconds")
         self.progress = QProgressBar(maximum=1000, textVisible=False)
         kept = self.progress.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(kept)
         self.status, self.findings = Elided(), QLabel()
+        self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.empty = QLabel(EMPTY, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         theme.tint(self.empty, "faint")
         self.pages = QStackedWidget()
@@ -88,12 +98,10 @@ class ComparePanel(QWidget):
         return button
 
     def _arrange(self) -> None:
-        run = QHBoxLayout()
-        run.addWidget(self.start_button, 1)
-        run.addWidget(self.stop_button, 1)
         left = QVBoxLayout()
         left.setContentsMargins(10, 8, 10, 8)
-        left.addLayout(run)  # on top, in sight also where the panel has little height
+        left.addWidget(self.start_button)  # on top, in sight also where the panel has little height
+        left.addWidget(self.stop_button)
         left.addWidget(self.form, 1)
         side = QWidget()
         side.setMinimumWidth(FORM_WIDTH[0])
@@ -104,12 +112,11 @@ class ComparePanel(QWidget):
         line.setProperty("rule", True)
         bar = QHBoxLayout()
         bar.setContentsMargins(10, 5, 8, 5)
-        self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.status.setContentsMargins(10, 3, 10, 3)
         bar.setSpacing(6)
-        bar.addStretch(1)
-        for button in (self.copy_button, self.picture_button, self.csv_button):
-            bar.addWidget(button)
+        bar.addWidget(self.status, 1)
+        bar.addWidget(self.export)
+        self.pages.setMinimumWidth(RESULT_WIDTH)
+        self.findings.hide()
         self.findings.setWordWrap(True)
         self.findings.setContentsMargins(10, 5, 10, 6)
         self.findings.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -117,7 +124,6 @@ class ComparePanel(QWidget):
         right.setSpacing(0)
         right.addLayout(bar)
         right.addWidget(self.progress)
-        right.addWidget(self.status)  # in a line of its own, since it names what is being measured
         right.addWidget(self.pages, 1)
         right.addWidget(self.findings)
         layout = QHBoxLayout(self)
@@ -142,7 +148,7 @@ class ComparePanel(QWidget):
         self.comparing.start(self.form.request())
         self._timer.start(REFRESH)
         self.progress.setValue(0)
-        self.findings.clear()
+        self._say("")
         self._show_status("preparing …")
         self._refresh()
 
@@ -202,7 +208,7 @@ class ComparePanel(QWidget):
         self.report = report
         found = report.found
         if isinstance(found, engine.ComparisonResult):
-            self.bars.show_results(found.rows)
+            self.bars.show_results(found.rows, list(map(algorithm_words, found.findings())) if report.over else ())
             self.pages.setCurrentWidget(self.bars)
         elif found is not None:
             self.growth.show_growth(found)
@@ -218,7 +224,7 @@ class ComparePanel(QWidget):
         """What the latest report says in words, in place of what an earlier one or a complaint did."""
         report = self.report
         found = report.found
-        self.findings.setText("\n".join(_sentences(report)))
+        self._say("\n".join(_sentences(report)))
         if report.fault:
             self._show_error(report.fault)
         elif report.over:
@@ -229,13 +235,16 @@ class ComparePanel(QWidget):
         elif not self.comparing.running:
             self._show_status("")
 
+    def _say(self, text: str) -> None:
+        self.findings.setText(text)
+        self.findings.setVisible(bool(text))
+
     def _show_error(self, fault: str) -> None:
         self._show_status("an error, see below", "error")
-        self.findings.setText(fault)
+        self._say(fault)
 
     def _show_status(self, text: str, tint: str = "faint") -> None:
         self.status.setText(text)
-        self.status.setVisible(bool(text))
         self.status.setToolTip(text)
         theme.tint(self.status, tint)
 
@@ -243,22 +252,25 @@ class ComparePanel(QWidget):
         running, found, problem = self.comparing.running, self.report.found is not None, self.form.problem()
         self.form.setEnabled(not running)
         self.progress.setVisible(running)
+        self.start_button.setVisible(not running)
+        self.stop_button.setVisible(running)
         self.start_button.setEnabled(not running and not problem)
         self.start_button.setToolTip(problem or "Measure the selected algorithms")
         self.stop_button.setEnabled(running and not self.comparing.stopping)
-        self.copy_button.setEnabled(found and bool(self.report.command))
-        self.copy_button.setToolTip(self.report.no_command or "Copy the shell command that measures the same again")
-        self.picture_button.setEnabled(found and not running)
-        self.csv_button.setEnabled(found and not running)
+        self.copy_action.setEnabled(found and bool(self.report.command))
+        self.copy_action.setToolTip(self.report.no_command or "Copy the shell command that measures the same again")
+        for action in (self.picture_action, self.csv_action):
+            action.setEnabled(found and not running)
+        self.export.setEnabled(any(action.isEnabled() for action in self.export.menu().actions()))
 
 
 def _sentences(report: Report) -> list[str]:
-    """What went wrong, and at the end what was found."""
+    """What went wrong, and at the end of a growth where curves cross; a table has its findings below its rows."""
     found = report.found
     if found is None:  # looked at first, since what measures is imported where it is named
         return []
     if isinstance(found, engine.ComparisonResult):
-        return _faults(found.rows) + (list(map(algorithm_words, found.findings())) if report.over else [])
+        return _faults(found.rows)
     crossings = [crossing_text(crossing, found.axis) for crossing in found.crossings()[:LISTED]] if report.over else []
     return _faults(point.result for point in found.points) + crossings
 

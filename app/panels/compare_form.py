@@ -7,32 +7,29 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-from PyQt6.QtCore import QAbstractItemModel, QEvent, QModelIndex, Qt, pyqtSignal
-from PyQt6.QtGui import QMouseEvent, QStandardItemModel
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QStandardItemModel
 from PyQt6.QtWidgets import (
     QComboBox,
     QGridLayout,
+    QHBoxLayout,
     QInputDialog,
     QLabel,
-    QListWidget,
     QListWidgetItem,
     QPushButton,
     QSlider,
     QSpinBox,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
 import engine
-from app.desktop import theme
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 from app.desktop.dialogs import ask_file
 from app.jobs.comparing import Measurement
 from app.panels.number_box import DecimalBox
+from app.panels.pick_box import Checked, PickBox, Role, Unchecked
 
 ALGORITHMS = engine.algorithms(engine.chain(2))
 TIMES, OVER_LINKS, OVER_BATCH = range(3)
@@ -46,23 +43,6 @@ STEPS = 16  # of the slider, from one power of two to the next
 SENSIBLE_BATCH = 4096  # to measure up to, where none was set
 BATCH_STEP = 4  # from one batch to the next, where times over it are measured
 
-Role = Qt.ItemDataRole.UserRole
-Checked, Unchecked = Qt.CheckState.Checked, Qt.CheckState.Unchecked
-
-
-class Ticks(QStyledItemDelegate):
-    """A click anywhere on an entry checks it or not, as one on its box does."""
-
-    def editorEvent(
-        self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: QModelIndex
-    ) -> bool:
-        if not isinstance(event, QMouseEvent):
-            return super().editorEvent(event, model, option, index)
-        if event.type() == QEvent.Type.MouseButtonRelease and event.button() == Qt.MouseButton.LeftButton:
-            checked = Qt.CheckState(index.data(Qt.ItemDataRole.CheckStateRole)) == Checked
-            model.setData(index, (Unchecked if checked else Checked).value, Qt.ItemDataRole.CheckStateRole)
-        return True
-
 
 class CompareForm(QWidget):
     """The choices, and the measurement that they ask for."""
@@ -74,24 +54,29 @@ class CompareForm(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.measure, self.devices, self.dtypes = (_choices(names) for names in (MEASURES, DEVICES, DTYPES))
-        self.robots, self.algorithms = QListWidget(), QListWidget()
-        self.loaded = _item(self.robots, "", None)
+        self.own = QPushButton("Add your own…")
+        self.own.setToolTip("A function (model, q, v, tau) → q̈ of a Python file; see docs/own_algorithm.py")
+        self.own.clicked.connect(self._ask_own)
+        self.robot_box, self.algorithm_box = PickBox("robots"), PickBox("algorithms", self.own)
+        self.robots, self.algorithms = self.robot_box.list, self.algorithm_box.list
+        self.loaded = self.robot_box.add("", None)
         self.loaded.setHidden(True)
         for path in sorted(engine.ROBOTS.glob("*.urdf")):
-            _item(self.robots, path.stem, path.stem)
+            self.robot_box.add(path.stem, path.stem)
         self._shown, self._was = self._ships("arm7"), Unchecked  # and its tick before it was shown
         self._shown.setCheckState(Checked)
-        self.chain = _item(self.robots, "", None, checked=True)
+        self.chain = self.robot_box.add("", None, checked=True)
         for name in ALGORITHMS:
-            item = _item(self.algorithms, algorithm_name(name), name, checked=True)
+            item = self.algorithm_box.add(algorithm_name(name), name, checked=True)
             item.setToolTip(ALGORITHM_TIPS.get(name, name))
         self.links = QSlider(Qt.Orientation.Horizontal)
         self.links.setRange(0, LONGEST * STEPS)
         self.links.setToolTip("The length of the generated chain, from 1 to 4096 links")
         self.links_label = QLabel()
-        self.links_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("chain of 4096 links"))
+        self.links_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("Chain up to"))
         self.length = QSpinBox()
         self.length.setRange(1, 1 << LONGEST)
+        self.length.setSuffix(" links")
         self.length.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
         self.length.setToolTip(self.links.toolTip())
         self.batch, self.seconds = QSpinBox(), DecimalBox()
@@ -104,10 +89,7 @@ class CompareForm(QWidget):
         self.seconds.setValue(0.5)
         self.seconds.setSuffix(" s")
         self.seconds.setToolTip("How long each algorithm is timed; more makes the intervals narrower")
-        self.own = QPushButton("Add your own…")
-        self.own.setToolTip("A function (model, q, v, tau) → q̈ of a Python file; see docs/own_algorithm.py")
-        self.own.clicked.connect(self._ask_own)
-        for widget in (self.measure, self.devices, self.dtypes, self.links, self.own):
+        for widget in (self.measure, self.robot_box, self.algorithm_box, self.devices, self.dtypes, self.links):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
         self.links.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # for its arrow keys; it has no use for Space
         self._arrange()
@@ -120,48 +102,35 @@ class CompareForm(QWidget):
         self.links.setValue(round(math.log2(100) * STEPS))
 
     def _arrange(self) -> None:
-        grid = QGridLayout()
+        self.batch_name = QLabel()
+        chain = QHBoxLayout()
+        chain.addWidget(self.links, 1)
+        chain.addWidget(self.length)
+        grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(5)
-        self.batch_name = QLabel()
+        grid.setVerticalSpacing(6)
+        wide: tuple[tuple[QLabel, QWidget | QHBoxLayout], ...] = (
+            (QLabel("Measure"), self.measure),
+            (QLabel("Robots"), self.robot_box),
+            (QLabel("Algorithms"), self.algorithm_box),
+            (self.links_label, chain),
+        )
+        for row, (label, what) in enumerate(wide):
+            grid.addWidget(label, row, 0)
+            grid.addWidget(what, row, 1, 1, 3) if isinstance(what, QWidget) else grid.addLayout(what, row, 1, 1, 3)
         for row, (name, widget, other, second) in enumerate(
             (
                 (QLabel("Devices"), self.devices, self.batch_name, self.batch),
                 (QLabel("Precision"), self.dtypes, QLabel("Time each"), self.seconds),
-            )
+            ),
+            len(wide),
         ):
             for column, each in enumerate((name, widget, other, second)):
                 grid.addWidget(each, row, column)
-        grid.setColumnStretch(1, 1)
-        grid.setColumnStretch(3, 1)
-        lists = QGridLayout()
-        lists.setContentsMargins(0, 0, 0, 0)
-        lists.setHorizontalSpacing(8)
-        lists.setVerticalSpacing(4)
-        for column, (title, view) in enumerate((("Robots", self.robots), ("Algorithms", self.algorithms))):
-            view.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            view.setItemDelegate(Ticks(view))
-            view.setSelectionMode(QListWidget.SelectionMode.NoSelection)
-            view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-            view.setMinimumHeight(70)
-            label = QLabel(title)
-            theme.tint(label, "faint")
-            lists.addWidget(label, 0, column)
-            lists.addWidget(view, 1, column, 1 if view is self.algorithms else 2, 1)
-            lists.setColumnStretch(column, 1)
-        lists.addWidget(self.own, 2, 1)
-        slider = QGridLayout()
-        slider.addWidget(self.links_label, 0, 0)
-        slider.addWidget(self.links, 0, 1)
-        slider.addWidget(self.length, 0, 2)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(6)
-        layout.addWidget(self.measure)
-        layout.addLayout(lists, 1)
-        layout.addLayout(slider)
-        layout.addLayout(grid)
+        for column in (1, 3):
+            grid.setColumnStretch(column, 1)
+        grid.setRowStretch(grid.rowCount(), 1)
 
     @property
     def chain_length(self) -> int:
@@ -199,11 +168,11 @@ class CompareForm(QWidget):
         self._shown.setCheckState(Checked)
 
     def _ships(self, name: str) -> QListWidgetItem:
-        return next(item for item in _items(self.robots) if item.data(Role) == name)
+        return next(item for item in self.robot_box.entries if item.data(Role) == name)
 
     def problem(self) -> str:
         """Why nothing can be measured by these choices; empty where all is well."""
-        if not _chosen(self.algorithms):
+        if not self.algorithm_box.ticked:
             return "Choose at least one algorithm"
         if self.measure.currentIndex() == TIMES and not self._models():
             return "Choose at least one robot"
@@ -211,7 +180,7 @@ class CompareForm(QWidget):
 
     def request(self) -> Callable[[], Measurement]:
         """What makes the measurement; it reads files, and so belongs in the measuring thread."""
-        names: tuple[str, ...] | None = tuple(_chosen(self.algorithms))
+        names: tuple[str, ...] | None = tuple(item.data(Role) for item in self.algorithm_box.ticked)
         if names == ALGORITHMS:
             names = None
         devices, dtypes = (table[box.currentText()] for table, box in ((DEVICES, self.devices), (DTYPES, self.dtypes)))
@@ -227,12 +196,11 @@ class CompareForm(QWidget):
     def add_own(self, path: str, function: str) -> None:
         """Put a user's function on the list, chosen; once only."""
         name = f"{path}:{function}"
-        if name not in [item.data(Role) for item in _items(self.algorithms)]:
-            item = _item(self.algorithms, f"{Path(path).name}:{function}", name, checked=True)
-            item.setToolTip(name)
-            self.algorithms.scrollToItem(item)
+        if name not in [item.data(Role) for item in self.algorithm_box.entries]:
+            self.algorithm_box.add(f"{Path(path).name}:{function}", name, checked=True).setToolTip(name)
 
     def _ask_own(self) -> None:
+        self.algorithm_box.hidePopup()
         if not (path := ask_file(self, "Add an algorithm of your own", kinds="Python (*.py)")):
             return
         try:
@@ -247,7 +215,7 @@ class CompareForm(QWidget):
             self.add_own(path, name)
 
     def _models(self) -> list[engine.Model | str]:
-        models = [model for item, model in _entries(self.robots) if item is not self.chain]
+        models = [item.data(Role) for item in self.robot_box.ticked if item is not self.chain]
         return models + ([f"chain:{self.chain_length}"] if self.chain.checkState() == Checked else [])
 
     def _refresh(self) -> None:
@@ -255,8 +223,9 @@ class CompareForm(QWidget):
         blocked = self.robots.blockSignals(True)
         self.chain.setText(f"chain of {links} link{'s' if links > 1 else ''}")
         self.robots.blockSignals(blocked)
-        self.robots.setEnabled(measure == TIMES)
-        self.links_label.setText(f"up to {links} links" if measure == OVER_LINKS else f"chain of {links} links")
+        self.robot_box.refresh()
+        self.robot_box.setEnabled(measure == TIMES)
+        self.links_label.setText("Chain up to" if measure == OVER_LINKS else "Chain")
         self.batch_name.setText("Batch to" if measure == OVER_BATCH else "Batch")
         if measure == OVER_BATCH and self.batch.value() == 1:
             self.batch.setValue(SENSIBLE_BATCH)
@@ -282,27 +251,6 @@ def _choices(names: Iterable[str]) -> QComboBox:
     box = QComboBox()
     box.addItems(list(names))
     return box
-
-
-def _item(view: QListWidget, text: str, what: object, checked: bool = False) -> QListWidgetItem:
-    item = QListWidgetItem(text, view)
-    item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
-    item.setData(Role, what)
-    item.setCheckState(Checked if checked else Unchecked)
-    return item
-
-
-def _items(view: QListWidget) -> list[QListWidgetItem]:
-    return [view.item(row) for row in range(view.count())]
-
-
-def _entries(view: QListWidget) -> list[tuple[QListWidgetItem, Any]]:
-    """The checked entries, with what they stand for."""
-    return [(item, item.data(Role)) for item in _items(view) if item.checkState() == Checked and not item.isHidden()]
-
-
-def _chosen(view: QListWidget) -> list[Any]:
-    return [what for _, what in _entries(view)]
 
 
 def _sizes(factor: int, largest: int) -> tuple[int, ...]:

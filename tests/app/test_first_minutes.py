@@ -63,7 +63,7 @@ def test_keys_of_the_window_act_whatever_has_the_focus(qtbot, opened):
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
     form, bench = window.compare.form, window.workbench
     spin = form.length
-    for widget in (form.algorithms, form.measure, form.links, spin, window.compare.start_button, window.joints):
+    for widget in (form.algorithm_box, form.measure, form.links, spin, window.compare.start_button, window.joints):
         focus(qtbot, widget)
         qtbot.keyClick(widget, Qt.Key.Key_Space)
         assert bench.playing, widget
@@ -80,12 +80,15 @@ def test_keys_of_the_window_act_whatever_has_the_focus(qtbot, opened):
 def test_return_presses_what_has_the_focus(qtbot, opened):
     window = opened()
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    listed = window.compare.form.algorithms
-    focus(qtbot, listed)
-    listed.setCurrentRow(0)
-    before = listed.item(0).checkState()
-    qtbot.keyClick(listed, Qt.Key.Key_Return)
-    assert listed.item(0).checkState() != before
+    box = window.compare.form.algorithm_box
+    focus(qtbot, box)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    wait(qtbot, box.list.isVisible)
+    before = box.list.item(0).checkState()
+    qtbot.keyClick(box.list, Qt.Key.Key_Space)
+    assert box.list.item(0).checkState() != before
+    qtbot.keyClick(box.list, Qt.Key.Key_Return)
+    assert not box.list.isVisible()
     focus(qtbot, window.compare.start_button)
     pressed = []
     window.compare.start_button.clicked.disconnect()
@@ -188,7 +191,8 @@ def test_the_length_of_the_chain_is_typed_or_stepped_by_keys(qtbot, window):
     form = window.compare.form
     form.length.setValue(777)
     assert form.chain_length == 777
-    assert "777" in form.links_label.text()
+    assert "777" in form.chain.text()
+    assert "777" in form.robot_box.text
     form.links.setValue(form.links.minimum())
     assert form.chain_length == 1
     for _ in range(16):
