@@ -38,12 +38,13 @@ from app.features.findings import FindingsView
 from app.features.quiet import QuietMeasuring
 from app.features.robot_files import RobotFiles, dropped_files
 from app.features.run_controls import RunControls
-from app.features.selection import Selection
+from app.features.selection import NONE, Selection
 from app.features.status import Status
 from app.features.view_controls import ViewControls
 from app.panels.batch import BatchPanel
 from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
+from app.panels.joint_column import JointColumn
 from app.panels.joints import JointPanel
 from app.panels.panel_scroller import scrolled
 from app.panels.speed import SpeedControl
@@ -151,10 +152,10 @@ class Window(QMainWindow):
         bar.toggleViewAction().setVisible(False)  # else a right click could lose it
 
     def _make_docks(self) -> None:
-        self.docks = Docks(self, self.menus.view)
+        self.docks, self.joint_column = Docks(self, self.menus.view), JointColumn(self.joints)
         key = Qt.Key
         for dock in (
-            Dock("Joints", self.joints, RIGHT),
+            Dock("Joints", self.joint_column, RIGHT),
             Dock("Timing", self.timing, RIGHT, beside="Joints"),
             Dock("Compare", scrolled(self.compare), BOTTOM, "", "compare", key.Key_C, "Compare algorithms (C)"),
             Dock("Diagnostics", self.diagnostics, BOTTOM, beside="Compare", height=260),
@@ -285,6 +286,7 @@ class Window(QMainWindow):
     def refresh(self) -> None:
         """Bring every word, button and menu to the workbench's state."""
         bench, model = self.workbench, self.workbench.model
+        self.docks.fold(model is None)
         self.run.refresh(self.timing.measuring)
         self.compare.setEnabled(not self.timing.measuring)
         self.joints.show_held(bench.held_rows)
@@ -352,9 +354,14 @@ class Window(QMainWindow):
             now.installEventFilter(self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return presses the control that has the focus, since Space plays."""
+        """Return presses the control that has the focus, since Space plays; Escape ends full screen or selection."""
         focused = QApplication.focusWidget()
-        if event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        if event.key() == Qt.Key.Key_Escape:
+            if self.isFullScreen():
+                self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
+            else:
+                self.selection.choose(NONE)
+        elif event.key() not in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             super().keyPressEvent(event)
         elif isinstance(focused, QAbstractButton):
             focused.click()
@@ -392,6 +399,7 @@ class Window(QMainWindow):
         if not event.isAccepted():
             return
         self._timer.stop()
+        self.docks.fold(False)
         self.settings.setValue("recent", self.workbench.recent)
         self.settings.setValue("geometry", self.saveGeometry())
         self.settings.setValue("layout", self.saveState())

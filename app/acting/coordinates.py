@@ -15,6 +15,7 @@ TURN, SHIFT = math.pi, 1.0  # the slider's reach, in rad and m, where a joint ha
 _HALF_TURN = math.pi * (1 - 1e-9)  # rad; at π itself a rotation vector and its opposite are the same rotation
 _QUARTER_TURN = math.pi / 2 - 1e-6  # rad; at π/2 itself roll and yaw turn about one axis
 ROAM = 2.0  # m, the slider's reach for a free joint's position
+FAR = 10.0  # m, from which on a length is shown in metres
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class Coordinate:
         return {"target": self.unit, "velocity": f"{self.unit}/s", "effort": self.effort_unit}[mode]
 
     def shown(self, value: float, mode: str = "target") -> str:
-        """A drive's value, SI, as it is shown; adding zero turns −0 into 0."""
+        """A drive's value, SI, as it is shown; adding zero turns −0 into 0. From 10 m on lengths are in m."""
+        if not self.angular and mode == "target" and abs(value) >= FAR:
+            return f"{value:.2f} m"
         return f"{round(value * (1.0 if mode == 'effort' else self.scale), 1) + 0.0:.1f} {self.unit_of(mode)}"
 
     def reach(self, mode: str) -> tuple[float, float]:

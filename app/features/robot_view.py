@@ -9,7 +9,7 @@ from PyQt6.QtCore import Qt
 
 import engine
 from app.desktop.docks import LEFT, Dock
-from app.panels.inspection import Section, fixed_facts, live_facts
+from app.panels.inspection import Section, fixed_facts, live_facts, robot_facts
 from app.panels.robot import RobotPanel
 from app.simulation.messages import Loaded, Snapshot
 
@@ -31,7 +31,7 @@ class RobotView:
         window.toolbar.addAction(self.action)
         window.docks.share(Qt.Orientation.Horizontal, {"Robot": WIDTH})
         self._fixed: tuple[Section, ...] = ()
-        self._due = 0.0
+        self._due, self._facts = 0.0, window.joint_column.facts
         self._listed: engine.Model | None = None  # the robot whose links the tree has: only where it is seen
         self.panel.tree.chosen.connect(self.selection.choose)
         self._viewport.clicked.connect(self.selection.choose)
@@ -63,9 +63,13 @@ class RobotView:
             self._show(self._bench.newest)
 
     def _show(self, frame: Snapshot) -> None:
-        now, link = time.perf_counter(), self.selection.link
-        if not self.panel.isVisible() or (self._bench.playing and now < self._due):
+        now, shown = time.perf_counter(), [each for each in (self.panel.inspector, self._facts) if each.isVisible()]
+        if not shown or (self._bench.playing and now < self._due):
             return
         self._due = now + REFRESH
-        live = live_facts(self._bench.model, link, frame) if link >= 0 else ()
-        self.panel.inspector.show_sections((*live, *self._fixed))
+        link = self.selection.link
+        of_link = (*live_facts(self._bench.model, link, frame), *self._fixed) if link >= 0 else ()
+        for each in shown:
+            # A link is shown once: beside the tree, where that is open.
+            robot = not of_link or (each is self._facts and len(shown) > 1)
+            each.show_sections(robot_facts(self._bench.model, frame) if robot else of_link)

@@ -28,7 +28,7 @@ MISSING = mesh.cross(PLACEHOLDER, (255, 120, 30, 255))
 COLLIDING = (0.10, 0.85, 0.45, 0.5)
 """The colour of what may touch others: it is seen through."""
 OUTLINE = (0.47, 0.50, 0.55, 0.6)
-"""The colour of the bars that stand for links whose meshes are still read."""
+"""The colour of the bars that stand for links whose meshes are still read, or missing."""
 THICK = 1.8
 """Times as thick as a skeleton's bars, which stand for the whole robot."""
 
@@ -141,9 +141,9 @@ class Scene:
     """A model's visuals, or its skeleton where it has none, as unique meshes and the copies of them.
 
     Its collision shapes can be shown over them. `load` reads mesh files in a thread; what it has read enters the scene
-    in `update`, on the thread that owns it. Until then bars of the robot's skeleton stand for its link, and for good a
-    cross where a file is missing or broken. A mesh of several colours keeps them; one of a single colour takes what the
-    robot's file has.
+    in `update`, on the thread that owns it. Until then bars of the robot's skeleton stand for its link, and for good
+    with a cross where a file is missing or broken. A mesh of several colours keeps them; one of a single colour takes
+    what the robot's file has.
     """
 
     def __init__(self, model: Shapes, collisions: bool = False):
@@ -178,11 +178,13 @@ class Scene:
     def _index_meshes(self) -> None:
         """Find the unique meshes of what can be drawn by now, and put the shapes in their order."""
         self._shapes: list[engine.Visual | engine.Collision] = []
-        bare = set()  # links of which something is still read
+        bare = set()  # links of which something is still read, or is missing
         for shape in self._all:
-            if shape.shape != "mesh" or _file(shape) in self._known:
+            known = shape.shape != "mesh" or _file(shape) in self._known
+            if known:
                 self._shapes.append(shape)
-            elif isinstance(shape, engine.Visual):
+            there = known and (shape.shape != "mesh" or self._known[_file(shape)][0] is not MISSING)
+            if isinstance(shape, engine.Visual) and not there:
                 bare.add(shape.link)
         self._shapes += [bar for bar in self._bars if bar.link in bare]
         index, scales = [], []

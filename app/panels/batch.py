@@ -141,7 +141,8 @@ class BatchPanel(QWidget):
         layout.addLayout(rows)
         layout.addWidget(self.note)
         layout.addWidget(self.count)
-        layout.addWidget(self.map, 1)
+        layout.addWidget(self.map, 100)
+        layout.addStretch(1)
 
     @property
     def spread(self) -> Spread:
@@ -182,6 +183,8 @@ class BatchPanel(QWidget):
             self.note.setText(ONE if len(energy) == 1 else f"{len(energy)} robots")
         name = ENERGY if self.coloring.currentText() == ENERGY else DEVIATION
         self.map.show_values(name, UNITS[name], energy if name == ENERGY else deviation, diverged, robot)
+        for widget in (self.map, self.count):  # of one robot there is nothing to compare
+            widget.setVisible(len(energy) > 1)
         lost = int(np.count_nonzero(diverged))
         self.count.setText(f"robot {robot}" + (f" · {lost} of {len(diverged)} diverged" if lost else ""))
         theme.tint(self.count, "error" if lost else "text")
@@ -193,9 +196,8 @@ class BatchPanel(QWidget):
             self.note.setText(ONE)
             return
         most = int(min(LARGEST, MARGIN * robots * SMOOTH / max(seconds, 1e-4)))
-        rate = f"{robots} robots draw in {1e3 * seconds:.0f} ms"
         self.note.setText(
-            f"{rate}, smoothly; about {most} would" if most >= robots else f"{rate}; smooth up to about {most} here"
+            f"A frame of {robots} robots takes {1e3 * seconds:.0f} ms; motion looks smooth up to about {most} robots"
         )
 
     def _ask(self) -> None:

@@ -113,6 +113,39 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
     return (Section(f"Joint {joint.name}", tuple(rows)),)
 
 
+def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
+    """What is known of a whole robot in a state: its size, energy, the joint nearest to its effort limit, contact."""
+    bodies = [mass_of(model, link) for link in _first_links(model)]
+    mass = float(model.mass.sum())
+    kinetic, potential = engine.energy(model, frame.q, frame.v)
+    size = f"{len(model.link_names)} links, {len(model.joints)} joints, {model.nv} degrees of freedom"
+    rows = [Row("size", size), Row("moving mass", f"{_number(mass)} kg")]
+    now = [
+        Row("kinetic energy", f"{_fixed(kinetic)} J"),
+        Row("potential energy", f"{_fixed(potential)} J", "zero at the height of the world's origin"),
+    ]
+    if mass > 0:
+        weighted = [
+            found.mass * (frame.link_poses[link, :3, :3] @ found.center + frame.link_poses[link, :3, 3])
+            for link, found in zip(_first_links(model), bodies, strict=True)
+            if found is not None
+        ]
+        now.insert(0, Row("centre of mass, mm", _fixed(1000 * np.sum(weighted, 0) / mass), "in the world"))
+    shares = np.abs(frame.effort) / np.where(model.effort_limit > 0, model.effort_limit, np.inf)
+    if np.any(shares > 0):  # NaN where nobody has looked
+        most = int(np.nanargmax(shares))
+        now.append(Row("highest load", f"{model.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"))
+    if frame.contacts is not None:
+        total, count = float(np.linalg.norm(frame.contacts.force.sum(0))), len(frame.contacts.force)
+        now.append(Row("contact", f"{count} point{'s' if count != 1 else ''}, {total:.2f} N in all"))
+    return Section(model.name, tuple(rows)), Section("State", tuple(now))
+
+
+def _first_links(model: engine.Model) -> list[int]:
+    """A link of each moving body."""
+    return [int(np.flatnonzero(model.link_body == body)[0]) for body in sorted({*model.link_body.tolist()} - {-1})]
+
+
 def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:
     """What changes with the state: the joint's motion and effort, the link's pose and twist, what touches it."""
     pose = frame.link_poses[link]

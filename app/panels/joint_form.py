@@ -54,7 +54,7 @@ class JointForm(QWidget):
         self.value, self.amplitude = _number("Value"), _number("Amplitude of the wave")
         self.period = _number("Period of the wave, s")
         self.kp, self.kd = _number("kp: effort per position error"), _number("kd: effort per velocity error")
-        self.quantity = QLabel()
+        self.quantity, self.kp_name, self.kd_name = QLabel(), QLabel(), QLabel()
         self.weight, self.suited = QCheckBox("Gravity compensation"), QPushButton("Automatic gains")
         self.away = QToolButton()
         self.away.setIcon(theme.icon("close"))
@@ -97,7 +97,7 @@ class JointForm(QWidget):
         lines: tuple[tuple[tuple[QLabel, QWidget], ...], ...] = (
             ((QLabel("Drive"), self.mode), (self.quantity, self.value), (QLabel(), self.weight)),
             ((QLabel("Wave"), self.wave), (QLabel("Amplitude"), self.amplitude), (QLabel("Period"), self.period)),
-            ((QLabel("Gain kp"), self.kp), (QLabel("Gain kd"), self.kd), (QLabel(), self.suited)),
+            ((self.kp_name, self.kp), (self.kd_name, self.kd), (QLabel(), self.suited)),
         )
         for line, pairs in enumerate(lines):
             for column, (label, widget) in enumerate(pairs):
@@ -128,12 +128,11 @@ class JointForm(QWidget):
         self.wave.setCurrentIndex(self.wave.findData(drive.wave))
         self.quantity.setText(self.mode.currentText())
         self.weight.setChecked(drive.weight)
-        for box, unit in (
-            (self.value, self._unit), (self.amplitude, self._unit),
-            (self.kp, row.effort_unit + ("/rad" if row.angular else "/m")),
-            (self.kd, row.effort_unit + (" s/rad" if row.angular else " s/m")),
-        ):  # fmt: skip
-            box.setSuffix(f" {unit}")
+        for box in (self.value, self.amplitude):
+            box.setSuffix(f" {self._unit}")
+        per = "rad" if row.angular else "m"
+        self.kp_name.setText(f"kp, {row.effort_unit}/{per}")  # in a narrow box the unit would hide the number
+        self.kd_name.setText(f"kd, {row.effort_unit} s/{per}")
         low, high = row.reach(drive.mode)
         for box, now, least, most in (
             (self.value, drive.value, low, high),

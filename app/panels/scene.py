@@ -141,8 +141,9 @@ class ScenePanel(QWidget):
                 box.setEnabled(boxes is self.sizes or fixed or not thing.placed or self._movable)
         for k, (label, box) in enumerate(zip(self.size_names, self.sizes, strict=True)):
             names = SIZES[thing.shape]
-            label.setText(names[k] if k < len(names) else "")
-            box.setAccessibleName(label.text())
+            box.setAccessibleName(names[k] if k < len(names) else "")
+            label.setText(box.accessibleName())
+            label.setVisible(0 < len(names) < 3)  # three of them are those of the columns, x, y and z
             box.setVisible(k < len(names))
         self.size_name.setVisible(bool(thing.shape))
         self.size_name.setText("Scale" if thing.shape == "mesh" else "Size, m")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider, QWidget
+from PyQt6.QtGui import QFontMetrics
+from PyQt6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider, QVBoxLayout, QWidget
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 
 STEPS = 100  # slider steps per decade
 CATCH = 4  # steps around real time that count as real time
@@ -29,14 +30,22 @@ class SpeedControl(QWidget):
         self.slider.setToolTip("Speed, from 0.1 to 10 times real time")
         self.asked, self.achieved = QLabel(), QLabel()
         self.achieved.setToolTip("Real-time factor achieved: simulated seconds per wall second")
-        self.asked.setMinimumWidth(self.fontMetrics().horizontalAdvance("10.00 ×"))
-        self.achieved.setMinimumWidth(self.fontMetrics().horizontalAdvance("achieved 10.00 ×"))
+        small = type_scale.font("small")
+        self.achieved.setFont(small)
+        self.achieved.setMinimumWidth(QFontMetrics(small).horizontalAdvance("achieved 10.00 ×"))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(6, 0, 6, 0)
         layout.setSpacing(9)
-        for widget in (QLabel("Speed"), self.slider, self.asked, self.achieved):
-            layout.addWidget(widget)
+        numbers = QVBoxLayout()
+        numbers.setSpacing(0)
+        numbers.addStretch(1)
+        for label in (self.asked, self.achieved):
+            numbers.addWidget(label)
+        numbers.addStretch(1)
+        layout.addWidget(QLabel("Speed"))
+        layout.addWidget(self.slider)
+        layout.addLayout(numbers)
         self.slider.valueChanged.connect(self._emit)
         self._show_asked()
         self.show_achieved(math.nan)
@@ -53,7 +62,7 @@ class SpeedControl(QWidget):
     def show_achieved(self, factor: float) -> None:
         """The measured factor; NaN while there is none. Amber where it falls short of what is asked by 5 %."""
         short = factor < 0.95 * self.speed
-        self.achieved.setText(f"achieved {factor:.2f} ×" if math.isfinite(factor) else "")
+        self.achieved.setText(f"achieved {factor:.2f} ×" if math.isfinite(factor) else "of real time")
         theme.tint(self.achieved, "warning" if short else "faint")
 
     def _emit(self) -> None:

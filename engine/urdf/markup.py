@@ -168,8 +168,11 @@ class Document:
         self.found.append(Diagnostic(severity, line, shortened(in_one_line(element)), fault, cure, repair))
 
     def all_found(self) -> list[Diagnostic]:
-        """Every diagnostic, in the order of their lines; the last says how many are not listed, if any are not."""
-        found = sorted(self.found, key=lambda entry: entry.line or 0)
+        """Every diagnostic, in the order of their lines; the last says how many are not listed, if any are not.
+
+        That a file is cut off comes first: others may follow from it.
+        """
+        found = sorted(self.found, key=lambda entry: (entry.cure != CUT_OFF, entry.line or 0))
         if self._unlisted:
             severity: Literal["error", "warning"] = "error" if self._unlisted["error"] else "warning"
             many = "there are more faults" if self._unlisted["error"] else f"{self._unlisted.total()} more faults"

@@ -127,11 +127,18 @@ def test_it_counts_who_diverged_and_has_a_scale(panel):
     assert panel.map.minimumSizeHint().height() <= panel.map.minimumHeight() == LEAST
 
 
+def test_one_robot_has_no_map(panel):
+    panel.show()
+    for count, seen in ((1, False), (3, True), (1, False)):
+        panel.show_state(np.ones(count), np.zeros(count), np.zeros(count, bool), 0)
+        assert (panel.map.isVisible(), panel.count.isVisible()) == (seen, seen)
+
+
 def test_it_says_how_many_robots_draw_smoothly(panel):
     panel.show_drawing(64, 0.020)
-    assert "64 robots draw in 20 ms, smoothly" in panel.note.text()
+    assert panel.note.text() == "A frame of 64 robots takes 20 ms; motion looks smooth up to about 170 robots"
     panel.show_drawing(1000, 0.4)
-    assert "smooth up to about 133 here" in panel.note.text()
+    assert "smooth up to about 133 robots" in panel.note.text()
 
 
 def test_it_never_tells_of_another_number_of_robots_than_there_are(panel):

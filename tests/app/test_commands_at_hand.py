@@ -186,3 +186,15 @@ def test_a_moment_of_the_run_has_a_menu(qtbot, arm):
     press(menus.shown, "Branch here")
     wait(qtbot, lambda: len(bench.replay.runs) == 2)
     menus.shown.close()
+
+
+def test_escape_ends_full_screen_and_else_the_selection(qtbot, arm):
+    arm.selection.choose(4)
+    qtbot.keyClick(arm, Qt.Key.Key_F11)
+    wait(qtbot, arm.isFullScreen)
+    qtbot.keyClick(arm.viewport, Qt.Key.Key_Escape)
+    wait(qtbot, lambda: not arm.isFullScreen())
+    assert arm.selection.link == 4
+    arm.joints.setFocus()
+    qtbot.keyClick(arm.joints, Qt.Key.Key_Escape)
+    assert arm.selection.link == -1

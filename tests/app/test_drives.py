@@ -173,7 +173,7 @@ def test_a_velocity_of_zero_does_not_sink(qtbot, shown):
     window.joints.table.setData(window.joints.table.index(1, VALUE), 60.0)
     pick(form.mode, "velocity")
     assert (form.quantity.text(), form.weight.isChecked()) == ("Velocity", True)
-    assert (form.kp.suffix(), form.kd.suffix()) == (" N m/rad", " N m s/rad")
+    assert (form.kp_name.text(), form.kd_name.text()) == ("kp, N m/rad", "kd, N m s/rad")
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.time > 1.0)
     assert abs(math.degrees(bench.newest.q[1]) - 60.0) < 0.5

@@ -252,6 +252,14 @@ def test_bars_of_the_skeleton_stand_for_links_whose_meshes_are_still_read(tmp_pa
     built.wait()
     assert stages == [(0, [0, 1], []), (1, [1], [0]), (2, [], [0, 1]), (3, [], [0, 1, 2])]
     built.close()
+    (tmp_path / "1.stl").unlink()
+    stages.clear()
+    built = Scene(engine.load(path))
+    built.load()
+    built.wait()
+    looked()
+    assert stages == [(3, [1], [0, 1, 2])]  # a cross alone would not say where the link is
+    built.close()
 
 
 def test_a_missing_mesh_is_a_cross_and_a_broken_one_is_told_too(load, tmp_path):

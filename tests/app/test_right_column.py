@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QLabel, QTabBar, QToolButton
-from windows import shown_time, wait
+from windows import press, shown_time, wait, wait_loaded
 
 import engine
+from app.features.robot_view import RobotView
 from app.window import Window
 
 
@@ -55,3 +56,84 @@ def test_time_algorithm_device_and_step_are_each_said_once(qtbot, opened):
         for words in ("0.007 s", "1 ms", "ABA (auto)", "CPU (auto)"):
             assert sum(words in text for text in said) == 1, (title, words)
         assert not any(text in ("ABA", "CPU") for text in said)
+
+
+def test_it_is_folded_until_there_is_a_robot_and_keeps_its_width_and_tabs(qtbot, make_window):
+    window = make_window()
+    window.resize(1280, 800)
+    assert in_front(window) == []
+    assert window.viewport.width() == window.width()
+    window.open(engine.find_robot("arm7"))
+    wait_loaded(qtbot, window)
+    wait(qtbot, lambda: in_front(window) == ["Joints"])
+    tabs = window.findChild(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    assert [tabs.tabText(k) for k in range(tabs.count())] == ["Joints", "Timing"]
+    assert window.docks["Joints"].width() == pytest.approx(430, abs=5)
+
+
+def test_a_window_closed_without_a_robot_keeps_the_column_for_the_next(qtbot, make_window):
+    first = make_window()
+    assert in_front(first) == []
+    first.close()
+    second = make_window()
+    second.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: in_front(second) == ["Joints"])
+
+
+def test_what_the_user_hides_stays_hidden_when_a_robot_comes(qtbot, make_window):
+    window = make_window()
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: in_front(window) == ["Joints"])
+    for title in ("Joints", "Timing"):
+        window.docks[title].toggleViewAction().trigger()
+    window.open(engine.find_robot("arm7"))
+    wait_loaded(qtbot, window)
+    assert in_front(window) == []
+
+
+def facts(window: Window) -> dict[str, str]:
+    """The lines below the joints, by their labels."""
+    lines = window.joint_column.facts.text().split("\n")
+    return dict(line.split("\t") for line in lines if "\t" in line)
+
+
+def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_clicked(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    window.resize(1500, 1100)
+    bench, panel = window.workbench, window.joint_column.facts
+    wait(qtbot, lambda: panel.isVisible() and bool(facts(window)))
+    model = bench.model
+    assert (
+        facts(window)["size"]
+        == f"{len(model.link_names)} links, {len(model.joints)} joints, {model.nv} degrees of freedom"
+    )
+    assert float(facts(window)["moving mass"].split()[0]) == pytest.approx(model.mass.sum(), rel=1e-3)
+    assert panel.viewport().rect().contains(panel.visualItemRect(panel.topLevelItem(1).child(0)))
+    window.run.play.trigger()
+    wait(qtbot, lambda: "contact" in facts(window) and "highest load" in facts(window))
+    joint, _, share = facts(window)["highest load"].partition(": ")
+    assert joint in model.coordinate_names
+    assert 0 < int(share.split("%")[0]) < 100
+    potential = engine.energy(model, bench.newest.q, bench.newest.v)[1]
+    window.run.play.trigger()
+    wait(qtbot, lambda: not bench.playing)
+    weight = -float(model.mass.sum() * model.gravity[2])
+    wait(qtbot, lambda: abs(float(facts(window)["contact"].split(", ")[1].split()[0]) / weight - 1) < 0.3)
+    assert float(facts(window)["potential energy"].split()[0]) == pytest.approx(potential, rel=0.01)
+    window.selection.choose(2)
+    wait(qtbot, lambda: "size" not in facts(window))
+    assert facts(window)["mass"].endswith("kg")
+    press(qtbot, window, window.docks["Robot"].toggleViewAction())  # which shows the link too
+    wait(qtbot, lambda: "size" in facts(window))
+    assert "mass" in window.features[RobotView].panel.inspector.text()
+
+
+def test_where_rows_fill_the_column_the_joints_have_all_of_it(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(1280, 800)
+    column, table = window.joint_column, window.joints
+    wait(qtbot, column.facts.isVisible)
+    assert not table.verticalScrollBar().isVisible()
+    window.resize(1280, 470)
+    wait(qtbot, lambda: not column.facts.isVisible())
+    wait(qtbot, lambda: table.height() == column.height())

@@ -116,7 +116,7 @@ def test_play_and_pause(qtbot, opened, how):
     wait(qtbot, lambda: window.workbench.time > 0.05 and "achieved" in window.speed.achieved.text())
     toggle()
     assert not window.workbench.playing
-    wait(qtbot, lambda: window.speed.achieved.text() == "")
+    wait(qtbot, lambda: window.speed.achieved.text() == "of real time")
     stopped = window.workbench.time
     press(qtbot, window, window.run.step)
     wait(qtbot, lambda: window.workbench.time != stopped)

@@ -209,6 +209,7 @@ def test_a_file_that_is_cut_off_is_told_as_such(tmp_path: Path, end: str, where:
     assert where in told[0]
     assert "cut off; get the whole file" in told[0]
     assert "later faults" not in told[0]
+    assert found[0].element == "XML"  # before what may follow from it
 
 
 def test_a_fault_has_no_followers(tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""The joints' table, and below it, where its rows leave room, what is known of the robot or of the selected link."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QTimer
+from PyQt6.QtGui import QResizeEvent
+from PyQt6.QtWidgets import QFrame, QVBoxLayout, QWidget
+
+from app.panels.joints import JointPanel
+from app.panels.robot import Inspector
+
+MOST = 100  # times as much of the height goes to the joints, up to what they need
+UNBOUNDED = 16_777_215  # px, Qt's QWIDGETSIZE_MAX
+LEAST = 150  # px that the facts have at least; with less they are left out
+
+
+class JointColumn(QWidget):
+    """Shares its height between both."""
+
+    def __init__(self, joints: JointPanel):
+        super().__init__()
+        self._joints, self.facts = joints, Inspector()
+        self.facts.setProperty("padded", True)
+        self._line = QFrame()
+        self._line.setFixedHeight(1)
+        self._line.setProperty("rule", True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(joints, MOST)
+        layout.addWidget(self._line)
+        layout.addWidget(self.facts, 1)
+        self._later = QTimer(self, singleShot=True)  # a row that opens, or a robot that comes, changes many heights
+        self._later.timeout.connect(self._share)
+        joints.verticalHeader().sectionResized.connect(lambda *_: self._later.start(0))
+        joints.table.modelReset.connect(lambda: self._later.start(0))
+        self._share()
+
+    def _share(self) -> None:
+        table = self._joints
+        needed = table.horizontalHeader().height() + table.verticalHeader().length() + 2 * table.frameWidth()
+        shown = table.table.rowCount() > 0 and self.height() - needed >= LEAST
+        for each in (self._line, self.facts):
+            each.setVisible(shown)
+        table.setMaximumHeight(needed if shown else UNBOUNDED)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share()
