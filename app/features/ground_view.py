@@ -162,18 +162,16 @@ class GroundView:
         files = "Heights (*.npy);;All files (*)"
         if not (path := ask_file(self._window, "Open a height field", kinds=files)):
             return
-        cell, given = QInputDialog.getDouble(
-            self._window, "Height field", f"Metres from one height of {Path(path).name} to the next:",
-            CELL, FEWEST, MOST, 4,
-        )  # fmt: skip
-        if not given:
-            return
         try:
-            scene = grounds.of_file(path, cell)
+            grounds.of_file(path, CELL)  # before anything is asked of a file that has no heights
+            cell, given = QInputDialog.getDouble(
+                self._window, "Height field", f"Metres from one height of {Path(path).name} to the next:",
+                CELL, FEWEST, MOST, 4,
+            )  # fmt: skip
+            if given:
+                self._put(grounds.of_file(path, cell), Terrain(grounds.FIELD))
         except (OSError, ValueError, EOFError) as fault:
             self._window.statusBar().showMessage(f"{Path(path).name}: {reason(fault)}", MESSAGE)
-            return
-        self._put(scene, Terrain(grounds.FIELD))
 
     def _refresh(self) -> None:
         settings = self._bench.settings

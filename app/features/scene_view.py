@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QObject, pyqtSignal
+from PyQt6.QtCore import QObject, Qt, pyqtSignal
+from PyQt6.QtGui import QKeySequence, QShortcut
 from PyQt6.QtWidgets import QMenu
 
 import engine
@@ -73,6 +74,9 @@ class SceneView(QObject):
         self.panel.changed.connect(self.change)
         self.panel.removed.connect(self.remove)
         self.panel.duplicated.connect(self.duplicate)
+        for where in (self.panel.list, window.viewport):
+            key = QShortcut(QKeySequence.StandardKey.Delete, where, context=Qt.ShortcutContext.WidgetShortcut)
+            key.activated.connect(self._remove_selected)
         window.selection.changed.connect(self._follow_link)
         window.loaded.connect(self._take)
         window.refreshed.connect(self.show)
@@ -203,6 +207,10 @@ class SceneView(QObject):
             self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1, told)
         else:
             self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1, told)
+
+    def _remove_selected(self) -> None:
+        if self.panel.remove.isEnabled():
+            self.remove(self.panel.row)
 
     def duplicate(self, row: int) -> None:
         """Put another one of a row's beside it."""

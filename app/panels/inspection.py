@@ -138,7 +138,7 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     if frame.contacts is not None:
         total, count = float(np.linalg.norm(frame.contacts.force.sum(0))), len(frame.contacts.force)
         now.append(Row("contact", f"{count} point{'s' if count != 1 else ''}, {total:.2f} N in all"))
-    return Section(model.name, tuple(rows)), Section("State", tuple(now))
+    return Section("Model", tuple(rows)), Section("State", tuple(now))
 
 
 def _first_links(model: engine.Model) -> list[int]:

@@ -48,6 +48,7 @@ class ScenePanel(QWidget):
         self.add, self.duplicate, self.remove = (QPushButton(name) for name in ("Add", "Duplicate", "Remove"))
         self.add.setMenu(adding)
         self.add.setToolTip("A fixed obstacle, a free body, or another robot")
+        self.remove.setToolTip("Remove the selected object (Delete)")
         self.list, self.note = QListWidget(), QLabel(EMPTY, wordWrap=True)
         self.list.setAccessibleName("objects of the scene")
         theme.tint(self.note, "faint")

@@ -166,7 +166,10 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     assert ground.cell == 0.25
     assert view.from_file.isChecked()
     path.write_text("no heights")
+    asked = []
+    monkeypatch.setattr(QInputDialog, "getDouble", lambda *_: asked.append(1) or (0.25, True))
     view.from_file.trigger()
+    assert not asked  # for the metres between the heights of a file that has none
     assert "hill.npy" in standing.statusBar().currentMessage()
     path.unlink()
     view.from_file.trigger()
