@@ -108,7 +108,7 @@ class Controlling(Attachment):
     def _drive(self, controller: engine.Controller, running: Running) -> int:
         """Have the answer act once it is there; for how many steps, 0 while it is not."""
         if not controller.loaded:
-            self._report_late()
+            self._report_late(loading=True)
             return 0
         every = controller.every(running.simulation.dt)
         if not self._asked:
@@ -127,10 +127,10 @@ class Controlling(Attachment):
         running.set_all("tau", tau)
         return every
 
-    def _report_late(self) -> None:
+    def _report_late(self, loading: bool = False) -> None:
         if not self._late and perf_counter() - self._since > LATE:
             self._late = True
-            self.tell(ControllerChanged(self._path, late=True))
+            self.tell(ControllerChanged(self._path, late=True, loading=loading))
 
     def after(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._left = max(0, self._left - count)

@@ -23,6 +23,7 @@ RECENT = "controller_folder"  # the settings' key
 TIP = "Drive the joints by a Python function control(t, q, v); the file runs with your user rights"
 END_TIP = "Stop the controller; joints that were held before are held again"
 WAITING = "waiting for "
+LOADING = "{} is still being started: the simulation waits; Simulation › Stop controller ends it"
 LATE = "{} has not returned for 1 s: the simulation waits; Simulation › Stop controller ends it"
 RUNS = "{} drives the joints; it is reloaded when it is saved and at each reset"
 
@@ -80,7 +81,7 @@ class ControllerView(QObject):
         if not isinstance(event, ControllerChanged):
             return
         if event.late:
-            self._window.statusBar().showMessage(LATE.format(Path(event.path).name))
+            self._window.statusBar().showMessage((LOADING if event.loading else LATE).format(Path(event.path).name))
         elif self.label.text().startswith(WAITING):
             self._window.statusBar().clearMessage()
         if event.fault:

@@ -275,13 +275,14 @@ class Stopped:
 class ControllerChanged:
     """The file whose function drives the robot from now on, none where empty; or why it does not, and the traceback.
 
-    `late`: it has not returned for a second, and the simulation waits.
+    `late`: it has not returned for a second, and the simulation waits; `loading`: its file is still being executed.
     """
 
     path: str
     fault: str = ""
     detail: str = ""
     late: bool = False
+    loading: bool = False
 
 
 @dataclass(frozen=True)

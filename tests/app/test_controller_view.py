@@ -118,6 +118,22 @@ def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, shown, choose)
     assert not bench.newest.tau.any()
 
 
+def test_one_whose_file_takes_long_to_execute_is_told_to_be_starting(qtbot, shown, choose, tmp_path):
+    window, go = shown(ROBOT), tmp_path / "go"
+    choose(
+        window,
+        "import pathlib, time\n"
+        f"while not pathlib.Path({str(go)!r}).exists():\n    time.sleep(0.05)\n"
+        "def control(t, q, v):\n    return q\n",
+    )
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: "mine.py is still being started" in window.statusBar().currentMessage())
+    go.touch()
+    wait(qtbot, lambda: window.workbench.time > 0.01)
+    assert "being started" not in window.statusBar().currentMessage()
+    assert window.features[ControllerView].label.text() == "mine.py"
+
+
 def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, shown, choose, monkeypatch):
     monkeypatch.setattr(engine, "Controller", partial(engine.Controller, patience=5.0))
     window = shown(ROBOT)
