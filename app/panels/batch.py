@@ -183,6 +183,8 @@ class BatchPanel(QWidget):
             self.note.setText(ONE if len(energy) == 1 else f"{len(energy)} robots")
         name = ENERGY if self.coloring.currentText() == ENERGY else DEVIATION
         self.map.show_values(name, UNITS[name], energy if name == ENERGY else deviation, diverged, robot)
+        if self.map.hasFocus() and len(energy) == 1:
+            self.slider.setFocus()  # else something beyond the panel would have it
         for widget in (self.map, self.count):  # of one robot there is nothing to compare
             widget.setVisible(len(energy) > 1)
         lost = int(np.count_nonzero(diverged))

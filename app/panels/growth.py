@@ -111,7 +111,12 @@ class GrowthPlot(pg.PlotWidget):
             dot = pg.ScatterPlotItem(
                 [place[0]], [place[1]], symbol="o", size=15, pen=pg.mkPen(theme.COLORS["text"], width=1.5), brush=None
             )
-            label = pg.TextItem(crossing.words().removeprefix("about "), color=theme.COLORS["text"], anchor=(0.5, 1.4))
+            sizes = [point.size for point in self._points]
+            aside = math.log(crossing.size / min(sizes)) / math.log(
+                max(sizes) / min(sizes)
+            )  # so that no end is cut off
+            words = crossing.words().removeprefix("about ")
+            label = pg.TextItem(words, color=theme.COLORS["text"], anchor=(aside, 1.4))
             label.setPos(*place)
             dot.setToolTip(crossing_text(crossing, growth.axis))
             low, high = (crossing.low or min(curves[crossing.faster]), crossing.high or max(curves[crossing.faster]))

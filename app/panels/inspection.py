@@ -115,7 +115,6 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
 
 def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     """What is known of a whole robot in a state: its size, energy, the joint nearest to its effort limit, contact."""
-    bodies = [mass_of(model, link) for link in _first_links(model)]
     mass = float(model.mass.sum())
     kinetic, potential = engine.energy(model, frame.q, frame.v)
     size = f"{len(model.link_names)} links, {len(model.joints)} joints, {model.nv} degrees of freedom"
@@ -125,12 +124,7 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
         Row("potential energy", f"{_fixed(potential)} J", "zero at the height of the world's origin"),
     ]
     if mass > 0:
-        weighted = [
-            found.mass * (frame.link_poses[link, :3, :3] @ found.center + frame.link_poses[link, :3, 3])
-            for link, found in zip(_first_links(model), bodies, strict=True)
-            if found is not None
-        ]
-        now.insert(0, Row("centre of mass, mm", _fixed(1000 * np.sum(weighted, 0) / mass), "in the world"))
+        now.insert(0, Row("centre of mass, mm", _fixed(1000 * _center(model, frame.link_poses)), "in the world"))
     shares = np.abs(frame.effort) / np.where(model.effort_limit > 0, model.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where nobody has looked
         most = int(np.nanargmax(shares))
@@ -141,9 +135,14 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     return Section("Model", tuple(rows)), Section("State", tuple(now))
 
 
-def _first_links(model: engine.Model) -> list[int]:
-    """A link of each moving body."""
-    return [int(np.flatnonzero(model.link_body == body)[0]) for body in sorted({*model.link_body.tolist()} - {-1})]
+def _center(model: engine.Model, link_poses: np.ndarray) -> np.ndarray:
+    """(3,), m: the centre of mass of all that moves, from the first link of each body."""
+    bodies, first = np.unique(model.link_body, return_index=True)
+    bodies, first = bodies[bodies >= 0], first[bodies >= 0]
+    mass = model.mass[bodies, None]
+    moment = model.first_moment[bodies] - mass * model.link_position[first]  # about the link's origin
+    turned = np.einsum("nij,nkj,nk->ni", link_poses[first, :3, :3], model.link_rotation[first], moment)
+    return (turned + mass * link_poses[first, :3, 3]).sum(0) / mass.sum()
 
 
 def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:

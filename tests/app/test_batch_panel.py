@@ -127,11 +127,14 @@ def test_it_counts_who_diverged_and_has_a_scale(panel):
     assert panel.map.minimumSizeHint().height() <= panel.map.minimumHeight() == LEAST
 
 
-def test_one_robot_has_no_map(panel):
-    panel.show()
+def test_one_robot_has_no_map(qtbot, panel):
+    with qtbot.waitActive(panel):
+        panel.activateWindow()
     for count, seen in ((1, False), (3, True), (1, False)):
         panel.show_state(np.ones(count), np.zeros(count), np.zeros(count, bool), 0)
         assert (panel.map.isVisible(), panel.count.isVisible()) == (seen, seen)
+        panel.map.setFocus()
+    assert panel.slider.hasFocus()  # which the map had, and nothing beyond the panel
 
 
 def test_it_says_how_many_robots_draw_smoothly(panel):

@@ -347,6 +347,17 @@ def test_a_crossing_is_marked_with_its_size(qtbot):
     wide = tuple(engine.Point(point.size, row) for point, row in zip(points, vague, strict=True))
     plot.show_growth(engine.Growth("links", wide, 1.0, None, "done"))
     assert [mark.toPlainText() for mark in plot._marks if hasattr(mark, "toPlainText")] == ["8 (4 to 16)"]
+    label = next(mark for mark in plot._marks if hasattr(mark, "toPlainText"))
+    assert 0 < label.anchor.x() < 1
+    late = {"abia": {2: 1e-6, 8: 4e-6, 32: 16e-6}, "cfa": {2: 9e-6, 8: 12e-6, 32: 15e-6}}
+    points = tuple(
+        engine.Point(size, replace(RESULT, algorithm=name, host=seconds, host_interval=None))
+        for name, curve in late.items()
+        for size, seconds in curve.items()
+    )
+    plot.show_growth(engine.Growth("links", points, 1.0, None, "done"))
+    label = next(mark for mark in plot._marks if hasattr(mark, "toPlainText"))
+    assert label.anchor.x() > 0.9  # it ends where the picture does
 
 
 @pytest.mark.parametrize(

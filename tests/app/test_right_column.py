@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QLabel, QTabBar, QToolButton
@@ -9,6 +10,8 @@ from windows import press, shown_time, wait, wait_loaded
 
 import engine
 from app.features.robot_view import RobotView
+from app.panels.inspection import mass_of, robot_facts
+from app.simulation.messages import Snapshot
 from app.window import Window
 
 
@@ -126,6 +129,24 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     press(qtbot, window, window.docks["Robot"].toggleViewAction())  # which shows the link too
     wait(qtbot, lambda: "size" in facts(window))
     assert "mass" in window.features[RobotView].panel.inspector.text()
+
+
+@pytest.mark.parametrize("name", ["arm7", "humanoid"])
+def test_the_centre_of_mass_is_that_of_the_potential_energy(name, rng):
+    model = engine.load(engine.find_robot(name))
+    frame = Snapshot(model)
+    frame.q[:] = model.random(rng)
+    frame.link_poses[:] = engine.link_poses(model, frame.q)
+    rows = dict(row[:2] for section in robot_facts(model, frame) for row in section.rows)
+    center = np.array(rows["centre of mass, mm"].split(), float) / 1000
+    potential = -float(model.mass.sum() * model.gravity @ center)
+    assert float(rows["potential energy"].split()[0]) == pytest.approx(potential, abs=0.02 + 1e-4 * abs(potential))
+    weighted = np.zeros(3)
+    for body, mass in enumerate(model.mass):
+        link = model.link_body.tolist().index(body)
+        pose, found = frame.link_poses[link], mass_of(model, link)
+        weighted += mass * (pose[:3, :3] @ found.center + pose[:3, 3])
+    assert center == pytest.approx(weighted / model.mass.sum(), abs=2e-5)
 
 
 def test_where_rows_fill_the_column_the_joints_have_all_of_it(qtbot, opened):
