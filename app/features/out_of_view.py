@@ -8,7 +8,8 @@ import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QTimer
 from PyQt6.QtWidgets import QPushButton
 
-from app.gl.picking import way_to
+from app.gl.picking import seen_at, way_to
+from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -23,7 +24,9 @@ class OutOfView(QObject):
 
     def __init__(self, window: Window):
         super().__init__(window)
-        self._viewport, self._bench = window.viewport, window.workbench
+        self._viewport = window.viewport
+        self._frame: Snapshot | None = None  # that is shown
+        self._moving = np.zeros(0, np.int64)  # the links that are not fixed to the world, which may be drawn nowhere
         self.button = QPushButton(window.viewport, objectName="note")
         self.button.setToolTip("Fit the robot in the view (F)")
         self.button.clicked.connect(window.view_controls.fit.trigger)
@@ -32,6 +35,8 @@ class OutOfView(QObject):
         self._toward: np.ndarray | None = None
         self._timer = QTimer(self, singleShot=True, interval=BEAT)
         self._timer.timeout.connect(self._look)
+        window.loaded.connect(self._take_robot)
+        window.framed.connect(self._take)
         window.viewport.drawn.connect(self._see)
         window.viewport.installEventFilter(self)
         window.closing.connect(self._timer.stop)
@@ -40,13 +45,24 @@ class OutOfView(QObject):
         if not self._timer.isActive():
             self._timer.start()
 
+    def _take_robot(self, event: Loaded) -> None:
+        self._frame, self._moving = None, np.flatnonzero(event.model.link_body >= 0)
+
+    def _take(self, frame: Snapshot) -> None:
+        self._frame = frame
+
     def _look(self) -> None:
-        viewport, (low, high) = self._viewport, self._viewport.robot_bounds
-        alone = self._bench.newest is not None and self._bench.newest.batch is None
-        size = viewport.width(), viewport.height()
-        center = viewport.center
-        self._toward = way_to(viewport.camera, size, low + center, high + center) if alone else None
+        self._toward = None if self._frame is None or self._frame.batch is not None else self._way(self._frame)
         self._place()
+
+    def _way(self, frame: Snapshot) -> np.ndarray | None:
+        viewport = self._viewport
+        size, center = (viewport.width(), viewport.height()), viewport.center
+        origins = seen_at(viewport.camera, size, frame.link_poses[self._moving, :3, 3] + center)
+        if np.any(np.all((origins > 0) & (origins < size), axis=1)):
+            return None  # of most pictures: the robot's bounds take longer
+        low, high = viewport.robot_bounds
+        return way_to(viewport.camera, size, low + center, high + center)
 
     def _place(self) -> None:
         self.button.setVisible(self._toward is not None)
