@@ -84,7 +84,9 @@ class BesideView(QObject):
         self.menu = QMenu("Open &second robot", window)
         self.menu.setToolTipsVisible(True)
         self.open_action = make_action(window, "&File…", self._ask, "Ctrl+Alt+O", tip=TIP)
-        self.close_action = make_action(window, "&Close second robot", self.close, tip="The first robot stays loaded")
+        self.close_action = make_action(
+            window, "&Close second robot", self._dismiss, tip="The first robot stays loaded"
+        )
         self.menu.addAction(self.open_action)
         for path in sorted(engine.ROBOTS.glob("*.urdf")):
             self.menu.addAction(path.stem.replace("_", " ")).triggered.connect(partial(self.open, path))
@@ -97,7 +99,7 @@ class BesideView(QObject):
         self._bench.companion.listen(self._told.emit)  # from other threads
         self._told.connect(self._tell)
         self._mesh_read.connect(self._take_meshes)
-        self.panel.closed.connect(self.close)
+        self.panel.closed.connect(self._dismiss)
         self._viewport.installEventFilter(self)
         self._viewport.clicked.connect(self._click)
         window.loaded.connect(self._take_robot)
@@ -190,6 +192,11 @@ class BesideView(QObject):
         self.panel.show_names("", "")
         self._tell(EMPTY)
         self._window.refresh()
+
+    def _dismiss(self) -> None:
+        """It was closed by its user: its dock, which came with it, goes too."""
+        self._window.docks["Second robot"].hide()
+        self.close()
 
     def _drop_reading(self) -> None:
         """Have nothing come of what is being read, if anything is."""

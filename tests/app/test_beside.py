@@ -238,6 +238,8 @@ def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, beside):
     wait(qtbot, lambda: state(window) is None)
     assert not view.close_action.isEnabled()
     assert not view.panel.table.isVisible()
+    assert not window.docks["Second robot"].isVisible()
+    wait(qtbot, lambda: not window.docks["Joints"].visibleRegion().isEmpty())  # which had the place before
 
 
 def test_another_first_robot_keeps_it(qtbot, beside):
