@@ -29,7 +29,7 @@ WINDOW = (
     "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets |",
     "the Forces panel (`{Forces}`) applies a force and a moment",
     "`{Reset}` goes back to the pose |",
-    "the Robot dock (`{Robot}`) says its mass",
+    "or beside the tree of the Robot dock (`{Robot}`)",
     "the Plots dock (`{Plots}`): search a quantity",
     "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Go to end}` returns to the live simulation, "
     "or "
