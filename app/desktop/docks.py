@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from PyQt6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer
 from PyQt6.QtGui import QAction
-from PyQt6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QWidget
+from PyQt6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from app.desktop.actions import dock_action
 from app.desktop.menus import TopMenu
@@ -52,6 +54,9 @@ class Docks(QObject):
         self._in_front: list[str] = []  # the titles of those that were seen, the last one last
         self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # in the order of coming
         self._fitting.timeout.connect(self._fit_heights)
+        self._naming = QTimer(window, singleShot=True)
+        self._naming.timeout.connect(self._name_once)
+        window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.let_reach_right(False)
 
     def __getitem__(self, title: str) -> QDockWidget:
@@ -69,6 +74,7 @@ class Docks(QObject):
         self._menu.addAction(widget.toggleViewAction())
         widget.toggleViewAction().triggered.connect(widget.raise_)
         widget.visibilityChanged.connect(partial(self._seen, dock.title))
+        widget.topLevelChanged.connect(lambda _: self._naming.start(0))
         if dock.area is BOTTOM:
             self._heights[dock.title] = dock.height
             widget.installEventFilter(self)
@@ -91,6 +97,7 @@ class Docks(QObject):
 
     def _seen(self, title: str, seen: bool) -> None:
         """A dock has come into sight, also as a tab, or has gone: then the tab is in front that was before it."""
+        self._naming.start(0)
         if seen:
             self._in_front = [each for each in self._in_front if each != title] + [title]
             if title in self._heights:
@@ -101,6 +108,32 @@ class Docks(QObject):
             before = [dock for each in self._in_front if (dock := self._docks[each]) in beside and not dock.isHidden()]
             if before:
                 QTimer.singleShot(0, before[-1].raise_)
+
+    def _name_once(self) -> None:
+        """A dock that shares its place is named by its tab, which closes and floats it as a title does."""
+        for dock in self._docks.values():
+            beside = [each for each in self._window.tabifiedDockWidgets(dock) if not each.isHidden()]
+            tabbed = bool(beside) and not dock.isFloating()
+            if tabbed and dock.titleBarWidget() is None:
+                dock.setTitleBarWidget(QWidget())
+            elif not tabbed and (bare := dock.titleBarWidget()) is not None:
+                dock.setTitleBarWidget(None)
+                bare.deleteLater()
+        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.setTabsClosable(True)
+            bar.setDrawBase(False)
+            for signal, slot in ((bar.tabCloseRequested, self._close), (bar.tabBarDoubleClicked, self._float)):
+                with suppress(TypeError):  # Qt ends connections of a bar that has had no tabs meanwhile
+                    signal.disconnect(slot)
+                signal.connect(slot)
+
+    def _close(self, tab: int) -> None:
+        if (dock := self._docks.get(cast(QTabBar, self.sender()).tabText(tab))) is not None:
+            dock.hide()
+
+    def _float(self, tab: int) -> None:
+        if (dock := self._docks.get(cast(QTabBar, self.sender()).tabText(tab))) is not None:
+            dock.setFloating(True)
 
     def _fit_heights(self) -> None:
         while self._to_fit:

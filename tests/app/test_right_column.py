@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QLabel, QTabBar, QToolButton
+from PyQt6.QtWidgets import QLabel, QStyle, QTabBar, QToolButton
 from windows import press, shown_time, wait, wait_loaded
 
 import engine
@@ -32,6 +32,42 @@ def test_joints_and_timing_are_tabs_of_full_height(qtbot, opened):
         window.docks[title].raise_()
         wait(qtbot, lambda title=title: in_front(window) == [title])
         assert window.docks[title].height() > column - tabs.height() - 12
+
+
+def tab_bar(window: Window, title: str) -> tuple[QTabBar, int]:
+    """The bar that has a dock's tab, and the tab's number."""
+    bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    return next((bar, k) for bar in bars for k in range(bar.count()) if bar.tabText(k) == title)
+
+
+def test_a_dock_is_named_once_by_its_tab_or_by_its_title(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    joints, compare = window.docks["Joints"], window.docks["Compare"]
+    wait(qtbot, lambda: joints.titleBarWidget() is not None)  # an empty one: the tab above says its name
+    bar, number = tab_bar(window, "Joints")
+    assert bar.geometry().bottom() <= joints.geometry().top()
+    press(qtbot, window, compare.toggleViewAction())
+    wait(qtbot, compare.isVisible)
+    assert compare.titleBarWidget() is None
+    bar.tabBarDoubleClicked.emit(number)  # as a double click on a title does
+    wait(qtbot, lambda: joints.isFloating() and joints.titleBarWidget() is None)
+    joints.setFloating(False)
+    wait(qtbot, lambda: joints.titleBarWidget() is not None)
+
+
+def test_a_tab_is_closed_by_its_button(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    press(qtbot, window, window.docks["Forces"].toggleViewAction())
+    wait(qtbot, lambda: in_front(window) == ["Forces"])
+    bar, number = tab_bar(window, "Forces")
+    wait(qtbot, bar.tabsClosable)
+    side = QTabBar.ButtonPosition(bar.style().styleHint(QStyle.StyleHint.SH_TabBar_CloseButtonPosition))
+    button = bar.tabButton(number, side)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: in_front(window) == ["Joints"])
+    assert not window.docks["Forces"].toggleViewAction().isChecked()
+    window.docks["Timing"].toggleViewAction().trigger()
+    wait(qtbot, lambda: window.docks["Joints"].titleBarWidget() is None)  # alone now, it has its title again
 
 
 @pytest.mark.parametrize("title", ["Batch", "Forces", "Ghost", "Second robot"])
