@@ -204,15 +204,14 @@ def roll_pitch_yaw(R: np.ndarray) -> np.ndarray:
     return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
 
 
-def _number(value: float) -> str:
-    """Four digits, without an exponent where people need none."""
+def _number(value: float, digits: int = 4) -> str:
+    """So many digits, without an exponent where people need none."""
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞" if value < 0 else "–"
     if abs(value) < 1e-9:
         return "0"
     if 1e-3 <= abs(value) < 1e5:
-        digits = max(0, 3 - math.floor(math.log10(abs(value))))
-        return f"{value:.{digits}f}"
+        return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
     return re.sub(r"e([+-])0", r"e\1", f"{value:.2e}")
 
 
@@ -222,6 +221,6 @@ def _fixed(values: np.ndarray | float) -> str:
 
 
 def _vector(values: np.ndarray) -> str:
-    """Numbers beside each other; what is far less than the greatest of them is nothing."""
+    """Numbers beside each other, in three digits; what is far less than the greatest of them is nothing."""
     least = 1e-6 * float(np.abs(values).max(initial=0.0))
-    return " ".join(_number(float(value) if abs(value) > least else 0.0) for value in values)
+    return " ".join(_number(float(value) if abs(value) > least else 0.0, 3) for value in values)
