@@ -198,9 +198,8 @@ class BatchPanel(QWidget):
             self.note.setText(ONE)
             return
         most = int(min(LARGEST, MARGIN * robots * SMOOTH / max(seconds, 1e-4)))
-        self.note.setText(
-            f"A frame of {robots} robots takes {1e3 * seconds:.0f} ms; motion looks smooth up to about {most} robots"
-        )
+        smooth = f"motion looks smooth up to about {most} robots" if most > 1 else "even one robot moves in jerks here"
+        self.note.setText(f"A frame of {robots} robots takes {1e3 * seconds:.0f} ms; {smooth}")
 
     def _ask(self) -> None:
         self.asked.emit(self.spread)

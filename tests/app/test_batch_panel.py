@@ -142,6 +142,8 @@ def test_it_says_how_many_robots_draw_smoothly(panel):
     assert panel.note.text() == "A frame of 64 robots takes 20 ms; motion looks smooth up to about 170 robots"
     panel.show_drawing(1000, 0.4)
     assert "smooth up to about 133 robots" in panel.note.text()
+    panel.show_drawing(16, 0.6)
+    assert panel.note.text().endswith("takes 600 ms; even one robot moves in jerks here")
 
 
 def test_it_never_tells_of_another_number_of_robots_than_there_are(panel):
