@@ -50,7 +50,7 @@ class Docks(QObject):
         self._docks: dict[str, QDockWidget] = {}  # by their titles
         self._heights: dict[str, int] = {}  # of those with heights of their own, when they are shown
         self._as_restored: set[str] = set()
-        self._folded: list[str] = []  # the titles of those that `fold` hid
+        self._folded: list[str] | None = None  # the titles of those that `fold` hid; None where it is off
         self._in_front: list[str] = []  # the titles of those that were seen, the last one last
         self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # in the order of coming
         self._fitting.timeout.connect(self._fit_heights)
@@ -152,18 +152,19 @@ class Docks(QObject):
         window.resizeDocks([dock], [min(height + tabs if height else most, most)], Qt.Orientation.Vertical)
 
     def fold(self, on: bool) -> None:
-        """Hide the docks on the right, as long as there is nothing to show in them, or bring those back."""
-        if on and not self._folded:
-            right = [title for title, dock in self._docks.items() if self._window.dockWidgetArea(dock) is RIGHT]
-            self._folded = [each for each in right if not self._docks[each].isHidden()]
+        """Hide the docks at both sides, as long as there is nothing to show in them, or bring those back."""
+        if on and self._folded is None:
+            area = self._window.dockWidgetArea
+            aside = [title for title, dock in self._docks.items() if area(dock) is not BOTTOM]
+            self._folded = [each for each in aside if not self._docks[each].isHidden()]
             for title in self._folded:
                 self._docks[title].hide()
-        elif not on and self._folded:
-            back, self._folded = self._folded, []
+        elif not on and self._folded is not None:
+            back, self._folded = self._folded, None
             for title in back:
                 self._docks[title].show()
-            front = [each for each in self._in_front if each in back][-1:] or back[:1]
-            self._docks[front[0]].raise_()
+            for title in [each for each in self._in_front if each in back][-1:] or back[:1]:
+                self._docks[title].raise_()
 
     def let_reach_right(self, whole: bool) -> None:
         """Whether the docks at the bottom have the window's whole width, or leave the right to those there."""

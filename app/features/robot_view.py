@@ -69,7 +69,7 @@ class RobotView:
         self._due = now + REFRESH
         link = self.selection.link
         of_link = (*live_facts(self._bench.model, link, frame), *self._fixed) if link >= 0 else ()
-        for each in shown:
-            # A link is shown once: beside the tree, where that is open.
-            robot = not of_link or (each is self._facts and len(shown) > 1)
-            each.show_sections(robot_facts(self._bench.model, frame) if robot else of_link)
+        robot = robot_facts(self._bench.model, frame) if not of_link or len(shown) > 1 else ()
+        for each in shown:  # where both are seen, the link stands beside the tree and the robot below its joints
+            alone = len(shown) == 1
+            each.show_sections((of_link or robot) if alone else robot if each is self._facts else of_link)

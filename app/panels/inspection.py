@@ -117,7 +117,7 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     """What is known of a whole robot in a state: its size, energy, the joint nearest to its effort limit, contact."""
     mass = float(model.mass.sum())
     kinetic, potential = engine.energy(model, frame.q, frame.v)
-    size = f"{len(model.link_names)} links, {len(model.joints)} joints, {model.nv} degrees of freedom"
+    size = f"{len(model.link_names)} links, {len(model.joints)} joints, {model.nv} DoF"
     rows = [Row("size", size), Row("moving mass", f"{_number(mass)} kg")]
     now = [
         Row("kinetic energy", f"{_fixed(kinetic)} J"),

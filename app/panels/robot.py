@@ -25,6 +25,7 @@ from app.panels.inspection import Section
 from app.panels.robot_tree import Entry, entries
 
 LINK = Qt.ItemDataRole.UserRole
+HEADINGS = ["Link", "Joint"]
 OPEN = 60  # links, up to which a tree stands open
 
 
@@ -37,6 +38,7 @@ class LinkTree(QTreeView):
     def __init__(self) -> None:
         super().__init__()
         self._items = QStandardItemModel(0, 2)
+        self._items.setHorizontalHeaderLabels(HEADINGS)
         self._shown = QSortFilterProxyModel(recursiveFilteringEnabled=True)
         self._shown.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         self._shown.setFilterKeyColumn(-1)
@@ -56,7 +58,7 @@ class LinkTree(QTreeView):
     def set_robot(self, model: engine.Model) -> None:
         """Show another robot's links, none of them chosen."""
         self._items, self._of_link = QStandardItemModel(0, 2), {}
-        self._items.setHorizontalHeaderLabels(["Link", "Joint"])
+        self._items.setHorizontalHeaderLabels(HEADINGS)
         for entry in entries(model):
             above = self._items.invisibleRootItem() if entry.under < 0 else self._of_link[entry.under]
             above.appendRow(self._row(entry))

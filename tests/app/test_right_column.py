@@ -119,6 +119,35 @@ def test_a_window_closed_without_a_robot_keeps_the_column_for_the_next(qtbot, ma
     wait(qtbot, lambda: in_front(second) == ["Joints"])
 
 
+def test_the_left_column_is_folded_too_and_comes_back(qtbot, make_window):
+    first = make_window()
+    first.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: in_front(first) == ["Joints"])
+    press(qtbot, first, first.docks["Robot"].toggleViewAction())
+    first.close()
+    second = make_window()
+    assert in_front(second) == []
+    assert not second.docks["Robot"].toggleViewAction().isChecked()
+    second.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: set(in_front(second)) == {"Joints", "Robot"})
+    tree = second.features[RobotView].panel.tree
+    assert [tree.model().headerData(k, Qt.Orientation.Horizontal) for k in (0, 1)] == ["Link", "Joint"]
+
+
+def test_what_is_opened_without_a_robot_stays_open(qtbot, make_window):
+    window = make_window()
+    window.docks["Joints"].toggleViewAction().trigger()
+    window.refresh()
+    wait(qtbot, lambda: in_front(window) == ["Joints"])
+    for title in ("Joints", "Timing"):
+        window.docks[title].hide()
+    window.close()
+    other = make_window()  # in which none was folded, since none was open
+    other.docks["Forces"].toggleViewAction().trigger()
+    other.refresh()
+    wait(qtbot, lambda: in_front(other) == ["Forces"])
+
+
 def test_what_the_user_hides_stays_hidden_when_a_robot_comes(qtbot, make_window):
     window = make_window()
     window.open(engine.find_robot("pendulum"))
@@ -142,10 +171,7 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     bench, panel = window.workbench, window.joint_column.facts
     wait(qtbot, lambda: panel.isVisible() and bool(facts(window)))
     model = bench.model
-    assert (
-        facts(window)["size"]
-        == f"{len(model.link_names)} links, {len(model.joints)} joints, {model.nv} degrees of freedom"
-    )
+    assert facts(window)["size"] == f"{len(model.link_names)} links, {len(model.joints)} joints, {model.nv} DoF"
     assert float(facts(window)["moving mass"].split()[0]) == pytest.approx(model.mass.sum(), rel=1e-3)
     assert panel.viewport().rect().contains(panel.visualItemRect(panel.topLevelItem(1).child(0)))
     window.run.play.trigger()
@@ -164,7 +190,14 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     assert facts(window)["mass"].endswith("kg")
     press(qtbot, window, window.docks["Robot"].toggleViewAction())  # which shows the link too
     wait(qtbot, lambda: "size" in facts(window))
-    assert "mass" in window.features[RobotView].panel.inspector.text()
+    inspector = window.features[RobotView].panel.inspector
+    assert "mass" in inspector.text()
+    window.selection.choose(-1)
+    wait(qtbot, lambda: inspector.text() == "" and "size" in facts(window))
+    window.docks["Joints"].hide()
+    window.selection.choose(2)
+    window.selection.choose(-1)
+    wait(qtbot, lambda: inspector.text().startswith("Model\nsize\t"))
 
 
 @pytest.mark.parametrize("name", ["arm7", "humanoid"])
