@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QKeyEvent, QPainter, QPixmap
+from PyQt6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QLabel,
@@ -39,6 +39,7 @@ CARD = QSize(172, 158)
 PICTURE = QSize(128, 96)
 GAP = 8  # px
 COLUMNS = 4
+VEIL, EDGE = 0.8, 14  # how much of the picture behind is covered, and px around what stands on it
 PATH, LINE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 
 
@@ -120,7 +121,7 @@ class Gallery(QWidget):
             item.setToolTip(f"Open {path.name}")
         self.cards.setCurrentRow(0)
         self.cards.itemClicked.connect(lambda item: self.chosen.emit(item.data(PATH)))
-        theme.signals.changed.connect(self.cards.viewport().update)
+        theme.signals.changed.connect(self._dress)
         self._column = QWidget(self)
         layout = QVBoxLayout(self._column)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -130,6 +131,21 @@ class Gallery(QWidget):
         layout.addWidget(self.cards, 1)
         layout.addWidget(lessons)
         self._words = title, words, lessons
+
+    def _dress(self) -> None:
+        lessons = self._words[-1]
+        lessons.clear()  # the same text would keep the link's colour
+        lessons.setText(LESSONS)
+        self.cards.viewport().update()
+
+    def paintEvent(self, _: QPaintEvent) -> None:
+        """A veil over the picture, whose lines else run through the words."""
+        painter, veil = QPainter(self), theme.color("panel")
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        veil.setAlphaF(VEIL)
+        painter.setBrush(veil)
+        painter.drawRoundedRect(self._column.geometry().adjusted(-EDGE, -EDGE, EDGE, EDGE), 12, 12)
 
     def fit(self, rect: QRect) -> None:
         """Take the middle of a rectangle, with as many columns as it has room for."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QSettings, Qt
-from PyQt6.QtGui import QPixmap
-from PyQt6.QtWidgets import QApplication
+from PyQt6.QtGui import QColor, QImage, QPixmap
+from PyQt6.QtWidgets import QApplication, QWidget
 from windows import wait, wait_loaded
 
 import engine
+from app.desktop import theme
 from app.features.gallery_view import GalleryView
-from app.panels.gallery import LINES, PICTURES, Gallery
+from app.panels.gallery import LINES, PICTURES, VEIL, Gallery
 from app.window import Window
 
 
@@ -90,3 +91,28 @@ def test_a_file_that_is_refused_brings_the_gallery_back(qtbot, window, tmp_path)
     assert not gallery(window).isVisible()
     wait_loaded(qtbot, window)
     assert gallery(window).isVisible()
+
+
+def test_its_words_stand_on_a_veil_and_its_link_follows_the_theme(qtbot, qapp, window):
+    shown = gallery(window)
+    wait(qtbot, shown.isVisible)
+    image = QImage(shown.size(), QImage.Format.Format_ARGB32)
+    image.fill(Qt.GlobalColor.transparent)
+    shown.render(image, flags=QWidget.RenderFlag.DrawChildren)
+    column = shown._column.geometry()
+    assert image.pixelColor(2, 2).alpha() == 0  # the picture is seen beside it
+    assert image.pixelColor(column.left() + 1, column.center().y()).alpha() == pytest.approx(255 * VEIL, abs=2)
+
+    def link_pixels(name: str) -> int:
+        picture, wanted = shown._words[-1].grab().toImage(), QColor(name)
+        places = ((x, y) for x in range(picture.width()) for y in range(picture.height()))
+        return sum(picture.pixelColor(x, y) == wanted for x, y in places)
+
+    dark, light = theme.DARK["accent"], theme.LIGHT["accent"]
+    try:
+        assert link_pixels(dark)
+        theme.apply(qapp, dark=False)
+        wait(qtbot, lambda: link_pixels(light) > 0)
+        assert not link_pixels(dark)
+    finally:
+        theme.apply(qapp)
