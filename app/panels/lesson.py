@@ -46,10 +46,13 @@ class QuestionForm(QWidget):
         self.choices.idClicked.connect(self._judge)
         self.check.clicked.connect(self._judge)
         self.answer.returnPressed.connect(self._judge)
+        self.drag, self.dragged = QSlider(Qt.Orientation.Horizontal), QLabel()
+        self.drag.setAccessibleName("answer, dragged")
+        self.drag.valueChanged.connect(self._show_dragged)
         self._buttons = QVBoxLayout()
         row = QHBoxLayout()
-        row.addWidget(self.answer)
-        row.addWidget(self.check)
+        for each in (self.answer, self.drag, self.dragged, self.check):
+            row.addWidget(each)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 0, 10, 6)
         layout.addLayout(self._buttons)
@@ -68,16 +71,30 @@ class QuestionForm(QWidget):
         for button in self.choices.buttons():
             self.choices.removeButton(button)
             button.deleteLater()
-        for k, text in enumerate(question.choices if question else ()):
+        choices = question.choices if question else ()
+        dragged = bool(question and question.dragged)
+        self.drag.setRange(0, max(len(choices) - 1, 0))
+        self.drag.setValue(0)
+        self._show_dragged()
+        for k, text in enumerate(() if dragged else choices):
             button = QRadioButton(text)
             self.choices.addButton(button, k)
             self._buttons.addWidget(button)
-        for each in (self.answer, self.check):
-            each.setVisible(question is not None and not question.choices)
+        for each, shown in (
+            (self.answer, not choices),
+            (self.drag, dragged),
+            (self.dragged, dragged),
+            (self.check, dragged or not choices),
+        ):
+            each.setVisible(question is not None and shown)
+
+    def _show_dragged(self) -> None:
+        if self._question and self._question.dragged:
+            self.dragged.setText(self._question.choices[self.drag.value()])
 
     def _judge(self) -> None:
         chosen = self.choices.checkedButton()
-        given = chosen.text() if chosen else self.answer.text()
+        given = self.dragged.text() if self._question.dragged else chosen.text() if chosen else self.answer.text()
         if not given.strip():
             return
         right = self._question.is_right(given)

@@ -1,21 +1,16 @@
-"""Pictures of a lesson's stage as SVG: block matrix, scan tree, time on processors, and the robot as lines.
-
-Colours come by their names in a palette, so that the window and a page draw the same in their own. Qt reads SVG Tiny
-1.2, so colours stand in `style` and nothing is animated here. All coordinates are in px of the picture.
-"""
+"""Pictures of a lesson's stage as SVG: block matrix, scan tree, time on processors, and the robot as lines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
+from engine.lessons.sheet import SHOWN, WIDTH, Palette, Sheet
 from engine.lessons.trace import SWEEPS, Stage, Trace
 from engine.lie import Array
 
-Palette = Mapping[str, str]
-"""The colours `ground`, `panel`, `edge`, `text`, `faint`, `accent`, `good` and `warning`."""
 NOTHING, TOUCHED, KNOWN, NOW = range(4)
 """What a stage has made of a link: nothing yet, part of a run joined now, known, known just now."""
 LIT = ("edge", "warning", "good", "accent")
@@ -25,53 +20,13 @@ IN_WORK = ("blocks", "eliminate", "right-hand side", "substitute")
 PARTS = {"beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations"}
 """What a part is called, where it is not as the texts have it."""
 PROCESSORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-WIDTH, ROW, SIZES = 440, 24, 72
-TYPE = 13
+ROW, SIZES = 24, 72
 MATRIX = 280  # px along a side of the matrix
-SHOWN = 64
-"""Links that a picture has room for; of a longer chain it shows the first."""
 
 
-class Sheet:
-    """Collects the elements of a picture."""
-
-    def __init__(self, palette: Palette, height: float, width: float = WIDTH):
-        self._palette, self._size, self._parts = palette, (width, height), list[str]()
-
-    def box(self, x: float, y: float, w: float, h: float, fill: str, opacity: float = 1.0, edge: str = "") -> None:
-        line = f"stroke:{self._palette[edge]};stroke-width:1.5" if edge else "stroke:none"
-        inside = f"fill:{self._palette[fill]};fill-opacity:{opacity:.3f}" if fill else "fill:none"
-        place = f'x="{x:.1f}" y="{y:.1f}" width="{max(w, 0.4):.1f}" height="{max(h, 0.4):.1f}"'
-        self._parts.append(f'<rect {place} rx="1.5" style="{inside};{line}"/>')
-
-    def dot(self, x: float, y: float, radius: float, fill: str) -> None:
-        style = f"fill:{self._palette[fill]}"
-        self._parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" style="{style}"/>')
-
-    def line(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float = 1.5) -> None:
-        place = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
-        style = f"stroke:{self._palette[color]};stroke-width:{width:.1f};stroke-linecap:round"
-        self._parts.append(f'<line {place} style="{style}"/>')
-
-    def curve(self, x1: float, x2: float, y: float, rise: float, color: str) -> None:
-        """An arc from x1 to x2 above y, which ends in an arrow's head."""
-        bend = f"M{x1:.1f} {y:.1f} Q{(x1 + x2) / 2:.1f} {y - 2 * rise:.1f} {x2:.1f} {y - 2:.1f}"
-        style = f"fill:none;stroke:{self._palette[color]};stroke-width:1.6"
-        self._parts.append(f'<path d="{bend}" style="{style}"/>')
-        head = f"{x2 - 3:.1f},{y - 7:.1f} {x2 + 3:.1f},{y - 7:.1f} {x2:.1f},{y - 1:.1f}"
-        self._parts.append(f'<polygon points="{head}" style="fill:{self._palette[color]}"/>')
-
-    def text(self, x: float, y: float, words: str, color: str = "faint", anchor: str = "start") -> None:
-        style = f"fill:{self._palette[color]};font-size:{TYPE}px"
-        safe = words.replace("&", "&amp;").replace("<", "&lt;")
-        place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="Catena Sans"'
-        self._parts.append(f'<text {place} style="{style}">{safe}</text>')
-
-    def svg(self, said: str) -> str:
-        """The picture; `said` are the words for whoever does not see it."""
-        width, height = self._size
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">'
-        return f"{head}<title>{said}</title>{''.join(self._parts)}</svg>"
+def links_of(trace: Trace) -> int:
+    """How many links a run is about."""
+    return 1 + max(link for stage in trace.stages for link in stage.links)
 
 
 def lights(trace: Trace, index: int, links: int) -> Array:
@@ -190,12 +145,13 @@ def _shade(block: Array, scale: tuple[float, float]) -> float:
     return float(0.2 + 0.8 * np.clip((np.log10(size) - low) / max(high - low, 1e-9), 0, 1))
 
 
-def tree(trace: Trace, index: int, links: int, palette: Palette) -> str:
+def tree(trace: Trace, index: int, palette: Palette) -> str:
     """What stage `index` belongs to: runs that a scan has joined, and of which links something is known."""
     now, done = trace.stages[index], trace.stages[: index + 1]
     whole = [stage for stage in trace.stages if stage.part == now.part]
     joins = [stage for stage in whole if stage.name == "join"]
     scanned = any(stage.name in SWEEPS for stage in whole)
+    links = links_of(trace)
     n = min(links, SHOWN)
     top = 40 + ROW * (len(joins) + 1) if scanned else 30
     sheet = Sheet(palette, top + 80 + SIZES)
@@ -310,83 +266,32 @@ def clock(trace: Trace, index: int, serial: float, palette: Palette) -> str:
         sheet.box(left + 110 * k, foot - 9, 10, 10, color)
         sheet.text(left + 15 + 110 * k, foot, words)
     x, end = left + serial * unit, 22 + row * len(PROCESSORS)
-    sheet.line(x, 18, x, end, "warning", 1.5)
-    sheet.text(x, end + 15, f"ABA: {serial:,.0f}", "warning", "middle")
+    if serial:
+        sheet.line(x, 18, x, end, "warning", 1.5)
+        sheet.text(x, end + 15, f"ABA: {serial:,.0f}", "warning", "middle")
     return sheet.svg("time on 1 to 1024 processors")
 
 
-def inertia(trace: Trace, index: int, palette: Palette) -> str:
-    """The inertia that stage `index` found of its first run, (6, 6), as numbers; what is large has a deep colour."""
-    I = trace.stages[index].values[0][0]
-    size = WIDTH / 6
-    sheet = Sheet(palette, 6 * 34 + 50)
-    largest = float(np.abs(I).max())
-    sheet.text(0, 14, f"I, the inertia at the first handle; the largest entry is {largest:.4g}", "text")
-    for row in range(6):
-        for column in range(6):
-            x, y, share = column * size, 24 + row * 34, abs(float(I[row, column])) / largest
-            color = "accent" if (row < 3) == (column < 3) else "warning"
-            sheet.box(x, y, size - 3, 31, color, 0.1 + 0.5 * share)
-            sheet.text(x + size / 2 - 2, y + 20, f"{I[row, column]:.3g}".replace("-", "−"), "text", "middle")
-    sheet.text(0, 24 + 6 * 34 + 16, "Rows and columns: turning about x, y, z, then moving along x, y, z.")
-    return sheet.svg("the inertia as six rows of six numbers")
-
-
-def errors(trace: Trace, index: int, palette: Palette) -> str:
-    """The relative error of each joint at stage `index` as a bar, by powers of ten; all pictures have one scale."""
-    found, high = trace.stages[index].values[0], 200.0
-    n, sheet = min(len(found), SHOWN), Sheet(palette, 264)
-    step = (WIDTH - 50) / n
-    for power in range(-16, 1, 4):
-        y = 20 - power * high / 16
-        sheet.line(44, y, WIDTH, y, "edge", 0.8)
-        sheet.text(38, y + 4, f"1e{power}".replace("-", "−"), anchor="end")
-    for i in range(n):
-        share = 1 + max(float(np.log10(max(found[i], 1e-16))), -16.0) / 16
-        sheet.box(46 + i * step, 20 + high * (1 - min(share, 1)), step - 3, high * min(share, 1), "warning", 0.9)
-    sheet.text(46, 20 + high + 18, "base")
-    sheet.text(WIDTH, 20 + high + 18, "tip" if n == len(found) else f"joint {n} of {len(found)}", anchor="end")
-    sheet.text(46, 20 + high + 38, f"error of each joint; the largest {float(found.max()):.1e}", "text")
-    return sheet.svg("the error of each joint")
-
-
-def growth(trace: Trace, index: int, sizes: Sequence[int], palette: Palette) -> str:
-    """Times of algorithms over the number of links, up to stage `index`, both by powers of two."""
-    curves = [stage for stage in trace.stages if stage.name.endswith("over links")]
-    logs = np.log2([stage.values[0] for stage in curves])
-    low, high, sheet = float(logs.min()) - 0.3, float(logs.max()) + 0.3, Sheet(palette, 290)
-    xs, bottom = np.linspace(20, WIDTH - 96, len(sizes)), 240.0
-    sheet.text(0, 12, "time, in operations one after the other", "text")
-    for x, size in zip(xs, sizes, strict=True):
-        sheet.line(x, 24, x, bottom, "edge", 0.6)
-        sheet.text(x, bottom + 16, str(size), anchor="middle")
-    sheet.text(WIDTH / 2, bottom + 36, "links, and processors", "text", "middle")
-    for stage, log, color in zip(curves, logs, ("warning", "accent", "good"), strict=True):
-        if stage not in trace.stages[: index + 1]:
-            continue
-        ys = bottom - (log - low) / (high - low) * (bottom - 24)
-        for k in range(len(xs) - 1):
-            sheet.line(xs[k], ys[k], xs[k + 1], ys[k + 1], color, 2.0)
-        for x, y in zip(xs, ys, strict=True):
-            sheet.dot(x, y, 3, color)
-        sheet.text(xs[-1] + 8, ys[-1] + 4, f"{stage.name.split()[0].upper()} {stage.values[0][-1]:,.0f}", color)
-    return sheet.svg("time over links")
-
-
-def skeleton(points: Array, lit: Array, palette: Palette, words: bool = True) -> str:
-    """A robot as lines, each link from its joint to the next: `points` (links + 1, 3) in m, seen from the side and
-    above, and `lit` (links,) as `lights` has it."""
-    turn, rise = np.array([0.8, 0.6, 0.0]), np.array([0.21, -0.28, 0.937])
+def skeleton(
+    joints: Array, centers: Array, parent: Sequence[int], lit: Array, palette: Palette, words: bool = True
+) -> str:
+    """A robot as lines, each link from its joint to those that hang on it, or to its centre of mass: `joints` and
+    `centers` (links, 3) in m, seen from the side and above, `parent` (links,), and `lit` as `lights` has it."""
+    n, turn, rise = len(lit), np.array([0.8, 0.6, 0.0]), np.array([0.21, -0.28, 0.937])
+    points = np.concatenate([joints, centers])
     flat = np.stack([points @ turn, -(points @ rise)], 1)
-    size = float(np.ptp(flat, axis=0).max()) or 1.0
-    flat = (flat - (flat.max(0) + flat.min(0)) / 2) * (190 / size) + np.array([WIDTH / 2, 112])
+    ends = [(i, [k for k in range(n) if parent[k] == i] or [n + i]) for i in range(n)]
+    seen = flat[[*range(n), *(end for _, last in ends for end in last)]]
+    size = float(np.ptp(seen, axis=0).max()) or 1.0
+    flat = (flat - (seen.max(0) + seen.min(0)) / 2) * (190 / size) + np.array([WIDTH / 2, 112])
     sheet = Sheet(palette, 246 if words else 220)
-    (x, y), n = flat[0], len(lit)
+    (x, y) = flat[0]
     sheet.box(x - 16, y + 2, 32, 6, "faint", 0.6)
-    for link in range(n):
-        (x1, y1), (x2, y2) = flat[link], flat[link + 1]
-        sheet.line(x1, y1, x2, y2, LIT[lit[link]], 9.0 if n < 20 else 5.0)
-    for x, y in flat[:-1]:
+    for link, last in ends:
+        for end in last:
+            (x1, y1), (x2, y2) = flat[link], flat[end]
+            sheet.line(x1, y1, x2, y2, LIT[lit[link]], 9.0 if n < 20 else 5.0)
+    for x, y in flat[:n]:
         sheet.dot(x, y, 3.2 if n < 20 else 1.6, "ground")
     if words:
         _legend(sheet, 241)

@@ -15,7 +15,7 @@ _LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₙₛₘ", "0
 _RAISED = dict(zip("ᵀ⁻¹²³ⁿʲ", "T−123nj", strict=True))
 _TOKEN = re.compile(
     rf"(?P<base>[^\W\d_][\u0300-\u036f]*|[)⌉⌋])"
-    rf"(?P<low>[{''.join(_LOWERED)}]+|_[a-zα-ω]+)?(?P<high>[{''.join(_RAISED)}]+)?(?P<low2>[{''.join(_LOWERED)}]+)?"
+    rf"(?P<low>[{''.join(_LOWERED)}]+|_[A-Za-zα-ω]+)?(?P<high>[{''.join(_RAISED)}]+)?(?P<low2>[{''.join(_LOWERED)}]+)?"
     r"|(?P<number>\d+(?:[.,]\d+)*)(?P<power>[⁰¹²³⁴⁵⁶⁷⁸⁹ⁿʲ]+)?|(?P<gap> {2,})|(?P<space> )|(?P<sign>.)"
 )
 

@@ -14,8 +14,8 @@ def levels(n: int) -> int:
     return (n - 1).bit_length()
 
 
-def of_run(trace: Trace, serial: Trace, model: Model, more: Mapping[str, float | str]) -> dict[str, str]:
-    """Of a whole run, and of the ABA on the same robot; `more` are numbers of this lesson alone."""
+def of_run(trace: Trace, serial: Trace | None, model: Model, more: Mapping[str, float | str]) -> dict[str, str]:
+    """Of a whole run, and of the ABA on the same robot if it is a chain; `more` are numbers of this lesson alone."""
     n = len(model.parent)
     velocities = [stage for stage in trace.stages if stage.part == "velocities" and stage.operations]
     joins = [stage for stage in velocities if stage.name == "join"]
@@ -32,15 +32,22 @@ def of_run(trace: Trace, serial: Trace, model: Model, more: Mapping[str, float |
         "depth": str(trace.depth),
         "work": _whole(trace.work),
         "time_n": _whole(trace.time(n)),
+        "scan_depth": str(len(velocities)),
+        "scan_work": _whole(sum(stage.operations for stage in velocities)),
+        "scan_joins": str(sum(stage.tasks for stage in joins)),
+        **(_beside(trace, serial, n) if serial else {}),
+        **{name: _written(name, value) for name, value in more.items()},
+    }
+
+
+def _beside(trace: Trace, serial: Trace, n: int) -> dict[str, str]:
+    """Of a run beside the ABA's."""
+    return {
         "time_ratio": f"{trace.time(n) / serial.work:.2f}",
         "aba_depth": str(serial.depth),
         "aba_work": _whole(serial.work),
         "more_work": f"{trace.work / serial.work:.1f}",
-        "scan_depth": str(len(velocities)),
-        "scan_work": _whole(sum(stage.operations for stage in velocities)),
-        "scan_joins": str(sum(stage.tasks for stage in joins)),
         "inertia_depth": str(len(serial.of("articulated inertia"))),
-        **{name: _written(name, value) for name, value in more.items()},
     }
 
 
@@ -49,7 +56,7 @@ def of_stage(trace: Trace, index: int) -> dict[str, str]:
     stage = trace.stages[index]
     alike = [each for each in trace.stages if (each.name, each.part) == (stage.name, stage.part)]
     number = alike.index(stage) + 1
-    n = 1 + max(link for each in trace.stages for link in each.links)
+    n = drawing.links_of(trace)
     lit = drawing.lights(trace, index, n)
     return {
         "number": str(number),

@@ -6,9 +6,11 @@ Everything is worked out when the lesson begins, once; a step is looked up. Fact
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
+from inspect import unwrap
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,16 +18,19 @@ from numpy.typing import ArrayLike
 from engine import validation
 from engine.algorithms import abia
 from engine.algorithms.chain import Chain
-from engine.lessons import drawing, text
-from engine.lessons.drawing import Palette
+from engine.lessons import contact_drawing, drawing, plots, text
 from engine.lessons.equations import as_html
 from engine.lessons.facts import of_run, of_stage
-from engine.lessons.subjects import SIZES, SUBJECTS, accelerations
+from engine.lessons.sheet import Palette
+from engine.lessons.subjects import MEASURED, SIZES, SUBJECTS, accelerations
 from engine.lessons.text import LessonText, Section
 from engine.lessons.trace import Trace, marked, source, trace
 from engine.lie import Array
 from engine.model import Model
 from engine.model.features import SERIAL, found
+
+NEAR = {"": 0.0, "tenth": 0.1}
+"""By what share an answer may be off, as lessons say it."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,18 @@ class LessonQuestion:
     choices: tuple[str, ...]
     answer: str
     hint: str
+    near: float = 0.0
+    """By what share a number may be off."""
+    dragged: bool = False
+    """Whether the choices are numbers in order, to be dragged to."""
 
     def is_right(self, said: str) -> bool:
         """Whether what a reader typed or chose is the answer; a number may be written in any way."""
         try:
-            return float(said.replace(",", "")) == float(self.answer.replace(",", ""))
+            given, answer = (float(text.replace(",", "")) for text in (said, self.answer))
         except ValueError:
             return said.strip() == self.answer
+        return abs(given - answer) <= self.near * abs(answer)
 
 
 class Lesson:
@@ -65,16 +75,18 @@ class Lesson:
         states, _ = validation.states(model, q=q, v=v, tau=tau)
         at, rates, efforts = (each[0] for each in states)
         self.name, self.title, self.model = name, self.text.title, model
-        subject, chain = SUBJECTS[self.text.keys["run"]], Chain.of(model)
+        subject = SUBJECTS[self.text.keys["run"]]
+        robot = subject.robot(model)
         given = accelerations(model, at, rates, efforts) if subject.of_accelerations else efforts
-        self.trace: Trace = trace(subject.run, chain, at, rates, given)
-        self.serial: Trace = trace(abia.forward_dynamics, chain, at, rates, efforts)
+        self.trace: Trace = trace(subject.run, robot, at, rates, given)
+        is_chain = isinstance(robot, Chain)
+        self.serial: Trace | None = trace(abia.forward_dynamics, robot, at, rates, efforts) if is_chain else None
         expected = subject.engine(model, at, rates, given)
         self.error = float(np.abs(self.trace.answer - expected).max() / max(np.abs(expected).max(), 1e-300))
         """How far the text's result is from the engine's, of the largest number in it."""
         for stage in self.trace.stages:
             source(stage.code)  # read now, by whoever makes the lesson
-        more = subject.more(chain, at, rates, efforts)
+        more = subject.more(robot, at, rates, efforts)
         self.facts = of_run(self.trace, self.serial, model, more) | {"error": f"{self.error:.1e}"}
         self.steps: tuple[LessonStep, ...] = tuple(LessonStep(self, *each) for each in _places(self.text, self.trace))
 
@@ -142,19 +154,19 @@ class LessonStep:
     @property
     def question(self) -> LessonQuestion | None:
         """What is asked here, if anything."""
-        if not self.section.is_question:
-            return None
         keys = self.section.keys
+        if "answer" not in keys:
+            return None
         choices = tuple(each for each in keys.get("choices", "").format(**self.facts).split(" | ") if each)
         answer, hint = (keys[key].format(**self.facts) for key in ("answer", "hint"))
-        return LessonQuestion(self.title, choices, answer, hint)
+        return LessonQuestion(self.title, choices, answer, hint, NEAR[keys.get("near", "")], "drag" in keys)
 
     @property
     def code(self) -> tuple[str, tuple[str, ...], range]:
         """Where the text is that is carried out, its lines, and which of them are this stage's; no lines for none."""
         if named := self.section.keys.get("source"):
             module, _, function = named.rpartition(".")
-            lines, _ = source(getattr(import_module(module), function).__code__)
+            lines, _ = source(unwrap(getattr(import_module(module), function)).__code__)
             return named, lines, range(0)
         if self.index < 0:
             return "", (), range(0)
@@ -188,22 +200,33 @@ class LessonStep:
         """The block matrix or the tree by now, as SVG; "" where there is nothing to be seen yet."""
         if not self.has_picture:
             return ""
-        if self.section.keys["picture"] == "growth":
-            return drawing.growth(self.lesson.trace, self.index, SIZES, palette)
-        if self.section.keys["picture"] == "errors":
-            return drawing.errors(self.lesson.trace, self.index, palette)
-        if self.section.keys["picture"] == "inertia":
-            return drawing.inertia(self.lesson.trace, self.index, palette)
-        if self.section.keys["picture"] == "matrix":
-            return drawing.matrix(self.lesson.trace, self.index, palette)
-        return drawing.tree(self.lesson.trace, self.index, len(self.lesson.model.parent), palette)
+        return PICTURES[self.section.keys["picture"]](self.lesson.trace, self.index, palette)
 
     def clock(self, palette: Palette) -> str:
         """Time on processors by now, as SVG; "" before anything is computed."""
         if not self.has_clock:
             return ""
         last = self.index if self.index >= 0 else len(self.lesson.trace.stages)
-        return drawing.clock(self.lesson.trace, last, self.lesson.serial.work, palette)
+        serial = self.lesson.serial.work if self.lesson.serial else 0.0
+        return drawing.clock(self.lesson.trace, last, serial, palette)
+
+
+PICTURES: Mapping[str, Callable[[Trace, int, Palette], str]] = {
+    "matrix": drawing.matrix,
+    "tree": drawing.tree,
+    "errors": plots.errors,
+    "growth": partial(plots.growth, sizes=SIZES),
+    "measured": partial(plots.measured, sizes=MEASURED),
+    "inertia": partial(
+        plots.numbers,
+        said="I, the inertia at the first handle",
+        key="turning about x, y, z, then moving along x, y, z",
+    ),
+    "mobility": partial(plots.numbers, said="G, velocity by impulse, 1/kg", key="along n, along t₁, along t₂"),
+    "cone": contact_drawing.cone,
+    "heights": contact_drawing.heights,
+}
+"""The pictures by the names that lessons have for them."""
 
 
 def _places(lesson: LessonText, trace: Trace) -> list[tuple[Section, int]]:
@@ -217,7 +240,7 @@ def _places(lesson: LessonText, trace: Trace) -> list[tuple[Section, int]]:
 
 
 def _refuse(lesson: LessonText, model: Model) -> None:
-    for feature in SERIAL:
+    for feature in () if lesson.keys.get("robots") == "any" else SERIAL:
         if place := found(feature, model):
             raise ValueError(
                 f"the lesson «{lesson.title}» is about serial chains of revolute and prismatic joints on a fixed base; "

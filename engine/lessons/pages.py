@@ -73,10 +73,15 @@ document.addEventListener("keydown", (key) => {
   if (key.key === "ArrowRight") { stop(); show(now + 1); }
   if (key.key === "ArrowLeft") { stop(); show(now - 1); }
 });
+for (const drag of document.querySelectorAll("input[type=range]")) drag.oninput = () => {
+  const chosen = drag.dataset.choices.split("|")[drag.value];
+  drag.form.querySelector("[name=answer]").value = drag.form.querySelector("b").textContent = chosen;
+};
 for (const form of document.querySelectorAll("form")) form.onsubmit = () => {
   const given = (new FormData(form).get("answer") || "").toString().trim(), said = form.querySelector("output");
-  const same = given !== "" && (given === form.dataset.answer
-    || Number(given.replaceAll(",", "")) === Number(form.dataset.answer.replaceAll(",", "")));
+  const number = (text) => Number(text.replaceAll(",", "")), answer = number(form.dataset.answer);
+  const off = Math.abs(number(given) - answer);
+  const same = given !== "" && (given === form.dataset.answer || off <= form.dataset.near * Math.abs(answer));
   said.textContent = same ? "Right." : "Not yet. " + form.dataset.hint;
   return false;
 };
@@ -136,13 +141,15 @@ def _body(lesson: Lesson, q: Array) -> str:
     return f'{head}\n{steps}\n<nav>{buttons}<span id="where" class="faint"></span></nav>'
 
 
-def _section(step: LessonStep, points: Array) -> str:
+def _section(step: LessonStep, points: tuple[Array, Array]) -> str:
     words = "\n".join(map(_paragraph, step.words))
     pictures = step.picture(PALETTE)
     if step.index >= 0 or step is step.lesson.steps[0]:
         lit = step.lit[_first_links(step.lesson.model)]
         told = step.section.keys.get("picture") == "tree"  # what the colours mean
-        pictures += drawing.skeleton(points, lit, PALETTE, words=step.index >= 0 and not told)
+        pictures += drawing.skeleton(
+            *points, step.lesson.model.parent.tolist(), lit, PALETTE, step.index >= 0 and not told
+        )
     else:
         pictures += step.clock(PALETTE)
     title = html.escape(step.title) if step is not step.lesson.steps[0] else "What it is about"
@@ -170,8 +177,14 @@ def _question(step: LessonStep) -> str:
     asked = step.question
     if asked is None:
         return ""
-    data = f'data-answer="{html.escape(asked.answer)}" data-hint="{html.escape(asked.hint)}"'
-    if asked.choices:
+    data = f'data-answer="{html.escape(asked.answer)}" data-hint="{html.escape(asked.hint)}" data-near="{asked.near}"'
+    if asked.dragged:
+        first, choices = html.escape(asked.choices[0]), html.escape("|".join(asked.choices))
+        fields = (
+            f'<input type="range" min="0" max="{len(asked.choices) - 1}" value="0" data-choices="{choices}" '
+            f'aria-label="your answer"> <b>{first}</b> <input type="hidden" name="answer" value="{first}"> '
+        )
+    elif asked.choices:
         fields = "".join(
             f'<p><label><input type="radio" name="answer" value="{html.escape(each)}"> {html.escape(each)}</label></p>'
             for each in asked.choices
@@ -187,13 +200,13 @@ def _first_links(model: Model) -> list[int]:
     return [bodies.index(body) for body in range(len(model.parent))]
 
 
-def joints(model: Model, q: Array) -> Array:
-    """Where a chain's joints are, and then its last centre of mass: (links + 1, 3), m, in the world."""
+def joints(model: Model, q: Array) -> tuple[Array, Array]:
+    """Where the bodies' joints are, and their centres of mass: (links, 3) each, m, in the world."""
     poses = dynamics.link_poses(model, q)
     first = _first_links(model)
     R, p = model.link_rotation[first], model.link_position[first]
-    at = poses[first, :3, 3] - (poses[first, :3, :3] @ np.swapaxes(R, 1, 2) @ p[..., None])[..., 0]
-    last = poses[first[-1], :3, :3] @ R[-1].T
-    J = model.J[-1]  # m [c] stands beside the moments of inertia
-    center = np.array([J[2, 4], J[0, 5], J[1, 3]]) / max(J[3, 3], np.finfo(float).tiny)
-    return np.concatenate([at, (at[-1] + last @ center)[None]])
+    turn = poses[first, :3, :3] @ np.swapaxes(R, 1, 2)
+    at = poses[first, :3, 3] - (turn @ p[..., None])[..., 0]
+    J = model.J  # m [c] stands beside the moments of inertia
+    center = np.stack([J[:, 2, 4], J[:, 0, 5], J[:, 1, 3]], 1) / np.maximum(J[:, 3, 3:4], np.finfo(float).tiny)
+    return at, at + (turn @ center[..., None])[..., 0]

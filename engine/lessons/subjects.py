@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,18 @@ from engine.algorithms.chain import Chain
 from engine.blocks import bidiagonal
 from engine.blocks.scan import loop
 from engine.blocks.stages import stage
+from engine.lessons import contact
 from engine.lessons.trace import Run, Trace, trace
 from engine.lie import Array
 from engine.model import Model, generate
+from engine.selection import capabilities, shipped
+from engine.selection.timings import Case
 
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
 """Links of the chains over which times are counted."""
+MEASURED = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""The same, over which the engine's own times are shown."""
+NOWHERE = "at none"
 PAPER_FASTER = 2.25
 """The speed-up of DCA-ABA over the ABA with four processors in Bhalerao, Critchley, Anderson (2012)."""
 
@@ -33,8 +39,10 @@ class Subject(NamedTuple):
     run: Run
     engine: Callable[[Model, Array, Array, Array], Array]
     of_accelerations: bool = False
-    more: Callable[[Chain, Array, Array, Array], Mapping[str, float | str]] = lambda *_: {}
-    """Facts that only this lesson names, from q, v and the joints' efforts."""
+    more: Callable[[Any, Array, Array, Array], Mapping[str, float | str]] = lambda *_: {}
+    """Facts that only this lesson names, from the robot, q, v and the joints' efforts."""
+    robot: Callable[[Model], Any] = Chain.of
+    """The robot as `run` and `more` read it."""
 
 
 def constraint_forces(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
@@ -119,6 +127,7 @@ def growth(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     """q̈ by the ABA; on the way the times of three algorithms on as many processors as a chain has links."""
     for name in ("aba", "dca", "cfa"):
         stage(f"{name} over links", range(chain.n), times_over_links(name)[None])
+    stage("measured over links", range(chain.n), measured_over_links()[None])
     return abia.forward_dynamics(chain, q, v, tau)
 
 
@@ -132,12 +141,28 @@ def times_over_links(name: str) -> Array:
     return np.array(times)
 
 
+def measured_over_links() -> Array:
+    """(algorithms, sizes): seconds of a call for chains of `MEASURED` links by the ABA, DCA-ABA and the CFA, as the
+    engine's choice has them; NaN where nobody measured."""
+    device = capabilities.on("auto")
+    table = shipped.known(device)
+    rows = [[table.seconds(name, Case("chain", n, 1, "float64")) for n in MEASURED] for name in ("abia", "dca", "cfa")]
+    return np.array(rows, float)
+
+
 def _crossings(*_: object) -> dict[str, float | str]:
     """The first of `SIZES` at which each parallel algorithm is faster than the ABA."""
     crossing = {
         name: SIZES[int(np.argmax(times_over_links(name) < times_over_links("aba")))] for name in ("dca", "cfa")
     }
+    aba, faster, _ = measured_over_links()
+    slower = [size for size, time, other in zip(MEASURED, aba, faster, strict=True) if not other < time]
+    after = [str(size) for size in MEASURED if size > max(slower, default=0)]
     return {
+        "measured_device": {"cpu": "processor", "cuda": "graphics processor"}[capabilities.on("auto")],
+        "measured_where": shipped.known(capabilities.on("auto")).origin,
+        "measured_crossing": (after or [NOWHERE])[0],
+        "measured_as_choices": " | ".join([*map(str, MEASURED), NOWHERE]),
         "least_size": SIZES[0], "largest_size": SIZES[-1],
         "dca_crossing": crossing["dca"], "cfa_crossing": crossing["cfa"],
         "sizes_as_choices": " | ".join(map(str, SIZES[1:-1])),
@@ -218,4 +243,5 @@ SUBJECTS = {
     "crossing": Subject(growth, accelerations, more=_crossings),
     "composition": Subject(three_links, _force_on_three),
     "dca": Subject(dca.forward_dynamics, accelerations),
+    "contact": Subject(contact.run, contact.of_engine, more=contact.facts, robot=lambda model: model),
 }

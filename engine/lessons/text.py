@@ -20,8 +20,9 @@
     hint: Where to look.
 
 `stage` is a stage's name in the texts, and "join of velocities" that of one part alone; a section without one is
-shown before the stages, or after them where it follows one that has. `choices` of a question are facts or words with
-" | " between them; a question without is answered by a number.
+shown before the stages, or after them where it follows one that has. What has an `answer` asks, the last section for
+one. `choices` of a question are facts or words with " | " between them, which are dragged to where `drag` is there; a
+question without is answered by a number, which may be off by a tenth where `near` says so.
 """
 
 from __future__ import annotations
@@ -45,10 +46,6 @@ class Section:
     title: str
     keys: dict[str, str]
     paragraphs: tuple[str, ...]
-
-    @property
-    def is_question(self) -> bool:
-        return self.title.startswith("? ")
 
     def serves(self, name: str, part: str) -> bool:
         """Whether it is about that stage."""

@@ -15,18 +15,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from types import CodeType
+from typing import Any
 
 import numpy as np
 
-from engine.algorithms.chain import Chain
 from engine.blocks.stages import watched
 from engine.lessons.counting import Counter, plain
 from engine.lie import Array
 
 SWEEPS = ("first", "join", "apply", "reduce", "maps")
 """Stages of `engine.blocks.scan` and of what makes its maps: part of the stage after them, which names the result."""
-Run = Callable[[Chain, Array, Array, Array], Array]
-"""`run(chain, q, v, tau)`, all (1, n), as the texts have it."""
+Run = Callable[[Any, Array, Array, Array], Array]
+"""`run(robot, q, v, tau)`, all (1, …), as the texts have it; most read a `Chain`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +133,13 @@ def _of(result: Stage, stage: Stage) -> Stage:
     return replace(stage, part=result.name, links=there, width=result.width, inwards=result.inwards)
 
 
-def trace(run: Run, chain: Chain, q: Array, v: Array, tau: Array) -> Trace:
-    """What `run` does for one state, q, v and tau (n,), its operations counted."""
+def trace(run: Run, robot: object, q: Array, v: Array, tau: Array) -> Trace:
+    """What `run` does for one state, q (nq,), v and tau (nv,), its operations counted."""
     counter = Counter()
     notes = _Notes(counter)
     given = (counter.counted(np.array(x, float)[None]) for x in (q, v, tau))
     with watched(notes.take):
-        answer = run(chain, *given)
+        answer = run(robot, *given)
     return Trace(tuple(notes.stages), np.array(plain(answer)[0]))
 
 

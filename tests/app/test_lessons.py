@@ -66,7 +66,18 @@ def test_each_lesson_goes_to_its_end(qtbot, taught, name, robot):
 def test_a_question_is_checked(qtbot, taught, name):
     panel = taught(name, engine.chain(5), 1000).panel
     question, form = panel.step.question, panel.question
+    if question.dragged:
+        assert not form.choices.buttons()
+        assert form.answer.isHidden()
+        for number, choice in enumerate(question.choices):
+            form.drag.setValue(number)
+            assert form.dragged.text() == choice
+            qtbot.mouseClick(form.check, Qt.MouseButton.LeftButton)
+            assert form.said.text() == (RIGHT if choice == question.answer else f"{NOT_YET} {question.hint}")
+        return
+    assert form.drag.isHidden()
     if question.choices:
+        assert len(form.choices.buttons()) == len(question.choices)
         for button in form.choices.buttons():
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
             right = button.text() == question.answer
@@ -83,6 +94,20 @@ def test_a_question_is_checked(qtbot, taught, name):
     form.answer.setText("ten or so")
     qtbot.mouseClick(form.check, Qt.MouseButton.LeftButton)
     assert form.said.text().startswith(NOT_YET)
+
+
+def test_a_guess_is_asked_before_anything_is_shown(taught):
+    panel = taught("crossing", engine.chain(5)).panel
+    assert panel.question.isVisibleTo(panel)
+    assert panel.question.drag.maximum() == len(panel.step.question.choices) - 1
+    panel.go_on()
+    assert not panel.question.isVisibleTo(panel)
+
+
+def test_a_lesson_on_contact_is_shown_on_any_robot(taught):
+    panel = taught("contact", engine.find_robot("humanoid"), 1).panel
+    assert panel.lesson.model.name == "humanoid"
+    assert panel.step.lit.any()
 
 
 def test_a_robot_that_a_lesson_is_not_about_says_which_is(qtbot, opened):

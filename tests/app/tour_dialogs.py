@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+import engine
 from tests.app.user import PATIENCE, User
 
 
@@ -154,19 +155,23 @@ class DialogTour(Visitor):
         self.spin(0.5)
 
     def lesson(self) -> Iterator[None]:
+        """Each lesson: the first step of each of its sections, and those with pictures again for a lecture."""
         from app.features.lesson_view import LessonView
 
         self.robot("arm7")
         view = self.window.features[LessonView]
-        for name, step in (("elimination", 3), ("dca", 5)):
-            view.open(name, step)
+        for name in engine.Lesson.names():
+            view.open(name)
             self.spin(PATIENCE, lambda name=name: view.panel.lesson is not None and view.panel.lesson.name == name)
-            self.rest()
-            yield
-        view.large.setChecked(True)
-        self.rest()
-        yield
-        view.large.setChecked(False)
+            steps = view.panel.lesson.steps
+            first = [k for k, step in enumerate(steps) if step.section is not steps[k - 1].section]
+            for large in (False, True):
+                view.large.setChecked(large)
+                for number in (k for k in first if not large or steps[k].has_picture):
+                    view.panel.go(number)
+                    self.rest()
+                    yield
+            view.large.setChecked(False)
         self.dock("Lesson", False)
 
     def study(self) -> Iterator[None]:

@@ -18,8 +18,9 @@ from engine.algorithms import abia, dca
 from engine.algorithms.chain import Chain
 from engine.blocks import bidiagonal, stages, tridiagonal
 from engine.lessons import drawing, equations, pages, subjects, text
-from engine.lessons.lesson import Lesson
+from engine.lessons.lesson import Lesson, LessonQuestion
 from engine.lessons.trace import trace
+from engine.selection import capabilities, shipped, timings
 
 NAMES = Lesson.names()
 SEEN = 16  # links, of which each stage changes something in the picture
@@ -149,13 +150,37 @@ def test_curves_cross_once_where_it_is_said() -> None:
         first = subjects.SIZES.index(int(made.facts[f"{name}_crossing"]))
         assert not (times[:first] < aba[:first]).any()
         assert (times[first:] < aba[first:]).all()
-    question = made.steps[-1].question
-    assert question.is_right(made.facts["dca_crossing"])
-    assert made.facts["dca_crossing"] in question.choices
-    assert len(set(question.choices)) == len(subjects.SIZES) - 2
+    guess = made.steps[0].question
+    assert guess.is_right(made.facts["dca_crossing"])
+    assert guess.dragged
+    assert made.facts["dca_crossing"] in guess.choices
+    assert len(set(guess.choices)) == len(subjects.SIZES) - 2
     model = engine.chain(16)
     own = trace(dca.forward_dynamics, Chain.of(model), *np.random.default_rng(1).normal(size=(3, 16)))
     assert own.time(16) == dca_[subjects.SIZES.index(16)], "the numbers make no difference"
+
+
+def test_the_measured_crossing_is_where_the_engine_chooses_dca_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = lesson("crossing", engine.chain(5))
+    (stage,) = made.trace.of("measured over links")
+    aba, dca_, cfa_ = stage.values[0]
+    table = shipped.known(capabilities.on("auto"))
+    for name, times in (("abia", aba), ("dca", dca_), ("cfa", cfa_)):
+        for n, time in zip(subjects.MEASURED, times, strict=True):
+            expected = table.seconds(name, timings.Case("chain", n, 1, "float64"))
+            assert time == expected or (expected is None and np.isnan(time))
+    question = made.steps[-1].question
+    assert question.is_right(made.facts["measured_crossing"])
+    assert len(question.choices) == len(subjects.MEASURED) + 1
+    found_before = ([3, 2, 3, 2, 1, 1, 1, 1, 1, 1], "32"), ([1] * 10, "2")
+    for times, said in (*found_before, *(([time] * 10, subjects.NOWHERE) for time in (9, np.nan))):
+        three = np.array([[2.0] * 10, times, [9] * 10])
+        monkeypatch.setattr(subjects, "measured_over_links", lambda three=three: three)
+        found = lesson("crossing", engine.chain(5))
+        assert found.facts["measured_crossing"] == said
+        assert found.steps[-1].question.answer == said
+        (step,) = (step for step in found.steps if step.section.keys.get("picture") == "measured")
+        assert step.picture(pages.DARK).count("<circle") == 20 + int(np.isfinite(times).sum())
 
 
 @pytest.mark.parametrize("n", [7, 16, 64])
@@ -217,6 +242,12 @@ def test_the_parallel_algorithms_do_more_work_in_fewer_steps(name: str) -> None:
     assert int(made.facts["depth"]) < int(made.facts["aba_depth"])
 
 
+def test_a_number_is_near_enough_within_a_tenth_where_the_lesson_says_so() -> None:
+    question = LessonQuestion("How high?", (), "294", "Think.", 0.1)
+    assert all(question.is_right(said) for said in ("294", "300", "323", "265.0"))
+    assert not any(question.is_right(said) for said in ("324", "264", "-294", "high"))
+
+
 def test_a_number_is_an_answer_however_it_is_written() -> None:
     question = lesson("elimination", engine.chain(4)).steps[-1].question
     assert all(question.is_right(said) for said in ("10", " 10 ", "10.0", "1e1"))
@@ -245,7 +276,7 @@ def test_pictures_are_well_formed_and_differ(name: str, n: int) -> None:
     # What little rows that are far apart change is not seen; three links have one inertia, two joints the same errors.
     assert (
         n > SEEN
-        or name in ("composition", "precision")
+        or name in ("composition", "precision", "contact")
         or all(one != other for one, other in pairwise(each for each in seen if each))
     )
 
@@ -348,8 +379,12 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
         equations_here = sum(words.startswith("    ") for words in step.words)
         assert len(section.xpath(".//math[@display='block']")) == equations_here
     assert "{" not in "".join(section.text_content() for section in sections if not section.findall(".//pre"))
-    (form,) = page.iter("form")
-    assert form.get("data-answer") == made.steps[-1].question.answer
+    forms, asked = list(page.iter("form")), [step.question for step in made.steps if step.question]
+    assert [form.get("data-answer") for form in forms] == [question.answer for question in asked]
+    for form, question in zip(forms, asked, strict=True):
+        kinds = [field.get("type") for field in form.iter("input")]
+        radios = [] if question.dragged else ["radio"] * len(question.choices)
+        assert kinds == (["range", "hidden"] if question.dragged else radios or [None])
 
 
 def test_colours_are_those_of_both_themes(folder: Path) -> None:
@@ -361,9 +396,9 @@ def test_colours_are_those_of_both_themes(folder: Path) -> None:
 
 
 def test_pages_of_a_robot_that_no_lesson_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["lessons", "--robot", "humanoid", "--out", str(tmp_path / "pages"), "--json"]) == 1
+    assert cli.main(["lessons", "--robot", "humanoid", "--out", str(tmp_path / "pages"), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["lessons"] == []
+    assert said["lessons"] == ["contact"]
     assert all("open arm7" in reason for reason in said["refused"].values())
     assert "open arm7" in (tmp_path / "pages" / pages.INDEX).read_text("utf-8")
 
@@ -378,16 +413,16 @@ def test_another_seed_is_another_state(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("robot", ["arm7", "snake50", "scara"])
 def test_joints_stand_where_the_engine_has_them(robot: str, rng: np.random.Generator) -> None:
-    """The first frame of each body, and at last its centre of mass."""
+    """Between joints on one link the distance is fixed, but for one that slides; and centres of mass stay in links."""
     model = engine.load(engine.ROBOTS / f"{robot}.urdf")
-    q = model.random(rng)
-    points = pages.joints(model, q)
-    assert points.shape == (len(model.parent) + 1, 3)
-    length = np.linalg.norm(np.diff(points[:-1], axis=0), axis=1)
-    # The distance of two joints on one link is fixed, but for one that slides.
-    again = np.linalg.norm(np.diff(pages.joints(model, model.random(rng))[:-1], axis=0), axis=1)
-    fixed = [name for k, name in enumerate(model.joint_names[1:]) if model.joint(name).kind != "prismatic"]
-    assert fixed
-    same = np.isclose(length, again, atol=1e-12)
+    n = len(model.parent)
+    found, again = (pages.joints(model, model.random(rng)) for _ in range(2))
+    assert [points.shape for points in found] == [(n, 3)] * 2
+    length, other = (np.linalg.norm(np.diff(at, axis=0), axis=1) for at, _ in (found, again))
     sliding = [model.joint(name).kind == "prismatic" for name in model.joint_names]
-    assert all(same[k] for k in range(len(length)) if not sliding[k + 1])
+    assert not all(sliding)
+    same = np.isclose(length, other, atol=1e-12)
+    assert all(same[k] for k in range(n - 1) if not sliding[k + 1])
+    reach = [np.linalg.norm(centers - at, axis=1) for at, centers in (found, again)]
+    np.testing.assert_allclose(reach[0], reach[1], atol=1e-12)
+    assert max(reach[0]) > 0

@@ -1,0 +1,157 @@
+"""What the lesson on contact computes: a blow at the last link of a robot, and a box that slides, by two laws.
+
+With an impulse λ of a contact its point has the velocity u = G λ + b after it. The law is Coulomb's with Signorini's,
+docs/contact.md (2), as `engine.algorithms.contact_law` solves it; the *relaxed* one leaves μ |u_t| out of it, which
+makes it convex (Anitescu 2006).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.algorithms import contact_law
+from engine.algorithms.motion import equations_of_motion, motion, point_jacobian
+from engine.blocks.stages import stage
+from engine.lessons.counting import plain
+from engine.lie import Array
+from engine.model import Model
+from engine.model.generate import free_body
+from engine.scene import Plane, Scene
+from engine.simulation import Simulation
+
+APPROACH = 1.0  # m/s, at which the last link comes down
+SIDEWAYS = 0.6  # of the impulse that stops it: along the ground, for one along the normal
+STICKS, SLIPS = 0.8, 0.3  # coefficients of friction: more than that, and less
+SPEED, FRICTION, DT = 3.0, 0.5, 1e-3  # of the box: m/s, its coefficient of friction, and the step, s
+GRAVITY = 9.81  # m/s²
+SIZE, MASS = (0.4, 0.4, 0.1), 2.0  # of the engine's box, m and kg
+TAKES = 5000  # steps of `touch` at most
+
+
+class Touch(NamedTuple):
+    """A contact: its coefficient of friction, the impulse, N s, and the velocity after it, m/s, as (n, t₁, t₂)."""
+
+    mu: float
+    impulse: Array
+    u: Array
+
+
+def mobility(model: Model, q: Array) -> Array:
+    """G (3, 3), 1/kg, of the last body's centre of mass, rows and columns (n, t₁, t₂): n points up, t₁ to where a push
+    along n moves the point too.
+
+    Raises ValueError where the point cannot move up and down.
+    """
+    at = motion(model, q, np.zeros(model.nv))
+    M, _ = equations_of_motion(model, at)
+    J = model.J[-1]  # m [c] stands beside the moments of inertia
+    center = np.array([J[2, 4], J[0, 5], J[1, 3]]) / max(J[3, 3], np.finfo(float).tiny)
+    rows = point_jacobian(model, at, len(model.parent) - 1, at.p[-1] + at.R[-1] @ center)
+    G = rows @ np.linalg.solve(M, rows.T)
+    if G[2, 2] <= 1e-9 * np.trace(G) or G[2, 2] == 0:
+        raise ValueError(
+            f"the lesson on contact has the last link of {model.name} come down, which no joint lets it do as it "
+            "stands; move it, or open arm7"
+        )
+    aside = G[2, :2] if np.hypot(*G[2, :2]) > 1e-9 * G[2, 2] else np.array([1.0, 0.0])
+    x, y = aside / np.hypot(*aside)
+    frame = np.array([[0.0, 0.0, 1.0], [x, y, 0.0], [-y, x, 0.0]])
+    return np.asarray(frame @ G @ frame.T)
+
+
+def blow(G: Array) -> Array:
+    """b (3,): a velocity before contact that one impulse stops, `SIDEWAYS` of which lies along the ground."""
+    back = np.array([1.0, SIDEWAYS, 0.0])
+    b: Array = -G @ back
+    return np.asarray(b * (APPROACH / -b[0]))
+
+
+def touch(law: str, G: Array, b: Array, mu: float, impulse: Array | None = None) -> Touch:
+    """The contact by a law, "exact" or "relaxed": both are λ = P_K(λ − r (u + s)) for any r > 0, the exact one with
+    s = μ |u_t| n, the relaxed one without; iterated, from an impulse that is near, until λ rests."""
+    r, slips = 1 / float(np.linalg.eigvalsh(G)[-1]), mu * (law == "exact")
+    if impulse is None:
+        impulse = np.zeros(3)
+    for _ in range(TAKES):
+        u = G @ impulse + b
+        aside = np.array([slips * np.hypot(u[1], u[2]), 0.0, 0.0])
+        before, impulse = impulse, contact_law.project(impulse - r * (u + aside), mu)
+        if np.linalg.norm(impulse - before) <= 1e-15 * np.linalg.norm(impulse):
+            break
+    return Touch(mu, impulse, G @ impulse + b)
+
+
+@cache
+def slide(law: str, speed: float = SPEED) -> Array:
+    """(steps, 2): how far a box that does not turn has slid, and how high its underside is, m, after each step, until
+    it rests; `law` is "exact" or "relaxed"."""
+    x, v, G = np.zeros(3), np.array([0.0, speed, 0.0]), np.eye(3) / MASS
+    impulse: Array = np.zeros(3)
+    way = [x[[1, 0]]]
+    while v[1] > 1e-9 or x[0] > 1e-6:
+        b = v - [GRAVITY * DT - x[0] / DT, 0.0, 0.0]
+        _, impulse, u = touch(law, G, b, FRICTION, impulse)
+        v = u - [x[0] / DT, 0.0, 0.0]
+        x = x + DT * v
+        way.append(x[[1, 0]])
+    return np.array(way)
+
+
+def run(model: Model, q: Array, _v: Array, _tau: Array) -> Array:
+    """How far the box slides by the law, m, (1, 1), after what the lesson shows of the robot's last link."""
+    last = range(len(model.parent) - 1, len(model.parent))
+    G = mobility(model, plain(q)[0])
+    b = blow(G)
+    stage("mobility", last, G[None])
+    stopping = np.linalg.solve(G, -b)[None]
+    for name, law, mu in (("stick", "exact", STICKS), ("slip", "exact", SLIPS), ("relaxed", "relaxed", SLIPS)):
+        _, impulse, u = touch(law, G, b, mu)
+        stage(name, last, impulse[None], u[None], stopping, np.array([mu]))
+    for law in ("exact", "relaxed"):
+        stage(f"{law} box", last, slide(law)[None])
+    return slide("exact")[-1:, :1]
+
+
+def of_engine(*_: object) -> Array:
+    """The same of a box that may turn, by the engine's own steps: (1,)."""
+    box = free_body("box", SIZE, MASS)
+    steps = len(slide("exact")) - 1
+    q, v = box.neutral(), np.array([0.0, 0.0, 0.0, SPEED, 0.0, 0.0])
+    q[2] = SIZE[2] / 2
+    simulation = Simulation(
+        box, dt=DT, q=q, v=v, scene=Scene(ground=Plane(), friction=FRICTION), device="cpu", integrator="semi-implicit"
+    )
+    simulation.step(steps)
+    return np.array([float(np.ravel(simulation.q)[0])])
+
+
+def facts(model: Model, q: Array, *_: Array) -> dict[str, float | str]:
+    """What the words name."""
+    G = mobility(model, plain(q))
+    b = blow(G)
+    slips, rises = (touch(law, G, b, SLIPS) for law in ("exact", "relaxed"))
+    true, lifted, twice = slide("exact"), slide("relaxed"), slide("relaxed", 2 * SPEED)
+    flight = next(k for k in range(2, len(lifted)) if lifted[k, 1] <= lifted[1, 1] / 2)
+    height = 1000 * float(lifted[:, 1].max())
+    return {
+        "pushed_aside": f"{float(G[1, 0] / G[0, 0]):.2f}",
+        "approach": f"{APPROACH:g}",
+        "needed": f"{SIDEWAYS:g}",
+        "high_friction": f"{STICKS:g}",
+        "low_friction": f"{SLIPS:g}",
+        "slip_speed": f"{float(np.hypot(*slips.u[1:])):.2f}",
+        "relaxed_slip": f"{float(np.hypot(*rises.u[1:])):.2f}",
+        "relaxed_rise": f"{float(rises.u[0]):.2f}",
+        "box_speed": f"{SPEED:g}",
+        "box_friction": f"{FRICTION:g}",
+        "box_way": f"{float(true[-1, 0]):.3f}",
+        "first_rise": f"{float(lifted[1, 1] / DT):.2f}",
+        "lift": f"{height:.0f}",
+        "flight": f"{float(lifted[flight, 0]):.2f}",
+        "relaxed_way": f"{float(lifted[-1, 0]):.2f}",
+        "twice_speed": f"{2 * SPEED:g}",
+        "lift_of_twice": f"{1000 * float(twice[:, 1].max()):.0f}",
+    }

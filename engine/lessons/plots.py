@@ -1,0 +1,104 @@
+"""Pictures of a lesson's stage that are numbers and curves, as SVG: small matrices, errors, and times over links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from engine.lessons.sheet import SHOWN, TYPE, WIDTH, Palette, Sheet
+from engine.lessons.trace import Trace
+from engine.lie import Array
+
+NOTHING = 1e-7
+"""Of the largest number in a matrix: what is shown as zero."""
+
+
+def numbers(trace: Trace, index: int, palette: Palette, said: str, key: str) -> str:
+    """The first matrix that stage `index` found, as numbers; what is large has a deep colour. `said` heads it."""
+    I = trace.stages[index].values[0]
+    I = I[0] if I.ndim == 3 else I
+    count = len(I)
+    size, half = WIDTH / count, count // 2 if count == 6 else 1
+    sheet = Sheet(palette, count * 34 + 50)
+    largest = float(np.abs(I).max())
+    sheet.text(0, 14, f"{said}; the largest entry is {largest:.4g}", "text")
+    for row in range(count):
+        for column in range(count):
+            x, y, share = column * size, 24 + row * 34, abs(float(I[row, column])) / largest
+            color = "accent" if (row < half) == (column < half) else "warning"
+            sheet.box(x, y, size - 3, 31, color, 0.1 + 0.5 * share)
+            number = I[row, column] if share > NOTHING else 0.0
+            sheet.text(x + size / 2 - 2, y + 20, f"{number:.3g}".replace("-", "−"), "text", "middle")
+    sheet.text(0, 24 + count * 34 + 16, f"Rows and columns: {key}.")
+    return sheet.svg(f"{said}, as rows of numbers")
+
+
+def errors(trace: Trace, index: int, palette: Palette) -> str:
+    """The relative error of each joint at stage `index` as a bar, by powers of ten; all pictures have one scale."""
+    found, high = trace.stages[index].values[0], 200.0
+    n, sheet = min(len(found), SHOWN), Sheet(palette, 264)
+    step = (WIDTH - 50) / n
+    for power in range(-16, 1, 4):
+        y = 20 - power * high / 16
+        sheet.line(44, y, WIDTH, y, "edge", 0.8)
+        sheet.text(38, y + 4, f"1e{power}".replace("-", "−"), anchor="end")
+    for i in range(n):
+        share = 1 + max(float(np.log10(max(found[i], 1e-16))), -16.0) / 16
+        sheet.box(46 + i * step, 20 + high * (1 - min(share, 1)), step - 3, high * min(share, 1), "warning", 0.9)
+    sheet.text(46, 20 + high + 18, "base")
+    sheet.text(WIDTH, 20 + high + 18, "tip" if n == len(found) else f"joint {n} of {len(found)}", anchor="end")
+    sheet.text(46, 20 + high + 38, f"error of each joint; the largest {float(found.max()):.1e}", "text")
+    return sheet.svg("the error of each joint")
+
+
+def growth(trace: Trace, index: int, palette: Palette, sizes: Sequence[int]) -> str:
+    """Counted times of algorithms over the number of links, up to stage `index`, both by powers of two."""
+    curves = [stage for stage in trace.stages if stage.name.split()[0] in CURVES]
+    found = {stage.name.split()[0]: stage.values[0] for stage in curves}
+    seen = {stage.name.split()[0] for stage in curves if stage in trace.stages[: index + 1]}
+    return _over_links(palette, sizes, found, seen, "time, in operations one after the other", "links, and processors")
+
+
+def measured(trace: Trace, index: int, palette: Palette, sizes: Sequence[int]) -> str:
+    """Measured times of algorithms over the number of links, µs."""
+    found = dict(zip(CURVES, 1e6 * trace.stages[index].values[0], strict=True))
+    return _over_links(palette, sizes, found, set(CURVES), "time of a call of the engine, µs", "links")
+
+
+CURVES = {"aba": "warning", "dca": "accent", "cfa": "good"}
+"""The algorithms that are compared over links, and their colours."""
+
+
+def _over_links(
+    palette: Palette, sizes: Sequence[int], found: Mapping[str, Array], seen: set[str], said: str, below: str
+) -> str:
+    """Curves over the links, both by powers of two; axes have room for all that was `found`, those `seen` are drawn."""
+    logs = {name: np.log2(times) for name, times in found.items()}
+    known = np.concatenate([each[np.isfinite(each)] for each in logs.values()] or [np.zeros(1)])
+    low, high = (float(known.min()) - 0.3, float(known.max()) + 0.3) if len(known) else (0.0, 1.0)
+    sheet, xs, bottom = Sheet(palette, 290), np.linspace(20, WIDTH - 96, len(sizes)), 240.0
+    sheet.text(0, 12, said, "text")
+    for x, size in zip(xs, sizes, strict=True):
+        sheet.line(x, 24, x, bottom, "edge", 0.6)
+        sheet.text(x, bottom + 16, str(size), anchor="middle")
+    sheet.text(WIDTH / 2, bottom + 36, below, "text", "middle")
+    labels = []
+    for name in (name for name in CURVES if name in seen):
+        points = [
+            (x, bottom - (log - low) / (high - low) * (bottom - 24)) for x, log in zip(xs, logs[name], strict=True)
+        ]
+        points = [(x, y) for x, y in points if np.isfinite(y)]
+        for (x1, y1), (x2, y2) in pairwise(points):
+            sheet.line(x1, y1, x2, y2, CURVES[name], 2.0)
+        for x, y in points:
+            sheet.dot(x, y, 3, CURVES[name])
+        if points:
+            last = found[name][len(points) - 1]
+            labels.append((points[-1][1], f"{name.upper()} {last:,.0f}", CURVES[name], points[-1][0]))
+    above = -TYPE
+    for y, words, color, x in sorted(labels):  # lines of words stand clear of each other
+        above = max(y + 4, above + TYPE + 2)
+        sheet.text(x + 8, above, words, color)
+    return sheet.svg(f"{said}, over links")

@@ -1,0 +1,74 @@
+"""A picture as SVG, put together element by element.
+
+Colours come by their names in a palette, so that the window and a page draw the same in their own. Qt reads SVG Tiny
+1.2, so colours stand in `style` and nothing is animated here. All coordinates are in px of the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+Palette = Mapping[str, str]
+"""The colours `ground`, `panel`, `edge`, `text`, `faint`, `accent`, `good` and `warning`."""
+WIDTH, TYPE = 440, 13
+SHOWN = 64
+"""Links that a picture has room for; of a longer chain it shows the first."""
+
+
+class Sheet:
+    """Collects the elements of a picture."""
+
+    def __init__(self, palette: Palette, height: float, width: float = WIDTH):
+        self._palette, self._size, self._parts = palette, (width, height), list[str]()
+
+    def box(self, x: float, y: float, w: float, h: float, fill: str, opacity: float = 1.0, edge: str = "") -> None:
+        line = f"stroke:{self._palette[edge]};stroke-width:1.5" if edge else "stroke:none"
+        inside = f"fill:{self._palette[fill]};fill-opacity:{opacity:.3f}" if fill else "fill:none"
+        place = f'x="{x:.1f}" y="{y:.1f}" width="{max(w, 0.4):.1f}" height="{max(h, 0.4):.1f}"'
+        self._parts.append(f'<rect {place} rx="1.5" style="{inside};{line}"/>')
+
+    def dot(self, x: float, y: float, radius: float, fill: str) -> None:
+        style = f"fill:{self._palette[fill]}"
+        self._parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" style="{style}"/>')
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float = 1.5) -> None:
+        place = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+        style = f"stroke:{self._palette[color]};stroke-width:{width:.1f};stroke-linecap:round"
+        self._parts.append(f'<line {place} style="{style}"/>')
+
+    def curve(self, x1: float, x2: float, y: float, rise: float, color: str) -> None:
+        """An arc from x1 to x2 above y, which ends in an arrow's head."""
+        bend = f"M{x1:.1f} {y:.1f} Q{(x1 + x2) / 2:.1f} {y - 2 * rise:.1f} {x2:.1f} {y - 2:.1f}"
+        style = f"fill:none;stroke:{self._palette[color]};stroke-width:1.6"
+        self._parts.append(f'<path d="{bend}" style="{style}"/>')
+        head = f"{x2 - 3:.1f},{y - 7:.1f} {x2 + 3:.1f},{y - 7:.1f} {x2:.1f},{y - 1:.1f}"
+        self._parts.append(f'<polygon points="{head}" style="fill:{self._palette[color]}"/>')
+
+    def area(self, points: Sequence[tuple[float, float]], fill: str, opacity: float) -> None:
+        style = f"fill:{self._palette[fill]};fill-opacity:{opacity:.2f}"
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self._parts.append(f'<polygon points="{corners}" style="{style}"/>')
+
+    def arrow(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float = 3.0) -> None:
+        """A line that ends in a head; a dot where it is shorter than that."""
+        length = float(np.hypot(x2 - x1, y2 - y1))
+        if length < 6:
+            self.dot(x2, y2, 4, color)
+            return
+        x, y = (x2 - x1) / length, (y2 - y1) / length
+        self.line(x1, y1, x2 - 8 * x, y2 - 8 * y, color, width)
+        self.area([(x2, y2), *((x2 - 10 * x + k * y, y2 - 10 * y - k * x) for k in (5, -5))], color, 1.0)
+
+    def text(self, x: float, y: float, words: str, color: str = "faint", anchor: str = "start") -> None:
+        style = f"fill:{self._palette[color]};font-size:{TYPE}px"
+        safe = words.replace("&", "&amp;").replace("<", "&lt;")
+        place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="Catena Sans"'
+        self._parts.append(f'<text {place} style="{style}">{safe}</text>')
+
+    def svg(self, said: str) -> str:
+        """The picture; `said` are the words for whoever does not see it."""
+        width, height = self._size
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">'
+        return f"{head}<title>{said}</title>{''.join(self._parts)}</svg>"
