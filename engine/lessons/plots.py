@@ -35,22 +35,40 @@ def numbers(trace: Trace, index: int, palette: Palette, said: str, key: str) -> 
     return sheet.svg(f"{said}, as rows of numbers")
 
 
+LOWEST, HIGHEST = -16, 4
+"""Powers of ten between which errors are drawn, the same in all pictures."""
+
+
 def errors(trace: Trace, index: int, palette: Palette) -> str:
-    """The relative error of each joint at stage `index` as a bar, by powers of ten; all pictures have one scale."""
-    found, high = trace.stages[index].values[0], 200.0
-    n, sheet = min(len(found), SHOWN), Sheet(palette, 264)
+    """The relative error of each joint at stage `index`, and of what each block found, by powers of ten."""
+    found, blocks, names, _ = trace.stages[index].values
+    n, high, row = min(len(found), SHOWN), 110.0, 17.0
+    sheet = Sheet(palette, high + 76 + row * max(len(blocks), 6))
     step = (WIDTH - 50) / n
-    for power in range(-16, 1, 4):
-        y = 20 - power * high / 16
+    sheet.text(0, 12, f"error of each joint's acceleration, the largest {float(found.max()):.1e}", "text")
+    for power in range(LOWEST, HIGHEST + 1, 4):
+        y = 24 + high * (1 - _share(10.0**power))
         sheet.line(44, y, WIDTH, y, "edge", 0.8)
         sheet.text(38, y + 4, f"1e{power}".replace("-", "−"), anchor="end")
     for i in range(n):
-        share = 1 + max(float(np.log10(max(found[i], 1e-16))), -16.0) / 16
-        sheet.box(46 + i * step, 20 + high * (1 - min(share, 1)), step - 3, high * min(share, 1), "warning", 0.9)
-    sheet.text(46, 20 + high + 18, "base")
-    sheet.text(WIDTH, 20 + high + 18, "tip" if n == len(found) else f"joint {n} of {len(found)}", anchor="end")
-    sheet.text(46, 20 + high + 38, f"error of each joint; the largest {float(found.max()):.1e}", "text")
-    return sheet.svg("the error of each joint")
+        share = _share(float(found[i]))
+        sheet.box(46 + i * step, 24 + high * (1 - share), step - 3, high * share, "warning", 0.9)
+    sheet.text(46, 24 + high + 16, "base")
+    sheet.text(WIDTH, 24 + high + 16, "tip" if n == len(found) else f"joint {n} of {len(found)}", anchor="end")
+    top = high + 66
+    if len(blocks):
+        sheet.text(0, top, "error of what each block finds, of the largest number in it", "text")
+    for k, (name, error) in enumerate(zip(names.tolist(), blocks.tolist(), strict=True)):
+        y = top + 8 + row * k
+        sheet.text(134, y + 12, name, anchor="end")
+        sheet.box(140, y + 2, (WIDTH - 210) * _share(error), row - 5, "accent", 0.9)
+        sheet.text(WIDTH, y + 12, f"{error:.0e}".replace("-", "−"), anchor="end")
+    return sheet.svg("the error of each joint, and of each block")
+
+
+def _share(error: float) -> float:
+    """Where an error lies between the lowest and the highest power of ten, 0 to 1."""
+    return float(np.clip((np.log10(max(error, 1e-300)) - LOWEST) / (HIGHEST - LOWEST), 0, 1))
 
 
 def growth(trace: Trace, index: int, palette: Palette, sizes: Sequence[int]) -> str:

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import dynamics
-from engine.algorithms import abia, cfa, dca, inverse
+from engine.algorithms import abia, dca, inverse
 from engine.algorithms.chain import Chain
 from engine.blocks import bidiagonal
 from engine.blocks.scan import loop
 from engine.blocks.stages import stage
-from engine.lessons import contact
+from engine.lessons import contact, precision
+from engine.lessons.precision import TEXTS, constraint_forces
 from engine.lessons.trace import Run, Trace, trace
 from engine.lie import Array
 from engine.model import Model, generate
@@ -43,14 +44,6 @@ class Subject(NamedTuple):
     """Facts that only this lesson names, from the robot, q, v and the joints' efforts."""
     robot: Callable[[Model], Any] = Chain.of
     """The robot as `run` and `more` read it."""
-
-
-def constraint_forces(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
-    """q̈ as [Y] has the CFA, without the refinement of `cfa.refined`: what is left over is what the lesson shows."""
-    X = chain.X(q)
-    _, c, b = inverse.velocities(chain, X, v)
-    tau_delta = tau - inverse.forces(chain, X, c, b, np.zeros_like(c))
-    return cfa.System.of(chain, X).solve(tau_delta)
 
 
 def three_links(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
@@ -169,45 +162,6 @@ def _crossings(*_: object) -> dict[str, float | str]:
     }  # fmt: skip
 
 
-def in_single_precision(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
-    """q̈ by the ABA; on the way the errors of others in single precision, of the largest acceleration."""
-    exact = abia.forward_dynamics(chain, q, v, tau)
-    short = Chain.of(chain.model, dtype="float32")
-    for name, text in TEXTS.items():
-        qdd = text(short, *(x.astype(np.float32) for x in (q, v, tau)))
-        error = np.abs(qdd - exact) / np.maximum(np.max(np.abs(exact)), np.finfo(float).tiny)
-        stage(name, range(chain.n), error)
-    return exact
-
-
-def _errors(chain: Chain, *state: Array) -> dict[str, float | str]:
-    """The largest of these errors by algorithm, in double precision too, and which is the worst without refinement."""
-    made = trace(in_single_precision, chain, *state)
-    errors = {name: float(made.of(name)[0].values[0].max()) for name in TEXTS}
-    given = tuple(x[None] for x in state)
-    double = {name: float(np.abs(TEXTS[name](chain, *given)[0] - made.answer).max()) for name in ("dca", "cfa")}
-    scale = max(float(np.abs(made.answer).max()), np.finfo(float).tiny)
-    names = {
-        "aba": "the articulated-body algorithm",
-        "dca": "divide and conquer",
-        "cfa": "the constraint force algorithm, unrefined",
-    }
-    return {
-        **{f"{name}_error": error for name, error in errors.items()},
-        **{f"{name}_double_error": error / scale for name, error in double.items()},
-        "worst": names[max(names, key=errors.__getitem__)],
-    }
-
-
-TEXTS = {
-    "aba": abia.forward_dynamics,
-    "dca": dca.forward_dynamics,
-    "cfa": constraint_forces,
-    "refined": cfa.forward_dynamics,
-}
-"""The algorithms whose precision is compared."""
-
-
 def parts(processors: int) -> Run:
     """DCA-ABA with a part for each processor."""
     return lambda chain, q, v, tau: dca.forward_dynamics(chain, q, v, tau, chunk=-(-chain.n // processors))
@@ -239,7 +193,7 @@ SUBJECTS = {
     "bidiagonal": Subject(kinetic_energy, _kinetic, more=_recursion),
     "aba": Subject(abia.forward_dynamics, accelerations),
     "chunks": Subject(parts(4), accelerations, more=_on_few_processors),
-    "precision": Subject(in_single_precision, accelerations, more=_errors),
+    "precision": Subject(precision.in_single_precision, accelerations, more=precision.facts),
     "crossing": Subject(growth, accelerations, more=_crossings),
     "composition": Subject(three_links, _force_on_three),
     "dca": Subject(dca.forward_dynamics, accelerations),

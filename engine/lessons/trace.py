@@ -133,11 +133,11 @@ def _of(result: Stage, stage: Stage) -> Stage:
     return replace(stage, part=result.name, links=there, width=result.width, inwards=result.inwards)
 
 
-def trace(run: Run, robot: object, q: Array, v: Array, tau: Array) -> Trace:
-    """What `run` does for one state, q (nq,), v and tau (nv,), its operations counted."""
+def trace(run: Run, robot: object, q: Array, v: Array, tau: Array, *, dtype: str = "float64") -> Trace:
+    """What `run` does for one state, q (nq,), v and tau (nv,), in that number type, its operations counted."""
     counter = Counter()
     notes = _Notes(counter)
-    given = (counter.counted(np.array(x, float)[None]) for x in (q, v, tau))
+    given = (counter.counted(np.array(x, dtype)[None]) for x in (q, v, tau))
     with watched(notes.take):
         answer = run(robot, *given)
     return Trace(tuple(notes.stages), np.array(plain(answer)[0]))

@@ -183,26 +183,6 @@ def test_the_measured_crossing_is_where_the_engine_chooses_dca_from_then_on(monk
         assert step.picture(pages.DARK).count("<circle") == 20 + int(np.isfinite(times).sum())
 
 
-@pytest.mark.parametrize("n", [7, 16, 64])
-def test_the_unrefined_cfa_loses_most_digits_and_refinement_brings_them_back(n: int) -> None:
-    made = lesson("precision", engine.chain(n))
-    error = {name: float(value) for name, value in made.facts.items() if name.endswith("_error")}
-    short, refined = error["cfa_error"], error["refined_error"]
-    assert refined < short
-    assert max(error["aba_error"], error["dca_error"]) < short
-    assert error["cfa_double_error"] < 1e-6 * short
-    assert made.steps[-1].question.is_right("the constraint force algorithm, unrefined")
-    assert not any(step.has_clock for step in made.steps)
-    # By the engine in single precision, for the algorithm that both have.
-    model, rng = made.model, np.random.default_rng(1)
-    state = model.random(rng), rng.normal(size=n), rng.normal(size=n)
-    exact, single = (
-        engine.forward_dynamics(model, *state, algorithm="abia", device="cpu"),
-        abia.forward_dynamics(Chain.of(model, dtype="float32"), *(np.float32(x)[None] for x in state))[0],
-    )
-    assert float(np.abs(single - exact).max() / np.abs(exact).max()) == pytest.approx(error["aba_error"], rel=0.06)
-
-
 @pytest.mark.parametrize("n", [3, 7])
 def test_three_links_have_one_inertia_by_any_order(n: int) -> None:
     made = lesson("composition", engine.chain(n))

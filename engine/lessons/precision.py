@@ -1,0 +1,117 @@
+"""What the lesson on precision computes: errors of q̈ by joint, and of what each block finds, in single precision.
+
+Both for the robot that is open and for the same with a last link a million times as heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from engine.algorithms import abia, cfa, dca, inverse
+from engine.algorithms.chain import Chain
+from engine.blocks.stages import stage
+from engine.lessons.counting import plain
+from engine.lessons.trace import SWEEPS, Stage, Trace, trace
+from engine.lie import Array
+from engine.model import Model
+from engine.selection import capabilities
+
+HEAVY = 1e6
+"""How many times its mass the last link has in the second half."""
+NAMES = {
+    "aba": "the articulated-body algorithm",
+    "dca": "divide and conquer",
+    "cfa": "the constraint force algorithm, unrefined",
+    "refined": "the constraint force algorithm, refined",
+}
+
+
+def constraint_forces(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
+    """q̈ as [Y] has the CFA, without the refinement of `cfa.refined`: what is left over is what the lesson shows."""
+    X = chain.X(q)
+    _, c, b = inverse.velocities(chain, X, v)
+    tau_delta = tau - inverse.forces(chain, X, c, b, np.zeros_like(c))
+    return cfa.System.of(chain, X).solve(tau_delta)
+
+
+TEXTS = {
+    "aba": abia.forward_dynamics,
+    "dca": dca.forward_dynamics,
+    "cfa": constraint_forces,
+    "refined": cfa.forward_dynamics,
+}
+"""The algorithms whose precision is compared."""
+
+
+@cache
+def loaded(model: Model) -> Model:
+    """The robot with the heavy last link."""
+    share = np.where(np.arange(len(model.parent)) == len(model.parent) - 1, HEAVY, 1.0)
+    return replace(
+        model,
+        mass=model.mass * share,
+        first_moment=model.first_moment * share[:, None],
+        inertia=model.inertia * share[:, None, None],
+    )
+
+
+def in_single_precision(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
+    """q̈ by the ABA; on the way the errors of others in single precision, of the largest acceleration, and of what
+    each block finds, of the largest number there."""
+    state = tuple(plain(x)[0] for x in (q, v, tau))
+    for load, model in (("", chain.model), ("loaded ", loaded(chain.model))):
+        long, short = Chain.of(model), Chain.of(model, dtype="float32")
+        exact = trace(abia.forward_dynamics, long, *state).answer
+        for name, text in TEXTS.items():
+            single, double = (trace(text, robot, *state, dtype=str(robot.S.dtype)) for robot in (short, long))
+            # Rounds of refinement are as many as are needed, with numbers that are zero but for errors.
+            blocks = {} if name == "refined" else by_block(single, double)
+            errors = np.array([[_relative(one.answer, exact) for one in (single, double)]])
+            each = np.abs(single.answer - exact) / _size(exact)
+            stage(
+                load + name, range(chain.n), each[None], np.array([[*blocks.values()]]), np.array([[*blocks]]), errors
+            )
+    return abia.forward_dynamics(chain, q, v, tau)
+
+
+def by_block(single: Trace, double: Trace) -> dict[str, float]:
+    """The largest relative error of what each stage found, by the stage's name; a scan's are that of its result."""
+    found: dict[str, float] = {}
+    for one, other in zip(single.stages, double.stages, strict=True):
+        name = one.part if one.name in SWEEPS else one.name
+        found[name] = max(found.get(name, 0.0), _of_stage(one, other))
+    return found
+
+
+def _of_stage(one: Stage, other: Stage) -> float:
+    return max((_relative(a, b) for a, b in zip(one.values, other.values, strict=True) if b.size), default=0.0)
+
+
+def _relative(found: Array, exact: Array) -> float:
+    return float(np.abs(found - exact).max() / _size(exact))
+
+
+def _size(exact: Array) -> float:
+    return max(float(np.abs(exact).max()), float(np.finfo(float).tiny))
+
+
+def facts(chain: Chain, *state: Array) -> Mapping[str, float | str]:
+    """The largest errors by algorithm, in both precisions and with both loads, and which is the worst."""
+    made = trace(in_single_precision, chain, *state)
+    words: dict[str, float | str] = {}
+    for load in ("", "loaded "):
+        for name in TEXTS:
+            single, double = made.of(load + name)[0].values[3]
+            key = (load + name).replace(" ", "_")
+            words[f"{key}_error"] = float(single)
+            if name != "aba":  # which is what the others are compared with
+                words[f"{key}_double_error"] = float(double)
+    errors = {name: float(made.of(name)[0].values[3][0]) for name in ("aba", "dca", "cfa")}
+    return words | {
+        "worst": NAMES[max(errors, key=errors.__getitem__)],
+        "refusal": capabilities.reason("dca", loaded(chain.model), "cpu") or "nothing",
+    }

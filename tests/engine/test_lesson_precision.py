@@ -1,0 +1,102 @@
+"""What the lesson on precision says: which algorithm loses digits, in which block, and with a heavy last link."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import engine
+from engine.algorithms import abia, dca, inverse
+from engine.algorithms.chain import Chain
+from engine.lessons import precision
+from engine.lessons.lesson import Lesson
+
+
+def lesson(model: engine.Model) -> Lesson:
+    rng = np.random.default_rng(1)
+    return Lesson("precision", model, model.random(rng), rng.normal(size=model.nv), rng.normal(size=model.nv))
+
+
+@pytest.mark.parametrize("n", [7, 16, 64])
+def test_the_unrefined_cfa_loses_most_digits_and_refinement_brings_them_back(n: int) -> None:
+    made = lesson(engine.chain(n))
+    error = {name: float(value) for name, value in made.facts.items() if name.endswith("_error")}
+    short, refined = error["cfa_error"], error["refined_error"]
+    assert refined < short
+    assert max(error["aba_error"], error["dca_error"]) < short
+    assert error["cfa_double_error"] < 1e-6 * short
+    assert made.steps[-1].question.is_right("the constraint force algorithm, unrefined")
+    assert not any(step.has_clock for step in made.steps)
+    # By the engine in single precision, for the algorithm that both have.
+    model, rng = made.model, np.random.default_rng(1)
+    state = model.random(rng), rng.normal(size=n), rng.normal(size=n)
+    exact, single = (
+        engine.forward_dynamics(model, *state, algorithm="abia", device="cpu"),
+        abia.forward_dynamics(Chain.of(model, dtype="float32"), *(np.float32(x)[None] for x in state))[0],
+    )
+    assert float(np.abs(single - exact).max() / np.abs(exact).max()) == pytest.approx(error["aba_error"], rel=0.06)
+
+
+def blocks(made: Lesson, name: str) -> dict[str, float]:
+    _, errors, names, _ = made.trace.of(name)[0].values
+    return dict(zip(names.tolist(), errors.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("n", [7, 16, 64])
+def test_the_cfa_loses_its_digits_in_the_last_two_blocks(n: int) -> None:
+    made = lesson(engine.chain(n))
+    found = blocks(made, "cfa")
+    *before, solve, accelerate = found.values()
+    assert list(found)[-2:] == ["solve", "accelerate"]
+    assert max(before) < 1e-5
+    assert 2 * np.median(before) < solve < accelerate
+    assert max([*blocks(made, "aba").values(), *blocks(made, "dca").values()]) < 2e-5
+    assert blocks(made, "refined") == {}
+
+
+@pytest.mark.parametrize("n", [7, 16, 64])
+def test_a_heavy_last_link_takes_the_digits_of_single_precision(n: int) -> None:
+    made = lesson(engine.chain(n))
+    error = {name: float(value) for name, value in made.facts.items() if name.endswith("_error")}
+    for name in ("aba", "dca", "cfa"):
+        assert error[f"loaded_{name}_error"] > 1e-3
+        assert error[f"loaded_{name}_error"] > 1e3 * error[f"{name}_error"]
+    for name in ("dca", "cfa"):
+        assert 10 * error[f"{name}_double_error"] < error[f"loaded_{name}_double_error"] < 1e-4
+    assert error["loaded_refined_double_error"] < error["loaded_cfa_double_error"]
+    # The exact one is that of a model whose last link is so heavy, by an algorithm of the engine that serves it.
+    model, rng = precision.loaded(made.model), np.random.default_rng(1)
+    state = model.random(rng), rng.normal(size=n), rng.normal(size=n)
+    expected = engine.forward_dynamics(model, *state, algorithm="abia", device="cpu")
+    exact = abia.forward_dynamics(Chain.of(model), *(x[None] for x in state))[0]
+    np.testing.assert_allclose(exact, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+    assert model.mass[-1] == 1e6 * made.model.mass[-1]
+    with pytest.raises(ValueError, match=r"1000 times as heavy"):
+        engine.forward_dynamics(model, *state, algorithm="dca", device="cpu")
+    assert "1000 times as heavy" in made.facts["refusal"]
+
+
+def test_what_a_join_solves_with_grows_with_the_mass_beyond(rng: np.random.Generator) -> None:
+    model, largest = engine.chain(3), []
+    q, v, tau = rng.normal(size=(3, 1, 3))
+    for each in (model, precision.loaded(model)):
+        chain = Chain.of(each)
+        X = chain.X(q)
+        _, c, b = inverse.velocities(chain, X, v)
+        I, _, Y, _, _ = dca.reduce(dca.Links(chain.S[None], chain.J[None], X, c, b, tau), 1)
+        largest.append(np.abs(Y[0, 1] @ I[0, 2]).max())
+    assert largest[1] > 1e5 * largest[0]
+
+
+def test_joints_and_blocks_are_drawn_by_powers_of_ten() -> None:
+    made = lesson(engine.chain(7))
+    steps = [step for step in made.steps if step.has_picture]
+    for step in steps:
+        stage = made.trace.stages[step.index]
+        drawn = step.picture(
+            dict.fromkeys(("ground", "panel", "edge", "text", "faint", "accent", "good", "warning"), "red")
+        )
+        assert drawn.count("<rect") == 7 + len(stage.values[1])
+    assert [made.trace.stages[step.index].name for step in steps] == [
+        "aba", "dca", "cfa", "refined", "loaded aba", "loaded dca", "loaded cfa",
+    ]  # fmt: skip
