@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QApplication
-from windows import ANSWER, LOOKS, wait
+from windows import ANSWER, LOOKS, PATIENCE, wait
 
 import engine
 from app.desktop import theme
@@ -222,6 +222,32 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
         sizes.append((panel.title.font().pointSizeF(), panel.text.document().size().height()))
     assert sizes[1] > sizes[0]
     assert sizes[2] == sizes[0]
+
+
+def test_a_frame_costs_no_more_while_a_lesson_plays(qtbot, taught):
+    """Beside frames of the same camera that turns while it pauses, in seconds of work; the best of some looks."""
+    view = taught("dca", engine.chain(16))
+    panel, viewport = view.panel, view._viewport
+
+    def work_of_a_frame(count: int = 15) -> float:
+        start = time.process_time()
+        for _ in range(count):
+            viewport.camera.orbit(3.0, 0.0)
+            with qtbot.waitSignal(viewport.drawn, timeout=PATIENCE):
+                viewport.see(viewport.camera)
+        return (time.process_time() - start) / count
+
+    panel.speed.setCurrentIndex(panel.speed.count() - 1)
+    ratio = np.inf
+    for _ in range(LOOKS):
+        alone = work_of_a_frame()
+        panel.toggle()
+        assert panel.playing
+        ratio = min(ratio, work_of_a_frame() / alone)
+        panel.pause()
+        if ratio < 1.3:
+            break
+    assert ratio < 1.3
 
 
 def test_the_next_step_is_there_at_once(taught):
