@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from engine.bench.intervals import Interval
     from engine.bench.plots import algorithm_color
     from engine.bench.suites.measure import measure_algorithms
-    from engine.lessons.lesson import Lesson, LessonQuestion, LessonStep
+    from engine.lessons.lesson import Lesson, LessonMarks, LessonPart, LessonQuestion, LessonStep
     from engine.study.opened import StudyResults
     from engine.study.study import Study, StudyProgress
     from engine.study.tables import StudyError
@@ -100,7 +100,7 @@ _LATER = {
     "Interval": "engine.bench.intervals",
     "algorithm_color": "engine.bench.plots",
     "measure_algorithms": "engine.bench.suites.measure",
-    **dict.fromkeys(("Lesson", "LessonQuestion", "LessonStep"), "engine.lessons.lesson"),
+    **dict.fromkeys(("Lesson", "LessonMarks", "LessonPart", "LessonQuestion", "LessonStep"), "engine.lessons.lesson"),
     "Study": "engine.study.study",
     "StudyProgress": "engine.study.study",
     "StudyResults": "engine.study.opened",
@@ -144,6 +144,8 @@ __all__ = [
     "Interval",
     "Joint",
     "Lesson",
+    "LessonMarks",
+    "LessonPart",
     "LessonQuestion",
     "LessonStep",
     "LiveLink",

@@ -58,6 +58,7 @@ class LessonView(QObject):
         self._timer.timeout.connect(self._look)
         self.panel.shown.connect(self._light)
         self.panel.again.connect(self._open_again)
+        window.selection.changed.connect(self._pick)
         self._in_sight = False  # behind another tab a dock is not, although Qt has it visible
         self._dock.visibilityChanged.connect(self._come_into_sight)
         theme.signals.changed.connect(lambda: self._light(self.panel.step))
@@ -124,6 +125,11 @@ class LessonView(QObject):
         elif found.lesson.model is self._bench.model:
             self.panel.show_lesson(found.lesson, step)
 
+    def _pick(self, link: int) -> None:
+        """The part of the chain that has a link which is selected."""
+        if self._in_sight:
+            self.panel.pick_of(link)
+
     def _come_into_sight(self, seen: bool) -> None:
         self._in_sight = seen
         self._light(self.panel.step)
@@ -134,11 +140,12 @@ class LessonView(QObject):
         if step is None or not self._in_sight or step.lesson.model is not self._bench.model:
             overlays.light(None)
             return
-        tints = np.zeros((len(step.lit), 4), np.float32)
+        lit = step.lights(self.panel.marks)
+        tints = np.zeros((len(lit), 4), np.float32)
         for state, name in enumerate(step.COLORS):
             color = theme.COLORS[name if state else "handle"]
-            tints[step.lit == state] = (*QColor(color).getRgbF()[:3], STRENGTH)
-        overlays.light(tints if step.lit.any() else None)
+            tints[lit == state] = (*QColor(color).getRgbF()[:3], STRENGTH)
+        overlays.light(tints if lit.any() else None)
 
     def _close(self) -> None:
         self._timer.stop()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from PyQt6.QtCore import QByteArray, QRectF, QSize
-from PyQt6.QtGui import QPainter, QPaintEvent
+from PyQt6.QtCore import QByteArray, QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PyQt6.QtSvg import QSvgRenderer
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
@@ -16,6 +16,9 @@ MARGIN = 8  # px
 
 class Drawing(QWidget):
     """Shows what `show_drawing` was given, and asks it again when the palette changes."""
+
+    clicked = pyqtSignal(QPointF)
+    """Where in the drawing, in its own units."""
 
     def __init__(self, name: str):
         super().__init__()
@@ -48,8 +51,19 @@ class Drawing(QWidget):
             self._stale = False
         if self._renderer.viewBoxF().isEmpty():
             return
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._renderer.render(painter, self._place())
+
+    def _place(self) -> QRectF:
+        """Where the drawing stands in the widget."""
         room, size = self.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN), self._renderer.viewBoxF().size()
         scale = min(room.width() / size.width(), room.height() / size.height())
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         left = room.left() + (room.width() - scale * size.width()) / 2
-        self._renderer.render(painter, QRectF(left, room.top(), scale * size.width(), scale * size.height()))
+        return QRectF(left, room.top(), scale * size.width(), scale * size.height())
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        box = self._renderer.viewBoxF()
+        if event.button() == Qt.MouseButton.LeftButton and not box.isEmpty():
+            place = self._place()
+            at = (event.position() - place.topLeft()) * (box.width() / place.width())
+            self.clicked.emit(at + box.topLeft())

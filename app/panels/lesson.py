@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from html import escape
 
-from PyQt6.QtCore import QSize, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import QPointF, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QTextCursor
 from PyQt6.QtWidgets import (
     QButtonGroup,
@@ -30,6 +31,7 @@ from app.panels.drawing import Drawing
 SECONDS = 2.5  # that a step is shown at speed 1
 LARGER = 1.6  # type, for a lecture
 SPEEDS = (0.5, 1.0, 2.0, 5.0)
+PICK = "Click a part in the picture, or a link of the robot, for its two equations in numbers."
 CHOOSE = "Choose a lesson in Help › Lessons."
 RIGHT, NOT_YET = "Right.", "Not yet."
 
@@ -120,12 +122,27 @@ class LessonPanel(QWidget):
         self.title.setMargin(8)
         self.text.setAccessibleName("lesson")
         self.picture, self.clock = Drawing("picture of the work"), Drawing("time on processors")
+        self.handles, self.pull = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), QComboBox()
+        self.handles.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.handles.setMargin(8)
+        self.picture.clicked.connect(self._pick_at)
+        self._part: engine.LessonPart | None = None
         self.code = QTextBrowser()
         self.code.setLineWrapMode(QTextBrowser.LineWrapMode.NoWrap)
         self.code.setAccessibleName("algorithm's text")
         self.tabs, self.question = QTabWidget(), QuestionForm()
-        for widget, name in ((self.picture, "Picture"), (self.clock, "Processors"), (self.code, "Program text")):
+        pictured = QWidget()
+        column = QVBoxLayout(pictured)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.picture, 1)
+        column.addWidget(self.handles)
+        for widget, name in ((pictured, "Picture"), (self.clock, "Processors"), (self.code, "Program text")):
             self.tabs.addTab(widget, name)
+        self.pull.setToolTip("Pull a joint by 1 N m, or N: orange is what that changes")
+        self.pull.setAccessibleName("pulled joint")
+        self.pull.currentIndexChanged.connect(self._show)
+        self.tabs.setCornerWidget(self.pull)
         parts = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
         for each in (self.text, self.tabs):
             parts.addWidget(each)
@@ -181,7 +198,8 @@ class LessonPanel(QWidget):
     def show_none(self, reason: str) -> None:
         """Show no lesson, and why."""
         self.pause()
-        self.lesson, self.number = None, 0
+        self.lesson, self.number, self._part = None, 0, None
+        self.pull.hide()
         self.title.setText("Lesson")
         self.text.setPlainText(reason)
         self.code.clear()
@@ -196,7 +214,12 @@ class LessonPanel(QWidget):
     def show_lesson(self, lesson: engine.Lesson, number: int = 0) -> None:
         """Show a lesson from a step on, from 0."""
         self.pause()
+        self._part = None
         self.lesson, self.number = lesson, min(max(number, 0), len(lesson.steps) - 1)
+        self.pull.blockSignals(True)
+        self.pull.clear()
+        self.pull.addItems(["Pull no joint", *(f"Pull {name}" for name in lesson.model.joint_names)])
+        self.pull.blockSignals(False)
         self.bar.blockSignals(True)
         self.bar.setRange(0, len(lesson.steps) - 1)
         self.bar.blockSignals(False)
@@ -218,7 +241,7 @@ class LessonPanel(QWidget):
             return
         self.title.setText(step.title)
         self.text.setHtml(step.html(theme.COLORS))
-        self.picture.show_drawing(step.picture)
+        self._show_picture()
         self.clock.show_drawing(step.clock)
         self._show_code(step)
         self.question.ask(step.question)
@@ -234,7 +257,39 @@ class LessonPanel(QWidget):
         self.bar.blockSignals(False)
         self.back.setEnabled(self.number > 0)
         self.next.setEnabled(self.number + 1 < len(self.lesson.steps))
+
+    @property
+    def marks(self) -> engine.LessonMarks:
+        """The part that is picked, or what a pull has changed."""
+        if self._part is not None:
+            return engine.LessonMarks(part=(self._part.first, self._part.last))
+        joint = self.pull.currentIndex() - 1
+        return self.lesson.pulled(joint) if joint >= 0 else engine.LessonMarks()
+
+    def _show_picture(self) -> None:
+        """The picture with what is marked, and the equations of a part that is picked."""
+        step, marks = self.step, self.marks
+        self.pull.setVisible(self.lesson.has_pull)
+        self.picture.show_drawing(partial(step.picture, marks=marks))
+        if self._part is not None:
+            self.handles.setText(self.lesson.handles(self._part, theme.COLORS))
+        elif step.parts:
+            self.handles.setText(PICK)
+        self.handles.setVisible(bool(step.parts))
         self.shown.emit(step)
+
+    def _pick_at(self, at: QPointF) -> None:
+        if self.step is not None:
+            self._pick(self.step.part_at(at.x(), at.y()))
+
+    def pick_of(self, link: int) -> None:
+        """Pick the largest part that has a link of the model, where parts are shown; none for a link below 0."""
+        if self.step is not None and self.step.parts:
+            self._pick(self.step.part_of(link) if link >= 0 else None)
+
+    def _pick(self, part: engine.LessonPart | None) -> None:
+        self._part = part
+        self._show_picture()
 
     def present(self, on: bool) -> None:
         """Have the type large enough for a projector, or as it is everywhere."""
@@ -267,7 +322,7 @@ class LessonPanel(QWidget):
     def go(self, number: int) -> None:
         """Show the step of that number, from 0."""
         if self.lesson and 0 <= number < len(self.lesson.steps) and number != self.number:
-            self.number = number
+            self.number, self._part = number, None
             self._show()
 
     def go_on(self) -> None:

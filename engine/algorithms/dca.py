@@ -109,7 +109,7 @@ def reduce(links: Links, chunk: int) -> Arrays:
         b[:, :m] += mv(Phi[:, :m], beta)
         Phi[:, :m] = Phi[:, :m] @ A
         I[:, :m], p[:, :m] = abia.to_parent(joint, link.X, I_here, p_here, link.c)
-        stage("reduce", range(m), I, Phi, Y)
+        stage("reduce", range(m), I, Phi, Y, b, p)
     return I, Phi, Y, b, p
 
 
@@ -152,7 +152,7 @@ def articulate(links: Links, I: Array, p: Array, chunk: int) -> list[Joint]:
         I_before, p_before = abia.to_parent(joints[-1], link.X, I_here, p_here, link.c)
         I = np.concatenate([I_before, I[:, m:]], 1)
         p = np.concatenate([p_before, p[:, m:]], 1)
-        stage("joints", range(k, n, chunk), joints[-1].U, joints[-1].D)
+        stage("joints", range(k, n, chunk), joints[-1].U, joints[-1].D, joints[-1].u)
     return joints[::-1]
 
 

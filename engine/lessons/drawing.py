@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,9 +30,23 @@ def links_of(trace: Trace) -> int:
     return 1 + max(link for stage in trace.stages for link in stage.links)
 
 
-def lights(trace: Trace, index: int, links: int) -> Array:
-    """Of each link what `LIT` has a colour for, (links,), once stage `index` is done."""
+class Marks(NamedTuple):
+    """What else is shown: of each stage and place whether a pull has changed it, and the links of a part."""
+
+    changed: tuple[tuple[bool, ...], ...] = ()
+    part: tuple[int, int] | None = None
+
+
+NO_MARKS = Marks()
+
+
+def lights(trace: Trace, index: int, links: int, marks: Marks = NO_MARKS) -> Array:
+    """Of each link what `LIT` has a colour for, (links,), once stage `index` is done; of a part that is marked only
+    this, and of a pull what it has changed."""
     lit, now = np.full(links, NOTHING), trace.stages[index]
+    if marks.part:
+        lit[marks.part[0] : marks.part[1] + 1] = NOW
+        return lit
     if now.name in IN_WORK:
         lit[list(now.links)] = TOUCHED
         return lit
@@ -39,11 +54,24 @@ def lights(trace: Trace, index: int, links: int) -> Array:
         if stage.part == now.part and stage.name not in ("join", "reduce", "maps"):
             for first, last in stage.runs:
                 lit[first : last + 1] = NOW if stage is now else KNOWN
+    if marks.changed:
+        return _pulled(trace, index, lit, marks)
     if now.name in ("join", "reduce", "maps"):
         done = sum(stage.name == now.name == "reduce" for stage in trace.stages[: index + 1] if stage.part == now.part)
         rest = now.width - done if done else 0  # of a chunk, links that wait to be put before the others
         for first, last in ((first + rest, last) for first, last in now.runs):
             lit[first : last + 1] = np.where(lit[first : last + 1] == NOTHING, TOUCHED, lit[first : last + 1])
+    return lit
+
+
+def _pulled(trace: Trace, index: int, lit: Array, marks: Marks) -> Array:
+    """With what a pull has changed by now as touched: of links that are known, and of runs that are joined just now."""
+    now = trace.stages[index]
+    for stage, changed in zip(trace.stages[: index + 1], marks.changed, strict=False):
+        if stage.part == now.part and (stage is now or stage.name not in ("join", "reduce", "maps")):
+            for (first, last), mark in zip(stage.runs, changed, strict=True):
+                if mark:
+                    lit[first : last + 1] = TOUCHED
     return lit
 
 
@@ -145,21 +173,19 @@ def _shade(block: Array, scale: tuple[float, float]) -> float:
     return float(0.2 + 0.8 * np.clip((np.log10(size) - low) / max(high - low, 1e-9), 0, 1))
 
 
-def tree(trace: Trace, index: int, palette: Palette) -> str:
+def tree(trace: Trace, index: int, palette: Palette, marks: Marks = NO_MARKS) -> str:
     """What stage `index` belongs to: runs that a scan has joined, and of which links something is known."""
     now, done = trace.stages[index], trace.stages[: index + 1]
     whole = [stage for stage in trace.stages if stage.part == now.part]
-    joins = [stage for stage in whole if stage.name == "join"]
-    scanned = any(stage.name in SWEEPS for stage in whole)
+    rows = _rows(trace, now)
     links = links_of(trace)
     n = min(links, SHOWN)
-    top = 40 + ROW * (len(joins) + 1) if scanned else 30
+    top = 40 + ROW * len(rows) if rows else 30
     sheet = Sheet(palette, top + 80 + SIZES)
-    above = ": each level joined from the one above" if joins else ""
+    above = ": each level joined from the one above" if len(rows) > 1 else ""
     sheet.text(0, 12, f"{PARTS.get(now.part, now.part)}{above}", "text")
-    if scanned:
-        _levels(sheet, now, done, whole, n)
-    lit, step, y = lights(trace, index, links), (WIDTH - 20) / n, top + 20
+    _levels(sheet, trace, rows, index, marks)
+    lit, step, y = lights(trace, index, links, marks), (WIDTH - 20) / n, top + 20
     for i in range(n):
         sheet.dot(10 + (i + 0.5) * step - 1.5, y, min(step / 2.6, 6), LIT[lit[i]])
     for before, link in _sources(now, done):
@@ -167,30 +193,67 @@ def tree(trace: Trace, index: int, palette: Palette) -> str:
             sheet.curve(10 + (before + 0.5) * step, 10 + (link + 0.5) * step, y - 6, 12, "accent")
     sheet.text(10, y + 24, "base")
     sheet.text(WIDTH - 10, y + 24, "tip" if n == links else f"link {n} of {links}", anchor="end")
-    known = int((lit >= KNOWN).sum())
-    _sizes(sheet, [stage for stage in done if stage.part == now.part], n, y + 34)
-    _legend(sheet, y + 54 + SIZES)
+    known = int((lights(trace, index, links) >= KNOWN).sum())
+    _sizes(sheet, [stage for stage in done if stage in whole], n, y + 34)
+    _legend(sheet, y + 54 + SIZES, "changed by the pull" if marks.changed else "in work")
     sheet.text(WIDTH / 2, y + 24, f"known: {known} of {links}", "text", "middle")
     return sheet.svg(f"{now.part} over {links} links, {known} known")
 
 
-def _levels(sheet: Sheet, now: Stage, done: Sequence[Stage], whole: Sequence[Stage], n: int) -> None:
+class _Row(NamedTuple):
+    """A level of a tree: the stages that make its runs, and these, each with its place."""
+
+    stages: tuple[Stage, ...]
+    runs: tuple[tuple[int, int], ...]
+
+
+def _rows(trace: Trace, now: Stage) -> list[_Row]:
+    """The levels of the scan that a stage belongs to, those that it begins with first; none where there is no scan."""
+    whole, n = [stage for stage in trace.stages if stage.part == now.part], links_of(trace)
+    if not any(stage.name in SWEEPS for stage in whole):
+        return []
+    made = tuple(stage for stage in whole if stage.name in ("reduce", "maps"))
+    leaves = {(first, min(last, n - 1)) for stage in made for first, last in stage.runs}
+    first = _Row(made, tuple(sorted(leaves or {(i, i) for i in range(n)})))
+    joins = [stage for stage in whole if stage.name == "join"]
+    return [first, *(_Row((stage,), tuple((a, min(b, n - 1)) for a, b in stage.runs)) for stage in joins)]
+
+
+def _levels(sheet: Sheet, trace: Trace, rows: Sequence[_Row], index: int, marks: Marks) -> None:
     """The runs of links, a row for each level of joins below those that the scan begins with."""
-    step, made = (WIDTH - 20) / n, [stage for stage in whole if stage.name in ("reduce", "maps")]
-    starts = {first for first, _ in now.runs} if now in made else set()
-    for level, stage in enumerate([None, *(stage for stage in whole if stage.name == "join")]):
-        spans = _leaves(made, n) if stage is None else [(a, min(b, n - 1)) for a, b in stage.runs if a < n]
-        for first, last in spans:
+    now, n = trace.stages[index], min(links_of(trace), SHOWN)
+    step, done = (WIDTH - 20) / n, trace.stages[: index + 1]
+    for level, row in enumerate(rows):
+        for first, last in ((first, min(last, n - 1)) for first, last in row.runs if first < n):
             x, y, width = 10 + first * step, 22 + level * ROW, (last - first + 1) * step - 3
-            color = "good" if stage is None or stage in done else "edge"
-            if stage is now or (stage is None and first in starts):
-                color = "accent"
-            elif stage is None and starts:
-                color = "edge"
-            sheet.box(x, y, width, 14, color, 0.9 if color != "edge" else 0.5)
-            if stage is not None and width > 24:
+            made = [stage for stage in row.stages if first in {run[0] for run in stage.runs}]
+            color = "good" if all(stage in done for stage in made) else "edge"
+            color = "accent" if now in made else color
+            if marks.changed and color != "edge":
+                color = "warning" if _changed(trace, made, done, first, marks) else "good"
+            edge = "text" if marks.part == (first, last) else ""
+            sheet.box(x, y, width, 14, color, 0.9 if color != "edge" else 0.5, edge)
+            if level and width > 24:
                 for part in (x + width / 4, x + 3 * width / 4):
                     sheet.line(part, y - 10, x + width / 2, y - 1, "faint", 0.8)
+
+
+def _changed(trace: Trace, made: Sequence[Stage], done: Sequence[Stage], first: int, marks: Marks) -> bool:
+    """Whether the pull has changed the run that begins with a link, in any of the stages that made it."""
+    return any(
+        marks.changed[trace.stages.index(stage)][[run[0] for run in stage.runs].index(first)]
+        for stage in made
+        if stage in done
+    )
+
+
+def run_at(trace: Trace, index: int, x: float, y: float) -> tuple[int, int] | None:
+    """The first and the last link of the run that the tree of stage `index` has at a place of its picture, px."""
+    rows, n = _rows(trace, trace.stages[index]), min(links_of(trace), SHOWN)
+    level, link = int((y - 22) // ROW), int((x - 10) // ((WIDTH - 20) / n))
+    if not 0 <= level < len(rows) or not 0 <= link < n:
+        return None
+    return next((run for run in rows[level].runs if run[0] <= link <= run[1]), None)
 
 
 def _sources(now: Stage, done: Sequence[Stage]) -> list[tuple[int, int]]:
@@ -202,15 +265,9 @@ def _sources(now: Stage, done: Sequence[Stage]) -> list[tuple[int, int]]:
     return [(before[-1].links[0], now.links[0])] if before and len(now.links) == 1 else []
 
 
-def _leaves(levels: Sequence[Stage], n: int) -> list[tuple[int, int]]:
-    """The runs that a scan begins with: links, or chunks of them from the base on."""
-    width = max((stage.width for stage in levels), default=1)
-    return [(i, min(i + width, n) - 1) for i in range(0, n, width)]
-
-
-def _legend(sheet: Sheet, y: float) -> None:
+def _legend(sheet: Sheet, y: float, touched: str = "in work") -> None:
     """What the colours of links mean, in a line at y."""
-    for k, (state, said) in enumerate(((TOUCHED, "in work"), (NOW, "known just now"), (KNOWN, "known before"))):
+    for k, (state, said) in enumerate(((TOUCHED, touched), (NOW, "known just now"), (KNOWN, "known before"))):
         sheet.box(10 + 146 * k, y - 9, 10, 10, LIT[state])
         sheet.text(26 + 146 * k, y, said)
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from engine.lessons import drawing
 from engine.lessons.trace import Trace
 from engine.model import Model
+
+LISTED = 16
+"""Links that are listed by their numbers."""
 
 
 def levels(n: int) -> int:
@@ -69,7 +74,13 @@ def of_stage(trace: Trace, index: int) -> dict[str, str]:
         "left": str(max(n - (1 << number), 0)),
         "known": str(int((lit >= drawing.KNOWN).sum())),
         "link": str(1 + stage.links[0]),
+        "lit_links": _listed((np.flatnonzero(lit >= drawing.KNOWN) + 1).tolist()),
     }
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Numbers with commas; of many the first ones."""
+    return ", ".join(map(str, numbers[:LISTED])) + (" and more" if len(numbers) > LISTED else "")
 
 
 def _written(name: str, value: float | str) -> str:

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from engine import validation
 from engine.algorithms import abia
 from engine.algorithms.chain import Chain
-from engine.lessons import contact_drawing, drawing, plots, text
+from engine.lessons import contact_drawing, drawing, handles, plots, pull, text
+from engine.lessons.drawing import NO_MARKS
 from engine.lessons.equations import as_html
 from engine.lessons.facts import of_run, of_stage
 from engine.lessons.sheet import Palette
@@ -29,6 +30,8 @@ from engine.lie import Array
 from engine.model import Model
 from engine.model.features import SERIAL, found
 
+LessonMarks = drawing.Marks
+LessonPart = handles.Part
 NEAR = {"": 0.0, "tenth": 0.1}
 """By what share an answer may be off, as lessons say it."""
 
@@ -78,7 +81,9 @@ class Lesson:
         subject = SUBJECTS[self.text.keys["run"]]
         robot = subject.robot(model)
         given = accelerations(model, at, rates, efforts) if subject.of_accelerations else efforts
-        self.trace: Trace = trace(subject.run, robot, at, rates, given)
+        self._run: Callable[[Array], Trace] = lambda given: trace(subject.run, robot, at, rates, given)
+        self._given, self._changes = given, dict[int, pull.Changes]()
+        self.trace: Trace = self._run(given)
         is_chain = isinstance(robot, Chain)
         self.serial: Trace | None = trace(abia.forward_dynamics, robot, at, rates, efforts) if is_chain else None
         expected = subject.engine(model, at, rates, given)
@@ -86,9 +91,31 @@ class Lesson:
         """How far the text's result is from the engine's, of the largest number in it."""
         for stage in self.trace.stages:
             source(stage.code)  # read now, by whoever makes the lesson
+        self._motion = handles.motion(robot, at, rates, self.trace.answer) if self.has_handles else None
         more = subject.more(robot, at, rates, efforts)
         self.facts = of_run(self.trace, self.serial, model, more) | {"error": f"{self.error:.1e}"}
         self.steps: tuple[LessonStep, ...] = tuple(LessonStep(self, *each) for each in _places(self.text, self.trace))
+
+    @property
+    def has_handles(self) -> bool:
+        """Whether its picture has parts with two handles, which can be picked."""
+        return "handles" in self.text.keys
+
+    @property
+    def has_pull(self) -> bool:
+        """Whether a joint can be pulled, to see what that changes."""
+        return "pull" in self.text.keys
+
+    def pulled(self, joint: int) -> LessonMarks:
+        """What `pull.PULL` N m or N more at a joint, from 0, changes; worked out when it is asked for."""
+        if joint not in self._changes:
+            more = self._given + pull.PULL * np.eye(len(self._given))[joint]
+            self._changes[joint] = pull.changes(self.trace, self._run(more))
+        return LessonMarks(self._changes[joint])
+
+    def handles(self, part: LessonPart, palette: Palette) -> str:
+        """A part's two equations, in numbers, in the markup that Qt reads; "" in a lesson without handles."""
+        return handles.told(part, handles.ends(part, *self._motion), palette) if self._motion else ""
 
     @staticmethod
     def names() -> tuple[str, ...]:
@@ -178,10 +205,14 @@ class LessonStep:
     @property
     def lit(self) -> Array:
         """Of each link of the model (links,) what `drawing.LIT` has a colour for."""
+        return self.lights(NO_MARKS)
+
+    def lights(self, marks: LessonMarks) -> Array:
+        """The same with a pull or a part marked."""
         model, lit = self.lesson.model, np.zeros(len(self.lesson.model.link_names), int)
         if self.index < 0:
             return lit
-        bodies = drawing.lights(self.lesson.trace, self.index, len(model.parent))
+        bodies = drawing.lights(self.lesson.trace, self.index, len(model.parent), marks)
         moving = model.link_body >= 0
         lit[moving] = bodies[model.link_body[moving]]
         return lit
@@ -196,10 +227,29 @@ class LessonStep:
         """Whether anything was computed."""
         return self is not self.lesson.steps[0] and "clock" not in self.lesson.text.keys
 
-    def picture(self, palette: Palette) -> str:
-        """The block matrix or the tree by now, as SVG; "" where there is nothing to be seen yet."""
+    @property
+    def parts(self) -> list[LessonPart]:
+        """The parts with two handles that are known by now, those of few links first."""
+        here = self.has_picture and self.lesson.trace.stages[self.index].part == "beyond"
+        return handles.parts(self.lesson.trace, self.index) if here and self.lesson.has_handles else []
+
+    def part_at(self, x: float, y: float) -> LessonPart | None:
+        """The part whose bar the picture has at a place, px of the picture; None for none, or one not known yet."""
+        parts = self.parts
+        run = drawing.run_at(self.lesson.trace, self.index, x, y) if parts else None
+        return next((part for part in parts if (part.first, part.last) == run), None)
+
+    def part_of(self, link: int) -> LessonPart | None:
+        """The part of most links that is known by now and has a link of the model."""
+        body = self.lesson.model.link_body[link]
+        return next((part for part in reversed(self.parts) if part.first <= body <= part.last), None)
+
+    def picture(self, palette: Palette, marks: LessonMarks = NO_MARKS) -> str:
+        """The block matrix or the tree by now, as SVG, a tree with what is marked; "" where there is nothing yet."""
         if not self.has_picture:
             return ""
+        if self.section.keys["picture"] == "tree":
+            return drawing.tree(self.lesson.trace, self.index, palette, marks)
         return PICTURES[self.section.keys["picture"]](self.lesson.trace, self.index, palette)
 
     def clock(self, palette: Palette) -> str:
@@ -213,7 +263,6 @@ class LessonStep:
 
 PICTURES: Mapping[str, Callable[[Trace, int, Palette], str]] = {
     "matrix": drawing.matrix,
-    "tree": drawing.tree,
     "errors": plots.errors,
     "growth": partial(plots.growth, sizes=SIZES),
     "measured": partial(plots.measured, sizes=MEASURED),

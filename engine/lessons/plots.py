@@ -7,12 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.lessons.sheet import SHOWN, TYPE, WIDTH, Palette, Sheet
+from engine.lessons.sheet import NOTHING, SHOWN, TYPE, WIDTH, Palette, Sheet
 from engine.lessons.trace import Trace
 from engine.lie import Array
-
-NOTHING = 1e-7
-"""Of the largest number in a matrix: what is shown as zero."""
 
 
 def numbers(trace: Trace, index: int, palette: Palette, said: str, key: str) -> str:

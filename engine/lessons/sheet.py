@@ -13,6 +13,8 @@ import numpy as np
 Palette = Mapping[str, str]
 """The colours `ground`, `panel`, `edge`, `text`, `faint`, `accent`, `good` and `warning`."""
 WIDTH, TYPE = 440, 13
+NOTHING = 1e-6
+"""Of the largest number beside it: what is shown as zero."""
 SHOWN = 64
 """Links that a picture has room for; of a longer chain it shows the first."""
 

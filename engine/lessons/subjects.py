@@ -14,7 +14,7 @@ from engine.algorithms.chain import Chain
 from engine.blocks import bidiagonal
 from engine.blocks.scan import loop
 from engine.blocks.stages import stage
-from engine.lessons import contact, precision
+from engine.lessons import contact, precision, pull
 from engine.lessons.precision import TEXTS, constraint_forces
 from engine.lessons.trace import Run, Trace, trace
 from engine.lie import Array
@@ -196,6 +196,6 @@ SUBJECTS = {
     "precision": Subject(precision.in_single_precision, accelerations, more=precision.facts),
     "crossing": Subject(growth, accelerations, more=_crossings),
     "composition": Subject(three_links, _force_on_three),
-    "dca": Subject(dca.forward_dynamics, accelerations),
+    "dca": Subject(dca.forward_dynamics, accelerations, more=pull.facts),
     "contact": Subject(contact.run, contact.of_engine, more=contact.facts, robot=lambda model: model),
 }

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QPointF, Qt
 from PyQt6.QtWidgets import QApplication
 from windows import ANSWER, LOOKS, PATIENCE, wait
 
@@ -14,7 +14,7 @@ import engine
 from app.desktop import theme
 from app.features.gallery_view import GalleryView
 from app.features.lesson_view import LessonView
-from app.panels.lesson import CHOOSE, NOT_YET, RIGHT
+from app.panels.lesson import CHOOSE, NOT_YET, PICK, RIGHT
 
 NAMES = engine.Lesson.names()
 
@@ -160,6 +160,49 @@ def test_keys_go_through_a_lesson(qtbot, taught):
         assert view.panel.number == number
     qtbot.keyClick(window, Qt.Key.Key_Down, alt)
     assert view.panel.playing
+
+
+def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
+    view = taught("dca", engine.chain(9), 3)
+    window, panel = view._window, view.panel
+    assert panel.handles.text() == PICK
+    assert panel.picture.isVisible()
+    wait(qtbot, lambda: not panel.picture._stale)
+    place, box = panel.picture._place(), panel.picture._renderer.viewBoxF()
+    # In the middle of the bar of the part of links 6 to 9, on the second row of bars but one.
+    scale = place.width() / box.width()
+    at = (place.topLeft() + QPointF(10 + 420 * 7 / 9, 22 + 24 * 2 + 7) * scale).toPoint()
+    qtbot.mouseClick(panel.picture, Qt.MouseButton.LeftButton, pos=at)
+    assert "Links 6 to 9" in panel.handles.text()
+    lit = view._viewport.overlays._lit
+    marked = panel.step.lights(panel.marks)
+    assert (lit[marked == 3] == lit[marked == 3][:1]).all()
+    assert set(view._bench.model.link_body[np.flatnonzero(marked == 3)].tolist()) == {5, 6, 7, 8}
+    window.selection.choose(view._bench.model.link_names.index("link3"))
+    assert "Links 2 to 5" in panel.handles.text()
+    window.selection.choose(-1)
+    assert panel.handles.text() == PICK
+    panel.go_on()
+    panel.go(0)
+    assert panel.handles.isHidden()
+
+
+def test_a_joint_is_pulled_and_what_changes_is_orange(qtbot, taught):
+    view = taught("dca", engine.chain(7), 9)
+    panel = view.panel
+    assert panel.pull.isVisible()
+    assert [panel.pull.itemText(k) for k in (0, 1)] == ["Pull no joint", f"Pull {view._bench.model.joint_names[0]}"]
+    before = view._viewport.overlays._lit.copy()
+    panel.pull.setCurrentIndex(1)
+    assert panel.marks == panel.lesson.pulled(0)
+    assert not np.array_equal(view._viewport.overlays._lit, before)
+    panel.go(1)  # the way up, which the pull does not change
+    assert (panel.step.lights(panel.marks) != 1).all()
+    panel.pull.setCurrentIndex(0)
+    assert panel.marks == engine.LessonMarks()
+    view.open("elimination")
+    wait(qtbot, lambda: panel.lesson.name == "elimination")
+    assert panel.pull.isHidden()
 
 
 def test_links_have_their_own_colours_where_no_lesson_is_in_sight(qtbot, taught):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import page_text
 
 import engine
-from engine.lessons import drawing
+from engine.lessons import drawing, pull
 
 PAGE = "docs/lessons.md"
 claims = page_text.of(PAGE)
@@ -21,6 +21,7 @@ def names() -> Iterable[str]:
     first, *_, last = drawing.PROCESSORS
     yield f"the time on {first} to {last} processors"
     yield "main.py lesson dca --stage 3 --robot arm7"
+    yield f"joint can be pulled, by {pull.PULL:g} N m or N"
 
 
 @page_text.of("docs/shell.md")

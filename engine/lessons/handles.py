@@ -1,0 +1,95 @@
+"""A part of a chain by its two handles: what the texts of DCA found of it, and the two equations in numbers.
+
+    F_first = I a + Φᵀ F_next + p        a_last = Φ a − Y F_next + b
+
+a is the acceleration of the link before the part, in that link's frame, as F_first is; F_next, in the frame of the
+part's last link, is the force that it gives on to the link after it. Accelerations are against free fall.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.algorithms import inverse
+from engine.algorithms.chain import Chain
+from engine.blocks import bidiagonal
+from engine.lessons.equations import as_html
+from engine.lessons.sheet import NOTHING, Palette
+from engine.lessons.trace import Trace
+from engine.lie import Array
+
+
+class Part(NamedTuple):
+    """Links from `first` to `last`, from 0, and I, Φ, Y (6, 6), b and p (6,)."""
+
+    first: int
+    last: int
+    I: Array
+    Phi: Array
+    Y: Array
+    b: Array
+    p: Array
+
+
+class Ends(NamedTuple):
+    """What is given at a part's handles, and what its equations make of it, (6,) each."""
+
+    a: Array
+    F_next: Array
+    F_first: Array
+    a_last: Array
+
+
+def parts(trace: Trace, index: int) -> list[Part]:
+    """The parts that are known once stage `index` is done, those of few links first."""
+    found: dict[tuple[int, int], Part] = {}
+    for stage in trace.stages[: index + 1]:
+        if stage.part == "beyond" and stage.name in ("reduce", "join"):
+            for k, (first, last) in enumerate(stage.runs):
+                last = min(last, len(trace.answer) - 1)
+                found[first, last] = Part(first, last, *(value[k] for value in stage.values))
+    return list(found.values())
+
+
+def motion(chain: Chain, q: Array, v: Array, qdd: Array) -> tuple[Array, Array]:
+    """Of the base and then of each link the acceleration, and of each joint the force, in the frame of the link before
+    it, and zero behind the last: (n + 1, 6) both, by (2b) and (2c) from q, v and q̈ (n,)."""
+    X = chain.X(q[None])
+    _, c, b = inverse.velocities(chain, X, v[None])
+    drive = chain.along(qdd[None]) + c
+    drive[:, 0] += (X[:, 0] @ chain.a0[:, None])[..., 0]
+    A = bidiagonal.solve(X, drive)
+    F = bidiagonal.solve_transposed(X, (chain.J @ A[..., None])[..., 0] + b)
+    before = (np.swapaxes(X, -1, -2) @ F[..., None])[0, ..., 0]
+    return np.concatenate([chain.a0[None], A[0]]), np.concatenate([before, np.zeros((1, 6))])
+
+
+def ends(part: Part, accelerations: Array, forces: Array) -> Ends:
+    """The two equations, from what `motion` gives."""
+    a, F_next = accelerations[part.first], forces[part.last + 1]
+    return Ends(a, F_next, part.I @ a + part.Phi.T @ F_next + part.p, part.Phi @ a - part.Y @ F_next + part.b)
+
+
+def told(part: Part, ends: Ends, palette: Palette) -> str:
+    """The part's links and both equations with their numbers, in the markup that Qt reads."""
+    one, beyond = part.first == part.last, np.abs(ends.F_next).max() > 0
+    links = f"Link {part.first + 1}" if one else f"Links {part.first + 1} to {part.last + 1}"
+    rows = (
+        ("a", ends.a, f"of link {part.first}" if part.first else "of the base"),
+        ("F_next", ends.F_next, f"to link {part.last + 2}" if beyond else "nothing lies beyond"),
+        ("F_first = I a + Φᵀ F_next + p", ends.F_first, f"in the joint of link {part.first + 1}"),
+        ("a_last = Φ a − Y F_next + b", ends.a_last, f"of link {part.last + 1}"),
+    )
+    lines = (
+        f'<span style="color:{palette["accent"]}">{as_html(equation)}</span> = ({_six(value)}) '
+        f'<span style="color:{palette["faint"]}">{said}</span>'
+        for equation, value, said in rows
+    )
+    return f"<b>{links}, by two handles</b> (about x, y, z, and along)<br>{'<br>'.join(lines)}"
+
+
+def _six(value: Array) -> str:
+    largest = float(np.abs(value).max())
+    return ", ".join(f"{x if abs(x) > NOTHING * largest else 0:.3g}".replace("-", "−") for x in value)

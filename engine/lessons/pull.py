@@ -1,0 +1,53 @@
+"""What a pull at one joint changes: the same text with another effort there, compared stage by stage."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.algorithms import dca
+from engine.algorithms.chain import Chain
+from engine.lessons.trace import Stage, Trace, trace
+from engine.lie import Array
+
+Changes = tuple[tuple[bool, ...], ...]
+"""Of each stage, and each of its places, whether anything that was found there is another number."""
+PULL = 1.0
+"""N m or N, by which a joint is pulled."""
+SAME = 1e-12
+"""Of the largest number that a stage found: what is no change."""
+
+
+def changes(before: Trace, after: Trace) -> Changes:
+    """Which places of which stages the pull has changed, `after` it."""
+    return tuple(_changed(one, other) for one, other in zip(before.stages, after.stages, strict=True))
+
+
+def _changed(one: Stage, other: Stage) -> tuple[bool, ...]:
+    marks = np.zeros(one.tasks, bool)
+    for a, b in zip(one.values, other.values, strict=True):
+        if a.shape[:1] != (one.tasks,):
+            a, b = (x[None] if one.tasks == 1 else x[-one.tasks :] for x in (a, b))
+        size = max(float(np.abs(a).max(initial=0.0)), float(np.finfo(float).tiny))
+        marks |= np.abs(a - b).reshape(one.tasks, -1).max(1, initial=0.0) > SAME * size
+    return tuple(marks.tolist())
+
+
+def facts(chain: Chain, q: Array, v: Array, tau: Array) -> dict[str, float | str]:
+    """How a pull at the first joint and one at the last go through DCA's trees."""
+    before, root, tip = (
+        trace(dca.forward_dynamics, chain, q, v, tau + PULL * np.eye(chain.n)[k] * pulled)
+        for k, pulled in ((0, False), (0, True), (-1, True))
+    )
+    from_root, from_tip = (list(zip(before.stages, changes(before, x), strict=True)) for x in (root, tip))
+    beyond = [(stage, marks) for stage, marks in from_root if stage.part == "beyond"]
+    up = [marks for stage, marks in from_tip if stage.part == "beyond" and stage.name in ("reduce", "join")]
+    joins = [stage for stage, _ in beyond if stage.name == "join"]
+    return {
+        "pull": f"{PULL:g}",
+        "pull_beyond": sum(any(marks) for _, marks in beyond),
+        "pull_links": sum(from_root[-1][1]),
+        "pull_steps": sum(any(marks) and stage.operations > 0 for stage, marks in from_root),
+        "all_parts": sum(map(len, up)),
+        "tip_parts": sum(sum(marks) for marks in up),
+        "left_parts": chain.n - 1 - sum(stage.tasks for stage in joins),
+    }
