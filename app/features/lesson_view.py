@@ -115,10 +115,18 @@ class LessonView(QObject):
     def _look(self) -> None:
         if (found := self._opening.poll()) is None:
             return
-        self._timer.stop()
+        if found.over:
+            self._timer.stop()
+        if found.lesson is not None and found.lesson is self.panel.lesson:
+            self.panel.refresh()  # it is measured
+            self._start()
+            return
         if self._wanted is None:
             return
-        step = self._wanted[1]
+        name, step = self._wanted
+        if found.lesson is not None and found.lesson.name != name:
+            self._start()
+            return
         self._wanted = None
         if found.lesson is None:
             self.panel.show_none(found.fault[:1].upper() + found.fault[1:] + ".")

@@ -14,7 +14,7 @@ from app.jobs.background import Background
 
 @dataclass(frozen=True)
 class Opened:
-    """The lesson, or why there is none."""
+    """The lesson, or why there is none; it is measured once all is over."""
 
     lesson: engine.Lesson | None = None
     fault: str = ""
@@ -29,13 +29,16 @@ class LessonOpening(Background[Opened]):
 
     def start(self, name: str, model: engine.Model, state: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         """Make a lesson of one state, q, v and tau; nothing happens while another is made."""
-        self.run(partial(_make, name, model, state))
+        self.run(partial(self._make, name, model, state))
 
-
-def _make(
-    name: str, model: engine.Model, state: tuple[np.ndarray, np.ndarray, np.ndarray], _: threading.Event
-) -> Opened:
-    try:
-        return Opened(engine.Lesson(name, model, *state))
-    except ValueError as refusal:
-        return Opened(fault=str(refusal))
+    def _make(
+        self, name: str, model: engine.Model, state: tuple[np.ndarray, np.ndarray, np.ndarray], stop: threading.Event
+    ) -> Opened:
+        try:
+            lesson = engine.Lesson(name, model, *state)
+        except ValueError as refusal:
+            return Opened(fault=str(refusal))
+        self.tell(Opened(lesson, over=False))
+        if not stop.is_set():
+            lesson.measure()
+        return Opened(lesson)

@@ -137,7 +137,7 @@ class LessonPanel(QWidget):
         column.setSpacing(0)
         column.addWidget(self.picture, 1)
         column.addWidget(self.handles)
-        for widget, name in ((pictured, "Picture"), (self.clock, "Processors"), (self.code, "Program text")):
+        for widget, name in ((pictured, "Picture"), (self._timed(), "Processors"), (self.code, "Program text")):
             self.tabs.addTab(widget, name)
         self.pull.setToolTip("Pull a joint by 1 N m, or N: orange is what that changes")
         self.pull.setAccessibleName("pulled joint")
@@ -160,6 +160,17 @@ class LessonPanel(QWidget):
         self._timer.timeout.connect(self._play_on)
         theme.signals.changed.connect(self._show)
         self.show_none(CHOOSE)
+
+    def _timed(self) -> QWidget:
+        """Counted times, and measured ones below."""
+        timed, self.measured = QWidget(), QLabel(wordWrap=True)
+        self.measured.setMargin(8)
+        column = QVBoxLayout(timed)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.clock, 1)
+        column.addWidget(self.measured)
+        return timed
 
     def _transport(self) -> QHBoxLayout:
         row = QHBoxLayout()
@@ -243,6 +254,7 @@ class LessonPanel(QWidget):
         self.text.setHtml(step.html(theme.COLORS))
         self._show_picture()
         self.clock.show_drawing(step.clock)
+        self.measured.setText(step.measured)
         self._show_code(step)
         self.question.ask(step.question)
         filled = step.has_picture, step.has_clock, bool(step.code[1])
@@ -291,12 +303,20 @@ class LessonPanel(QWidget):
         self._part = part
         self._show_picture()
 
+    def refresh(self) -> None:
+        """Show the step again, of which more is known."""
+        self._show()
+
     def present(self, on: bool) -> None:
         """Have the type large enough for a projector, or as it is everywhere."""
         self.title.setFont(type_scale.font("title" if on else "heading", bold=True))
         for browser, font in ((self.text, type_scale.font()), (self.code, type_scale.fixed())):
             font.setPointSizeF(font.pointSizeF() * (LARGER if on else 1.0))
             browser.document().setDefaultFont(font)
+        for label in (self.handles, self.measured):
+            font = type_scale.font()
+            font.setPointSizeF(font.pointSizeF() * (LARGER if on else 1.0))
+            label.setFont(font)
         self._show()
 
     def _choose_tab(self, tab: int) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from engine import validation
 from engine.algorithms import abia
 from engine.algorithms.chain import Chain
-from engine.lessons import contact_drawing, drawing, handles, plots, pull, text
+from engine.lessons import contact_drawing, drawing, handles, measured, plots, pull, text
 from engine.lessons.drawing import NO_MARKS
 from engine.lessons.equations import as_html
 from engine.lessons.facts import of_run, of_stage
@@ -29,6 +29,7 @@ from engine.lessons.trace import Trace, marked, source, trace
 from engine.lie import Array
 from engine.model import Model
 from engine.model.features import SERIAL, found
+from engine.selection import capabilities
 
 LessonMarks = drawing.Marks
 LessonPart = handles.Part
@@ -82,6 +83,8 @@ class Lesson:
         robot = subject.robot(model)
         given = accelerations(model, at, rates, efforts) if subject.of_accelerations else efforts
         self._run: Callable[[Array], Trace] = lambda given: trace(subject.run, robot, at, rates, given)
+        self._state, self._algorithm = (at, rates, efforts), subject.algorithm
+        self._phases: Mapping[str, Mapping[str, float]] = {}
         self._given, self._changes = given, dict[int, pull.Changes]()
         self.trace: Trace = self._run(given)
         is_chain = isinstance(robot, Chain)
@@ -105,6 +108,13 @@ class Lesson:
     def has_pull(self) -> bool:
         """Whether a joint can be pulled, to see what that changes."""
         return "pull" in self.text.keys
+
+    def measure(self) -> None:
+        """Run the engine's own program on the same state, so that `LessonStep.measured` has times to tell; where an
+        algorithm is shown that the engine has for the robot. It may have to be compiled first."""
+        if self._algorithm and not capabilities.reason(self._algorithm, self.model, "cpu"):
+            names = sorted({self._algorithm, "abia"})
+            self._phases = {name: measured.step(self.model, name, *self._state) for name in names}
 
     def pulled(self, joint: int) -> LessonMarks:
         """What `pull.PULL` N m or N more at a joint, from 0, changes; worked out when it is asked for."""
@@ -251,6 +261,16 @@ class LessonStep:
         if self.section.keys["picture"] == "tree":
             return drawing.tree(self.lesson.trace, self.index, palette, marks)
         return PICTURES[self.section.keys["picture"]](self.lesson.trace, self.index, palette)
+
+    @property
+    def measured(self) -> str:
+        """What a step of the engine's program takes, and the phase that does this stage's work; "" before
+        `Lesson.measure`."""
+        lesson = self.lesson
+        if not lesson._phases or not self.has_clock:
+            return ""
+        stage = lesson.trace.stages[self.index] if self.index >= 0 else None
+        return measured.told(lesson._algorithm, lesson._phases[lesson._algorithm], lesson._phases["abia"], stage)
 
     def clock(self, palette: Palette) -> str:
         """Time on processors by now, as SVG; "" before anything is computed."""

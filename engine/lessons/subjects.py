@@ -44,6 +44,8 @@ class Subject(NamedTuple):
     """Facts that only this lesson names, from the robot, q, v and the joints' efforts."""
     robot: Callable[[Model], Any] = Chain.of
     """The robot as `run` and `more` read it."""
+    algorithm: str = ""
+    """What the engine calls the algorithm, where its program has phases for the stages."""
 
 
 def three_links(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
@@ -188,14 +190,14 @@ def _recursion(chain: Chain, *state: Array) -> dict[str, float]:
 
 
 SUBJECTS = {
-    "elimination": Subject(constraint_forces, accelerations),
+    "elimination": Subject(constraint_forces, accelerations, algorithm="cfa"),
     "inverse": Subject(inverse.inverse_dynamics, dynamics.inverse_dynamics, of_accelerations=True),
     "bidiagonal": Subject(kinetic_energy, _kinetic, more=_recursion),
-    "aba": Subject(abia.forward_dynamics, accelerations),
-    "chunks": Subject(parts(4), accelerations, more=_on_few_processors),
+    "aba": Subject(abia.forward_dynamics, accelerations, algorithm="abia"),
+    "chunks": Subject(parts(4), accelerations, more=_on_few_processors, algorithm="dca"),
     "precision": Subject(precision.in_single_precision, accelerations, more=precision.facts),
     "crossing": Subject(growth, accelerations, more=_crossings),
     "composition": Subject(three_links, _force_on_three),
-    "dca": Subject(dca.forward_dynamics, accelerations, more=pull.facts),
+    "dca": Subject(dca.forward_dynamics, accelerations, more=pull.facts, algorithm="dca"),
     "contact": Subject(contact.run, contact.of_engine, more=contact.facts, robot=lambda model: model),
 }

@@ -217,6 +217,22 @@ def test_links_have_their_own_colours_where_no_lesson_is_in_sight(qtbot, taught)
     wait(qtbot, lambda: overlays._lit is None)
 
 
+def test_measured_times_come_beside_the_counted_ones(qtbot, taught):
+    panel = taught("elimination", engine.chain(4), 2).panel
+    wait(qtbot, lambda: "«elimination»" in panel.measured.text())
+    panel.go(0)
+    assert panel.measured.text() == ""
+
+
+def test_a_lesson_that_is_asked_for_while_another_is_measured_comes_after_it(qtbot, taught):
+    view = taught("dca", engine.chain(4))
+    view.open("aba", 2)
+    view.open("inverse", 1)
+    wait(qtbot, lambda: view.panel.lesson.name == "inverse")
+    assert view.panel.number == 1
+    wait(qtbot, lambda: not view._opening.running)
+
+
 def test_another_robot_has_the_lesson_go_on(qtbot, taught, opened):
     view = taught("dca", engine.chain(4), 2)
     opened(engine.chain(9))
