@@ -34,7 +34,7 @@ def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     _, c, b = velocities(chain, X, v, sweep=loop)
     I, p = chain.J[-1], b[:, -1]
     joints = [joint(chain.S[-1], I, p, tau[:, -1])]
-    stage("articulated inertia", range(chain.n - 1, chain.n), I, p)
+    stage("articulated inertia", range(chain.n - 1, chain.n), np.broadcast_to(I, (*p.shape, 6)), p)
     for i in reversed(range(chain.n - 1)):
         I, p = to_parent(joints[-1], X[:, i + 1], I, p, c[:, i + 1])
         I, p = chain.J[i] + I, b[:, i] + p

@@ -23,6 +23,7 @@ from engine.algorithms.tree import Indices, Tree
 from engine.blocks import bidiagonal
 from engine.blocks.arrays import identity, mv, symmetrised, t
 from engine.blocks.scan import scan
+from engine.blocks.stages import stage
 from engine.lie import Array
 
 
@@ -67,8 +68,11 @@ def velocities(tree: Tree, X: Array, v: Array) -> tuple[Array, Array]:
         rate[:, 0] += mv(A[:, 0], V[:, level.parent].reshape(-1, 6))  # of the base: the last, zero
         V[:, level.bodies] = bidiagonal.solve(A, rate).reshape(len(X), *level.bodies.shape, 6)
         V[:, -1] = 0
+        stage("velocities", level.places, V[:, level.places])
     V = V[:, :-1]
-    return mv(lie.ad(V), Sv), -mv(t(lie.ad(V)), mv(tree.J, V))
+    c, b = mv(lie.ad(V), Sv), -mv(t(lie.ad(V)), mv(tree.J, V))
+    stage("bias", range(tree.n), c, b)
+    return c, b
 
 
 class Joints(NamedTuple):
@@ -122,6 +126,7 @@ def articulate(tree: Tree, bodies: Bodies, k: int) -> Joints:
         for total, share in ((bodies.I, I_parent), (bodies.p, p_parent)):
             of_paths = share.reshape(batch, -1, *total.shape[2:])
             np.add.at(np.swapaxes(total, 0, 1), level.parent[hangs], np.swapaxes(of_paths, 0, 1)[hangs])
+    stage("paths", level.places, I.reshape(batch, -1, 6, 6)[:, level.filled], p.reshape(batch, -1, 6)[:, level.filled])
     return found
 
 
@@ -143,6 +148,7 @@ def accelerate(tree: Tree, bodies: Bodies, joints: list[Joints]) -> Array:
         a[:, level.bodies] = here.reshape(batch, *level.bodies.shape, 6)
         qdd[:, level.bodies] = rate.reshape(batch, *level.bodies.shape, 6)
         a[:, -1] = tree.a0
+        stage("outwards", level.places, a[:, level.places])
     return tree.scattered(qdd[:, :-1])
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine import lie
 from engine.blocks.arrays import t
+from engine.blocks.stages import stage
 from engine.lie import Array
 from engine.model.features import Feature, found
 from engine.model.joints import BODY_JOINTS, PRISMATIC, REVOLUTE
@@ -33,6 +34,16 @@ class Level:
 
     bodies: Indices
     parent: Indices
+
+    @property
+    def filled(self) -> Indices:
+        """Where in `bodies`, row by row, there are bodies."""
+        return np.flatnonzero(self.bodies >= 0)
+
+    @property
+    def places(self) -> list[int]:
+        """All bodies of the level, path by path."""
+        return [int(body) for body in self.bodies.reshape(-1) if body >= 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +109,9 @@ class Tree:
                 turn = x[..., joint.quaternion :]
                 R[:, i] = home[:, i] @ lie.rotation_from_quaternion(turn / np.linalg.norm(turn, axis=-1, keepdims=True))
                 p[:, i] += (home[:, i] @ x[..., : joint.quaternion, None])[..., 0] if joint.quaternion else 0.0
-        return lie.Ad(t(R), -(t(R) @ p[..., None])[..., 0])
+        X = lie.Ad(t(R), -(t(R) @ p[..., None])[..., 0])
+        stage("transforms", range(self.n), X)
+        return X
 
     def along(self, x: Array) -> Array:
         """S x: each joint's velocities or accelerations as a twist, (batch, nv) -> (batch, n, 6)."""

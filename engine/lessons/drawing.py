@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.lessons.sheet import SHOWN, WIDTH, Palette, Sheet
+from engine.lessons.sheet import LIT, SHOWN, WIDTH, Palette, Sheet
 from engine.lessons.trace import SWEEPS, Stage, Trace
 from engine.lie import Array
 
 NOTHING, TOUCHED, KNOWN, NOW = range(4)
 """What a stage has made of a link: nothing yet, part of a run joined now, known, known just now."""
-LIT = ("edge", "warning", "good", "accent")
-"""Their colours."""
 IN_WORK = ("blocks", "eliminate", "right-hand side", "substitute")
 """Stages after which nothing is known yet of any link: its row of the system has changed."""
 PARTS = {"beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations"}

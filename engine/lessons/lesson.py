@@ -18,17 +18,17 @@ from numpy.typing import ArrayLike
 from engine import validation
 from engine.algorithms import abia
 from engine.algorithms.chain import Chain
-from engine.lessons import contact_drawing, drawing, handles, measured, plots, pull, text
+from engine.lessons import contact_drawing, drawing, handles, measured, paths, plots, pull, text
 from engine.lessons.drawing import NO_MARKS
 from engine.lessons.equations import as_html
 from engine.lessons.facts import of_run, of_stage
-from engine.lessons.sheet import Palette
+from engine.lessons.sheet import LIT, Palette
 from engine.lessons.subjects import MEASURED, SIZES, SUBJECTS, accelerations
 from engine.lessons.text import LessonText, Section
 from engine.lessons.trace import Trace, marked, source, trace
 from engine.lie import Array
 from engine.model import Model
-from engine.model.features import SERIAL, found
+from engine.model.features import SERIAL, Feature, found, serial
 from engine.selection import capabilities
 
 LessonMarks = drawing.Marks
@@ -74,7 +74,7 @@ class Lesson:
         Raises ValueError for a name that is none, with those that there are, and for a robot that the lesson is not
         about, with one that it is about.
         """
-        self.text = text.read(name)
+        self.text = text.read(name, not serial(model))
         _refuse(self.text, model)
         states, _ = validation.states(model, q=q, v=v, tau=tau)
         at, rates, efforts = (each[0] for each in states)
@@ -141,7 +141,7 @@ class Lesson:
     def refusal(name: str, model: Model) -> str:
         """Why a lesson cannot be shown on a robot, and what serves; "" where it can."""
         try:
-            _refuse(text.read(name), model)
+            _refuse(text.read(name, not serial(model)), model)
         except ValueError as reason:
             return str(reason)
         return ""
@@ -151,7 +151,7 @@ class Lesson:
 class LessonStep:
     """One step of a lesson: a section's words, and the stage that they are about, −1 where there is none."""
 
-    COLORS = drawing.LIT
+    COLORS = LIT
     """The colours' names of what `lit` has of a link: nothing, in work, known before, known just now."""
 
     lesson: Lesson
@@ -258,6 +258,12 @@ class LessonStep:
         """The block matrix or the tree by now, as SVG, a tree with what is marked; "" where there is nothing yet."""
         if not self.has_picture:
             return ""
+        if self.section.keys["picture"] == "paths":
+            parent = self.lesson.model.parent
+            lit = drawing.lights(self.lesson.trace, self.index, len(parent))
+            return paths.picture(
+                parent, lit, ((drawing.NOW, "known just now"), (drawing.KNOWN, "known before")), palette
+            )
         if self.section.keys["picture"] == "tree":
             return drawing.tree(self.lesson.trace, self.index, palette, marks)
         return PICTURES[self.section.keys["picture"]](self.lesson.trace, self.index, palette)
@@ -308,12 +314,21 @@ def _places(lesson: LessonText, trace: Trace) -> list[tuple[Section, int]]:
     return told + [(section, -1) for section in after]
 
 
+ROBOTS: Mapping[str, tuple[tuple[Feature, ...], str]] = {
+    "chains": (SERIAL, "serial chains of revolute and prismatic joints on a fixed base"),
+    "branching": (("mimic", "still", "massless"), "robots whose bodies all have mass, and whose joints move freely"),
+    "any": ((), "all robots"),
+}
+"""What a lesson's robots do not have, and what they are, by the lesson's key `robots`."""
+
+
 def _refuse(lesson: LessonText, model: Model) -> None:
-    for feature in () if lesson.keys.get("robots") == "any" else SERIAL:
+    features, about = ROBOTS[lesson.keys.get("robots", "chains")]
+    for feature in features:
         if place := found(feature, model):
             raise ValueError(
-                f"the lesson «{lesson.title}» is about serial chains of revolute and prismatic joints on a fixed base; "
-                f"in {model.name} {place}; open arm7, or a chain by File › Generate"
+                f"the lesson «{lesson.title}» is about {about}; in {model.name} {place}; open arm7, or a chain by "
+                "File › Generate"
             )
     least = int(lesson.keys.get("least", 2))
     if len(model.parent) < least:

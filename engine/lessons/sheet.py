@@ -12,6 +12,8 @@ import numpy as np
 
 Palette = Mapping[str, str]
 """The colours `ground`, `panel`, `edge`, `text`, `faint`, `accent`, `good` and `warning`."""
+LIT = ("edge", "warning", "good", "accent")
+"""The colours of links of which nothing is known, that are in work, known before, and known just now."""
 WIDTH, TYPE = 440, 13
 NOTHING = 1e-6
 """Of the largest number beside it: what is shown as zero."""

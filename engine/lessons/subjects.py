@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import dynamics
-from engine.algorithms import abia, dca, inverse
+from engine.algorithms import abia, dca, dca_tree, inverse
 from engine.algorithms.chain import Chain
+from engine.algorithms.tree import Tree
 from engine.blocks import bidiagonal
 from engine.blocks.scan import loop
 from engine.blocks.stages import stage
-from engine.lessons import contact, precision, pull
+from engine.lessons import contact, paths, precision, pull
 from engine.lessons.precision import TEXTS, constraint_forces
 from engine.lessons.trace import Run, Trace, trace
 from engine.lie import Array
@@ -199,5 +200,6 @@ SUBJECTS = {
     "crossing": Subject(growth, accelerations, more=_crossings),
     "composition": Subject(three_links, _force_on_three),
     "dca": Subject(dca.forward_dynamics, accelerations, more=pull.facts, algorithm="dca"),
+    "dca_tree": Subject(dca_tree.forward_dynamics, accelerations, more=paths.facts, robot=Tree.of),
     "contact": Subject(contact.run, contact.of_engine, more=contact.facts, robot=lambda model: model),
 }

@@ -37,6 +37,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "resources" / "lessons"
 ORDER = "order.txt"
+OF_TREES = ".tree.md"
+"""How the name of a file ends that has a lesson's words for robots that branch."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,13 @@ def names() -> tuple[str, ...]:
 
 
 @cache
-def read(name: str) -> LessonText:
-    """A lesson by its name. ValueError with the names that there are, where there is none of that name."""
+def read(name: str, branches: bool = False) -> LessonText:
+    """A lesson by its name; for a robot that `branches`, or is no serial chain otherwise, the words that there are for
+    such. ValueError with the names that there are, where there is none of that name."""
     if name not in names():
         raise ValueError(f"there is no lesson {name!r}; the lessons are {', '.join(names())}")
-    return parse(name, (FOLDER / f"{name}.md").read_text("utf-8"))
+    path, other = FOLDER / f"{name}.md", FOLDER / f"{name}{OF_TREES}"
+    return parse(name, (other if branches and other.exists() else path).read_text("utf-8"))
 
 
 def parse(name: str, text: str) -> LessonText:

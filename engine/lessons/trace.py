@@ -50,6 +50,10 @@ class Stage:
     """How many links one of its places stands for: those of a chunk."""
     inwards: bool = False
     """Whether it is of what goes from the tip to the base; then a link stands for those from it on."""
+    rows: int = 1
+    """Chains that do this side by side, as paths of a tree."""
+    branches: bool = False
+    """Whether its links are no run: those of several paths of a tree. The sweeps of its scans then name no links."""
 
     @property
     def span(self) -> int:
@@ -57,7 +61,7 @@ class Stage:
 
     @property
     def tasks(self) -> int:
-        return len(self.places)
+        return len(self.places) * self.rows
 
     @property
     def runs(self) -> tuple[tuple[int, int], ...]:
@@ -111,10 +115,14 @@ class _Notes:
         if not places:  # a chunk that is shorter than the others has nothing here
             return
         frame, here = sys._getframe(2), self.counter.operations
-        run = places if isinstance(places, range) else range(places[0], places[-1] + 1)
+        run = places if isinstance(places, range) else range(len(places))  # of a tree
         copies = tuple(np.array(plain(x)[0]) for x in values)
         work, self.before = here - self.before, here
-        stage = Stage(name, name, run, tuple(run), copies, work, frame.f_code, frame.f_lineno)
+        rows = len(values[-1]) if values else 1
+        branches = not isinstance(places, range)
+        stage = Stage(
+            name, name, run, tuple(places), copies, work, frame.f_code, frame.f_lineno, 1, False, rows, branches
+        )
         if name in SWEEPS:
             self.waiting.append(stage)
             return
@@ -129,7 +137,7 @@ class _Notes:
 
 def _of(result: Stage, stage: Stage) -> Stage:
     """A stage of a scan, once it is known what the scan found."""
-    there = tuple(result.places[place] for place in stage.places)
+    there = () if result.branches else tuple(result.places[place] for place in stage.places)
     return replace(stage, part=result.name, links=there, width=result.width, inwards=result.inwards)
 
 

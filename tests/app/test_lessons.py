@@ -34,8 +34,10 @@ def taught(qtbot, opened):
     return teach
 
 
-@pytest.mark.parametrize("robot", ["arm7", 16])
-@pytest.mark.parametrize("name", NAMES)
+ROBOTS = [*((name, robot) for name in NAMES for robot in ("arm7", 16)), ("dca", "humanoid"), ("contact", "humanoid")]
+
+
+@pytest.mark.parametrize(("name", "robot"), ROBOTS)
 def test_each_lesson_goes_to_its_end(qtbot, taught, name, robot):
     view = taught(name, engine.chain(robot) if isinstance(robot, int) else engine.find_robot(robot))
     panel, overlays = view.panel, view._viewport.overlays
@@ -102,12 +104,6 @@ def test_a_guess_is_asked_before_anything_is_shown(taught):
     assert panel.question.drag.maximum() == len(panel.step.question.choices) - 1
     panel.go_on()
     assert not panel.question.isVisibleTo(panel)
-
-
-def test_a_lesson_on_contact_is_shown_on_any_robot(taught):
-    panel = taught("contact", engine.find_robot("humanoid"), 1).panel
-    assert panel.lesson.model.name == "humanoid"
-    assert panel.step.lit.any()
 
 
 def test_a_robot_that_a_lesson_is_not_about_says_which_is(qtbot, opened):

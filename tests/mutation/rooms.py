@@ -78,7 +78,7 @@ ROOMS = {
     "study": Room(("study/*.py",), ("study*",)),
     "recording": Room(("recording/*.py", "live/*.py"), ("recording*", "live", "run_controller", "controller", "cli")),
     "lessons": Room(("lessons/*.py",), ("lesson_traces", "lesson_pages", "lesson_contact", "lesson_precision",
-                                          "lesson_handles", "lesson_measured")),
+                                          "lesson_handles", "lesson_measured", "lesson_tree")),
     "shell": Room(
         ("*.py",),
         ("cli", "run_controller", "controller", "compilation", "choice", "diagnostics", "recording*", "xacro"),
