@@ -58,6 +58,7 @@ class LessonView(QObject):
         self._timer.timeout.connect(self._look)
         self.panel.shown.connect(self._light)
         self.panel.again.connect(self._open_again)
+        self.panel.asked.connect(self.open)
         window.selection.changed.connect(self._pick)
         self._in_sight = False  # behind another tab a dock is not, although Qt has it visible
         self._dock.visibilityChanged.connect(self._come_into_sight)

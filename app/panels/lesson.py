@@ -111,6 +111,8 @@ class LessonPanel(QWidget):
     """`engine.LessonStep`: another step is shown; None where there is no lesson."""
     again = pyqtSignal()
     """The lesson is asked for on the robot's present state."""
+    asked = pyqtSignal(str)
+    """Another lesson, of that name, is asked for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,6 +123,8 @@ class LessonPanel(QWidget):
         self.title.setFont(type_scale.font("heading", bold=True))
         self.title.setMargin(8)
         self.text.setAccessibleName("lesson")
+        self.text.setOpenLinks(False)
+        self.text.anchorClicked.connect(lambda link: self.asked.emit(link.path()))
         self.picture, self.clock = Drawing("picture of the work"), Drawing("time on processors")
         self.handles, self.pull = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), QComboBox()
         self.handles.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

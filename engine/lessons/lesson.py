@@ -31,6 +31,8 @@ from engine.model import Model
 from engine.model.features import SERIAL, Feature, found, serial
 from engine.selection import capabilities
 
+LINK = "lesson:"
+"""What the address of a lesson begins with, in the window."""
 LessonMarks = drawing.Marks
 LessonPart = handles.Part
 NEAR = {"": 0.0, "tenth": 0.1}
@@ -178,14 +180,15 @@ class LessonStep:
         return tuple(each.format(**self.facts) for each in self.section.paragraphs)
 
     def html(self, palette: Palette) -> str:
-        """The words in the markup that Qt reads, equations in the palette's `accent`."""
+        """The words in the markup that Qt reads, equations in the palette's `accent`; other lessons are linked to as
+        "lesson:NAME"."""
         made = []
         for words in self.words:
             if words.startswith("    "):
                 style = f"color:{palette['accent']};margin-left:18px"
                 made.append(f'<p style="{style}">{as_html(words.strip())}</p>')
             else:
-                made.append(f"<p>{text.marked_up(words, as_html)}</p>")
+                made.append(f"<p>{text.marked_up(words, as_html, LINK.__add__)}</p>")
         return "".join(made)
 
     @property

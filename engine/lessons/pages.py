@@ -162,7 +162,8 @@ def _section(step: LessonStep, points: tuple[Array, Array]) -> str:
 def _paragraph(text: str) -> str:
     if text.startswith("    "):
         return as_mathml(text.strip())
-    return f"<p>{marked_up(text, partial(as_mathml, display=False))}</p>"
+    words = marked_up(text, partial(as_mathml, display=False), lambda lesson: f"{lesson}.html")
+    return f"<p>{words}</p>"
 
 
 def _code(step: LessonStep) -> str:

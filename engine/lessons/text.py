@@ -11,7 +11,7 @@
     picture: matrix
     source: engine.blocks.tridiagonal.eliminate
 
-    Its words, with {facts} that are computed; $an equation$; *stress*.
+    Its words, with {facts} that are computed; $an equation$; *stress*; [another lesson](dca).
 
         an equation stands four spaces in
 
@@ -103,8 +103,14 @@ def _section(text: str) -> Section:
     return Section(title.strip(), keys, tuple(paragraphs))
 
 
-def marked_up(text: str, equation: Callable[[str], str]) -> str:
-    """A paragraph as HTML, its $equations$ by `equation`, and what stands between asterisks stressed."""
+def marked_up(text: str, equation: Callable[[str], str], link: Callable[[str], str]) -> str:
+    """A paragraph as HTML: its $equations$ by `equation`, what stands between asterisks stressed, and [words](lesson)
+    that lead to the address which `link` gives of a lesson's name."""
     parts = re.split(r"\$([^$]+)\$", text)
-    words = (re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(part, quote=False)) for part in parts[::2])
+    words = (_words(html.escape(part, quote=False), link) for part in parts[::2])
     return "".join(chain.from_iterable(zip(words, [*map(equation, parts[1::2]), ""], strict=True)))
+
+
+def _words(text: str, link: Callable[[str], str]) -> str:
+    stressed = re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
+    return re.sub(r"\[([^\]]+)\]\((\w+)\)", lambda found: f'<a href="{link(found[2])}">{found[1]}</a>', stressed)

@@ -213,6 +213,14 @@ def test_links_have_their_own_colours_where_no_lesson_is_in_sight(qtbot, taught)
     wait(qtbot, lambda: overlays._lit is None)
 
 
+def test_a_link_leads_to_another_lesson_by_the_keyboard_too(qtbot, taught):
+    panel = taught("aba", engine.chain(4), 1).panel
+    panel.text.setFocus()
+    qtbot.keyClick(panel.text, Qt.Key.Key_Tab)
+    qtbot.keyClick(panel.text, Qt.Key.Key_Return)
+    wait(qtbot, lambda: panel.lesson.name == "bidiagonal")
+
+
 def test_measured_times_come_beside_the_counted_ones(qtbot, taught):
     panel = taught("elimination", engine.chain(4), 2).panel
     wait(qtbot, lambda: "«elimination»" in panel.measured.text())

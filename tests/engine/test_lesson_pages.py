@@ -326,6 +326,21 @@ def test_every_equation_is_read_whole(path: Path) -> None:
                 assert not set("ᵀ⁻¹ᵢⱼ₊₋₁₂ₘₛ") & set(root.text_content()), equation
 
 
+def linked(name: str) -> set[str]:
+    """The lessons that the words of one lead to."""
+    return set(re.findall(r"\[[^\]]+\]\((\w+)\)", (text.FOLDER / f"{name}.md").read_text("utf-8")))
+
+
+def test_links_lead_to_lessons() -> None:
+    led_to = set().union(*map(linked, NAMES))
+    assert len(led_to) >= 5
+    assert led_to <= set(NAMES)
+    words = "".join(step.html(pages.DARK) for step in lesson("dca", engine.chain(4)).steps)
+    assert {each.get("href") for each in html.fromstring(words).iter("a")} == {
+        f"lesson:{each}" for each in linked("dca")
+    }
+
+
 # The pages.
 
 
@@ -348,7 +363,9 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
     source = (folder / f"{name}.html").read_text("utf-8")
     page = html.fromstring(source)
     assert not [each for each in page.iter() if each.get("src")]
-    assert [each.get("href") for each in page.iter() if each.get("href")] == [pages.INDEX]
+    first, *links = [each.get("href") for each in page.iter() if each.get("href")]
+    assert first == pages.INDEX
+    assert {link.removesuffix(".html") for link in links} == linked(name)
     assert re.findall(r"(?:https?:)?//[\w.]+", source.replace("http://www.w3.org/2000/svg", "")) == []
     made = lesson(name, engine.load(engine.ROBOTS / "arm7.urdf"))
     sections = list(page.iter("section"))
