@@ -92,8 +92,10 @@ class Lesson:
         is_chain = isinstance(robot, Chain)
         self.serial: Trace | None = trace(abia.forward_dynamics, robot, at, rates, efforts) if is_chain else None
         expected = subject.engine(model, at, rates, given)
-        self.error = float(np.abs(self.trace.answer - expected).max() / max(np.abs(expected).max(), 1e-300))
-        """How far the text's result is from the engine's, of the largest number in it."""
+        beside = [stage.values[0] for stage in self.trace.stages if stage.name == subject.beside]
+        largest = max(float(np.abs(x).max()) for x in (expected, *beside))
+        self.error = float(np.abs(self.trace.answer - expected).max()) / max(largest, 1e-300)
+        """How far the text's result is from the engine's, of the largest number in it, or of what stands beside it."""
         for stage in self.trace.stages:
             source(stage.code)  # read now, by whoever makes the lesson
         self._motion = handles.motion(robot, at, rates, self.trace.answer) if self.has_handles else None

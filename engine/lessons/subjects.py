@@ -45,6 +45,8 @@ class Subject(NamedTuple):
     """Facts that only this lesson names, from the robot, q, v and the joints' efforts."""
     robot: Callable[[Model], Any] = Chain.of
     """The robot as `run` and `more` read it."""
+    beside: str = ""
+    """A part of the text whose numbers the error is given beside, since what `run` finds may all be zero."""
     algorithm: str = ""
     """What the engine calls the algorithm, where its program has phases for the stages."""
 
@@ -192,7 +194,7 @@ def _recursion(chain: Chain, *state: Array) -> dict[str, float]:
 
 SUBJECTS = {
     "elimination": Subject(constraint_forces, accelerations, algorithm="cfa"),
-    "inverse": Subject(inverse.inverse_dynamics, dynamics.inverse_dynamics, of_accelerations=True),
+    "inverse": Subject(inverse.inverse_dynamics, dynamics.inverse_dynamics, of_accelerations=True, beside="forces"),
     "bidiagonal": Subject(kinetic_energy, _kinetic, more=_recursion),
     "aba": Subject(abia.forward_dynamics, accelerations, algorithm="abia"),
     "chunks": Subject(parts(4), accelerations, more=_on_few_processors, algorithm="dca"),

@@ -11,7 +11,7 @@
     picture: matrix
     source: engine.blocks.tridiagonal.eliminate
 
-    Its words, with {facts} that are computed; $an equation$; *stress*; [another lesson](dca).
+    Its words, with {facts} that are computed; $an equation$; *stress*; `a name`; [another lesson](dca).
 
         an equation stands four spaces in
 
@@ -104,13 +104,13 @@ def _section(text: str) -> Section:
 
 
 def marked_up(text: str, equation: Callable[[str], str], link: Callable[[str], str]) -> str:
-    """A paragraph as HTML: its $equations$ by `equation`, what stands between asterisks stressed, and [words](lesson)
-    that lead to the address which `link` gives of a lesson's name."""
+    """A paragraph as HTML: its $equations$ by `equation`, what stands between asterisks stressed, `names` of the
+    program's text, and [words](lesson) that lead to the address which `link` gives of a lesson's name."""
     parts = re.split(r"\$([^$]+)\$", text)
     words = (_words(html.escape(part, quote=False), link) for part in parts[::2])
     return "".join(chain.from_iterable(zip(words, [*map(equation, parts[1::2]), ""], strict=True)))
 
 
 def _words(text: str, link: Callable[[str], str]) -> str:
-    stressed = re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
+    stressed = re.sub(r"`([^`]+)`", r"<code>\1</code>", re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text))
     return re.sub(r"\[([^\]]+)\]\((\w+)\)", lambda found: f'<a href="{link(found[2])}">{found[1]}</a>', stressed)

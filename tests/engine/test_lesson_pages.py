@@ -331,6 +331,21 @@ def linked(name: str) -> set[str]:
     return set(re.findall(r"\[[^\]]+\]\((\w+)\)", (text.FOLDER / f"{name}.md").read_text("utf-8")))
 
 
+def test_at_rest_the_error_of_torques_is_given_beside_the_forces() -> None:
+    """Which gravity makes, while all torques are zero."""
+    model = engine.load(engine.ROBOTS / "arm7.urdf")
+    zero = np.zeros(7)
+    made = Lesson("inverse", model, model.neutral(), zero, zero)
+    assert np.abs(made.trace.answer).max() < 1e-9
+    assert made.error < 1e-12
+
+
+def test_names_of_the_program_are_set_as_such() -> None:
+    words = "".join(step.html(pages.DARK) for step in lesson("dca", engine.chain(4)).steps)
+    assert "<code>chunk</code>" in words
+    assert "`" not in words
+
+
 def test_links_lead_to_lessons() -> None:
     led_to = set().union(*map(linked, NAMES))
     assert len(led_to) >= 5
