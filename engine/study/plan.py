@@ -5,6 +5,7 @@ In comes a `Description`, out come `Task`s: samples of one `Group`, which share 
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ from engine.validation import Array
 
 WINDOW = 2**18
 """Samples that are looked at together, to find those that can share a batch."""
+LISTED = 8
+"""Names that are told where one is not known: the most alike."""
 NOMINAL = 1024
 """Robots in the batch that device and algorithm are chosen for, however large the batches are that come; with a
 controller, which drives one robot after the other, it is one."""
@@ -302,7 +305,9 @@ class _Names:
     def _require(self, way: tuple[str | int, ...], kind: str, name: str, names: list[str]) -> bool:
         if name in names:
             return True
-        listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        cure = f"use one of {listed}{nearest(name, names)}" if names else "leave it out"
+        if len(names) > LISTED:
+            cure = f"use one of {', '.join(difflib.get_close_matches(name, names, LISTED, 0.0))}, …"
+        else:
+            cure = f"use one of {', '.join(names)}{nearest(name, names)}" if names else "leave it out"
         self._faults.add(way, f"{self._of} no {kind} {name!r}", cure)
         return False

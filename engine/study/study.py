@@ -26,7 +26,7 @@ MOST = {"cpu": 2**14, "cuda": 2**18}
 """Samples of a batch."""
 LONG = 4.0
 """Seconds that a batch is to take: so much is lost with a process."""
-LED = 50
+LED = 30
 """Batches a second that one machine can lead: where more than so many step in `LONG`, batches take longer."""
 GROWTH = 4
 

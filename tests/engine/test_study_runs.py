@@ -143,7 +143,7 @@ def test_batches_grow_until_they_take_seconds_and_leave_no_seat_without(tmp_path
     assert found == [16, 64, 256, 1024, 1024]
     assert sizes.next(group, 4000) == 512
     task = type("Task", (), {"samples": np.zeros(256)})
-    many.learn(group, type("Batch", (), {"task": task, "seconds": 8.0}))
-    assert many.next(group, 4000) == 640  # for 20 s: 50 batches a second of 1000 seats
+    many.learn(group, type("Batch", (), {"task": task, "seconds": 16.0}))
+    assert many.next(group, 4000) == 533  # for 33 s: 30 batches a second of 1000 seats
     assert study._Sizes(None, Seats(), 100).next(group, 100) == 16  # type: ignore[arg-type]
     assert study._Sizes(5, Seats(), 100).next(group, 100) == 5  # type: ignore[arg-type]

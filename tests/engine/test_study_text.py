@@ -98,7 +98,7 @@ FAULTS = {
     ('quantity = "total energy"\n', ""): ("line 20: error: keep.1: it has no quantity; name one as the plots do, ",),
     ('[[keep]]\nquantity = "total energy"\n', ""): ("error: the study: nothing is kept; add [[keep]] with a ",),
     ("total energy", "totl energy"): (
-        "line 21: error: keep.1.quantity: the robot has no quantity 'totl energy'; use one of kinetic energy, ",
+        "line 21: error: keep.1.quantity: the robot has no quantity 'totl energy'; use one of total energy, ",
     ),
     ("total energy", 'total energy"\nbelow = "no'): (
         "line 20: error: keep.1: it has bounds and no name; say what it means where they hold, name = \"fell\"",

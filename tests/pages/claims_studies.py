@@ -9,7 +9,7 @@ import page_text
 from page_text import exempt, g, words
 
 import engine
-from engine.study import description, on_ray, pictures, shares
+from engine.study import description, on_ray, pictures, shares, study
 from engine.study.tables import Faults
 from engine.study.variables import VARIABLES
 
@@ -84,6 +84,7 @@ def options() -> Iterable[str]:
     of = page_text.defaults("study")
     assert of["on"] is None
     assert of["processes"] is None
+    yield "To go on, `--resume` reads which samples"
     yield "`--resume` says that there must be something to go on from."
     yield "Run it with `--processes 1`"
     (shown,) = (action for action in page_text.commands()["study"]._actions if action.dest == "picture")
@@ -121,6 +122,37 @@ def shell() -> Iterable[str]:
     yield "`--picture` draws them; the same call goes on where it was interrupted, and `--resume` refuses to begin"
 
 
+@claims
+def led() -> Iterable[str]:
+    """What a leader of many machines does."""
+    yield f"of {study.MOST['cuda']:,} samples, on a GPU"
+    yield f"In {study.LONG:g} s each they would end {4096 / study.LONG:.0f} batches a second;"
+    yield f"so batches grow until at most {study.LED} end in a second, {4096 / study.LED:.0f} s each."
+    yield f"{1e9 / study.MOST['cuda']:.0f} batches of a GPU"
+    yield f"{1e9 / study.MOST['cuda']:.0f} files"
+    assert on_ray.AHEAD == 2
+    yield "object store holds two batches for each GPU"
+
+
+exempt(
+    PAGE,
+    "measured once, on a machine that other work shared, and arithmetic with it",
+    "### 64 machines, 10⁹ samples … Nothing here has run on 64 machines",
+    "(`python -m tests.bench.study_load`, two cores of an AMD EPYC beside other work, 2026-11-26; the pushed quadruped).",
+    "| of 7000, on a core",
+    "| its values drawn … 0.17, 0.18, 0.20 MB |",
+    "942 tasks a second that step nothing, with 1024 waiting. 10⁹ samples are",
+    "0.27 s a batch of a GPU, so a million samples a second at most, and 10⁹ in 17 minutes. 64 GPUs",
+    "more than 15 thousand samples a second;",
+    "64 machines of 64: a sample takes 12 ms of one, so all step 350 thousand a second and 10⁹ in 48 minutes.",
+    "a leader writes 50 parts",
+    "and 64 times as much with a machine.",
+    "24 to and 26 from the workers for each sample, 50 GB in all, 48 MB a second at the leader's million.",
+    "840 MB for 64.",
+    "28.5 GB, or 86 thousand from cores.",
+    "some 4 ms a part, and holds a byte for each sample, 1 GB.",
+)
+exempt(PAGE, "a figure of the paper", "[Y], Fig. 2: chains")
 exempt(
     PAGE,
     "an example",
