@@ -138,7 +138,7 @@ exempt(
     PAGE,
     "measured once, on a machine that other work shared, and arithmetic with it",
     "### 64 machines, 10⁹ samples … Nothing here has run on 64 machines",
-    "(`python -m tests.bench.study_load`, two cores of an AMD EPYC beside other work, 2026-11-26; the pushed quadruped).",
+    "(`python -m tests.bench.study_load`, two cores of an AMD EPYC … 2026-11-26; the pushed quadruped).",
     "| of 7000, on a core",
     "| its values drawn … 0.17, 0.18, 0.20 MB |",
     "942 tasks a second that step nothing, with 1024 waiting. 10⁹ samples are",
