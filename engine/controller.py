@@ -173,14 +173,7 @@ class Controller(NotCopied):
 
     def every(self, dt: float) -> int:
         """How many steps of `dt`, s, an answer is held for; the file must be loaded."""
-        if self._period is None:
-            return 1
-        steps = round(self._period / dt)
-        if steps < 1 or abs(steps * dt - self._period) > 1e-9 * self._period:
-            raise ControllerError(
-                f"{self.path.name}: PERIOD is {self._period:g} s, which is no whole number of time steps of {dt:g} s"
-            )
-        return steps
+        return _steps_of(self.path.name, self._period, dt)
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """τ (nv,), N m or N, once it is there."""
@@ -241,6 +234,57 @@ class Controller(NotCopied):
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+
+class OwnController:
+    """A controller in this very process, for processes that do nothing else, and that somebody else can end.
+
+    Loaded and asked like a `Controller`, to the same bits, without the way to another process and back.
+    """
+
+    def __init__(self, path: Path, model: Model, parameters: Mapping[str, float], seed: int):
+        self.path, self._model, self._known, self._mine = path, model, set(sys.modules), os.getpid()
+        self.load(parameters, seed)
+
+    def load(self, parameters: Mapping[str, float], seed: int) -> None:
+        """Execute the file. Raises ControllerError."""
+        _forget(self._known)
+        try:
+            module = _execute(str(self.path.resolve()), self._model, parameters, seed)
+            self._control, self._period = module.control, _period(module)
+        except BaseException as error:  # SystemExit too
+            raise ControllerError(*_fault(error, str(self.path.resolve()))) from None
+        finally:
+            _end_copies(self._mine)
+
+    def wait(self) -> None:
+        """It is loaded."""
+
+    def every(self, dt: float) -> int:
+        """How many steps of `dt`, s, an answer is held for."""
+        return _steps_of(self.path.name, self._period, dt)
+
+    def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
+        """τ (nv,), N m or N. Raises ControllerError."""
+        try:
+            return _checked(self._control(float(t), np.array(q, float), np.array(v, float)), self._model.nv)
+        except BaseException as error:
+            raise ControllerError(*_fault(error, str(self.path.resolve()))) from None
+        finally:
+            _end_copies(self._mine)
+
+    def end(self) -> None:
+        """It ends with its process."""
+
+
+def _steps_of(name: str, period: float | None, dt: float) -> int:
+    """How many steps a period is. Raises ControllerError where it is no whole number of them."""
+    if period is None:
+        return 1
+    steps = round(period / dt)
+    if steps < 1 or abs(steps * dt - period) > 1e-9 * period:
+        raise ControllerError(f"{name}: PERIOD is {period:g} s, which is no whole number of time steps of {dt:g} s")
+    return steps
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

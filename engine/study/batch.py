@@ -53,15 +53,24 @@ class Batch:
         return replace(self, task=task)
 
 
-def simulate(study: Description, group: Group, task: Task, threads: int | None = None, paths: bool = False) -> Batch:
+def simulate(
+    study: Description,
+    group: Group,
+    task: Task,
+    threads: int | None = None,
+    paths: bool = False,
+    alone: bool = False,
+) -> Batch:
     """Step these samples from start to end, with the trajectories of those that the study names, or of all.
+
+    `alone`: this process does nothing else, and can be ended, so that a controller may run in it.
 
     Raises ValueError for values that no robot can have, and RuntimeError where a controller fails.
     """
     if group.program is None:
         return _stepped(study, group, task, threads, paths)
     began, batches = perf_counter(), []
-    with group.program.placed() as path, Driver(path, group.model, study.seed) as driver:
+    with group.program.placed() as path, Driver(path, group.model, study.seed, alone) as driver:
         for one in map(task.only, range(len(task.samples))):
             parameters = {axis.of: float(one.values[axis.name][0]) for axis in study.axes if axis.what == "parameter"}
             try:

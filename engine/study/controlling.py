@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from engine import files
-from engine.controller import Controller
+from engine.controller import Controller, OwnController
 from engine.model import Model
 from engine.simulation import Simulation
 
@@ -80,16 +80,21 @@ class Program:
 
 
 class Driver:
-    """A process that runs the file for the samples of a batch; each has the file executed anew, and its own chance."""
+    """Runs the file for the samples of a batch; each has the file executed anew, and its own chance.
 
-    def __init__(self, path: Path, model: Model, seed: int):
-        self._path, self._model, self._seed = path, model, seed
-        self._controller: Controller | None = None
+    In a process of its own, or, where this one does nothing else and can be ended, in this one.
+    """
+
+    def __init__(self, path: Path, model: Model, seed: int, here: bool):
+        self._path, self._model, self._seed, self._here = path, model, seed, here
+        self._controller: Controller | OwnController | None = None
 
     def begin(self, sample: int, parameters: Mapping[str, float]) -> None:
         """Execute the file with these `parameters` in place of its own. Raises ControllerError."""
         seed = int(np.random.SeedSequence((self._seed, sample)).generate_state(1)[0])
-        if self._controller is None:
+        if self._controller is None and self._here:
+            self._controller = OwnController(self._path, self._model, parameters, seed)
+        elif self._controller is None:
             self._controller = Controller(self._path, self._model, None, parameters, seed)
         else:
             self._controller.load(parameters, seed)

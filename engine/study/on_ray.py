@@ -135,4 +135,4 @@ def _decided(version: str, *how: Any) -> dict[str, list[str]]:
 
 def _simulated(version: str, study: Description, group: Group, task: Task) -> Batch:
     _require_version(version)
-    return simulate(study, group, task, threads=1).of(NONE)
+    return simulate(study, group, task, threads=1, alone=True).of(NONE)

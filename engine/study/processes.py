@@ -164,4 +164,4 @@ def _simulated(study: Description, work: Work, threads: int, gpu: str) -> Iterat
     """What a process of ours runs; the GPU is chosen before anything asks for one."""
     if gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    yield simulate(study, work.group, work.task, threads).of(NONE)
+    yield simulate(study, work.group, work.task, threads, alone=True).of(NONE)

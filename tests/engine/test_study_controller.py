@@ -112,6 +112,17 @@ def test_a_sample_is_what_its_controller_makes_of_it(alone: dict[str, np.ndarray
     assert alone["shoulder torque mean"][11] == pytest.approx(np.mean(efforts), rel=1e-12)
 
 
+def test_a_file_that_exits_prints_and_forks_ends_no_study(tmp_path: Path, alone: dict[str, np.ndarray]) -> None:
+    forks = "    import os\n    print('to nobody')\n    os.fork() if t == 0 and hasattr(os, 'fork') else None\n"
+    written(tmp_path, control=CONTROL.replace("    global total\n", "    global total\n" + forks)).run(
+        tmp_path / "r", processes=2, batch=4
+    )
+    assert same(engine.Study.results(tmp_path / "r"), alone)
+    made = written(tmp_path, control=CONTROL.replace("total = 0.0", "raise SystemExit('enough')"))
+    with pytest.raises(RuntimeError, match=r"sample \d+: control\.py, line 6: SystemExit: enough"):
+        made.run(tmp_path / "other", processes=1)
+
+
 @pytest.mark.parametrize("processes", [0, 1])
 def test_a_controller_that_fails_is_told_with_its_sample_and_line(processes: int, tmp_path: Path) -> None:
     other = written(tmp_path, control=CONTROL.replace("assert total < 1e3", "assert KP < 1 or t < 0.1"))
