@@ -82,6 +82,19 @@ def test_code_travels_to_a_cluster_that_has_none(
     assert same(engine.Study.results(tmp_path / "r"), alone)
 
 
+def test_a_controller_travels_to_where_its_file_is_not(tmp_path: Path) -> None:
+    text = SWUNG.replace('"double_pendulum"', '"double_pendulum"\ncontroller = "control.py"')
+    text += '[[vary]]\nwhat = "parameter"\nof = "KP"\nvalues = [1.0, 9.0]\n'
+    (tmp_path / "control.py").write_text("KP = 0\ndef control(t, q, v):\n    return -KP * q - 0.1 * v\n")
+    study = engine.Study.read(named(tmp_path, text.replace("1e9, ", "")))
+    study.run(tmp_path / "here", processes=0)
+    (tmp_path / "control.py").rename(tmp_path / "moved.py")
+    study.run(tmp_path / "there", on="local-cluster")
+    found = engine.Study.results(tmp_path / "there")
+    assert same(found, engine.Study.results(tmp_path / "here"))
+    assert len(np.unique(found["elbow position"][1:])) == 5
+
+
 def test_nodes_that_are_killed_cost_their_batches(
     cluster, alone: dict[str, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
