@@ -68,7 +68,7 @@ def simulate(
     Raises ValueError for values that no robot can have, and RuntimeError where a controller fails.
     """
     if group.program is None:
-        return _stepped(study, group, task, threads, paths)
+        return _as_fits(study, group, task, threads, paths)
     began, batches = perf_counter(), []
     with group.program.placed() as path, Driver(path, group.model, study.seed, alone) as driver:
         for one in map(task.only, range(len(task.samples))):
@@ -81,8 +81,23 @@ def simulate(
     return _joined(task, batches, perf_counter() - began)
 
 
+def _as_fits(study: Description, group: Group, task: Task, threads: int | None, paths: bool) -> Batch:
+    """The samples together, or in halves where they do not fit into memory."""
+    began, count = perf_counter(), len(task.samples)
+    try:
+        return _stepped(study, group, task, threads, paths)
+    except MemoryError:
+        if count == 1:
+            raise
+    halves = [
+        _as_fits(study, group, part, threads, paths)
+        for part in (task.part(0, count // 2), task.part(count // 2, count))
+    ]
+    return _joined(task, halves, perf_counter() - began)
+
+
 def _joined(task: Task, batches: list[Batch], seconds: float) -> Batch:
-    """Batches of one sample each as one."""
+    """Batches of parts of the task as one."""
     columns = {name: np.concatenate([batch.columns[name] for batch in batches]) for name in batches[0].columns}
     lost, at = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("diverged", "diverged_at"))
     kept = {sample: path for batch in batches for sample, path in batch.trajectories.items()}

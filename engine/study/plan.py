@@ -77,9 +77,13 @@ class Task:
     samples: NDArray[np.int64]
     values: dict[str, NDArray[Any]]
 
+    def part(self, first: int, end: int) -> Task:
+        """Some of the samples, by their rows."""
+        return Task(self.samples[first:end], {name: x[first:end] for name, x in self.values.items()})
+
     def only(self, row: int) -> Task:
-        """One of the samples, alone."""
-        return Task(self.samples[row : row + 1], {name: x[row : row + 1] for name, x in self.values.items()})
+        """One of them, alone."""
+        return self.part(row, row + 1)
 
 
 NONE = Task(np.zeros(0, np.int64), {})

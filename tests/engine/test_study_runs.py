@@ -10,6 +10,7 @@ import pytest
 from small_studies import PUSHED, SWUNG, named, same, undisturbed
 
 import engine
+from engine.study import batch as batches
 from engine.study import study
 from engine.study.processes import Processes
 
@@ -96,6 +97,27 @@ def found_algorithm(folder: Path) -> str:
     ((algorithm, device),) = json.loads((folder / "r" / "study.json").read_text())["decided"].values()
     assert device == "cpu"
     return str(algorithm)
+
+
+def test_a_batch_that_does_not_fit_into_memory_is_stepped_in_parts(
+    alone: dict[str, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def made(model: engine.Model, count: int, *how: object, **named: object) -> engine.Simulation:
+        sizes.append(count)
+        if count > most:
+            raise MemoryError("it needs more than there is")
+        return engine.Simulation(model, count, *how, **named)  # type: ignore[arg-type]
+
+    most = 2
+    monkeypatch.setattr(batches, "Simulation", made)
+    engine.Study.read(named(tmp_path)).run(tmp_path / "r", processes=0)
+    assert sizes[:3] == [4, 2, 1]  # of the second those of the trajectory that is kept
+    assert same(engine.Study.results(tmp_path / "r"), alone)
+    most = 0
+    with pytest.raises(MemoryError, match="more than there is"):
+        engine.Study.read(named(tmp_path)).run(tmp_path / "none", processes=0)
 
 
 def test_trajectories_that_are_kept_are_those_of_the_sample(tmp_path: Path) -> None:
