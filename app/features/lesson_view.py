@@ -125,14 +125,15 @@ class LessonView(QObject):
         if self._wanted is None:
             return
         name, step = self._wanted
-        if found.lesson is not None and found.lesson.name != name:
-            self._start()
+        lesson = found.lesson
+        if lesson is not None and (lesson.name != name or lesson.model is not self._bench.model):
+            self._start()  # another was asked for meanwhile, or another robot opened
             return
         self._wanted = None
-        if found.lesson is None:
+        if lesson is None:
             self.panel.show_none(found.fault[:1].upper() + found.fault[1:] + ".")
-        elif found.lesson.model is self._bench.model:
-            self.panel.show_lesson(found.lesson, step)
+        else:
+            self.panel.show_lesson(lesson, step)
 
     def _pick(self, link: int) -> None:
         """The part of the chain that has a link which is selected."""

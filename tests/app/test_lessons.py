@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPointF, Qt
 from PyQt6.QtWidgets import QApplication
-from windows import ANSWER, LOOKS, PATIENCE, wait
+from windows import ANSWER, HEARD, LOOKS, PATIENCE, wait
 
 import engine
 from app.desktop import theme
@@ -235,6 +236,17 @@ def test_a_lesson_that_is_asked_for_while_another_is_measured_comes_after_it(qtb
     wait(qtbot, lambda: view.panel.lesson.name == "inverse")
     assert view.panel.number == 1
     wait(qtbot, lambda: not view._opening.running)
+
+
+def test_another_robot_is_opened_while_a_lesson_is_measured(qtbot, taught, opened, monkeypatch):
+    gate = threading.Event()
+    monkeypatch.setattr(engine.Lesson, "measure", lambda _: gate.wait(HEARD))
+    view = taught("dca", engine.chain(4))
+    assert view._opening.running
+    opened(engine.chain(9))
+    wait(qtbot, lambda: view._wanted == ("dca", 0) and view._state is not None)
+    gate.set()
+    wait(qtbot, lambda: view.panel.lesson is not None and view.panel.lesson.model.nv == 9)
 
 
 def test_another_robot_has_the_lesson_go_on(qtbot, taught, opened):
