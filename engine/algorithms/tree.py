@@ -8,6 +8,7 @@ parent does, from any body to the base lie at most log₂ n + 1 paths (Sleator a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 
 import numpy as np
@@ -35,12 +36,12 @@ class Level:
     bodies: Indices
     parent: Indices
 
-    @property
+    @cached_property
     def filled(self) -> Indices:
         """Where in `bodies`, row by row, there are bodies."""
         return np.flatnonzero(self.bodies >= 0)
 
-    @property
+    @cached_property
     def places(self) -> list[int]:
         """All bodies of the level, path by path."""
         return [int(body) for body in self.bodies.reshape(-1) if body >= 0]
