@@ -41,6 +41,7 @@ WINDOW = (
     "the Scene dock (`{Scene}`) adds obstacles, free bodies",
     "`{Undo}` undoes poses, drives, settings, obstacles and bodies, `{Redo}` does them again |",
     "*Edit › Preferences* (`{Preferences}`) has what the window remembers",
+    "*File › Open study* (`{Open study}`) draws what came of a study's samples",
     "| find a command | `{Command palette}` finds any by its name",
     "The Compare panel (`{Compare}`) sets the algorithms",
     "The Batch panel (`{Batch}`) makes copies of the robot",

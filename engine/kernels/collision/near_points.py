@@ -55,8 +55,8 @@ def room(points: Points, threads: int = 1) -> Near:
     lowest, seen = np.zeros(m, np.int64), np.zeros((threads, -(-n // 32)), np.int64)
     lowest[: len(points.body)] = points.first[:-1]
     point, (shapes, slots, kept) = np.zeros((threads, n), np.int64), np.zeros((3, m), np.int64)
-    at, normal = np.zeros((2, threads, n, 3))
-    return Near(point, at, normal, *np.zeros((2, threads, n)), lowest, seen, shapes, slots, kept)
+    (at, normal), (gap, ahead) = np.zeros((2, threads, n, 3)), np.zeros((2, threads, n))
+    return Near(point, at, normal, gap, ahead, lowest, seen, shapes, slots, kept)
 
 
 class Motion(NamedTuple):

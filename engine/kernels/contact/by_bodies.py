@@ -115,10 +115,7 @@ def _contacts(count, topology, ground):
 
 @inline
 def _joints(q, v, rows, ground):
-    """The joints that rub, or may come to a limit; returns how many. `ground.joint_of` says which they are.
-
-    `right` is 1 for their velocities, and 0 for all others.
-    """
+    """The joints that rub, or may come to a limit, as `ground.joint_of` and ones in `right` say; returns how many."""
     found, p = 0, ground.tree.problem
     for j in spread(ground.free.size):
         p.right[j] = 0.0

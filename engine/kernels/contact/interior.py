@@ -254,12 +254,6 @@ def _smooth(smoother, gap):
 
 
 @inline
-def _smooth(smoother, gap):
-    """By how much |w_t| is rounded off."""
-    return (_SMOOTHER if smoother else _SMOOTHING) * gap
-
-
-@inline
 def prepare_inside(smoother, contacts, joints, p, numbers):
     """Ω and s of a step of the interior point, of which `newton.direction` is next."""
     gap, length = _gap(contacts, joints, p), numbers[LENGTH]
