@@ -46,7 +46,7 @@ class StudyView(QObject):
             Dock("Study", self.panel, BOTTOM, "Compare", "study", "", "Results of a study", HEIGHT)
         )
         self.action = make_action(
-            window, "Open st&udy…", self._ask, "Ctrl+Shift+O", tip="Results of main.py study, as charts and as runs"
+            window, "Open st&udy…", self._ask, "Ctrl+Alt+S", tip="Results of main.py study, as charts and as runs"
         )
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
         for suffix in (".toml", ".results"):
