@@ -41,7 +41,7 @@ WINDOW = (
     "the Scene dock (`{Scene}`) adds obstacles, free bodies",
     "`{Undo}` undoes poses, drives, settings, obstacles and bodies, `{Redo}` does them again |",
     "*Edit › Preferences* (`{Preferences}`) has what the window remembers",
-    "*File › Open study* (`{Open study}`) draws what came of a study's samples",
+    "| look at a family of runs | *File › Open study* (`{Open study}`) draws",
     "| find a command | `{Command palette}` finds any by its name",
     "The Compare panel (`{Compare}`) sets the algorithms",
     "The Batch panel (`{Batch}`) makes copies of the robot",
@@ -52,7 +52,11 @@ WINDOW = (
 """What docs/window.md says of keys, each by the name of what it does; a number behind means the second of two keys."""
 LESSONS = ("`{Lessons › Next step}` and `{Lessons › Previous step}` go from step to step, "
            "`{Lessons › Play or pause}` plays;",)  # fmt: skip
-BY_PAGE = {"docs/lessons.md": LESSONS, "docs/window.md": WINDOW}
+STUDIES = (
+    "*File › Open study* (`{Open study}`) takes the study's file,",
+    "From any of its frames the run goes on (`{Branch here}`).",
+)
+BY_PAGE = {"docs/lessons.md": LESSONS, "docs/studies.md": STUDIES, "docs/window.md": WINDOW}
 
 
 def filled(sentence: str, keys: dict[str, list[str]]) -> str:
