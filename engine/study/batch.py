@@ -191,7 +191,8 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
         parameters.gravity[:] = _tilted(parameters.gravity, np.radians(slope))
     return Simulation(
         model, count, settings.dt, settings.integrator, settings.algorithm, study.limits, q, v, settings.device,
-        settings.dtype, kp, kd, parameters, timed=False, threads=threads, on_divergence="freeze", scene=group.scene,
+        settings.dtype, kp, kd, parameters, timed=False, threads=group.threads or threads, on_divergence="freeze",
+        scene=group.scene,
     )  # fmt: skip
 
 

@@ -64,17 +64,17 @@ class Cluster(Here):
         """Batches that can step at a time."""
         return max(1, int(self._ray.cluster_resources().get("GPU" if self._gpu else "CPU", 1)))
 
-    def decide(self, plan: Plan) -> dict[str, list[str]]:
+    def decide(self, plan: Plan) -> dict[str, list[Any]]:
         """See `plan.decide`; by a worker, with a GPU where there is one, since this machine may have none."""
         choices = list(plan.choices())
         gpus = self._ray.cluster_resources().get("GPU", 0) > 0
         if not gpus and any(device == "cuda" for _, _, device, _ in choices):
             raise ValueError("the study asks for device 'cuda', and no node of the cluster has a GPU; add one that has")
         task = self._ray.remote(num_cpus=0 if gpus else 1, num_gpus=int(gpus), max_retries=RETRIES)(_decided)
-        found: dict[str, list[str]] = self._got(
+        found: dict[str, list[Any]] = self._got(
             task.remote(__version__, self._study, plan.robots, choices), "the choice of algorithms"
         )
-        self._gpu = any(device == "cuda" for _, device in found.values())
+        self._gpu = any(device == "cuda" for _, device, *_ in found.values())
         return found
 
     def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
@@ -128,7 +128,7 @@ def _require_version(version: str) -> None:
         )
 
 
-def _decided(version: str, *how: Any) -> dict[str, list[str]]:
+def _decided(version: str, *how: Any) -> dict[str, list[Any]]:
     _require_version(version)
     return decide(*how)
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from engine import files
 from engine.bench.compare import robots
+from engine.cpu.runtime.cores import cores
 from engine.holding import holding_gains
 from engine.model import Model, ModelError
 from engine.scene import Scene, put_down, stands
@@ -68,6 +69,8 @@ class Group:
     quantities: tuple[Quantity, ...]
     links: tuple[int, ...]
     program: Program | None = None
+    threads: int | None = None
+    """That share each robot, where bits depend on it: those of DCA-ABA on the CPU."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +99,7 @@ class Plan:
         self.study, self.folder, self._trust = study, folder, trust_xacro
         self.sampling = Sampling(study)
         self._groups: dict[Settings, Group] = {}
-        self.decided: dict[str, list[str]] = {}
+        self.decided: dict[str, list[Any]] = {}
         self.robots: dict[str, Model] = {}
         faults.end()
         for way, name in self._robot_names():
@@ -183,12 +186,12 @@ class Plan:
             q = put_down(model, scene, q)
         gains = (np.zeros(model.nv), np.zeros(model.nv))
         held = holding_gains(model, asked.dt, asked.integrator, q) if study.hold else gains
-        algorithm, device = self.decided[_choice(asked.robot, asked.algorithm, asked.device, asked.dtype)]
+        algorithm, device, *shared = self.decided[_choice(asked.robot, asked.algorithm, asked.device, asked.dtype)]
         settings = asked._replace(algorithm=algorithm, device=device)
         known = dict(named(model, scene is not None))
         kept = tuple(known[each.quantity] for each in study.kept)
         links = tuple(model.link_names.index(push.link) for push in study.pushes)
-        return Group(settings, model, scene, q, held, kept, links, self.program)
+        return Group(settings, model, scene, q, held, kept, links, self.program, *shared)
 
     def choices(self) -> Iterator[tuple[str, str, str, str]]:
         """Robot, algorithm, device and number type of all settings that there are."""
@@ -230,9 +233,9 @@ def _installed(name: str) -> Path:
 
 def decide(
     study: Description, models: Mapping[str, Model], choices: Sequence[tuple[str, str, str, str]]
-) -> dict[str, list[str]]:
-    """The algorithm and the device of each of the `Plan.choices`, as this machine has it."""
-    found = {}
+) -> dict[str, list[Any]]:
+    """The algorithm and the device of each of the `Plan.choices`, as this machine has it; of DCA-ABA the threads."""
+    found: dict[str, list[Any]] = {}
     for robot, algorithm, device, dtype in choices:
         model = models[robot]
         scene = Scene() if has_ground(study, model) else None
@@ -242,6 +245,8 @@ def decide(
         except ValueError as error:
             raise ValueError(f"robot {robot}: {error}") from None
         found[_choice(robot, algorithm, device, dtype)] = [made.algorithm, made.device]
+        if made.algorithm == "dca" and made.device == "cpu":
+            found[_choice(robot, algorithm, device, dtype)].append(cores())
     return found
 
 

@@ -10,7 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Generator, Iterator
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from engine.bench.child import Child, Ended, Silence
 from engine.cpu.runtime.cores import cores
@@ -48,7 +48,7 @@ class Here:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def decide(self, plan: Plan) -> dict[str, list[str]]:
+    def decide(self, plan: Plan) -> dict[str, list[Any]]:
         """See `plan.decide`."""
         return decide(self._study, plan.robots, list(plan.choices()))
 
@@ -67,10 +67,10 @@ class Processes(Here):
         self._gpus = [""]
         self.seats = count or self._cores
 
-    def decide(self, plan: Plan) -> dict[str, list[str]]:
+    def decide(self, plan: Plan) -> dict[str, list[Any]]:
         """See `plan.decide`."""
         found = super().decide(plan)
-        if any(on == "cuda" for _, on in found.values()):
+        if any(on == "cuda" for _, on, *_ in found.values()):
             visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
             self._gpus = [visible[k] if visible else f"{k}" for k in range(device.count())]
             self.seats = len(self._gpus)

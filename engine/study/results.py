@@ -90,7 +90,7 @@ class Results:
         elif any(self.folder.glob(PARTS)):
             raise ValueError(f"{str(self.folder)!r} has parts and no {MANIFEST}; name another folder")
 
-    def decided(self, decide: Callable[[], dict[str, list[str]]]) -> dict[str, list[str]]:
+    def decided(self, decide: Callable[[], dict[str, list[Any]]]) -> dict[str, list[Any]]:
         """By what algorithms and on what devices the study steps: as it began to, else as is decided now, and kept."""
         known = self._there.get(DECIDED)
         if isinstance(known, dict):

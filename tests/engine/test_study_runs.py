@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -118,6 +119,26 @@ def test_a_batch_that_does_not_fit_into_memory_is_stepped_in_parts(
     most = 0
     with pytest.raises(MemoryError, match="more than there is"):
         engine.Study.read(named(tmp_path)).run(tmp_path / "none", processes=0)
+
+
+def test_threads_that_share_a_robot_are_those_that_the_study_began_with(tmp_path: Path) -> None:
+    """DCA-ABA cuts a long chain for so many threads, and rounds by that."""
+    text = (
+        'robot = "chain:600"\nalgorithm = "dca"\ndevice = "cpu"\nseconds = 0.01\n[[keep]]\nquantity = "total energy"\n'
+    )
+    text += '[[vary]]\nwhat = "velocity"\nof = "joint3"\nvalues = [1.0, 2.0]\n'
+    made = engine.Study.read(named(tmp_path, text))
+    made.run(tmp_path / "r", processes=0)
+    (decided,) = json.loads((tmp_path / "r" / "study.json").read_text())["decided"].values()
+    assert decided[:2] == ["dca", "cpu"]
+    group = made._plan.group({})
+    task = next(made._plan.tasks(np.ones(2, bool), lambda *_: 2))[1]
+    there = engine.Study.results(tmp_path / "r")["total energy"].tobytes()
+    for threads in (1, 2, 3):
+        found = batches.simulate(made._description, group, task, threads)
+        assert found.columns["total energy"].tobytes() == there
+    other = dataclasses.replace(group, threads=group.threads + 1)
+    assert batches.simulate(made._description, other, task).columns["total energy"].tobytes() != there
 
 
 def test_trajectories_that_are_kept_are_those_of_the_sample(tmp_path: Path) -> None:
