@@ -26,7 +26,7 @@ if sys.platform.startswith("linux"):
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
 # A test process per core has none to spare for NumPy's threads, which wait for one another by spinning.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Most of a run from empty caches went into LLVM's optimisation of kernels that take a few steps. `.ci/slow` has it on.
+# Most of a run from empty caches went into making kernels fast that take a few steps. `.ci/slow` has it done.
 os.environ.setdefault("CATENA_OPTIMISATION", "0")
 # Where Python is told to keep no compiled modules, each of some hundred processes would compile all of them anew, half
 # of its start. They are kept in pytest's cache, and the sources' folders stay as they are.

@@ -27,8 +27,6 @@ Made = Callable[[str, bytes], None]
 """Takes the name and the object file of what was made, in a thread of its own."""
 DELAY = 1.0
 """s between the first request and the process's start: who ends sooner has no use for it."""
-WANTED = os.environ.get("CATENA_OPTIMISATION") != "0"
-"""Whether fast code is made unasked: tests take a few steps, and quick code has the same bits."""
 POSSIBLE = "python" in Path(sys.executable or "").name.lower()
 """Whether such a process can be started: a program that Python is built into may be no interpreter itself."""
 
@@ -154,8 +152,11 @@ _background = OnePerProcess(_Background)
 
 
 def ask(wanted: Wanted, made: Made) -> None:
-    """Have made what `wanted` returns after a while, and hand it to `made`; what was asked for before is not again."""
-    if WANTED:
+    """Have made what `wanted` returns after a while, and hand it to `made`; what was asked for before is not again.
+
+    With CATENA_OPTIMISATION=0, as tests have it, nothing is made before `finish` is called.
+    """
+    if os.environ.get("CATENA_OPTIMISATION") != "0":
         _background().ask(wanted, made)
 
 

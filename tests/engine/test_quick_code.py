@@ -26,6 +26,12 @@ ROOT = Path(__file__).parents[2]
 TEXTS, WRITTEN_OUT = 24, 6
 
 
+@pytest.fixture(autouse=True)
+def fast_code_is_made(monkeypatch):
+    """As for users: other tests run quick code alone."""
+    monkeypatch.setenv("CATENA_OPTIMISATION", "3")
+
+
 @pytest.fixture
 def nothing_kept(monkeypatch):
     """No code is on disk, and none is written there."""
