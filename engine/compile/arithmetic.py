@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir
 
 from engine.compile.builder import Builder
+from engine.compile.builder import intrinsic as intrinsic_of
 from engine.compile.values import (
     BOOL,
     DOUBLE,
@@ -120,7 +121,7 @@ def binary(builder: Builder, sort: type, x: Any, y: Any) -> Any:
         type_ = real()
     if type_ == BOOL and sort not in _BITS:
         type_ = whole()
-    if builder.fuses and (fused := _fused(builder, sort, x, y, type_)) is not None:
+    if written_out() and (fused := _fused(builder, sort, x, y, type_)) is not None:
         return fused
     x, y = converted(builder, x, type_), converted(builder, y, type_)
     if not is_whole(type_):
@@ -167,12 +168,7 @@ def _fused(builder: Builder, sort: type, x: Any, y: Any, type_: ir.Type) -> Any:
 
 def intrinsic(builder: Builder, name: str, *numbers: Any) -> Any:
     """A function of LLVM's for numbers of one type, or for vectors of it."""
-    type_, module = numbers[0].type, builder.module
-    lanes = f"v{type_.count}" if isinstance(type_, ir.VectorType) else ""
-    name = f"{name}.{lanes}{_in_one_lane(type_).intrinsic_name}"
-    if name not in module.globals:
-        ir.Function(module, ir.FunctionType(type_, [type_] * len(numbers)), name)
-    return builder.intrinsic(module.globals[name], numbers)
+    return builder.intrinsic(intrinsic_of(builder.module, name, numbers[0].type, len(numbers)), numbers)
 
 
 def fma(builder: Builder, x: Any, y: Any, z: Any) -> Any:

@@ -5,12 +5,9 @@ A value here knows its text from the start; what is rare is llvmlite's. Names of
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 
 from engine.compile.values import BOOL, written_out
@@ -23,7 +20,7 @@ _ORDERED = {"==": "oeq", "!=": "one", "<": "olt", "<=": "ole", ">": "ogt", ">=":
 _NO_METADATA: dict[str, Any] = {}
 
 
-class _Instruction(ir.Instruction):  # type: ignore[misc]
+class Instruction(ir.Instruction):  # type: ignore[misc]
     """One whose text is known."""
 
     flags: Any = ()
@@ -33,6 +30,17 @@ class _Instruction(ir.Instruction):  # type: ignore[misc]
         self.parent, self.type, self.opname, self.operands = block, type_, opname, operands
         self._name, self._reference, self._text = reference[1:], reference, text
 
+    def become_fused(self, x: Any, y: Any, z: Any, negative: bool, subtracted: bool) -> None:
+        """Be ±x y ± z, rounded once, from now on."""
+        given, lines, type_ = [x.get_reference(), y.get_reference(), z.get_reference()], list[str](), self.type
+        for place in [0] * negative + [2] * subtracted:
+            name = f"{self._reference}.{place}"
+            lines.append(f"{name} = fneg {type_} {given[place]}\n  ")
+            given[place] = name
+        numbers = ", ".join(f"{type_} {each}" for each in given)
+        self.opname, self.operands = "call", (x, y, z)
+        self._text = f"{''.join(lines)}{self._reference} = call {type_} {_fma(self.module, type_)}({numbers})"
+
     def get_reference(self) -> str:
         return self._reference
 
@@ -40,15 +48,21 @@ class _Instruction(ir.Instruction):  # type: ignore[misc]
         return self._text
 
 
-@cache
-def _processor_fuses() -> bool:
-    """Whether the processor has a fused multiply-add: without one, each would be a call."""
-    x86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
-    return not x86 or bool(llvm.get_host_cpu_features().get("fma", False))
+def intrinsic(module: ir.Module, name: str, type_: ir.Type, count: int) -> Any:
+    """A function of LLVM's for so many numbers of one type, or for vectors of it."""
+    one, lanes = (type_.element, f"v{type_.count}") if isinstance(type_, ir.VectorType) else (type_, "")
+    name = f"{name}.{lanes}{one.intrinsic_name}"
+    if name not in module.globals:
+        ir.Function(module, ir.FunctionType(type_, [type_] * count), name)
+    return module.globals[name]
+
+
+def _fma(module: ir.Module, type_: ir.Type) -> str:
+    return str(intrinsic(module, "llvm.fma", type_, 3).get_reference())
 
 
 def _operator(opname: str) -> Any:
-    def written(self: Builder, lhs: Any, rhs: Any, flags: Sequence[str] = ()) -> _Instruction:
+    def written(self: Builder, lhs: Any, rhs: Any, flags: Sequence[str] = ()) -> Instruction:
         return self._binary(opname, lhs, rhs, flags)
 
     return written
@@ -62,20 +76,18 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
         self._written = 0
         self.on_gpu = block.module.triple.startswith("nvptx")
         """Whether the code is for a GPU."""
-        self.fuses = written_out() or (not self.on_gpu and _processor_fuses())
-        """Whether products and sums are fused here; those of loops on a GPU are left to its assembler."""
         self.flags = (_ON_GPU[1:] if written_out() else _ON_GPU) if self.on_gpu else ()
         """What LLVM may do with reals: nothing on a processor, where all its levels have the same bits."""
 
-    def _new(self, type_: ir.Type, opname: str, operands: Any, text: str) -> _Instruction:
+    def _new(self, type_: ir.Type, opname: str, operands: Any, text: str) -> Instruction:
         self._written += 1
         reference = f"%v{self._written}"
-        value = _Instruction(self._block, type_, opname, operands, reference, f"{reference} = {text}")
+        value = Instruction(self._block, type_, opname, operands, reference, f"{reference} = {text}")
         self._block.instructions.insert(self._anchor, value)
         self._anchor += 1
         return value
 
-    def _binary(self, opname: str, x: Any, y: Any, flags: Sequence[str]) -> _Instruction:
+    def _binary(self, opname: str, x: Any, y: Any, flags: Sequence[str]) -> Instruction:
         type_ = x.type
         if type_ is not y.type and type_ != y.type:
             raise ValueError(f"{opname} of {type_} and {y.type}")
@@ -85,10 +97,10 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
     fadd, fsub, fmul, fdiv = map(_operator, ("fadd", "fsub", "fmul", "fdiv"))
     add, sub, mul = map(_operator, ("add", "sub", "mul"))
 
-    def neg(self, arg: Any) -> _Instruction:
+    def neg(self, arg: Any) -> Instruction:
         return self._binary("sub", ir.Constant(arg.type, 0), arg, ())
 
-    def fneg(self, arg: Any, flags: Sequence[str] = ()) -> _Instruction:
+    def fneg(self, arg: Any, flags: Sequence[str] = ()) -> Instruction:
         how = " ".join(("fneg", *flags))
         return self._new(arg.type, "fneg", (arg,), f"{how} {arg.type} {arg.get_reference()}")
 
@@ -100,7 +112,7 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
             return super().fcmp_ordered(cmpop, lhs, rhs)
         return self._compared("fcmp", _ORDERED[cmpop], lhs, rhs) or super().fcmp_ordered(cmpop, lhs, rhs)
 
-    def _compared(self, opname: str, how: str, x: Any, y: Any) -> _Instruction | None:
+    def _compared(self, opname: str, how: str, x: Any, y: Any) -> Instruction | None:
         """Two numbers compared; None of vectors."""
         if isinstance(x.type, ir.VectorType) or x.type != y.type:
             return None
@@ -111,18 +123,18 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
             return super().alloca(typ, size)
         return self._new(typ.as_pointer(), "alloca", (), f"alloca {typ}")
 
-    def load(self, ptr: Any, align: int | None = None) -> _Instruction:
+    def load(self, ptr: Any, align: int | None = None) -> Instruction:
         type_ = ptr.type.pointee
         aligned = f", align {align}" if align is not None else ""
         return self._new(type_, "load", (ptr,), f"load {type_}, {ptr.type} {ptr.get_reference()}{aligned}")
 
-    def store(self, value: Any, ptr: Any, align: int | None = None) -> _Instruction:
+    def store(self, value: Any, ptr: Any, align: int | None = None) -> Instruction:
         type_ = value.type
         if ptr.type.pointee is not type_ and ptr.type.pointee != type_:
             raise TypeError(f"a number of type {type_} into memory of {ptr.type.pointee}")
         aligned = f", align {align}" if align is not None else ""
         text = f"store {type_} {value.get_reference()}, {ptr.type} {ptr.get_reference()}{aligned}"
-        made = _Instruction(self._block, _VOID, "store", (value, ptr), "%", text)
+        made = Instruction(self._block, _VOID, "store", (value, ptr), "%", text)
         self._block.instructions.insert(self._anchor, made)
         self._anchor += 1
         return made
@@ -132,7 +144,7 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
         text = f"getelementptr {type_.pointee}, {type_} {ptr.get_reference()}, {index.type} {index.get_reference()}"
         return self._new(type_, "getelementptr", (ptr, index), text)
 
-    def intrinsic(self, function: Any, arguments: Sequence[Any]) -> _Instruction:
+    def intrinsic(self, function: Any, arguments: Sequence[Any]) -> Instruction:
         """A call of one of LLVM's own functions of numbers."""
         type_ = function.ftype.return_type
         given = ", ".join(f"{x.type} {x.get_reference()}" for x in arguments)

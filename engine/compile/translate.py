@@ -17,6 +17,7 @@ from llvmlite import ir
 from engine.compile import arithmetic, source
 from engine.compile.builder import Builder
 from engine.compile.expressions import Expressions
+from engine.compile.fusing import fuse
 from engine.compile.memory import Slot, array_load, element, lanes_store
 from engine.compile.operations import thread, threads, wait_for_threads
 from engine.compile.values import (
@@ -66,6 +67,7 @@ class Unit:
 
     def written(self) -> str:
         """LLVM's text of the module, which is left empty: what refers to one another is not freed for a long time."""
+        fuse(self.module)
         text = str(self.module)
         self.functions.clear()
         for function in self.module.functions:
