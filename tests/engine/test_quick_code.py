@@ -17,8 +17,8 @@ from cuda_on_host import WrittenOut
 from python_oracle import flat, loaded
 from random_kernels import known_robot, ordinary
 
-from engine.compile import Function, background, cache, finish_compiling, kernel, machine, parts, rare
-from engine.compile.operations import address, call
+from engine.compile import Function, background, cache, finish_compiling, fusing, kernel, machine, parts, rare
+from engine.compile.operations import address, call, fma
 from engine.compile.shared import array_at
 from tests.differential.laws import seeds
 
@@ -222,3 +222,21 @@ def test_a_program_that_ends_waits_for_no_code_and_leaves_no_process(tmp_path):
     assert not run.stderr
     with pytest.raises(ProcessLookupError):
         os.kill(int(run.stdout), 0)
+
+
+@kernel
+def _sums(x, out):
+    out[0] = x[0] * x[1] + x[2]
+    out[1] = x[2] - x[0] * x[1]
+    out[2] = -(x[0] * x[1]) - x[2]
+    twice = x[0] * x[1]
+    out[3], out[4] = twice + x[2], twice
+
+
+@pytest.mark.skipif(not fusing._processor_fuses(), reason="this processor has no fused multiply-add")
+def test_a_product_that_one_sum_needs_is_fused_and_one_that_two_need_is_not():
+    x, out = np.array([1 + 2.0**-30, 1 - 2.0**-30, -1.0]), np.zeros(5)
+    _sums(x, out)
+    exact = -(2.0**-60)
+    np.testing.assert_array_equal(out, [exact, -2 - exact, -exact, 0.0, 1.0])
+    assert fma(x[0], x[1], x[2]) == exact
