@@ -36,21 +36,22 @@ def _fuse(function: ir.Function) -> None:
         for each in block.instructions:
             if each.opname in ("fadd", "fsub"):
                 _take_in(each, uses, gone)
-    for block in function.blocks:
+    for block in function.blocks if gone else ():
         block.instructions[:] = [each for each in block.instructions if id(each) not in gone]
 
 
 def _uses(function: ir.Function) -> Counter[int]:
     """How often each value is needed; a product that is written twice is needed by both."""
-    uses: Counter[int] = Counter()
+    needed: list[int] = []
     products: dict[tuple[int, ...], list[Any]] = {}
     for block in function.blocks:
         for each in block.instructions:
-            uses.update(map(id, each.operands))
+            needed += map(id, each.operands)
             if each.opname == "phi":
-                uses.update(id(value) for value, _ in each.incomings)
+                needed += [id(value) for value, _ in each.incomings]
             elif each.opname == "fmul":
                 products.setdefault(tuple(sorted(map(id, each.operands))), []).append(each)
+    uses = Counter(needed)
     for alike in products.values():
         if len(alike) > 1:
             uses.update(map(id, alike))
