@@ -76,7 +76,7 @@ def _mass_section(model: engine.Model, link: int) -> Section:
         rows.append(Row("of the body", f"with {held}", f"fixed joints hold them together: one mass for all ({held})"))
     if found.mass > 0 or np.any(found.principal):
         rows += [
-            Row("CoM in link, mm", _vector(1000 * found.center), "the centre of mass, in the link's frame"),
+            Row("CoM in link, mm", _vector(1000 * found.center, 4), "the centre of mass, in the link's frame"),
             Row("I₁ I₂ I₃, kg m²", _vector(found.principal), "principal moments of inertia about the centre of mass"),
             Row("Ixx Iyy Izz, kg m²", _vector(np.diag(found.inertia)), f"moments of inertia {ABOUT}"),
             Row("Ixy Ixz Iyz, kg m²", _vector(found.inertia[[0, 0, 1], [1, 2, 2]]), f"products of inertia {ABOUT}"),
@@ -220,7 +220,7 @@ def _fixed(values: np.ndarray | float) -> str:
     return " ".join(f"{float(value) + 0.0:.2f}".replace("-0.00", "0.00") for value in np.atleast_1d(values))
 
 
-def _vector(values: np.ndarray) -> str:
-    """Numbers beside each other, in three digits; what is far less than the greatest of them is nothing."""
+def _vector(values: np.ndarray, digits: int = 3) -> str:
+    """Numbers beside each other, in so many digits; what is far less than the greatest of them is nothing."""
     least = 1e-6 * float(np.abs(values).max(initial=0.0))
-    return " ".join(_number(float(value) if abs(value) > least else 0.0, 3) for value in values)
+    return " ".join(_number(float(value) if abs(value) > least else 0.0, digits) for value in values)

@@ -119,7 +119,7 @@ def _robot(
     room_of_pairs = body_pairs(n, model.nv, len(meet)) if meet else ()
     found, jacobians = work(model.parent, model.nv, len(touching), mimics.mimics(model), room_of_pairs), []
     p = found.problem
-    p.head[:], p.joint[: len(rows)], plane = -1, rows, _turned(chance)
+    p.head[:], p.joint[: len(rows)], p.right[rows], plane = -1, rows, 1.0, _turned(chance)
     for k, (body, other) in enumerate(touching):
         x, frame = at.p[body] + chance.normal(size=3), plane if on_a_plane else _turned(chance)
         p.arm[k], p.frame[k] = x - at.p[body], frame.ravel()
@@ -131,7 +131,7 @@ def _robot(
             jacobians[-1] -= frame @ point_jacobian(model, at, other, x)
     topology = mimics.topology(model)
     recursion.factorise(np.zeros(model.nv), d, topology, bodies, found.tree)
-    reduced.leave_out_unloaded(len(rows), topology, bodies, p, found.tree)
+    reduced.leave_out_unloaded(topology, bodies, p, found.tree)
     return Robot(at, M + np.diag(d), h, d, np.concatenate(jacobians), rows, topology, bodies, found)
 
 
@@ -257,7 +257,7 @@ def test_accelerations_and_what_impulses_do_are_those_of_the_dense_system(model,
     recursion.factorise(tau, robot.d, robot.topology, robot.bodies, tree)
     recursion.accelerations(model.gravity, robot.topology, robot.bodies, tree, out)
     _same(out, np.linalg.solve(robot.M, tau - robot.h))
-    reduced.leave_out_unloaded(R, robot.topology, robot.bodies, p, tree)
+    reduced.leave_out_unloaded(robot.topology, robot.bodies, p, tree)
     _draw_impulses(robot, chance)
     p.free[:], p.joint_free[:R], push = chance.normal(size=p.free.shape), chance.normal(size=R), np.zeros(model.nv)
     push[robot.rows] = p.joint_impulse[:R]

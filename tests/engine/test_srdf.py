@@ -73,7 +73,7 @@ def test_a_link_that_is_none_is_told_once(load):
     ("text", "sentence"),
     [
         ("no xml", "the file is text, not XML: it begins with 'no xml'"),
-        ("<robot>", "malformed XML"),
+        ("<robot>", "the file ends inside <robot> of line 1, as if it were cut off"),
         ("<urdf/>", "the outermost element is <urdf>; an SRDF is one <robot> element"),
         ('<robot name="r"><disable_collisions link1="a"/></robot>', 'no link2; write link2="…"'),
         ("", "the file is empty"),
