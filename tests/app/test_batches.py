@@ -205,6 +205,8 @@ def test_the_panel_fits_the_window(qtbot, opened, width, height):
     wait(qtbot, window.batch.isVisible)
     assert (window.width(), window.height()) == (width, height)
     panel = window.batch
+    window.workbench.set_spread(Spread(4, pose=0.2))
+    wait(qtbot, panel.map.isVisible)  # one robot has none
     assert panel.width() >= panel.minimumSizeHint().width()
     for control in (panel.robots, panel.pose, panel.mass, panel.friction, panel.seed, panel.coloring, panel.map):
         corner = control.mapTo(window, QPoint(control.width(), control.height()))
