@@ -140,7 +140,7 @@ class StudyView(QObject):
             self.export(path)
 
     def export(self, path: str) -> None:
-        """Write the results as a table, .csv or .parquet, in a thread; what becomes of it is told."""
+        """Write the results as a table, .csv or .parquet, in a thread; the status bar reports how it ends."""
         results, exports = self.panel.results, cast(RunExports, self._window.features[RunExports])
         if results is None or exports.writing.running:
             return

@@ -30,7 +30,7 @@ COLLIDING = (0.10, 0.85, 0.45, 0.5)
 OUTLINE = (0.47, 0.50, 0.55, 0.6)
 """The colour of the bars that stand for links whose meshes are still read, or missing."""
 THICK = 1.8
-"""Times as thick as a skeleton's bars, which stand for the whole robot."""
+"""Times as thick as a skeleton's bars, which replace the whole robot."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Drawing(QWidget):
         self._renderer.render(painter, self._place())
 
     def _place(self) -> QRectF:
-        """Where the drawing stands in the widget."""
+        """Where the drawing is in the widget."""
         room, size = self.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN), self._renderer.viewBoxF().size()
         scale = min(room.width() / size.width(), room.height() / size.height())
         left = room.left() + (room.width() - scale * size.width()) / 2

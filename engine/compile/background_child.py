@@ -1,4 +1,4 @@
-"""What the process does that makes fast code: it takes intermediate code, and answers with object files.
+"""What the process does that makes fast code: it takes intermediate code, and returns object files.
 
 It is run as a file, by itself, and imports nothing of the engine, so that it starts at once. What comes in is a
 pickled name, text and style after the other; what goes out a name, an object file and what was wrong.

@@ -25,7 +25,7 @@ from engine.compile.translate import MAKE, PLACE
 from engine.process import OnePerProcess
 
 Put = Callable[[int], None]
-"""What is told where code is, and again where the fast one is."""
+"""Takes the address of code, and again that of the fast one."""
 
 
 class Code(NamedTuple):
@@ -48,7 +48,7 @@ class Code(NamedTuple):
 
 @dataclass
 class _Slow:
-    """Code that was made quickly and runs, and who is told of fast code in its place."""
+    """Code that was made quickly and runs, and what takes the address of the fast code."""
 
     name: str
     code: Code

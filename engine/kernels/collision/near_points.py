@@ -50,7 +50,7 @@ class Near(NamedTuple):
 
 
 def room(points: Points, threads: int = 1) -> Near:
-    """Room for the points of any one of these shapes, for so many threads."""
+    """Room for the points of any one of these shapes, for each of a robot's `threads`."""
     n, m = max(1, int(np.max(np.diff(points.first), initial=1))), max(1, len(points.body))
     lowest, seen = np.zeros(m, np.int64), np.zeros((threads, -(-n // 32)), np.int64)
     lowest[: len(points.body)] = points.first[:-1]
