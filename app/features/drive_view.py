@@ -28,8 +28,7 @@ class DriveView:
 
     def __init__(self, window: Window):
         self._window, self._bench, self._table = window, window.workbench, window.joints
-        self.form = JointForm()
-        self.form.setParent(self._table.viewport())  # it ends with the window, whether or not it was ever shown
+        self.form = JointForm(window)  # it ends with the window, whether or not it was ever shown
         self.form.hide()
         self.index = -1
         self._gains_of: tuple[object, ...] = ()  # which joint's, and under which settings

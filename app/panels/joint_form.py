@@ -43,8 +43,8 @@ class JointForm(QWidget):
     gains_asked = pyqtSignal(object)
     """(kp, kd) that are asked for; None for those that suit the robot."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
         self.motion = QLabel()
         self.mode, self.wave = QComboBox(), QComboBox()
         for mode in MODES:
