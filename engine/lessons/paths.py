@@ -16,7 +16,7 @@ MANY = 1024
 
 
 def facts(tree: Tree, *_: Array) -> dict[str, float | str]:
-    """How many paths there are, how long, and at how many removes from the base."""
+    """How many paths there are, how long, and on how many levels they hang."""
     parent = tree.model.parent.tolist()
     depth: list[int] = []
     for above in parent:
@@ -27,7 +27,7 @@ def facts(tree: Tree, *_: Array) -> dict[str, float | str]:
         "longest_path": max(int(np.sum(row >= 0)) for row in rows),
         "levels_of_paths": len(tree.levels),
         "deepest": max(depth),
-        "removes_of_many": (MANY - 1).bit_length() + 1,
+        "levels_of_many_paths": (MANY - 1).bit_length() + 1,
     }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.algorithms import dca
+from engine.algorithms import abia, dca
 from engine.algorithms.chain import Chain
 from engine.lessons.trace import Stage, Trace, trace
 from engine.lie import Array
+from engine.model import generate
 
 Changes = tuple[tuple[bool, ...], ...]
 """Of each stage, and each of its places, whether anything that was found there is another number."""
@@ -42,7 +43,10 @@ def facts(chain: Chain, q: Array, v: Array, tau: Array) -> dict[str, float | str
     beyond = [(stage, marks) for stage, marks in from_root if stage.part == "beyond"]
     up = [marks for stage, marks in from_tip if stage.part == "beyond" and stage.name in ("reduce", "join")]
     joins = [stage for stage, _ in beyond if stage.name == "join"]
+    longer, rest = Chain.of(generate.chain(2 * chain.n)), np.zeros((3, 2 * chain.n))
     return {
+        "depth_of_twice": trace(dca.forward_dynamics, longer, *rest).depth,
+        "aba_depth_of_twice": trace(abia.forward_dynamics, longer, *rest).depth,
         "pull": f"{PULL:g}",
         "pull_beyond": sum(any(marks) for _, marks in beyond),
         "pull_links": sum(from_root[-1][1]),

@@ -84,7 +84,7 @@ def test_facts_are_those_of_the_robot() -> None:
     assert made.facts["paths"] == str(len(rows)) == "5"
     assert made.facts["longest_path"] == str(max(map(len, rows)))
     assert made.facts["levels_of_paths"] == str(len(levels)) == made.steps[-1].question.answer
-    assert made.facts["removes_of_many"] == str(int(np.log2(int(made.facts["many"]))) + 1)
+    assert made.facts["levels_of_many_paths"] == str(int(np.log2(int(made.facts["many"]))) + 1)
     named = set(re.findall(r"\{(\w+)\}", (text.FOLDER / f"dca{text.OF_TREES}").read_text("utf-8")))
     assert named <= {fact for step in made.steps for fact in step.facts}
     long = lesson(1)  # a chain with a free base
