@@ -52,7 +52,7 @@ def _beside(trace: Trace, serial: Trace, n: int) -> dict[str, str]:
         "aba_depth": str(serial.depth),
         "aba_work": _whole(serial.work),
         "more_work": f"{trace.work / serial.work:.1f}",
-        "verdict": "So on this robot it is the slower one." if trace.time(n) > serial.work else "So it is the faster one.",
+        "verdict": f"So on this robot it is the {'slower' if trace.time(n) > serial.work else 'faster'} one.",
         "inertia_depth": str(len(serial.of("articulated inertia"))),
     }
 
