@@ -180,8 +180,8 @@ def tree(trace: Trace, index: int, palette: Palette, marks: Marks = NO_MARKS) ->
     n = min(links, SHOWN)
     top = 40 + ROW * len(rows) if rows else 30
     sheet = Sheet(palette, top + 80 + SIZES)
-    above = ": each level joined from the one above" if len(rows) > 1 else ""
-    sheet.text(0, 12, f"{PARTS.get(now.part, now.part)}{above}", "text")
+    below = ": each level joined from the one below" if len(rows) > 1 else ""
+    sheet.text(0, 12, f"{PARTS.get(now.part, now.part)}{below}", "text")
     _levels(sheet, trace, rows, index, marks)
     lit, step, y = lights(trace, index, links, marks), (WIDTH - 20) / n, top + 20
     for i in range(n):
@@ -218,12 +218,12 @@ def _rows(trace: Trace, now: Stage) -> list[_Row]:
 
 
 def _levels(sheet: Sheet, trace: Trace, rows: Sequence[_Row], index: int, marks: Marks) -> None:
-    """The runs of links, a row for each level of joins below those that the scan begins with."""
+    """The runs of links, a row for each level of joins above those that the scan begins with."""
     now, n = trace.stages[index], min(links_of(trace), SHOWN)
     step, done = (WIDTH - 20) / n, trace.stages[: index + 1]
     for level, row in enumerate(rows):
         for first, last in ((first, min(last, n - 1)) for first, last in row.runs if first < n):
-            x, y, width = 10 + first * step, 22 + level * ROW, (last - first + 1) * step - 3
+            x, y, width = 10 + first * step, _height(level, rows), (last - first + 1) * step - 3
             made = [stage for stage in row.stages if first in {run[0] for run in stage.runs}]
             color = "good" if all(stage in done for stage in made) else "edge"
             color = "accent" if now in made else color
@@ -233,7 +233,12 @@ def _levels(sheet: Sheet, trace: Trace, rows: Sequence[_Row], index: int, marks:
             sheet.box(x, y, width, 14, color, 0.9 if color != "edge" else 0.5, edge)
             if level and width > 24:
                 for part in (x + width / 4, x + 3 * width / 4):
-                    sheet.line(part, y - 10, x + width / 2, y - 1, "faint", 0.8)
+                    sheet.line(part, y + ROW, x + width / 2, y + 15, "faint", 0.8)
+
+
+def _height(level: int, rows: Sequence[_Row]) -> int:
+    """Where a level's row begins, px; single links stand lowest, beside the robot's."""
+    return 22 + (len(rows) - 1 - level) * ROW
 
 
 def _changed(trace: Trace, made: Sequence[Stage], done: Sequence[Stage], first: int, marks: Marks) -> bool:
@@ -248,7 +253,7 @@ def _changed(trace: Trace, made: Sequence[Stage], done: Sequence[Stage], first: 
 def run_at(trace: Trace, index: int, x: float, y: float) -> tuple[int, int] | None:
     """The first and the last link of the run that the tree of stage `index` has at a place of its picture, px."""
     rows, n = _rows(trace, trace.stages[index]), min(links_of(trace), SHOWN)
-    level, link = int((y - 22) // ROW), int((x - 10) // ((WIDTH - 20) / n))
+    level, link = len(rows) - 1 - int((y - 22) // ROW), int((x - 10) // ((WIDTH - 20) / n))
     if not 0 <= level < len(rows) or not 0 <= link < n:
         return None
     return next((run for run in rows[level].runs if run[0] <= link <= run[1]), None)

@@ -165,9 +165,11 @@ def test_what_a_pull_changed_is_orange_in_the_tree_and_on_the_robot() -> None:
 def test_the_tree_of_what_lies_beyond_begins_with_the_second_link(n: int) -> None:
     made = lesson(engine.chain(n))
     index = next(k for k, stage in enumerate(made.trace.stages) if stage.name == "join" and stage.part == "beyond")
-    leaves = [bar for bar in bars(drawing.tree(made.trace, index, pages.DARK)) if bar.get("y") == "22.0"]
-    assert len(leaves) == n - 1
-    assert drawing.run_at(made.trace, index, 12.0, 28.0) is None
+    drawn = bars(drawing.tree(made.trace, index, pages.DARK))
+    lowest = max(float(bar.get("y")) for bar in drawn)
+    assert sum(float(bar.get("y")) == lowest for bar in drawn) == n - 1
+    assert drawing.run_at(made.trace, index, 12.0, lowest + 7.0) is None
+    assert drawing.run_at(made.trace, index, 400.0, lowest + 7.0) is not None
 
 
 @pytest.mark.parametrize("n", [7, 9, 16, 40])
