@@ -288,14 +288,14 @@ def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
 
 
 def link_poses(model: Model, q: ArrayLike) -> Array:
-    """The frames of all links in the world, (links, 4, 4), in the order of `model.link_names`."""
+    """The frames of all links in the world, (…, links, 4, 4), in the order of `model.link_names`, for q (…, nq)."""
     (q,), single = validation.states(model, q=q)
     frames = poses.link_poses(model, q)
     return frames[0] if single else frames
 
 
 def link_twists(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """How all links move, (links, 6), in the order of `model.link_names`: ω in rad/s and v in m/s of the link's origin.
+    """The motion of all links, (…, links, 6), by `model.link_names`: ω (rad/s), and v (m/s) of the origin.
 
     Both are along the world's axes.
     """

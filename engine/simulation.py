@@ -115,6 +115,7 @@ class Simulation:
 
         With `robots`, a mask (batch,) or their numbers, those robots alone: q is (nq,) or has a row for each of them.
         Time goes on, the others step to the same bits as without it, and chosen ones that are frozen are free again.
+        `tau`, `target` and `wrench` stay as they are.
         """
         q, v = self.model.neutral() if q is None else q, np.zeros(self.model.nv) if v is None else v
         if on_device(q) or on_device(v):

@@ -201,7 +201,7 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
             )
         return
     for index, dof in zip(range(start, joint.q.stop), range(joint.v.start, joint.v.stop), strict=True):
-        angular = joint.kind in ("revolute", "continuous") or (joint.kind == "planar" and index == joint.q.stop - 1)
+        angular = joint.type.angular[dof - joint.v.start]
         lower, upper, limited = _span(model, dof, angular)
         yield Coordinate(
             model.coordinate_names[dof],

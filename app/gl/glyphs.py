@@ -207,8 +207,13 @@ def _first_links(model: engine.Model) -> dict[int, int]:
 
 def _axes(model: engine.Model, carried: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The bodies that turn about their z-axis, and those that slide along it, of those that carry a link."""
-    turning = [joint.bodies.stop - 1 for joint in model.joints if joint.kind in ("revolute", "continuous", "planar")]
-    sliding = [joint.bodies.start for joint in model.joints if joint.kind == "prismatic"]
+    moving = [
+        (body, angular)
+        for joint in model.joints
+        if joint.type.quaternion is None
+        for body, angular in zip(range(joint.bodies.start, joint.bodies.stop), joint.type.angular, strict=True)
+    ]
+    turning, sliding = ([body for body, angular in moving if angular == turns] for turns in (True, False))
     found = (np.array([body for body in bodies if carried[body]], np.int64) for bodies in (turning, sliding))
     turns, slides = found
     return turns, slides

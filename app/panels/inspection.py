@@ -93,7 +93,7 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
         rows.append(Row("follows", f"{joint.multiplier:g} · {joint.leader} + {joint.offset:g}"))
         return (Section(f"Joint {joint.name}", tuple(rows)),)
     for v in range(joint.v.start, joint.v.stop) if joint.kind != "floating" else ():
-        turns = _turns(joint, v)
+        turns = joint.type.angular[v - joint.v.start]
         part = model.coordinate_names[v].removeprefix(joint.name).lstrip(".")
         name = f"{part} " if part else ""
         shown, unit = (DEGREES, "°") if turns else (1000.0, "mm")
@@ -178,7 +178,7 @@ def _joint_state(model: engine.Model, link: int, frame: Snapshot) -> tuple[Row, 
     scale, offset = (joint.multiplier, joint.offset) if joint.leader is not None else (1.0, 0.0)
     rows = []
     for q, v in zip(range(owner.q.start, owner.q.stop), range(owner.v.start, owner.v.stop), strict=True):
-        turns = _turns(joint, v)
+        turns = joint.type.angular[v - owner.v.start]
         part = model.coordinate_names[v].removeprefix(owner.name).lstrip(".")
         name = f"{part} " if part else ""
         shown, unit = (DEGREES, "°") if turns else (1000.0, "mm")
@@ -188,12 +188,6 @@ def _joint_state(model: engine.Model, link: int, frame: Snapshot) -> tuple[Row, 
             effort, unit = ("torque", "N m") if turns else ("force", "N")
             rows.append(Row(f"{name}{effort}", f"{_fixed(frame.effort[v])} {unit}", "effort of the joint's drive"))
     return tuple(rows)
-
-
-def _turns(joint: engine.Joint, v: int) -> bool:
-    """Whether a velocity of a joint is one of rotation."""
-    part = v - joint.v.start
-    return joint.kind in ("revolute", "continuous", "spherical") or (joint.kind == "planar" and part == 2)
 
 
 def roll_pitch_yaw(R: np.ndarray) -> np.ndarray:

@@ -109,7 +109,7 @@ def joint_force(forces, k):
     if len(forces) == 1:
         return forces.tau[k]
     force, f = beside_friction(forces, k), friction(forces.known.joints, k, forces.v[k])
-    if f > 0.0 and may_hold(forces.known, k):
+    if may_hold(forces.known, k):
         return force - (f * forces.mode[k] if slides(forces.mode[k]) else 0.0)
     return force
 

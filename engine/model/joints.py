@@ -61,6 +61,11 @@ class JointType(NamedTuple):
     turned: bool = False
 
     @property
+    def angular(self) -> tuple[bool, ...]:
+        """Whether each of its velocities is an angular one, rad/s, or else m/s."""
+        return tuple(column < 3 for kind in self.bodies for column in BODY_JOINTS[kind].columns)
+
+    @property
     def quaternion(self) -> int | None:
         """Where its unit quaternion stands among its coordinates, or None."""
         return BODY_JOINTS[self.bodies[0]].quaternion

@@ -72,8 +72,7 @@ def _of_joints(model: Model) -> Iterator[tuple[str, Quantity]]:
             yield f"{name} position", of
             yield f"{name} velocity", of._replace(kind="velocity")
             if joint.leader is None:
-                angular = joint.kind in ("revolute", "continuous") or (joint.kind == "planar" and k == 2)
-                yield f"{name} {'torque' if angular else 'force'}", of._replace(kind="effort")
+                yield f"{name} {'torque' if joint.type.angular[k] else 'force'}", of._replace(kind="effort")
                 yield f"{name} target", of._replace(kind="target")
                 yield f"{name} error", of._replace(kind="error")
 

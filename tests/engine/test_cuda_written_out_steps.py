@@ -13,11 +13,13 @@ from beside_cpu import cuda, give  # noqa: F401 - a fixture
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
 
 import engine
+from engine.compile import inline
 from engine.cuda.runtime import arrays
 from engine.cuda.stepping.written_out_stepper import WrittenOutStepper
-from engine.kernels import steps
+from engine.kernels import joint_forces, steps
 from engine.kernels.joint_constraints import BLOCK_PIVOTS
 from engine.model import Model
+from engine.step_settings import FRICTION
 
 pytestmark = pytest.mark.usefixtures("cuda")
 NEAR = {"float64": 1e-9, "float32": 2e-4}
@@ -114,6 +116,25 @@ def test_wrenches_controls_and_recordings_are_the_cpus(rows, rng):
     for found, expected in zip([*state(ours), *recorded[0]], [*state(theirs), *recorded[1]], strict=True):
         assert np.all(np.isfinite(expected))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1 + np.abs(expected).max()))
+
+
+def test_a_friction_that_depends_on_the_velocity_is_written_out(monkeypatch):
+    """f = F (1 + v²), which is not known before the robot moves; the model is no other test's, as its code is."""
+    monkeypatch.setattr(joint_forces, "friction", _faster_is_more)
+    monkeypatch.setattr(steps, "friction", _faster_is_more)
+    model = dataclasses.replace(engine.chain(1, seed=77), friction=np.array([0.3]))
+    simulation = engine.Simulation(model, 2, 1e-4, algorithm="abia", device="cuda", v=[[1.0], [2.0]])
+    weight = engine.inverse_dynamics(model, model.neutral(), np.zeros(1), np.zeros(1))[0]
+    give([simulation], tau=np.full((2, 1), weight))
+    simulation.step()
+    lost = np.array([[1.0], [2.0]]) - state(simulation)[1]
+    inertia = float(engine.mass_matrix(model, model.neutral())[0, 0])
+    np.testing.assert_allclose(lost[:, 0], 1e-4 / inertia * 0.3 * np.array([2.0, 5.0]), rtol=1e-9)
+
+
+@inline
+def _faster_is_more(joints, j, v):
+    return joints[FRICTION, j] * (1.0 + v * v)
 
 
 def test_robots_that_freeze_stay_and_the_others_go_on():

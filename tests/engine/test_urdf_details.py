@@ -61,7 +61,8 @@ def test_a_joint_of_two_elementary_ones_is_a_row_of_the_table(tmp_path, monkeypa
     for name, text in (("one", one), ("two", two)):
         (tmp_path / f"{name}.urdf").write_text(text)
         models.append(engine.load(tmp_path / f"{name}.urdf"))
-    assert [(x.name, x.type.nq, x.type.nv) for x in models[0].joints] == [("j", 2, 2), ("k", 1, 1)]
+    told = [(x.name, x.type.nq, x.type.nv, x.type.angular) for x in models[0].joints]
+    assert told == [("j", 2, 2, (False, True)), ("k", 1, 1, (True,))]
     q, v, tau = rng.normal(size=(3, 3))
     found, expected = (engine.forward_dynamics(model, q, v, tau, "abia", "cpu") for model in models)
     np.testing.assert_allclose(found, expected, rtol=1e-13)

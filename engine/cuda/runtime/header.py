@@ -13,7 +13,7 @@ def text() -> str:
     """What stands before every source: kinds of joints, rows of packed tables, integrators, phases, thresholds."""
     kinds = {name: getattr(joints, name) for name in ("REVOLUTE", "PRISMATIC", "FREE", "SPHERICAL")}
     packed = {name: getattr(layout, name) for name in _CONSTANTS}
-    rows = {name: getattr(step_settings, name) for name in _JOINT_ROWS}
+    rows = {name: getattr(step_settings, name) for name in _JOINT_ROWS} | {"COUNT": len(_JOINT_ROWS)}
     return "\n".join(
         [
             *numbers(kinds),

@@ -94,7 +94,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
         const ChainArrays<Real> arrays = {
             constants + (own_constants ? (size_t)robot * packed::CONSTANTS * (n + 1) : 0), revolute, places, places + size};
         const Solver<Group> solver(group, numbers, own_constants, dynamic + shared, places + 2 * size + group.global(0));
-        const Real* table = joint_table + (own_joints ? (size_t)robot * 8 * n : 0);
+        const Real* table = joint_table + (own_joints ? (size_t)robot * joint_row::COUNT * n : 0);
         Watch watch = {phases, false};
         GroupChain<Group> chain = {group, solver, watch, arrays, table, wrenches, joints};
         const auto read = [&](Joint<Real>& joint, int i) { joint.x = q[group.global(i)], joint.u = v[group.global(i)]; };
