@@ -116,7 +116,11 @@ class Simulation:
         With `robots`, a mask (batch,) or their numbers, those robots alone: q is (nq,) or has a row for each of them.
         Time goes on, the others step to the same bits as without it, and chosen ones that are frozen are free again.
         `tau`, `target` and `wrench` stay as they are.
+        Raises ValueError for states that do not fit, and for robots that there are not.
         """
+        chosen = None if robots is None else _chosen(robots, self.batch)
+        if chosen is not None and not len(chosen):  # as of a mask where no robot is done: no rows are no state
+            return
         q, v = self.model.neutral() if q is None else q, np.zeros(self.model.nv) if v is None else v
         if on_device(q) or on_device(v):
             start = [
@@ -124,7 +128,6 @@ class Simulation:
             ]
         else:
             start, _ = validation.states(self.model, q=q, v=v)
-        chosen = None if robots is None else _chosen(robots, self.batch)
         many, what = (self.batch, "the batch") if chosen is None else (len(chosen), "the robots to reset")
         for name, rows in zip("qv", map(len, start), strict=True):
             if rows not in (1, many):

@@ -99,6 +99,7 @@ def test_a_mask_chooses_too_and_what_chooses_nothing_changes_nothing() -> None:
     simulation.step(5)
     before = simulation.q.copy()
     simulation.reset(robots=np.zeros(6, bool))
+    simulation.reset(np.empty((0, simulation.model.nq)), np.empty((0, simulation.model.nv)), robots=[])
     np.testing.assert_array_equal(simulation.q, before)
     simulation.reset(robots=np.arange(6) == 3)
     np.testing.assert_array_equal(simulation.q[3], simulation.model.neutral())
