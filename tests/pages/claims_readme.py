@@ -8,10 +8,9 @@ import tomllib
 from collections.abc import Iterable
 from functools import cache
 
-import numpy as np
 import page_text
 from behaviour import free_joint, told_along
-from page_text import ROOT, exempt, g, word, words
+from page_text import ROOT, exempt, word, words
 from statuses import statuses
 
 import engine
@@ -200,28 +199,10 @@ def python() -> Iterable[str]:
     yield "q, v = model.neutral(), np.zeros(model.nv)"
     yield "tau = engine.inverse_dynamics(model, q, v, np.zeros(model.nv)) # what holds it still"
     yield "engine.forward_dynamics(model, q, v, tau) # zero, up to rounding"
-    yield "q = model.random(np.random.default_rng(0), batch=4096) # a batch stands first"
-    yield "v = tau = np.zeros((4096, model.nv))"
-    yield "fd = engine.ForwardDynamics(model, batch=4096) # owns its buffers"
     assert "rk4" in step_settings.INTEGRATORS
     yield 'sim = engine.Simulation(model, dt=1e-3, integrator="rk4") sim.step(1000)'
     yield 'model = engine.load("robots/arm7.urdf") # or engine.chain(1000), engine.tree(...)'
-    yield "sim.wrench[0, -1, 3:] = 0, 0, 5 # N on the last link, in its own frame, about its origin; held until changed"
-    yield 'fd = engine.ForwardDynamics(model, batch=4096, device="cuda", dtype="float32")'
-    yield 'sim = engine.Simulation(model, batch=100_000, device="cuda", dtype="float32", kp=50.0, kd=2.0)'
-    yield "sim.target[:] = 0.3 # live arrays on the GPU: q, v, tau, target"
-    yield "sim.step(1000) # one launch: forces, friction, limits, integration, all steps"
-    yield "p = engine.Parameters(model, batch=1000) # masses, gravity, damping … of each robot"
-    yield "p.gravity[:, 2] *= np.linspace(0.5, 1.0, 1000)"
-    yield 'sim = engine.Simulation(model, 1000, device="cuda", parameters=p)'
-    yield stands()
     yield "`uv run main.py run quadruped --hold`, with `--slope DEG` and `--friction MU`"
-    yield (
-        "`sim.step(5000)` and it stands on its feet; `sim.contacts` tells where they press, whether they stick, "
-        "and how far"
-    )
-    assert g(2e-3) == "0.002"
-    assert np.isclose(5000 * 2e-3, 10)
 
 
 def stands() -> str:
@@ -266,13 +247,6 @@ def files() -> Iterable[str]:
     )
 
 
-exempt(
-    PYTHON,
-    "an example's own numbers",
-    'engine.free_body("box", (0.05, 0.05, 0.05), mass=0.1, name="cube")',
-    "engine.Part(cube, pose=(0.4, 0.0, 0.3))",
-    "target=(0.4, 0.1, 0.5))",
-)
 exempt(
     README,
     "other people's titles and programs",

@@ -16,8 +16,6 @@ import engine
 Names = dict[str, object]
 SAID: dict[str, Callable[[SimpleNamespace], None]] = {}
 OF_A_GPU = (
-    "a = fd(*(cupy.asarray(x) for x in (q, v, tau)))  # CuPy in, CuPy out: no copy, no waiting",
-    "sim.step(1000)  # one launch: forces, friction, limits, integration, all steps",
     "uv run python -m tests.bench --suite growth --picture docs/figures/growth.png      # on a GPU",
     "uv run python -m tests.bench --suite step-growth --picture docs/figures/step-growth.png      # on a GPU",
 )
@@ -88,57 +86,6 @@ def _(n: SimpleNamespace) -> None:
     assert np.abs(n.answer).max() < 1e-11
 
 
-@of("q = model.random(np.random.default_rng(0), batch=4096)  # a batch stands first")
-def _(n: SimpleNamespace) -> None:
-    assert n.q.shape == (4096, n.model.nq)
-
-
-@of("fd = engine.ForwardDynamics(model, batch=4096)  # owns its buffers")
-def _(n: SimpleNamespace) -> None:
-    zero = np.zeros((4096, 7))
-    assert n.fd(n.model.random(np.random.default_rng(0), batch=4096), zero, zero).shape == (4096, 7)
-
-
-@of("sim.wrench[0, -1, 3:] = 0, 0, 5  # N on the last link, in its own frame, about its origin; held until changed")
-def _(n: SimpleNamespace) -> None:
-    """The work of 5 N along the last link's own z, at its origin, as each joint moves."""
-    given = n.sim.wrench.copy()
-    n.sim.tau[:] = engine.bias(n.model, n.bent, np.zeros(7))
-    n.sim.step()
-    effort = engine.mass_matrix(n.model, n.bent) @ n.sim.v[0] / n.sim.dt
-    z = engine.link_poses(n.model, n.bent)[-1, :3, 2]
-    along = [5 * z @ engine.link_twists(n.model, n.bent, unit)[-1, 3:] for unit in np.eye(7)]
-    np.testing.assert_allclose(effort, along, atol=1e-6)
-    assert np.array_equal(n.sim.wrench, given)
-    assert given.any()
-
-
-@of("sim.target[:] = 0.3  # live arrays on the GPU: q, v, tau, target")
-def _(n: SimpleNamespace) -> None:
-    assert (n.sim.target == 0.3).all()
-    ends = []
-    for name in ("none", "q", "v", "tau", "target"):
-        held = engine.Simulation(n.model, q=n.bent, kp=50.0, kd=2.0, limits=False, device="cpu")
-        if name != "none":
-            getattr(held, name)[0, 3] += 0.5
-        held.step()
-        ends.append(held.v[0].copy())
-    assert all(np.abs(end - ends[0]).max() > 1e-6 for end in ends[1:])
-
-
-@of("sim.check()  # waits, and raises if a robot diverged")
-def _(n: SimpleNamespace) -> None:
-    n.sim.v[:] = 1e300
-    with pytest.raises(engine.Diverged):
-        n.sim.step(100), n.sim.check()
-
-
-@of("p = engine.Parameters(model, batch=1000)  # masses, gravity, damping … of each robot")
-def _(n: SimpleNamespace) -> None:
-    assert {len(getattr(n.p, name)) for name in ("mass", "gravity", "damping")} == {1000}
-    assert np.allclose(n.p.mass, n.model.mass)
-
-
 @of("simulation.contacts.residual  # (batch,), of the last step")
 def _(n: SimpleNamespace) -> None:
     assert n.answer.shape == (1,) == (n.simulation.batch,)
@@ -183,11 +130,6 @@ def _(n: SimpleNamespace) -> None:
     (link, other), number = n.answer, n.simulation.contacts.number[0]
     assert len({n.simulation.model.link_names[i] for i in link[0, :number]}) == 4  # its feet
     assert set(other[0, :number].tolist()) == {-1}
-
-
-@of('both = engine.compose(arm, engine.Part(cube, pose=(0.4, 0.0, 0.3)))  # its joint is "cube/floating_base"')
-def _(n: SimpleNamespace) -> None:
-    assert n.both.joint("cube/floating_base").kind == "floating"
 
 
 @of("np.abs(after.v - simulation.v[0]).max() < 1e-9  # True")

@@ -56,7 +56,6 @@ def floating(scene=None, gravity=0.0, q=(0, 0, 0), turn=(0, 0, 0, 1), **given) -
 
 
 @says("docs/python.md", "a wrench `F = (n, f)`, both in the body's own frame")
-@says("docs/python.md", "sim.wrench[0, -1, 3:] = 0, 0, 5 # N on the last link, in its own frame, about its origin;")
 @says("docs/step.md", "A wrench from outside is given in its link's frame, about its origin")
 @says("docs/scheme.md", "wrenches $F = (n, f)$; both belong to a link and are written in its own frame")
 @says("engine", "twists are (ω, v) and wrenches (n, f) in the body's own frame; SI units; z up")
