@@ -47,34 +47,34 @@ def _require_fields(kind: type[Any], state: Mapping[str, Any]) -> None:
 class Model:
     """A robot: immutable arrays over n bodies, ordered depth first, parents before children.
 
-    ==================  ============  ==================================================================
-    name                shape         meaning
-    ==================  ============  ==================================================================
-    parent              (n,)          index of the body before; -1 is the world
-    kind                (n,)          REVOLUTE, PRISMATIC, FREE or SPHERICAL
-    home_rotation       (n, 3, 3)     R of T_i at q = 0: the body's frame in its parent's
-    home_position       (n, 3)        p of T_i at q = 0, m
-    mass                (n,)          kg
-    first_moment        (n, 3)        mass × centre of mass in the body's frame, kg m
-    inertia             (n, 3, 3)     rotational inertia about the body's origin, kg m²
-    gravity             (3,)          acceleration of free fall in the world, m/s²
-    joints                            `Joint` records, depth first, those that mimic included
-    lower, upper        (nv,)         position limits, rad or m; ∓inf where there are none
-    velocity_limit      (nv,)         rad/s or m/s; inf where there is none
-    effort_limit        (nv,)         N m or N; inf where there is none
-    damping             (nv,)         viscous, N m s/rad or N s/m
-    friction            (nv,)         Coulomb, N m or N
-    link_names                        every link of the URDF, depth first
-    link_body           (l,)          the body that carries the link; -1 is the world
-    link_rotation       (l, 3, 3)     the link's frame in its body's
-    link_position       (l, 3)        m
-    visuals                           `Visual` records: the shapes to draw, in the order of the links
-    collisions                        `Collision` records: the shapes that may touch others, alike
-    disabled_collisions               pairs of links, by index, that never touch each other (of an SRDF)
-    options                           what `engine.load` was told besides the file `source`, to load it again
-    parts                             the `Part` records of what `engine.compose` made one model of
-    group_states                      what the poses of an SRDF say, by name: of joints, by name, the coordinates
-    ==================  ============  ==================================================================
+    ===================  ============  ==================================================================
+    name                 shape         meaning
+    ===================  ============  ==================================================================
+    parent               (n,)          index of the body before; -1 is the world
+    kind                 (n,)          REVOLUTE, PRISMATIC, FREE or SPHERICAL
+    home_rotation        (n, 3, 3)     R of T_i at q = 0: the body's frame in its parent's
+    home_position        (n, 3)        p of T_i at q = 0, m
+    mass                 (n,)          kg
+    first_moment         (n, 3)        mass × centre of mass in the body's frame, kg m
+    inertia              (n, 3, 3)     rotational inertia about the body's origin, kg m²
+    gravity              (3,)          acceleration of free fall in the world, m/s²
+    joints                             `Joint` records, depth first, those that mimic included
+    lower, upper         (nv,)         position limits, rad or m; ∓inf where there are none
+    velocity_limit       (nv,)         rad/s or m/s; inf where there is none
+    effort_limit         (nv,)         N m or N; inf where there is none
+    damping              (nv,)         viscous, N m s/rad or N s/m
+    friction             (nv,)         Coulomb, N m or N
+    link_names                         every link of the URDF, depth first
+    link_body            (l,)          the body that carries the link; -1 is the world
+    link_rotation        (l, 3, 3)     the link's frame in its body's
+    link_position        (l, 3)        m
+    visuals                            `Visual` records: the shapes to draw, in the order of the links
+    collisions                         `Collision` records: the shapes that may touch others, alike
+    disabled_collisions                pairs of links, by index, that never touch each other (of an SRDF)
+    options                            what `engine.load` was told besides the file `source`, to load it again
+    parts                              the `Part` records of what `engine.compose` made one model of
+    group_states                       what the poses of an SRDF say, by name: of joints, by name, the coordinates
+    ===================  ============  ==================================================================
 
     Coordinates: q holds one number per revolute or prismatic body, a unit quaternion x, y, z, w per
     spherical one, and position (3) and unit quaternion (4) per free one; v one number, the angular

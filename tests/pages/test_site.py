@@ -1,9 +1,12 @@
-"""The examples of docs/examples do what they show."""
+"""The examples of docs/examples do what they show, docstrings say what the site shows of them, and the site builds."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +15,11 @@ import pytest
 from page_text import ROOT
 from PIL import Image
 
+import engine
+
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 NEEDS = {"gpu": "cupy", "plot": "matplotlib", "study": "pyarrow"}
+GENERATOR = ("sphinx", "myst_parser", "latex2mathml", "furo")
 
 
 @pytest.mark.parametrize(
@@ -47,3 +53,29 @@ def test_examples_are_short_and_each_stands_in_the_list():
     listed = re.findall(r"^- \[(.+)\]\(examples/(\w+)\.py\)$", page_text.source("docs/examples.md"), re.MULTILINE)
     assert sorted((name, title) for title, name in listed) == sorted(titles.items())
     assert len(listed) >= 30
+
+
+def test_each_public_name_stands_on_one_page_of_the_interface():
+    pages = [path.read_text("utf-8") for path in (ROOT / "docs" / "api").glob("*.md")]
+    lists = re.findall(r"^`\w+`(?:,\s`\w+`)*$", "\n".join(pages), re.MULTILINE)
+    named = re.findall(r"\w+", " ".join(lists))
+    assert sorted(named) == sorted(name for name in engine.__all__ if callable(getattr(engine, name)))
+
+
+def test_the_site_is_made_without_a_warning_and_needs_no_network(tmp_path):
+    missing = [name for name in GENERATOR if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} of the group docs are not installed")
+    site = tmp_path / "site"
+    words = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-c", "docs", ".", str(site)]
+    made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    pages = {path.relative_to(site).as_posix(): path.read_text("utf-8") for path in site.rglob("*.html")}
+    loaded = [found for page in pages.values() for found in re.findall(r"<(?:link|script|img)[^>]*https?:[^>]*>", page)]
+    assert loaded == []
+    named = re.findall(r'id="engine\.(\w+)"', "".join(page for name, page in pages.items() if "/api/" in name))
+    assert set(named) == {name for name in engine.__all__ if callable(getattr(engine, name))}
+    equations = re.findall(r"\$\$.+?\$\$|\$[^$]+\$", page_text.source("docs/scheme.md"), re.DOTALL)
+    assert pages["docs/scheme.html"].count("<math") == len(equations)
+    assert pages["docs/examples.html"].count("literalinclude") == 0
+    assert pages["index.html"] == pages["README.html"]
