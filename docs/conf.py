@@ -27,6 +27,7 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 default_role = "py:obj"
 autodoc_default_options = {"members": True}
+autoclass_content = "both"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True

@@ -144,7 +144,7 @@ class Compilation(NotCopied):
         return self._process is not None and not self.wait(0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is done, at most so many seconds; returns whether nothing is under way (any more)."""
+        """Wait until it is done, at most `timeout` seconds; returns whether nothing is under way (any more)."""
         if self._process is None:
             return True
         try:

@@ -101,7 +101,7 @@ class Controller(NotCopied):
         parameters: Mapping[str, float] | None = None,
         seed: int = SEED,
     ):
-        """`patience` is how many seconds an answer may take; None for as long as it takes. See `load`."""
+        """`patience`: s that an answer may take; None for as long as it takes. `parameters`, `seed`: see `load`."""
         self.path, self.model, self._patience = Path(path), model, patience
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None

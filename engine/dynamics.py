@@ -49,13 +49,13 @@ class ForwardDynamics:
     """Forward dynamics of one model, with its buffers made once: ``fd(q, v, tau) -> q̈``.
 
     `algorithm` is one of `engine.algorithms(model)`, or "auto": then `selection.choice` chooses for batches of the
-    given size. `device` is "cpu", "cuda" or "auto", the faster one. `fd.algorithm`, `fd.device` and `fd.why` say
-    what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size, and answers q̈ (nv,) or
-    (batch, nv), into `out` where that is given: one of the three, or an array that overlaps none of them. `external`
-    are wrenches on the links, see `forward_dynamics`. A call that raises leaves in `out` whatever it came to. One
-    object serves one thread, and on a GPU one stream, at a time: another that comes is told by a RuntimeError.
-    `threads`: how many take part at most, on the CPU, in a batch ("abia") or in one robot ("dca"); None takes as many
-    as pay.
+    given size. `device` is "cpu", "cuda" or "auto", the faster one. `dtype` is "float64" or "float32". `fd.algorithm`,
+    `fd.device` and `fd.why` say what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size,
+    and answers q̈ (nv,) or (batch, nv), into `out` where that is given: one of the three, or an array that overlaps
+    none of them. `external` are wrenches on the links, see `forward_dynamics`. A call that raises leaves in `out`
+    whatever it came to. One object serves one thread, and on a GPU one stream, at a time: another that comes is told by
+    a RuntimeError. `threads`: how many take part at most, on the CPU, in a batch ("abia") or in one robot ("dca"); None
+    takes as many as pay.
 
     On "cuda", arrays in the GPU's memory (CuPy's, or others' by DLPack) are answered by a CuPy array without a copy and
     without waiting, but for the CPU's part of "abia-hybrid"; so nothing looks at their numbers, and what is not finite
@@ -186,13 +186,13 @@ def forward_dynamics(
     dtype: str = "float64",
     external: ArrayLike | None = None,
 ) -> Array:
-    """q̈ (nv,) from q (nq,), v (nv,) and the generalized forces tau (nv,), N m or N.
+    """q̈ (nv,), rad/s² or m/s², from q (nq,), v (nv,) and the generalized forces tau (nv,), N m or N; or of a batch.
 
     `external` (links, 6) are wrenches (n, f) that act on the links from outside, in the order of `model.link_names`,
     each in the link's own frame, about its origin, N m and N. With J their Jacobians they act like Σ Jᵢᵀ wᵢ in tau.
 
     Joint damping, friction and limits are the simulation's business and take no part. See `ForwardDynamics`,
-    which is faster for repeated calls.
+    which is faster for repeated calls, for `algorithm`, `device`, `dtype` and what is raised.
     """
     rows = max(1, np.shape(q)[0]) if np.ndim(q) == 2 else 1
     device = "cuda" if device == "auto" and validation.on_device(q) else device
@@ -249,12 +249,14 @@ def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, *
 
 
 def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """τ_bias (nv,): the generalized forces that keep q̈ = 0, gravity included ([Y] below (7))."""
+    """τ_bias (nv,): the generalized forces that keep q̈ = 0 at q (nq,), v (nv,), gravity included ([Y] below (7))."""
     return inverse_dynamics(model, q, v, arrays.zeros_like(v) if validation.on_device(v) else np.zeros(model.nv))
 
 
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
-    """M (nv, nv), symmetric, by composite bodies, the CRBA (Featherstone 2008, table 6.2); GᵀMG with mimic joints."""
+    """M (nv, nv) at q (nq,), symmetric, by composite bodies, the CRBA (Featherstone 2008, table 6.2); with mimic joints
+    GᵀMG.
+    """
     if validation.on_device(q):
         M: Array = on_gpu.mass_matrix(model, q)
         return M
@@ -267,7 +269,7 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
 
 
 def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
-    """M⁻¹ (nv, nv), symmetric: ∂q̈/∂τ, so that column j is what a unit of τ_j adds to q̈.
+    """M⁻¹ (nv, nv) at q (nq,), symmetric: ∂q̈/∂τ, so that column j is what a unit of τ_j adds to q̈.
 
     The ABA's inertias are worked out once, then solved with for every column, O(n²); (GᵀMG)⁻¹ with mimic joints.
     Raises ArithmeticError where M has no inverse.
@@ -297,7 +299,7 @@ def link_poses(model: Model, q: ArrayLike) -> Array:
 def link_twists(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """The motion of all links, (…, links, 6), by `model.link_names`: ω (rad/s), and v (m/s) of the origin.
 
-    Both are along the world's axes.
+    Both are along the world's axes. The state is q (nq,), v (nv,).
     """
     (q, v), single = validation.states(model, q=q, v=v)
     twists = poses.link_twists(model, q, v)
@@ -307,8 +309,9 @@ def link_twists(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
 def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> Array:
     """Λ⁻¹ (3, 3), 1/kg, symmetric: what 1 N at a point of a link adds to the point's acceleration, in the world's axes.
 
-    It is the linear part of the inverse operational-space inertia J M⁻¹ Jᵀ (Khatib 1987). `point` (3,) is in the
-    link's frame, m; the model is alone, without constraints. By the ABA, O(n), whichever algorithm simulates it.
+    It is the linear part of the inverse operational-space inertia J M⁻¹ Jᵀ (Khatib 1987). q is (nq,), `link` a place in
+    `model.link_names`, `point` (3,) in its frame, m; the model is alone, without constraints. By the ABA, O(n),
+    whichever algorithm simulates it. Raises ValueError for a link that there is not.
     """
     (pose,), _ = validation.states(model, q=q)
     link = validation.whole("link", link, 0)
@@ -328,14 +331,17 @@ def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> A
 
 
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-    """Kinetic and potential energy in J, scalars; the potential is zero where all mass lies at the world's origin."""
+    """Kinetic and potential energy in J, scalars; the potential is zero where all mass lies at the world's origin.
+
+    The state is q (nq,), v (nv,); of a batch both are (batch,).
+    """
     (q, v), single = validation.states(model, q=q, v=v)
     kinetic, potential = energies(model, q, v, pack(model).constants[None])
     return (kinetic[0], potential[0]) if single else (kinetic, potential)
 
 
 def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """The whole robot's momentum as a wrench (n, f) about the world's origin, (6,): N m s, N s."""
+    """The whole robot's momentum as a wrench (n, f) about the world's origin, (6,): N m s, N s. q is (nq,), v (nv,)."""
     (q, v), single = validation.states(model, q=q, v=v)
     total = poses.momentum(model, q, v)
     return total[0] if single else total

@@ -126,7 +126,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
 
     It is whole on the disk before it takes the place, so that a machine that stops keeps the old file or has the new.
     Where `path` is a link, what it leads to is replaced; pipes and devices, which nothing can replace, are written to.
-    Text is in UTF-8.
+    `mode` is as for `open`; text is in UTF-8.
 
     Raises OSError in one sentence, before anything is written where `path` is a folder, lies in none or may not be
     written to.

@@ -23,7 +23,8 @@ class Frame(NamedTuple):
     """The state after so many `steps` since the reset, on the host, valid until the reader's next request.
 
     q (batch, nq) and v (batch, nv) are those of all robots, `link_poses` (robots, links, 4, 4) those of the first so
-    many, in the order of `model.link_names`; `phases` are the seconds of the last step's phases by name.
+    many, in the order of `model.link_names`; `phases` are the seconds of the last step's phases by name, `spent`
+    those that steps, poses and copy took on the device.
     """
 
     steps: int

@@ -118,7 +118,7 @@ def log(R: ArrayLike, p: ArrayLike) -> Array:
 
 
 def rotation_from_rpy(rpy: ArrayLike) -> Array:
-    """URDF's roll, pitch, yaw about fixed x, y, z axes, in radians: (..., 3) -> (..., 3, 3)."""
+    """R of URDF's roll, pitch, yaw, rpy, about fixed x, y, z axes, in radians: (..., 3) -> (..., 3, 3)."""
     angles = np.asarray(rpy, float)
     (cr, cp, cy), (sr, sp, sy) = np.moveaxis(np.cos(angles), -1, 0), np.moveaxis(np.sin(angles), -1, 0)
     rows = [
@@ -130,7 +130,7 @@ def rotation_from_rpy(rpy: ArrayLike) -> Array:
 
 
 def rpy_from_rotation(R: ArrayLike) -> Array:
-    """The inverse of `rotation_from_rpy`; roll is 0 where pitch is ±90° and the pair is free."""
+    """The inverse of `rotation_from_rpy`, of R (..., 3, 3); roll is 0 where pitch is ±90° and the pair is free."""
     R = np.asarray(R, float)
     cp = np.hypot(R[..., 0, 0], R[..., 1, 0])
     pitch = np.arctan2(-R[..., 2, 0], cp)
@@ -165,7 +165,7 @@ def rotation_from_quaternion(q: ArrayLike) -> Array:
 
 
 def quaternion_from_rotation(R: ArrayLike) -> Array:
-    """(..., 3, 3) -> (..., 4) as x, y, z, w, by the largest of the four components (Shepperd 1978)."""
+    """R (..., 3, 3) -> (..., 4) as x, y, z, w, by the largest of the four components (Shepperd 1978)."""
     R = np.asarray(R, float)
     xx, yy, zz = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
     four = np.stack([1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz, 1 + xx + yy + zz], -1)

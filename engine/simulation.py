@@ -145,7 +145,7 @@ class Simulation:
         return self._stepper.array(x)
 
     def empty(self, *shape: int) -> Any:
-        """An array of whatever its memory held, of the simulation's device and number type."""
+        """An array of a shape, of whatever its memory held, of the simulation's device and number type."""
         return self._stepper.empty(*shape)
 
     @property
@@ -235,7 +235,7 @@ class Simulation:
         return Checkpoint(self.steps, q, v, tau, target, wrench, frozen, self._stepper.memory(), divergences)
 
     def glance(self) -> tuple[Array, tuple[Array, ...]]:
-        """A checkpoint's `divergences` and `contact`, to be read before the next step, and without zeros at the end.
+        """A checkpoint's `divergences` (2, batch) and `contact` without zeros at their end, read before the next step.
 
         For who writes states as they pass: this copies a tenth of what a checkpoint does. Waits for the steps.
         """
@@ -277,7 +277,7 @@ class Simulation:
         return self._busy
 
     def watch(self, watcher: Callable[[bool], None] | None) -> None:
-        """Have that called after each call for steps with False, and with True where the state begins anew.
+        """Have `watcher` called after each call for steps with False, and with True where the state begins anew.
 
         It is called in the thread of the caller; None ends it.
         """
@@ -293,7 +293,10 @@ class Simulation:
         return _made_again, (type(self), how, self.checkpoint(), self.why)
 
     def frames(self, robots: int = 1) -> FrameReader:
-        """A reader of this simulation's state for who shows it, with the links' poses of its first `robots` robots."""
+        """A reader of this simulation's state for who shows it, with the links' poses of its first `robots` robots.
+
+        Raises ValueError for more than the batch has.
+        """
         robots = validation.whole("robots", robots, 1)
         if robots > self.batch:
             raise ValueError(f"robots is {robots} and the batch {self.batch}; expected at most the batch")

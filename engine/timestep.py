@@ -17,7 +17,7 @@ DAMPED = 10.0  # 1/s: a joint whose damping slows it at such a rate does not com
 
 
 class SuggestedStep(NamedTuple):
-    """How to step a model in time: `dt` in s, one of `engine.INTEGRATORS`, and why, in a sentence."""
+    """How to step a model in time: `dt` in s, `integrator`, one of `engine.INTEGRATORS`, and why, in a sentence."""
 
     dt: float
     integrator: str

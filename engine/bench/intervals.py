@@ -26,7 +26,7 @@ _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
 class Interval(NamedTuple):
-    """A median, and the bounds between which the true one lies."""
+    """A median, `middle`, and the bounds `low` and `high` between which the true one lies."""
 
     low: float
     middle: float

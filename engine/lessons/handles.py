@@ -22,7 +22,7 @@ from engine.lie import Array
 
 
 class Part(NamedTuple):
-    """Links from `first` to `last`, from 0, and I, Φ, Y (6, 6), b and p (6,)."""
+    """Links from `first` to `last`, from 0, and I, Φ (`Phi`), Y (6, 6), b and p (6,)."""
 
     first: int
     last: int

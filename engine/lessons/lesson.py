@@ -41,7 +41,7 @@ NEAR = {"": 0.0, "tenth": 0.1}
 
 @dataclass(frozen=True)
 class LessonQuestion:
-    """What is asked at a lesson's end: `choices` are empty where a number is the answer, `answer` is as it is shown."""
+    """What is asked at a lesson's end, `text`, and a `hint`; without `choices` the `answer` is a number, as shown."""
 
     text: str
     choices: tuple[str, ...]
@@ -53,7 +53,7 @@ class LessonQuestion:
     """Whether the choices are numbers in order, to be dragged to."""
 
     def is_right(self, said: str) -> bool:
-        """Whether what a reader typed or chose is the answer; a number may be written in any way."""
+        """Whether what a reader `said`, typed or chosen, is the answer; a number may be written in any way."""
         try:
             given, answer = (float(text.replace(",", "")) for text in (said, self.answer))
         except ValueError:
@@ -71,7 +71,7 @@ class Lesson:
     """
 
     def __init__(self, name: str, model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike):
-        """q (nq,), v (nv,) and tau (nv,) are the state and the joints' efforts, N m or N.
+        """`name` is one of `names`; q (nq,), v (nv,) and tau (nv,) are the state and the joints' efforts, N m or N.
 
         Raises ValueError for a name that is none, with those that there are, and for a robot that the lesson is not
         about, with one that it is about.
@@ -128,7 +128,7 @@ class Lesson:
         return LessonMarks(self._changes[joint])
 
     def handles(self, part: LessonPart, palette: Palette) -> str:
-        """A part's two equations, in numbers, in the markup that Qt reads; "" in a lesson without handles."""
+        """A part's two equations, in numbers, in the palette and Qt's markup; "" in a lesson without handles."""
         return handles.told(part, handles.ends(part, *self._motion), palette) if self._motion else ""
 
     @staticmethod
@@ -138,12 +138,12 @@ class Lesson:
 
     @staticmethod
     def title_of(name: str) -> str:
-        """The title of a lesson."""
+        """The title of the lesson `name`."""
         return text.read(name).title
 
     @staticmethod
     def refusal(name: str, model: Model) -> str:
-        """Why a lesson cannot be shown on a robot, and what serves; "" where it can."""
+        """Why the lesson `name` cannot be shown on a robot, and what serves; "" where it can."""
         try:
             _refuse(text.read(name, not serial(model)), model)
         except ValueError as reason:
@@ -153,7 +153,7 @@ class Lesson:
 
 @dataclass(frozen=True, eq=False)
 class LessonStep:
-    """One step of a lesson: a section's words, and the stage that they are about, −1 where there is none."""
+    """One step of a lesson: a section's words, and the stage that they are about, `index`, −1 where there is none."""
 
     COLORS = LIT
     """The colours' names of what `lit` has of a link: nothing, in work, known before, known just now."""
@@ -223,7 +223,7 @@ class LessonStep:
         return self.lights(NO_MARKS)
 
     def lights(self, marks: LessonMarks) -> Array:
-        """The same with a pull or a part marked."""
+        """`lit` (links,), with a pull or a part marked."""
         model, lit = self.lesson.model, np.zeros(len(self.lesson.model.link_names), int)
         if self.index < 0:
             return lit
@@ -249,7 +249,7 @@ class LessonStep:
         return handles.parts(self.lesson.trace, self.index) if here and self.lesson.has_handles else []
 
     def part_at(self, x: float, y: float) -> LessonPart | None:
-        """The part whose bar the picture has at a place, px of the picture; None for none, or one not known yet."""
+        """The part whose bar the picture has at x, y, px of the picture; None for none, or one not known yet."""
         parts = self.parts
         run = drawing.run_at(self.lesson.trace, self.index, x, y) if parts else None
         return next((part for part in parts if (part.first, part.last) == run), None)
@@ -260,7 +260,7 @@ class LessonStep:
         return next((part for part in reversed(self.parts) if part.first <= body <= part.last), None)
 
     def picture(self, palette: Palette, marks: LessonMarks = NO_MARKS) -> str:
-        """The block matrix or the tree by now, as SVG, a tree with what is marked; "" where there is nothing yet."""
+        """The block matrix or the tree by now, as SVG in the palette, a tree with what is marked; "" before that."""
         if not self.has_picture:
             return ""
         if self.section.keys["picture"] == "paths":
@@ -284,7 +284,7 @@ class LessonStep:
         return measured.told(lesson._algorithm, lesson._phases[lesson._algorithm], lesson._phases["abia"], stage)
 
     def clock(self, palette: Palette) -> str:
-        """Time on processors by now, as SVG; "" before anything is computed."""
+        """Time on processors by now, as SVG in the palette; "" before anything is computed."""
         if not self.has_clock:
             return ""
         last = self.index if self.index >= 0 else len(self.lesson.trace.stages)

@@ -7,7 +7,7 @@ from typing import Literal
 
 
 class ModelError(ValueError):
-    """A robot that cannot be simulated; `diagnostics` holds every fault that was found."""
+    """A robot that cannot be simulated: the message says why, and `diagnostics` holds every fault that was found."""
 
     def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = ()):
         super().__init__(message)
@@ -16,7 +16,7 @@ class ModelError(ValueError):
 
 @dataclass(frozen=True)
 class Edit:
-    """A place in a file's text, in bytes of its UTF-8, and what is to stand there."""
+    """A place in a file, from `start` to before `end` in bytes of its UTF-8, and the `text` that is to stand there."""
 
     start: int
     end: int
@@ -27,7 +27,9 @@ class Edit:
 class Diagnostic:
     """One fault in a robot's file, and its cure.
 
-    `repair` makes the file say in so many words what was read; it is empty where only its author can mend it.
+    `severity` is "error" or "warning"; `line` is None where the file as a whole is meant, and `element` names what is
+    at fault there. `repair` makes the file say in so many words what was read; it is empty where only its author can
+    mend it.
     """
 
     severity: Literal["error", "warning"]

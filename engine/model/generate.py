@@ -84,7 +84,7 @@ def chain(n: int, seed: int = 0, straight: bool = False, prismatic: float = 0.0,
 
     `straight`: every joint 0.1 m above the one before, axes parallel; else offsets and rotations are random.
     `prismatic` is the share of prismatic joints, `spherical` that of ball joints. The same arguments give the same
-    chain.
+    chain, another for each `seed`.
     """
     return _random(f"chain{n}", np.arange(n) - 1, seed, straight, prismatic, spherical)
 
@@ -100,7 +100,8 @@ def tree(
     """A tree of n moving links with random inertias, twists and home poses.
 
     Each hangs on the link before it or, with the probability `branching`, on a random earlier one. With `floating` the
-    first joint is free. `prismatic` and `spherical` are the shares of prismatic and of ball joints.
+    first joint is free. `prismatic` and `spherical` are the shares of prismatic and of ball joints, `seed` is as for
+    `chain`.
     """
     rng = np.random.default_rng([seed, n])
     before = np.arange(n) - 1

@@ -93,6 +93,9 @@ JOINT_TYPES: Mapping[JointKind, JointType] = {
 class Joint:
     """A joint as the URDF names it: the run of coordinates and bodies that it owns.
 
+    `name` and `kind` are as there, the latter such as "revolute"; `bodies`, `q` and `v` are slices of the bodies, of q
+    and of v.
+
     A joint that mimics another owns no coordinates of its own: `leader` names the one it follows,
     and its coordinate is ``multiplier · q_leader + offset``.
     """

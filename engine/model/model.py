@@ -272,7 +272,7 @@ class Model:
         return {name: self.pose(name) for name in dict.fromkeys(("neutral", *self.group_states))}
 
     def pose(self, name: str, q: Array | None = None) -> Array:
-        """(nq,): a named pose: the joints that the SRDF names where it says, within their limits; others as in q (nq,).
+        """(nq,): the pose `name`: the joints that the SRDF names where it says, within limits; others as in q (nq,).
 
         Angles come there by whole turns where these lead there, else to the nearer limit.
 
@@ -303,7 +303,7 @@ class Model:
         return np.clip(x, lower, upper)
 
     def random(self, rng: np.random.Generator, batch: int | None = None) -> Array:
-        """(nq,) or (batch, nq): uniform inside the limits, within ±π or ±1 m without them; rotations uniform."""
+        """(nq,) or (batch, nq), by rng: uniform inside the limits, within ±π or ±1 m without; rotations uniform."""
         rows = 1 if batch is None else batch
         q = np.zeros((rows, self.nq))
         for joint in self.joints:
@@ -353,7 +353,7 @@ class Model:
         )
 
     def with_gravity(self, gravity: tuple[float, float, float] | Array) -> Model:
-        """The same robot under another gravity, (3,) in m/s²."""
+        """The same robot under another gravity, (3,) in m/s². Raises ValueError for what is none."""
         expected = f"gravity is three finite numbers in m/s², for example (0, 0, -9.81); got {shown(gravity)}"
         try:
             vector = reals(gravity)

@@ -44,7 +44,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Visual(Shape):
-    """A shape to draw."""
+    """A shape to draw on a link, by its index; `size` as `Obstacle` has it, `pose` (4, 4) in the link's frame."""
 
     color: tuple[float, float, float, float] | None = None
     """RGBA in 0…1; None where the file gives none (a mesh then keeps its own materials)."""
@@ -57,7 +57,7 @@ class Visual(Shape):
 
 @dataclass(frozen=True)
 class Collision(Shape):
-    """A shape that others may touch; `mesh` and `name` as those of a `Visual`.
+    """A shape of a link that others may touch; `size`, `pose` (4, 4), `mesh` and `name` are as those of a `Visual`.
 
     `friction` (at least 0) and `restitution` (0 to 1) are the coefficients that the robot's file gives its link, None
     where it gives none.

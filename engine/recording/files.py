@@ -45,7 +45,7 @@ _NO_RUN = "{} holds no run: {}; write one with `main.py run … --out FILE.npz`,
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """What a file says: `settings`, the trajectory, and all arrays by their names."""
+    """What the file `path` says: `settings`, the trajectory, and `arrays` by their names, shaped as in `Trajectory`."""
 
     path: str
     settings: dict[str, Any]
@@ -64,9 +64,9 @@ def save_run(
     """Write a recorded run to an .npz file, whole or not at all; returns the trajectory that is in it.
 
     It may go on meanwhile: what is written is the run as it was at the call, a branch with the frames before its own.
-    `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`.
-    It begins as `trajectory` does, and takes `effort` as that does. Raises ValueError where the arrays would take more
-    than `LARGEST`, which `read_run` refuses.
+    `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`. It
+    begins as `recorded_trajectory` does, and takes `effort` as that does. Raises ValueError where the arrays would take
+    more than `LARGEST`, which `read_run` refuses.
     """
     return write_frames(path, of_one_batch(recording.stored(run)), run, settings, describe, effort=effort)
 

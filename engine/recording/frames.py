@@ -44,7 +44,8 @@ class StoredFrame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RecordedFrame:
-    """A simulation at one moment of a run, in the arrays of a `Checkpoint`; `time` in s since the run began.
+    """A simulation at one moment of a run, in the arrays of a `Checkpoint`: the frame `index` of the run,
+    at `time` in s since the run began.
 
     tau, target and wrench are what acted in the step that ended here. `begins`: the state was put there, by hand or by
     another simulation, and does not come from the frame before by steps. `touches` are the contacts of the last step,

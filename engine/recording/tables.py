@@ -19,7 +19,8 @@ def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) ->
     """Write a trajectory as a table, whole or not at all: time, then q, v and tau by the names of the coordinates.
 
     Wrenches from outside follow by the links' names, moments and forces in the link's frame. Each name has its unit:
-    "time [s]", "q:elbow [rad]", "v:elbow [rad/s]", "tau:elbow [N m]"; a quaternion's numbers have none.
+    "time [s]", "q:elbow [rad]", "v:elbow [rad/s]", "tau:elbow [N m]"; a quaternion's numbers have none. Of a
+    batch it is the robot of that number, `robot`.
     """
     parts = [x if x.ndim == 2 else x[robot] for x in (run.q, run.v, run.tau)]
     of_q, of_v = units(model)

@@ -69,7 +69,7 @@ class HeightField:
 
     @classmethod
     def of_file(cls, path: str | Path, cell: float, origin: Origin | None = None) -> HeightField:
-        """The ground of heights in a file of `numpy.save`.
+        """The ground of heights in a file of `numpy.save`; `cell` and `origin` are as for the class.
 
         Raises OSError where it cannot be read, and ValueError where it holds no heights, in one sentence.
         """
@@ -91,7 +91,7 @@ class HeightField:
         return np.asarray(np.where(v > u, high, low))
 
     def lift(self, x: Array, radius: Array) -> Array:
-        """(k,): how far up spheres about x (k, 3) must go to touch the ground from above; negative for down, m."""
+        """(k,): how far up (down, if negative) spheres of `radius` (k,) about x (k, 3) go to lie on the ground, m."""
         heights = self.height(x)
         for k in np.flatnonzero(radius > 0):
             heights[k] = max(self._resting(x[k], float(radius[k])))

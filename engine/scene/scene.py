@@ -18,7 +18,10 @@ def _is_number(x: Any) -> bool:
 
 @dataclass(frozen=True)
 class Plane:
-    """Ground without end: the points x with n·x = offset (m), on the side to which the unit vector n points."""
+    """Ground without end: the points x with n·x = offset (m), on the side to which the unit vector n points.
+
+    `normal` is n.
+    """
 
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
     offset: float = 0.0

@@ -54,7 +54,7 @@ class Touches(NamedTuple):
         return Touches(*(_on_host(x[rows, :number] if x.ndim > 1 else x[rows]) for x in self))
 
     def wrenches(self, shape: tuple[int, int, int], dt: float) -> Array:
-        """Those of all contacts of arrays on the host, over dt, added up by link: (batch, links, 6), N m and N."""
+        """Those of all contacts of arrays on the host, over dt, added up by link: shape (batch, links, 6), N m, N."""
         total = np.zeros(shape)
         acting = np.arange(self.link.shape[1]) < self.number[:, None]
         robots, places = np.nonzero(acting)

@@ -37,8 +37,8 @@ class Comparison:
 
     `models` may be names as well: a robot's file, one that ships, chain:200. `algorithms` are names, or a user's
     functions as ``path.py:name`` (see docs/own_algorithm.py); None takes all that there are, without those that would
-    take too long. `devices` None takes all present. Every candidate has about `seconds` of turns. The states are drawn
-    by `seed`.
+    take too long. `devices` None takes all present, `dtypes` are the number types, and `batch` the robots of a call.
+    Every candidate has about `seconds` of turns. The states are drawn by `seed`.
 
     Raises ValueError, FileNotFoundError or ModelError for what is not there.
     """

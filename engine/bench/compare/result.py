@@ -16,7 +16,7 @@ from engine.bench.results import finite
 
 @dataclass(frozen=True)
 class AlgorithmResult:
-    """What was measured of an algorithm on a device, in a number type: one call for a batch of a model's robots."""
+    """What was measured of an algorithm on a device, in the number type `dtype`: one call for a batch of a `model`."""
 
     model: str
     algorithm: str
@@ -33,6 +33,7 @@ class AlgorithmResult:
     first: float | None
     """s on the host until the first answer: compiling, or reading what was compiled."""
     turns: int
+    """In how many turns it was timed, between those of the others."""
     host: float | None
     """s of a call until its answer is there: the middle of the processes' medians; data are where the device has them,
     before and after."""
@@ -75,6 +76,7 @@ class ComparisonResult:
     left: float | None
     """s that the rest takes, if it goes on so."""
     doing: str
+    """What is under way, in a few words."""
 
     def csv(self) -> str:
         """The rows as comma-separated values below a line of names, times in s."""

@@ -22,7 +22,7 @@ BATCHES = tuple(1 << power for power in range(0, 13, 2))
 
 
 class Crossing(NamedTuple):
-    """From about this size on, one curve lies below the other; both by their names, such as "abia on cpu"."""
+    """From about this size on, one curve lies below the other; `faster` than `slower`, named as in "abia on cpu"."""
 
     size: float
     faster: str
@@ -58,7 +58,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Growth:
-    """All that is known so far of how times grow; `done`, `left` and `doing` are as in `ComparisonResult`."""
+    """All that is known so far of how times grow along `axis`; `done`, `left`, `doing`: see `ComparisonResult`."""
 
     axis: str
     points: tuple[Point, ...]
@@ -109,7 +109,8 @@ class Growth:
 class Scaling:
     """What is compared over sizes: the links of a generated chain, or the batch of a model, by default chain:10.
 
-    All else is as for `Comparison`. Raises ValueError for sizes that are none.
+    `axis` is "links" or "batch", `dtype` the number type. All else is as for `Comparison`. Raises ValueError for sizes
+    that are none.
     """
 
     axis: Literal["links", "batch"]
@@ -138,7 +139,7 @@ class Scaling:
         return Comparison((model,), self.algorithms, self.devices, (self.dtype,), batch, self.seconds, self.seed)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Growth]:
-        """Measure, from the smallest size on, and report as `Comparison.run` does."""
+        """Measure, from the smallest size on, and report as `Comparison.run` does, until `stop` returns True."""
         finished, began = list[Point](), perf_counter()
         with Children(PROCESSES) as children:
             for index, size in enumerate(self.all_sizes):

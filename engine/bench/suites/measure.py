@@ -78,7 +78,7 @@ def measure_algorithms(
     ship: str | None = None,
     nice: int = 0,
 ) -> Measurements | None:
-    """Measure the algorithms on this machine for the automatic choice, and remember it on disk.
+    """Measure the algorithms on this machine, on `device`, for the automatic choice, and remember it on disk.
 
     With `ship`, a name for the machine, the table goes to those that ship with Catena instead (`selection.shipped`).
 
