@@ -16,7 +16,7 @@ NOTHING, TOUCHED, KNOWN, NOW = range(4)
 """What a stage has made of a link: nothing yet, part of a run joined now, known, known just now."""
 IN_WORK = ("blocks", "eliminate", "right-hand side", "substitute")
 """Stages after which nothing is known yet of any link: its row of the system has changed."""
-PARTS = {"beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations"}
+PARTS = {"beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations", "bias": "velocity terms"}
 """What a part is called, where it is not as the texts have it."""
 PROCESSORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 ROW, SIZES = 24, 72
@@ -101,7 +101,7 @@ def matrix(trace: Trace, index: int, palette: Palette) -> str:
     if now.name == "eliminate":
         _example(sheet, n, step // 2, cell)
     _columns(sheet, past, cell, n)
-    _key(sheet, MATRIX + 18, now.name == "eliminate", step if step < len(D) else 0)
+    _key(sheet, MATRIX + 18, now.name == "eliminate", step if step < len(D) else 0, "accent" if acting else "good")
     return sheet.svg(f"block matrix of {len(D)} rows, coupled over a distance of {step}")
 
 
@@ -139,9 +139,9 @@ def _columns(sheet: Sheet, past: Sequence[Stage], cell: float, n: int) -> None:
         sheet.text(x + 48, 14 + 16 * line, words, "text")
 
 
-def _key(sheet: Sheet, y: float, eliminates: bool, step: int) -> None:
+def _key(sheet: Sheet, y: float, eliminates: bool, step: int, diagonal: str) -> None:
     x = 0.0
-    entries = [("accent", "diagonal"), *([("warning", f"coupling over {step}")] if step else [])]
+    entries = [(diagonal, "diagonal"), *([("warning", f"coupling over {step}")] if step else [])]
     for color, words in entries:
         sheet.box(x, y - 9, 10, 10, color, 0.9)
         sheet.text(x + 15, y, words)

@@ -1,7 +1,8 @@
 """Equations as the texts write them, in one line of Unicode, as HTML for the window and as MathML for pages.
 
 What may stand in one: letters, with a dot above as in q̇ or V̇; small raised and lowered signs (ᵀ ⁻¹ ᵢ₊₁), or `_` and
-letters (F_c, F_next); numbers and operators; two spaces or more between equations of one line.
+letters (F_c, F_next); a function's name before its bracket (ad(V)); numbers and operators; two spaces or more between
+equations of one line. Letters are italic, but for ᵀ and for words of several letters.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import NamedTuple
 _LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₙₛₘ", "0123456789+−ijknsm", strict=True))
 _RAISED = dict(zip("ᵀ⁻¹²³ⁿʲ", "T−123nj", strict=True))
 _TOKEN = re.compile(
-    rf"(?P<base>[^\W\d_][\u0300-\u036f]*|[)⌉⌋])"
+    r"(?P<word>[A-Za-z]{2,}(?=\())"
+    rf"|(?P<base>[^\W\d_][\u0300-\u036f]*|[)⌉⌋])"
     rf"(?P<low>[{''.join(_LOWERED)}]+|_[A-Za-zα-ω]+)?(?P<high>[{''.join(_RAISED)}]+)?(?P<low2>[{''.join(_LOWERED)}]+)?"
     r"|(?P<number>\d+(?:[.,]\d+)*)(?P<power>[⁰¹²³⁴⁵⁶⁷⁸⁹ⁿʲ]+)?|(?P<gap> {2,})|(?P<space> )|(?P<sign>.)"
 )
@@ -33,7 +35,8 @@ def _parts(equation: str) -> list[_Part]:
     found = []
     for match in _TOKEN.finditer(equation):
         if match["base"]:
-            low = "".join(_LOWERED.get(x, x) for x in (match["low"] or match["low2"] or "").lstrip("_"))
+            lows = ((match["low"] or "").lstrip("_"), match["low2"] or "")
+            low = ",".join("".join(_LOWERED.get(x, x) for x in each) for each in lows if each)
             high = "".join(_RAISED[x] for x in match["high"] or "")
             found.append(_Part("letter" if match["base"][0].isalpha() else "sign", match["base"], low, high))
         elif match["number"]:
@@ -48,39 +51,77 @@ def as_html(equation: str) -> str:
     out = []
     for kind, base, low, high in _parts(unicodedata.normalize("NFD", equation)):
         shown = f"<i>{base}</i>" if kind == "letter" else "&nbsp;" * 6 if kind == "gap" else html.escape(base)
-        out.append(shown + (f"<sub>{low}</sub>" if low else "") + (f"<sup>{high}</sup>" if high else ""))
+        below, above = ("".join(f"<i>{x}</i>" if _italic(x) else x for x in _runs(text)) for text in (low, high))
+        out.append(shown + (f"<sub>{below}</sub>" if low else "") + (f"<sup>{above}</sup>" if high else ""))
     return "".join(out)
 
 
 def as_mathml(equation: str, display: bool = True) -> str:
-    """As an element `math`, which browsers draw without anything from elsewhere; in a line of its own, or in one."""
-    out = []
-    for kind, base, low, high in _parts(unicodedata.normalize("NFD", equation)):
-        if kind == "space":
+    """As elements `math`, which browsers draw without anything from elsewhere; each equation of a line in one of its
+    own where it is for `display`, else what is part of a sentence."""
+    rows, spaced = [list[str]()], False
+    before = nothing = _Part("gap", "")
+    for part in _parts(unicodedata.normalize("NFD", equation)):
+        if part.kind == "gap":
+            rows.append([])
+            before = nothing
+        elif part.kind == "space":
+            spaced = True
             continue
-        if kind == "gap":
-            out.append('<mspace width="2.5em"></mspace>')
-            continue
-        tag = {"letter": "mi", "number": "mn"}.get(kind, "mo")
-        sign = _sign(tag, base)
-        below, above = (f"<mrow>{_small(text)}</mrow>" for text in (low, high))
-        if low and high:
-            sign = f"<msubsup>{sign}{below}{above}</msubsup>"
-        elif low or high:
-            sign = f"<msub>{sign}{below}</msub>" if low else f"<msup>{sign}{above}</msup>"
-        out.append(sign)
+        else:
+            if spaced and _ends(before) and _begins(part):  # a product
+                rows[-1].append('<mspace width="0.17em"></mspace>')
+            rows[-1].append(_with_small(part, before is nothing or not _ends(before)))
+            before = part
+        spaced = False
     where = ' display="block"' if display else ""
-    return f"<math{where}><mrow>{''.join(out)}</mrow></math>"
+    return "".join(f"<math{where}><mrow>{''.join(row)}</mrow></math>" for row in rows)
+
+
+def _ends(part: _Part) -> bool:
+    """Whether a factor may end with it."""
+    return part.kind in ("letter", "number") or part.base in ")]|"
+
+
+def _begins(part: _Part) -> bool:
+    """Whether a factor may begin with it."""
+    return part.kind in ("letter", "number", "word") or part.base in "([|"
+
+
+def _with_small(part: _Part, first: bool) -> str:
+    """A sign with what stands below and above it; `first` where nothing stands before it that it could link."""
+    if first and part.base == "−":
+        return '<mo form="prefix">−</mo>'
+    sign = _sign({"letter": "mi", "word": "mi", "number": "mn"}.get(part.kind, "mo"), part.base)
+    below, above = (f"<mrow>{_small(text)}</mrow>" for text in (part.low, part.high))
+    if part.low and part.high:
+        return f"<msubsup>{sign}{below}{above}</msubsup>"
+    if part.low:
+        return f"<msub>{sign}{below}</msub>"
+    return f"<msup>{sign}{above}</msup>" if part.high else sign
 
 
 def _sign(tag: str, base: str) -> str:
     if len(base) > 1 and unicodedata.combining(base[1]):  # a dot of its own, else the letter would stand upright
         dots = {"\u0307": "˙", "\u0308": "¨", "\u0302": "^"}[base[1]]
         return f'<mover accent="true"><mi>{base[0]}</mi><mo>{dots}</mo></mover>'
-    rigid = ' stretchy="false"' if base in "()[]⌈⌉⌊⌋" else ""
+    rigid = ' stretchy="false"' if base in "()[]|⌈⌉⌊⌋" else ""
     return f"<{tag}{rigid}>{html.escape(base)}</{tag}>"
 
 
+def _runs(text: str) -> list[str]:
+    """What stands small: words of letters, numbers, and signs."""
+    return re.findall(r"[^\W\d]+|\d+|.", text)
+
+
+def _italic(small: str) -> bool:
+    return len(small) == 1 and small.isalpha() and small != "T"
+
+
 def _small(text: str) -> str:
-    tags = ("mn" if x.isdigit() else "mi" if x.isalpha() else "mo" for x in text)
-    return "".join(f"<{tag}>{x}</{tag}>" for tag, x in zip(tags, text, strict=True))
+    made = []
+    for each in _runs(text):
+        tag = "mn" if each.isdigit() else "mi" if each.isalpha() else "mo"
+        upright = ' mathvariant="normal"' if each == "T" else ""  # words are upright by themselves
+        made.append(f"<{tag}{upright}>{each}</{tag}>")
+    return "".join(made)

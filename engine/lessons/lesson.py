@@ -215,7 +215,7 @@ class LessonStep:
         stage = self.lesson.trace.stages[self.index]
         lines, here = marked(stage)
         module = re.sub(r".*/engine/", "engine/", stage.code.co_filename.replace("\\", "/"))
-        return f"{module.removesuffix('.py').replace('/', '.')}.{stage.code.co_name}", lines, here
+        return f"{module.removesuffix('.py').replace('/', '.')}.{stage.code.co_qualname}", lines, here
 
     @property
     def lit(self) -> Array:
@@ -225,7 +225,7 @@ class LessonStep:
     def lights(self, marks: LessonMarks) -> Array:
         """`lit` (links,), with a pull or a part marked."""
         model, lit = self.lesson.model, np.zeros(len(self.lesson.model.link_names), int)
-        if self.index < 0:
+        if self.index < 0 or self.section.keys.get("picture") in OF_NO_LINK:
             return lit
         bodies = drawing.lights(self.lesson.trace, self.index, len(model.parent), marks)
         moving = model.link_body >= 0
@@ -307,6 +307,8 @@ PICTURES: Mapping[str, Callable[[Trace, int, Palette], str]] = {
     "heights": contact_drawing.heights,
 }
 """The pictures by the names that lessons have for them."""
+OF_NO_LINK = ("errors", "growth", "measured", "heights")
+"""Those of stages that find nothing of single links of the robot."""
 
 
 def _places(lesson: LessonText, trace: Trace) -> list[tuple[Section, int]]:

@@ -1,6 +1,7 @@
 """Lessons as HTML: a page for each and one that lists them, which need nothing from elsewhere.
 
-A page has all steps one below the other; where scripts may run it shows one at a time, with buttons and keys.
+A page has all steps one below the other; where scripts may run it shows one at a time, with buttons and keys. Printed,
+it has all of them, and of a program text that came before only the lines that are carried out.
 """
 
 from __future__ import annotations
@@ -31,29 +32,46 @@ STYLE = """
 body { margin: 0 auto; max-width: 1080px; padding: 24px; background: var(--ground); color: var(--text);
   font: 17px/1.5 "Catena Sans", system-ui, sans-serif; }
 h1 { font-size: 1.6em; line-height: 1.2; } h2 { font-size: 1.25em; margin: 0 0 8px; } a { color: var(--accent); }
-section { display: grid; grid-template-columns: minmax(0, 1fr) 440px; gap: 8px 32px; padding: 16px 0;
+section { display: grid; grid-template: auto 1fr / minmax(0, 1fr) 440px; gap: 0 32px; padding: 16px 0;
   border-top: 1px solid var(--edge); }
-section > div { min-width: 0; } svg { display: block; width: 100%; margin-bottom: 14px; }
+.pictures { grid-area: 1 / 2 / span 2; } section > * { min-width: 0; }
+svg { display: block; width: 100%; margin-bottom: 14px; }
 svg rect, svg circle, svg line { transition: fill .4s, stroke .4s, fill-opacity .4s; }
 svg text { font-family: "Catena Sans", system-ui, sans-serif; }
-math { margin: 14px 0; font-size: 1.1em; } pre { overflow-x: auto; background: var(--panel); padding: 10px;
+math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "DejaVu Math TeX Gyre", math;
+  font-size: 1.1em; } .equations { display: flex; flex-wrap: wrap; justify-content: safe center; align-items: baseline;
+  gap: 8px 2.5em;
+  margin: 14px 0; } pre { overflow-x: auto; background: var(--panel); padding: 10px;
   font-size: 13px; line-height: 1.45; border-radius: 6px; } pre b { color: var(--accent); font-weight: normal; }
 nav { position: sticky; bottom: 0; display: none; gap: 8px; align-items: center; padding: 12px 0;
   background: var(--ground); border-top: 1px solid var(--edge); } .live nav { display: flex; }
 button, input { font: inherit; color: var(--text); background: var(--panel); border: 1px solid var(--edge);
   border-radius: 5px; padding: 4px 14px; } button:hover, button:focus { border-color: var(--accent); }
 .live section { display: none; } .live section.shown { display: grid; min-height: 620px; align-content: start; }
-.faint { color: var(--faint); } details { margin: 10px 0; }
-@media (max-width: 860px) { section { grid-template-columns: minmax(0, 1fr); } }
+.faint { color: var(--faint); } details { margin: 10px 0; } .printed { display: none; }
+@media screen and (max-width: 860px) { section { display: block; } .live section.shown { display: block; } }
+@media print {
+  @page { margin: 15mm; }
+  body { max-width: none; padding: 0; font-size: 10pt; } math { font-size: 1em; }
+  .live nav, .home, button, input[type=range], form b { display: none; }
+  section, .live section, .live section.shown { display: grid; min-height: 0; gap: 0 7mm;
+    grid-template: auto auto / minmax(0, 1fr) 80mm; }
+  .pictures { grid-area: 1 / 2; } section > details { grid-column: 1 / -1; } summary { list-style: none; }
+  pre { padding: 0; font-size: 7.5pt; white-space: pre-wrap; } pre b { font-weight: bold; }
+  .again:not(:has(b)), .again .rest { display: none; } .printed { display: inline; }
+  section > * { break-inside: avoid; } details { break-before: avoid; }
+}
 @media (prefers-reduced-motion: reduce) { svg * { transition: none !important; } }
 """
 SCRIPT = """
 const steps = [...document.querySelectorAll("section")], where = document.getElementById("where");
-let now = Math.min(Math.max((parseInt(location.hash.slice(1)) || 1) - 1, 0), steps.length - 1), timer = 0;
+let now = 0, timer = 0;
+const named = () => (parseInt(location.hash.slice(1)) || 1) - 1;
 const play = document.getElementById("play");
 function show(k) {
   now = Math.min(Math.max(k, 0), steps.length - 1);
   steps.forEach((each, i) => each.classList.toggle("shown", i === now));
+  if (steps[now].getBoundingClientRect().top < 0) steps[now].scrollIntoView();
   where.textContent = `${now + 1} of ${steps.length}`;
   history.replaceState(null, "", `#${now + 1}`);
   if (now === steps.length - 1) stop();
@@ -69,7 +87,7 @@ document.getElementById("back").onclick = () => { stop(); show(now - 1); };
 document.getElementById("next").onclick = () => { stop(); show(now + 1); };
 play.onclick = toggle;
 document.addEventListener("keydown", (key) => {
-  if (key.target.tagName === "INPUT") return;
+  if (key.target.tagName === "INPUT" || key.altKey || key.ctrlKey || key.metaKey) return;
   if (key.key === "ArrowRight") { stop(); show(now + 1); }
   if (key.key === "ArrowLeft") { stop(); show(now - 1); }
 });
@@ -85,8 +103,9 @@ for (const form of document.querySelectorAll("form")) form.onsubmit = () => {
   said.textContent = same ? "Right." : "Not yet. " + form.dataset.hint;
   return false;
 };
+addEventListener("hashchange", () => { stop(); show(named()); });
 document.body.classList.add("live");
-show(now);
+show(named());
 """
 
 
@@ -110,7 +129,7 @@ def write(folder: Path, model: Model, state: tuple[Array, Array, Array]) -> dict
 
 def _write(path: Path, title: str, body: str, script: str) -> None:
     light, dark = (":root {" + "".join(f" --{name}: {of[name]};" for name in NAMES) + " }" for of in (LIGHT, DARK))
-    style = f"{light}\n@media (prefers-color-scheme: dark) {{ {dark} }}\n{STYLE}"
+    style = f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n{STYLE}"
     text = (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
         f'<meta name="viewport" content="width=device-width">\n<style>\n{style}</style>\n</head>\n<body>\n{body}\n'
@@ -134,44 +153,53 @@ def _index(lessons: Sequence[Lesson], model: Model, refusals: dict[str, str]) ->
 
 def _body(lesson: Lesson, q: Array) -> str:
     points = joints(lesson.model, q)
-    head = f'<p><a href="{INDEX}">All lessons</a></p>\n<h1>{html.escape(lesson.title)}</h1>'
-    steps = "\n".join(_section(step, points) for step in lesson.steps)
+    about = f"On {html.escape(lesson.model.name)}; {lesson.text.keys['minutes']} minutes."
+    head = (
+        f'<p class="home"><a href="{INDEX}">All lessons</a></p>\n<h1>{html.escape(lesson.title)}</h1>\n'
+        f'<p class="faint">{about}</p>'
+    )
+    named = [step.code[0] for step in lesson.steps]
+    steps = "\n".join(_section(step, points, named[k] in named[:k]) for k, step in enumerate(lesson.steps))
     buttons = "".join(f'<button id="{name}">{words}</button>' for name, words in
                       (("back", "Back"), ("play", "Play"), ("next", "Next")))  # fmt: skip
     return f'{head}\n{steps}\n<nav>{buttons}<span id="where" class="faint"></span></nav>'
 
 
-def _section(step: LessonStep, points: tuple[Array, Array]) -> str:
+def _section(step: LessonStep, points: tuple[Array, Array], again: bool) -> str:
     words = "\n".join(map(_paragraph, step.words))
     pictures = step.picture(PALETTE)
-    if step.index >= 0 or step is step.lesson.steps[0]:
-        lit = step.lit[_first_links(step.lesson.model)]
+    lit = step.lit[_first_links(step.lesson.model)]
+    if lit.any() or step is step.lesson.steps[0]:
         told = step.section.keys.get("picture") == "tree"  # what the colours mean
-        pictures += drawing.skeleton(
-            *points, step.lesson.model.parent.tolist(), lit, PALETTE, step.index >= 0 and not told
-        )
-    else:
+        parent = step.lesson.model.parent.tolist()
+        pictures += drawing.skeleton(*points, parent, lit, PALETTE, bool(lit.any()) and not told)
+    elif step.index < 0:
         pictures += step.clock(PALETTE)
     title = html.escape(step.title) if step is not step.lesson.steps[0] else "What it is about"
     return (
-        f"<section>\n<div>\n<h2>{title}</h2>\n{words}\n{_question(step)}{_code(step)}</div>\n"
-        f"<div>{pictures}</div>\n</section>"
+        f"<section>\n<div>\n<h2>{title}</h2>\n{words}\n{_question(step)}</div>\n"
+        f'<div class="pictures">{pictures}</div>\n{_code(step, again)}</section>'
     )
 
 
 def _paragraph(text: str) -> str:
     if text.startswith("    "):
-        return as_mathml(text.strip())
+        return f'<div class="equations">{as_mathml(text.strip())}</div>'
     words = marked_up(text, partial(as_mathml, display=False), lambda lesson: f"{lesson}.html")
     return f"<p>{words}</p>"
 
 
-def _code(step: LessonStep) -> str:
+def _code(step: LessonStep, again: bool) -> str:
+    """The program text; `again` where a step before has the same."""
     name, lines, here = step.code
     if not lines:
         return ""
-    shown = "\n".join(f"<b>{html.escape(line)}</b>" if k in here else html.escape(line) for k, line in enumerate(lines))
-    return f"<details open><summary>{name}</summary><pre>{shown}</pre></details>\n"
+    shown = "".join(
+        f"<b>{html.escape(line)}\n</b>" if k in here else f'<span class="rest">{html.escape(line)}\n</span>'
+        for k, line in enumerate(lines)
+    )
+    kind = ' class="again"' if again else ""
+    return f"<details open{kind}><summary>{name}</summary><pre>{shown}</pre></details>\n"
 
 
 def _question(step: LessonStep) -> str:
@@ -184,6 +212,7 @@ def _question(step: LessonStep) -> str:
         fields = (
             f'<input type="range" min="0" max="{len(asked.choices) - 1}" value="0" data-choices="{choices}" '
             f'aria-label="your answer"> <b>{first}</b> <input type="hidden" name="answer" value="{first}"> '
+            f'<span class="printed">{html.escape(", ".join(asked.choices))}</span>'
         )
     elif asked.choices:
         fields = "".join(

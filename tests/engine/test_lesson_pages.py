@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from engine import cli
 from engine.algorithms import abia, dca
 from engine.algorithms.chain import Chain
 from engine.blocks import bidiagonal, stages, tridiagonal
-from engine.lessons import drawing, equations, pages, subjects, text
+from engine.lessons import drawing, pages, subjects, text
 from engine.lessons.lesson import Lesson, LessonQuestion
 from engine.lessons.trace import trace
 from engine.selection import capabilities, shipped, timings
@@ -301,30 +300,7 @@ def test_known_links_are_lit_and_stay() -> None:
     assert all(len(links) == 9 for links in known.values())
 
 
-# Equations.
-
-
-def test_equations_become_marks() -> None:
-    assert equations.as_html("Xᵢ₊₁ᵀ F_next") == "<i>X</i><sub>i+1</sub><sup>T</sup> <i>F</i><sub>next</sub>"
-    made = equations.as_mathml("q̈ = (1 + Y₁ I₂)⁻¹")
-    assert '<mover accent="true"><mi>q</mi><mo>¨</mo></mover>' in made
-    assert "<msub><mi>Y</mi><mrow><mn>1</mn></mrow></msub>" in made
-    assert '<msup><mo stretchy="false">)</mo><mrow><mo>−</mo><mn>1</mn></mrow></msup>' in made
-    assert "<msubsup><mi>U</mi><mrow><mi>i</mi></mrow><mrow><mi>T</mi></mrow></msubsup>" in equations.as_mathml("Uᵢᵀ")
-
-
-@pytest.mark.parametrize("path", sorted(text.FOLDER.glob("*.md")), ids=lambda path: path.stem)
-def test_every_equation_is_read_whole(path: Path) -> None:
-    """What its marks say, one sign after the other, is what was written."""
-    for section in text.parse(path.stem, path.read_text("utf-8")).sections:
-        found = [words.strip() for words in section.paragraphs if words.startswith("    ")]
-        found += [each for words in section.paragraphs for each in re.findall(r"\$([^$]+)\$", words)]
-        for equation in found:
-            for make in (equations.as_mathml, partial(equations.as_mathml, display=False), equations.as_html):
-                words = make(equation)
-                root = html.fromstring(f"<div>{words}</div>")
-                assert "_" not in root.text_content(), equation
-                assert not set("ᵀ⁻¹ᵢⱼ₊₋₁₂ₘₛ") & set(root.text_content()), equation
+# What stands in the words.
 
 
 def linked(name: str) -> set[str]:
@@ -387,10 +363,13 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
     sections = list(page.iter("section"))
     assert len(sections) == len(made.steps)
     for section, step in zip(sections, made.steps, strict=True):
-        robot = step.index >= 0 or step is made.steps[0]
-        assert len(section.findall(".//svg")) == step.has_picture + (robot or step.has_clock)
-        equations_here = sum(words.startswith("    ") for words in step.words)
-        assert len(section.xpath(".//math[@display='block']")) == equations_here
+        robot, cost = bool(step.lit.any()) or step is made.steps[0], step.index < 0 and step.has_clock
+        assert len(section.findall(".//svg")) == step.has_picture + (robot or cost)
+        text = section.findall(".//pre")
+        assert [each.text_content() for each in text] == ["\n".join([*step.code[1], ""])] * len(text)
+        assert len(section.findall(".//pre/b")) == len(step.code[2])
+        lines = [words.strip() for words in step.words if words.startswith("    ")]
+        assert len(section.xpath(".//math[@display='block']")) == sum(len(re.split(" {2,}", line)) for line in lines)
     assert "{" not in "".join(section.text_content() for section in sections if not section.findall(".//pre"))
     forms, asked = list(page.iter("form")), [step.question for step in made.steps if step.question]
     assert [form.get("data-answer") for form in forms] == [question.answer for question in asked]
@@ -398,6 +377,22 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
         kinds = [field.get("type") for field in form.iter("input")]
         radios = [] if question.dragged else ["radio"] * len(question.choices)
         assert kinds == (["range", "hidden"] if question.dragged else radios or [None])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_printed_page_has_all_steps_and_each_program_text_once(folder: Path, name: str) -> None:
+    source = (folder / f"{name}.html").read_text("utf-8")
+    printed = re.search(r"@media print \{(.*?)\n\}", source, re.DOTALL)[1]
+    rules = dict(re.findall(r"([^{}]+?) \{ ([^{}]+?) \}", printed.replace("\n", " ")))
+    shown = {name.strip(): rule for names, rule in rules.items() for name in names.split(",")}
+    assert "display: none" in shown[".live nav"]
+    assert "display: grid" in shown[".live section.shown"] == shown[".live section"]
+    assert "display: none" in shown[".again .rest"]
+    texts = html.fromstring(source).findall(".//details")
+    named = [each.find("summary").text for each in texts]
+    for k, each in enumerate(texts):
+        assert (each.get("class") == "again") == (named[k] in named[:k])
+        assert {line.get("class") for line in each.findall("pre/*")} <= {"rest", None}
 
 
 def test_colours_are_those_of_both_themes(folder: Path) -> None:
