@@ -23,11 +23,6 @@ ROW, SIZES = 24, 72
 MATRIX = 280  # px along a side of the matrix
 
 
-def links_of(trace: Trace) -> int:
-    """How many links a run is about."""
-    return 1 + max(link for stage in trace.stages for link in stage.links)
-
-
 class Marks(NamedTuple):
     """What else is shown: of each stage and place whether a pull has changed it, and the links of a part."""
 
@@ -176,7 +171,7 @@ def tree(trace: Trace, index: int, palette: Palette, marks: Marks = NO_MARKS) ->
     now, done = trace.stages[index], trace.stages[: index + 1]
     whole = [stage for stage in trace.stages if stage.part == now.part]
     rows = _rows(trace, now)
-    links = links_of(trace)
+    links = trace.links
     n = min(links, SHOWN)
     top = 40 + ROW * len(rows) if rows else 30
     sheet = Sheet(palette, top + 80 + SIZES)
@@ -207,7 +202,7 @@ class _Row(NamedTuple):
 
 def _rows(trace: Trace, now: Stage) -> list[_Row]:
     """The levels of the scan that a stage belongs to, those that it begins with first; none where there is no scan."""
-    whole, n = [stage for stage in trace.stages if stage.part == now.part], links_of(trace)
+    whole, n = [stage for stage in trace.stages if stage.part == now.part], trace.links
     if not any(stage.name in SWEEPS for stage in whole):
         return []
     made = tuple(stage for stage in whole if stage.name in ("reduce", "maps"))
@@ -219,12 +214,16 @@ def _rows(trace: Trace, now: Stage) -> list[_Row]:
 
 def _levels(sheet: Sheet, trace: Trace, rows: Sequence[_Row], index: int, marks: Marks) -> None:
     """The runs of links, a row for each level of joins above those that the scan begins with."""
-    now, n = trace.stages[index], min(links_of(trace), SHOWN)
+    now, n = trace.stages[index], min(trace.links, SHOWN)
     step, done = (WIDTH - 20) / n, trace.stages[: index + 1]
     for level, row in enumerate(rows):
+        makers: dict[int, list[Stage]] = {}  # of the run that begins with a link
+        for stage in row.stages:
+            for first in {run[0] for run in stage.runs}:
+                makers.setdefault(first, []).append(stage)
         for first, last in ((first, min(last, n - 1)) for first, last in row.runs if first < n):
             x, y, width = 10 + first * step, _height(level, rows), (last - first + 1) * step - 3
-            made = [stage for stage in row.stages if first in {run[0] for run in stage.runs}]
+            made = makers.get(first, [])
             color = "good" if all(stage in done for stage in made) else "edge"
             color = "accent" if now in made else color
             if marks.changed and color != "edge":
@@ -252,7 +251,7 @@ def _changed(trace: Trace, made: Sequence[Stage], done: Sequence[Stage], first: 
 
 def run_at(trace: Trace, index: int, x: float, y: float) -> tuple[int, int] | None:
     """The first and the last link of the run that the tree of stage `index` has at a place of its picture, px."""
-    rows, n = _rows(trace, trace.stages[index]), min(links_of(trace), SHOWN)
+    rows, n = _rows(trace, trace.stages[index]), min(trace.links, SHOWN)
     level, link = len(rows) - 1 - int((y - 22) // ROW), int((x - 10) // ((WIDTH - 20) / n))
     if not 0 <= level < len(rows) or not 0 <= link < n:
         return None
@@ -313,9 +312,8 @@ def clock(trace: Trace, index: int, serial: float, palette: Palette) -> str:
     for k, processors in enumerate(PROCESSORS):
         x, y = left, 22 + k * row
         sheet.text(left - 8, y + 11, str(processors), anchor="end")
-        done = sum(stage.seconds(processors) for stage in trace.stages[:index]) * unit
-        here = sum(stage.seconds(processors) for stage in trace.stages[index : index + 1]) * unit
-        total = trace.time(processors)
+        seconds = [stage.seconds(processors) for stage in trace.stages]
+        done, here, total = sum(seconds[:index]) * unit, sum(seconds[index : index + 1]) * unit, sum(seconds)
         sheet.box(x, y, total * unit, row - 5, "edge", 0.9)
         sheet.box(x, y, done, row - 5, "good", 0.9)
         if here:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 _LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₙₛₘ", "0123456789+−ijknsm", strict=True))
@@ -46,6 +47,7 @@ def _parts(equation: str) -> list[_Part]:
     return found
 
 
+@lru_cache(maxsize=512)
 def as_html(equation: str) -> str:
     """In the markup that Qt reads."""
     out = []

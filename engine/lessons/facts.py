@@ -62,7 +62,7 @@ def of_stage(trace: Trace, index: int) -> dict[str, str]:
     stage = trace.stages[index]
     alike = [each for each in trace.stages if (each.name, each.part) == (stage.name, stage.part)]
     number = alike.index(stage) + 1
-    n = drawing.links_of(trace)
+    n = trace.links
     lit = drawing.lights(trace, index, n)
     return {
         "number": str(number),

@@ -176,7 +176,7 @@ class LessonStep:
         run = self.lesson.facts
         return run if self.index < 0 else run | of_stage(self.lesson.trace, self.index)
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The paragraphs; those that begin with four spaces are equations."""
         return tuple(each.format(**self.facts) for each in self.section.paragraphs)
@@ -193,7 +193,7 @@ class LessonStep:
                 made.append(f"<p>{text.marked_up(words, as_html, LINK.__add__)}</p>")
         return "".join(made)
 
-    @property
+    @cached_property
     def question(self) -> LessonQuestion | None:
         """What is asked here, if anything."""
         keys = self.section.keys
@@ -203,7 +203,7 @@ class LessonStep:
         answer, hint = (keys[key].format(**self.facts) for key in ("answer", "hint"))
         return LessonQuestion(self.title, choices, answer, hint, NEAR[keys.get("near", "")], "drag" in keys)
 
-    @property
+    @cached_property
     def code(self) -> tuple[str, tuple[str, ...], range]:
         """Where the text is that is carried out, its lines, and which of them are this stage's; no lines for none."""
         if named := self.section.keys.get("source"):
@@ -242,7 +242,7 @@ class LessonStep:
         """Whether anything was computed."""
         return self is not self.lesson.steps[0] and "clock" not in self.lesson.text.keys
 
-    @property
+    @cached_property
     def parts(self) -> list[LessonPart]:
         """The parts with two handles that are known by now, those of few links first."""
         here = self.has_picture and self.lesson.trace.stages[self.index].part == "beyond"

@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from types import CodeType
 from typing import Any
 
@@ -59,11 +59,11 @@ class Stage:
     def span(self) -> int:
         return abs(self.places.step) if self.name == "join" else 1
 
-    @property
+    @cached_property
     def tasks(self) -> int:
         return len(self.places) * self.rows
 
-    @property
+    @cached_property
     def runs(self) -> tuple[tuple[int, int], ...]:
         """The first and the last link of what each of its places stands for; the last chunk may be shorter."""
         more = (self.span - 1) * self.width
@@ -82,6 +82,11 @@ class Trace:
 
     stages: tuple[Stage, ...]
     answer: Array
+
+    @cached_property
+    def links(self) -> int:
+        """How many links it is about."""
+        return 1 + max(link for stage in self.stages for link in stage.links)
 
     @property
     def work(self) -> float:

@@ -1,10 +1,11 @@
 """What the window is held to on two idle cores with Mesa: frames per second, and how long an input waits.
 
 `xvfb-run -a -s "-screen 0 2200x1300x24" python -m tests.app.window_figures` prints a table, and exits with 1 where a
-figure is missed; `--json` prints one object instead. The picture is 1280 × 800, at half resolution at least, with
-shadows. An input that comes at any time waits until the event loop turns to it: the 99th percentile is over time, so
-that a long wait counts by its length. `yardstick` is how long a fixed piece of Python takes before each row, in ms:
-only rows with like yardsticks are compared, and one far above the least was measured on a busy machine.
+figure is missed; `--json` prints one object instead, `--rows lessons` has those of lessons alone. The picture is
+1280 × 800, at half resolution at least, with shadows. An input that comes at any time waits until the event loop turns
+to it: the 99th percentile is over time, so that a long wait counts by its length. `yardstick` is how long a fixed piece
+of Python takes before each row, in ms: only rows with like yardsticks are compared, and one far above the least was
+measured on a busy machine.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from tests.app.frames import Bench, make_application, talos
 
 ANSWER = 50.0  # ms
 CHAIN = 1000  # links
+LESSONS = ("elimination", "dca", "contact")
+LOOKS = 3
 PLAYED = 12.0  # s of simulated time that the recording lasts which is written
 
 
@@ -186,7 +189,81 @@ class Figures:
         self.add("what they cost the script", 100 * told["share_of_time"], 2, "% of its time", False, at)
         self.add("a script's grasp is drawn", drawn / wall, 60, "frames/s", True, at)
 
-    def all(self) -> list[Row]:
+    def lesson(self, name: str, robot: Any, lesson: str) -> None:
+        """Frames while a lesson plays fast and the camera turns, and the next step until all of it is painted."""
+        from app.features.lesson_view import LessonView
+
+        bench, window = self.bench, self.bench.window
+        view, viewport = window.features[LessonView], window.viewport
+        panel = view.panel
+        bench.load(robot)
+        view.open(lesson)
+        bench.spin(60, lambda: panel.lesson is not None and panel.lesson.model is window.workbench.model)
+        bench.spin(60, lambda: not view._opening.running)
+        bench.spin(1.0)
+        at, count = yardstick(), len(panel.lesson.steps)
+        walls, works = zip(*(self._next(panel, k) for k in range(1, count)), strict=True)
+        beside = f"{1e3 * max(works):.0f} ms of processor"
+        self.add(f"next step of «{lesson}» on {name}", 1e3 * max(walls), ANSWER, "ms", False, at, beside)
+
+        def turn() -> None:
+            viewport.camera.orbit(3.0, 0.0)
+            viewport.see(viewport.camera)
+
+        panel.speed.setCurrentIndex(panel.speed.count() - 1)
+        panel.go(0)
+        at = yardstick()
+        viewport.drawn.connect(turn)
+        turn()
+        panel.toggle()
+        bench.spin(0.5)
+        frames, work, wall = bench.frames, time.process_time(), time.perf_counter()
+        bench.spin(self.seconds, lambda: not panel.playing)
+        frames, work, wall = bench.frames - frames, time.process_time() - work, time.perf_counter() - wall
+        viewport.drawn.disconnect(turn)
+        panel.pause()
+        beside = f"{1e3 * work / max(frames, 1):.1f} ms of processor a frame"
+        self.add(f"«{lesson}» plays on {name}", frames / wall, 30, "frames/s", True, at, beside)
+
+    def _next(self, panel: Any, step: int) -> tuple[float, float]:
+        """s until a step is shown after the one before, and of processor; the best of some, each on its own."""
+        from PyQt6.QtCore import QCoreApplication
+
+        looks = []
+        for _ in range(LOOKS):
+            panel.go(step - 1)
+            self.bench.spin(0.05)
+            work, wall = time.process_time(), time.perf_counter()
+            panel.go_on()
+            QCoreApplication.sendPostedEvents()
+            QCoreApplication.processEvents()
+            looks.append((time.perf_counter() - wall, time.process_time() - work))
+        return min(wall for wall, _ in looks), min(work for _, work in looks)
+
+    def lessons(self) -> None:
+        """In a window of 1280 × 800."""
+        import engine
+
+        self.bench.window.resize(1280, 800)
+        for name, robot in (
+            ("arm7", engine.load(engine.find_robot("arm7"))),
+            ("a chain of 16", engine.chain(16)),
+            ("a chain of 64", engine.chain(64)),
+            ("humanoid", engine.load(engine.find_robot("humanoid"))),
+        ):
+            for lesson in LESSONS:
+                if not engine.Lesson.refusal(lesson, robot):
+                    self.lesson(name, robot, lesson)
+
+    def measure(self, rows: str) -> list[Row]:
+        if rows != "lessons":
+            self.usual()
+        if rows != "window":
+            self.lessons()
+        self.bench.close()
+        return self.rows
+
+    def usual(self) -> None:
         import engine
 
         self.loading("arm7", str(engine.find_robot("arm7")))
@@ -197,8 +274,6 @@ class Figures:
         self.writing()
         self.chain()
         self.watching()
-        self.bench.close()
-        return self.rows
 
 
 def table(rows: list[Row]) -> str:
@@ -219,10 +294,11 @@ def table(rows: list[Row]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each row (default 5)")
+    parser.add_argument("--rows", choices=("all", "window", "lessons"), default="all", help="which (default all)")
     parser.add_argument("--json", action="store_true", help="print one object")
     args = parser.parse_args()
     application = make_application()
-    rows = Figures(args.seconds).all()
+    rows = Figures(args.seconds).measure(args.rows)
     print(file=sys.stderr)
     print(json.dumps([{**asdict(row), "met": row.met} for row in rows], indent=1) if args.json else table(rows))
     del application
