@@ -37,6 +37,17 @@ class Drawing(QWidget):
         self._stale = True
         self.update()
 
+    def _load(self) -> None:
+        if self._stale:
+            self._renderer.load(QByteArray((self._draw(theme.COLORS) or "<svg/>").encode()))
+            self._stale = False
+
+    def height_for(self, width: int) -> int:
+        """How high the drawing is where it is so wide, margins included, px; 0 where there is none."""
+        self._load()
+        box = self._renderer.viewBoxF()
+        return 0 if box.isEmpty() else round((width - 2 * MARGIN) * box.height() / box.width()) + 2 * MARGIN
+
     def sizeHint(self) -> QSize:
         return QSize(400, 320)
 
@@ -46,9 +57,7 @@ class Drawing(QWidget):
     def paintEvent(self, _: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.fillRect(self.rect(), theme.color("ground"))
-        if self._stale:
-            self._renderer.load(QByteArray((self._draw(theme.COLORS) or "<svg/>").encode()))
-            self._stale = False
+        self._load()
         if self._renderer.viewBoxF().isEmpty():
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

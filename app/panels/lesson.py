@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from html import escape
 
 from PyQt6.QtCore import QPointF, QSize, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QTextCursor
+from PyQt6.QtGui import QFont, QResizeEvent, QTextCursor
 from PyQt6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -30,6 +31,7 @@ from app.panels.drawing import Drawing
 
 SECONDS = 2.5  # that a step is shown at speed 1
 LARGER = 1.6  # type, for a lecture
+WORDS = 0.375  # of the height that words and picture share, which the words have at least
 SPEEDS = (0.5, 1.0, 2.0, 5.0)
 PICK = "Click a part in the picture, or a link of the robot, for its two equations in numbers."
 CHOOSE = "Choose a lesson in Help › Lessons."
@@ -62,6 +64,12 @@ class QuestionForm(QWidget):
         layout.addWidget(self.said)
         self._question: engine.LessonQuestion | None = None
 
+    def present(self, font: QFont) -> None:
+        """Have all words in a font."""
+        self.setFont(font)
+        for each in self.findChildren(QWidget):
+            each.setFont(font)
+
     def ask(self, question: engine.LessonQuestion | None) -> None:
         """Show a question, or none."""
         self.setVisible(question is not None)
@@ -80,6 +88,7 @@ class QuestionForm(QWidget):
         self._show_dragged()
         for k, text in enumerate(() if dragged else choices):
             button = QRadioButton(text)
+            button.setFont(self.font())
             self.choices.addButton(button, k)
             self._buttons.addWidget(button)
         for each, shown in (
@@ -147,19 +156,20 @@ class LessonPanel(QWidget):
         self.pull.setAccessibleName("pulled joint")
         self.pull.currentIndexChanged.connect(self._show)
         self.tabs.setCornerWidget(self.pull)
-        parts = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
+        self._parts, self._moved = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False), False
         for each in (self.text, self.tabs):
-            parts.addWidget(each)
-        parts.setSizes([240, 400])
+            self._parts.addWidget(each)
+        self._parts.splitterMoved.connect(self._keep_parts)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 4)
         layout.setSpacing(4)
         layout.addWidget(self.title)
-        layout.addWidget(parts, 1)
+        layout.addWidget(self._parts, 1)
         layout.addWidget(self.question)
         layout.addLayout(self._transport())
         self._tab = 0  # the one that the user wants, where it has something
         self.tabs.tabBarClicked.connect(self._choose_tab)
+        self.tabs.currentChanged.connect(self._share)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._play_on)
         theme.signals.changed.connect(self._show)
@@ -220,6 +230,9 @@ class LessonPanel(QWidget):
         self.code.clear()
         self.tabs.hide()
         self.place.clear()
+        self.bar.blockSignals(True)
+        self.bar.setRange(0, 0)
+        self.bar.blockSignals(False)
         self.question.ask(None)
         for drawing in (self.picture, self.clock):
             drawing.show_drawing(lambda _: "")
@@ -259,6 +272,7 @@ class LessonPanel(QWidget):
         self._show_picture()
         self.clock.show_drawing(step.clock)
         self.measured.setText(step.measured)
+        self.measured.setVisible(bool(step.measured))
         self._show_code(step)
         self.question.ask(step.question)
         filled = step.has_picture, step.has_clock, bool(step.code[1])
@@ -273,6 +287,31 @@ class LessonPanel(QWidget):
         self.bar.blockSignals(False)
         self.back.setEnabled(self.number > 0)
         self.next.setEnabled(self.number + 1 < len(self.lesson.steps))
+        self._share()
+
+    def _share(self) -> None:
+        """Give words the room that they need, as far as a picture as wide as the panel leaves it, until a user moves
+        the handle between them."""
+        room = sum(self._parts.sizes())
+        if self._moved or self.tabs.isHidden() or not room:
+            return
+        words = math.ceil(self.text.document().size().height()) + 2 * self.text.frameWidth()
+        tab, width = self.tabs.currentIndex(), self.tabs.width()
+        drawing, label = ((self.picture, self.handles), (self.clock, self.measured), (None, None))[tab]
+        free = 0.0
+        if drawing is not None:
+            below = 0 if label.isHidden() else label.heightForWidth(width)
+            free = room - self.tabs.tabBar().height() - drawing.height_for(width) - below
+        top = round(max(WORDS * room, min(words, free)))
+        if top != self._parts.sizes()[0]:
+            self._parts.setSizes([top, room - top])
+
+    def _keep_parts(self) -> None:
+        self._moved = True
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._share()
 
     @property
     def marks(self) -> engine.LessonMarks:
@@ -317,10 +356,11 @@ class LessonPanel(QWidget):
         for browser, font in ((self.text, type_scale.font()), (self.code, type_scale.fixed())):
             font.setPointSizeF(font.pointSizeF() * (LARGER if on else 1.0))
             browser.document().setDefaultFont(font)
+        font = type_scale.font()
+        font.setPointSizeF(font.pointSizeF() * (LARGER if on else 1.0))
         for label in (self.handles, self.measured):
-            font = type_scale.font()
-            font.setPointSizeF(font.pointSizeF() * (LARGER if on else 1.0))
             label.setFont(font)
+        self.question.present(font)
         self._show()
 
     def _choose_tab(self, tab: int) -> None:

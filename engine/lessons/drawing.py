@@ -19,6 +19,8 @@ IN_WORK = ("blocks", "eliminate", "right-hand side", "substitute")
 PARTS = {"beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations", "bias": "velocity terms"}
 """What a part is called, where it is not as the texts have it."""
 PROCESSORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+ROUNDING = 1e-14
+"""Of the largest number of a run: what is rounding."""
 ROW, SIZES = 24, 72
 MATRIX = 280  # px along a side of the matrix
 
@@ -187,7 +189,7 @@ def tree(trace: Trace, index: int, palette: Palette, marks: Marks = NO_MARKS) ->
     sheet.text(10, y + 24, "base")
     sheet.text(WIDTH - 10, y + 24, "tip" if n == links else f"link {n} of {links}", anchor="end")
     known = int((lights(trace, index, links) >= KNOWN).sum())
-    _sizes(sheet, [stage for stage in done if stage in whole], n, y + 34)
+    _sizes(sheet, [stage for stage in done if stage in whole], n, y + 34, ROUNDING * trace.largest)
     _legend(sheet, y + 54 + SIZES, "changed by the pull" if marks.changed else "in work")
     sheet.text(WIDTH / 2, y + 24, f"known: {known} of {links}", "text", "middle")
     return sheet.svg(f"{now.part} over {links} links, {known} known")
@@ -274,8 +276,8 @@ def _legend(sheet: Sheet, y: float, touched: str = "in work") -> None:
         sheet.text(26 + 146 * k, y, said)
 
 
-def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, y: float) -> None:
-    """How large what is known of each link is, of the largest."""
+def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, y: float, zero: float) -> None:
+    """How large what is known of each link is, of the largest; what is below `zero` is rounding."""
     sizes = {
         link: float(np.linalg.norm(value))
         for stage in done
@@ -284,9 +286,12 @@ def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, y: float) -> None:
         if link < n
     }
     largest = max(sizes.values(), default=0.0)
-    if largest == 0:
-        if sizes:
-            sheet.text(10, y + 30, "All are zero: the robot is at rest.")
+    if largest <= zero:
+        words = ["All are zero, but for rounding." if sizes else "No magnitude is known yet."]
+        if sizes and largest == 0:
+            words = ["All are zero: the robot is at rest.", "Let it move for a moment, then compute the lesson again."]
+        for line, said in enumerate(words):
+            sheet.text(10, y + 26 + 18 * line, said)
         return
     step = (WIDTH - 20) / n
     for link, size in sizes.items():

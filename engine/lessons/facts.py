@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from engine.lessons import drawing
+from engine.lessons.sheet import scientific
 from engine.lessons.trace import Trace
 from engine.model import Model
 
@@ -87,7 +88,7 @@ def _listed(numbers: Sequence[int]) -> str:
 def _written(name: str, value: float | str) -> str:
     if isinstance(value, str):
         return value
-    return f"{value:.2f}" if name.endswith("faster") else f"{value:.1e}" if name.endswith("error") else _whole(value)
+    return f"{value:.2f}" if name.endswith("faster") else scientific(value) if name.endswith("error") else _whole(value)
 
 
 def _whole(x: float) -> str:

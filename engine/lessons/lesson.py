@@ -22,7 +22,7 @@ from engine.lessons import contact_drawing, drawing, handles, measured, paths, p
 from engine.lessons.drawing import NO_MARKS
 from engine.lessons.equations import as_html
 from engine.lessons.facts import of_run, of_stage
-from engine.lessons.sheet import LIT, Palette
+from engine.lessons.sheet import LIT, Palette, scientific
 from engine.lessons.subjects import MEASURED, SIZES, SUBJECTS, accelerations
 from engine.lessons.text import LessonText, Section
 from engine.lessons.trace import Trace, marked, source, trace
@@ -85,6 +85,7 @@ class Lesson:
         robot = subject.robot(model)
         given = accelerations(model, at, rates, efforts) if subject.of_accelerations else efforts
         self._run: Callable[[Array], Trace] = lambda given: trace(subject.run, robot, at, rates, given)
+        self._has_peer = subject.engine is accelerations
         self._state, self._algorithm = (at, rates, efforts), subject.algorithm
         self._phases: Mapping[str, Mapping[str, float]] = {}
         self._given, self._changes = given, dict[int, pull.Changes]()
@@ -100,7 +101,7 @@ class Lesson:
             source(stage.code)  # read now, by whoever makes the lesson
         self._motion = handles.motion(robot, at, rates, self.trace.answer) if self.has_handles else None
         more = subject.more(robot, at, rates, efforts)
-        self.facts = of_run(self.trace, self.serial, model, more) | {"error": f"{self.error:.1e}"}
+        self.facts = of_run(self.trace, self.serial, model, more) | {"error": scientific(self.error)}
         self.steps: tuple[LessonStep, ...] = tuple(LessonStep(self, *each) for each in _places(self.text, self.trace))
 
     @property
@@ -288,7 +289,7 @@ class LessonStep:
         if not self.has_clock:
             return ""
         last = self.index if self.index >= 0 else len(self.lesson.trace.stages)
-        serial = self.lesson.serial.work if self.lesson.serial else 0.0
+        serial = self.lesson.serial.work if self.lesson.serial and self.lesson._has_peer else 0.0
         return drawing.clock(self.lesson.trace, last, serial, palette)
 
 
@@ -334,7 +335,7 @@ def _refuse(lesson: LessonText, model: Model) -> None:
     for feature in features:
         if place := found(feature, model):
             raise ValueError(
-                f"the lesson «{lesson.title}» is about {about}; in {model.name} {place}; open arm7, or a chain by "
+                f"the lesson «{lesson.title}» is about {about}; in {model.name}, {place}; open arm7, or a chain by "
                 "File › Generate"
             )
     least = int(lesson.keys.get("least", 2))

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.lessons.sheet import NOTHING, SHOWN, TYPE, WIDTH, Palette, Sheet
+from engine.lessons.sheet import NOTHING, SHOWN, TYPE, WIDTH, Palette, Sheet, power_of_ten, scientific
 from engine.lessons.trace import Trace
 from engine.lie import Array
 
@@ -42,11 +42,11 @@ def errors(trace: Trace, index: int, palette: Palette) -> str:
     n, high, row = min(len(found), SHOWN), 110.0, 17.0
     sheet = Sheet(palette, high + 76 + row * max(len(blocks), 6))
     step = (WIDTH - 50) / n
-    sheet.text(0, 12, f"error of each joint's acceleration, the largest {float(found.max()):.1e}", "text")
+    sheet.text(0, 12, f"error of each joint's acceleration, the largest {scientific(float(found.max()))}", "text")
     for power in range(LOWEST, HIGHEST + 1, 4):
         y = 24 + high * (1 - _share(10.0**power))
         sheet.line(44, y, WIDTH, y, "edge", 0.8)
-        sheet.text(38, y + 4, f"1e{power}".replace("-", "−"), anchor="end")
+        sheet.text(38, y + 4, power_of_ten(power), anchor="end")
     for i in range(n):
         share = _share(float(found[i]))
         sheet.box(46 + i * step, 24 + high * (1 - share), step - 3, high * share, "warning", 0.9)
@@ -59,7 +59,7 @@ def errors(trace: Trace, index: int, palette: Palette) -> str:
         y = top + 8 + row * k
         sheet.text(134, y + 12, name, anchor="end")
         sheet.box(140, y + 2, (WIDTH - 210) * _share(error), row - 5, "accent", 0.9)
-        sheet.text(WIDTH, y + 12, f"{error:.0e}".replace("-", "−"), anchor="end")
+        sheet.text(WIDTH, y + 12, scientific(error, 0), anchor="end")
     return sheet.svg("the error of each joint, and of each block")
 
 

@@ -21,6 +21,24 @@ SHOWN = 64
 """Links that a picture has room for; of a longer chain it shows the first."""
 
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def power_of_ten(power: int) -> str:
+    """10 with an exponent."""
+    return f"10{str(power).translate(_RAISED)}"
+
+
+def scientific(x: float, digits: int = 1) -> str:
+    """A number ≥ 0 with so many digits behind the first; what is small or large by a power of ten."""
+    if x == 0 or not np.isfinite(x):
+        return f"{x:g}"
+    mantissa, _, power = f"{x:.{digits}e}".partition("e")
+    if -2 <= int(power) <= digits:
+        return f"{float(mantissa + 'e' + power):.{digits - int(power)}f}"
+    return f"{mantissa} × {power_of_ten(int(power))}"
+
+
 class Sheet:
     """Collects the elements of a picture."""
 

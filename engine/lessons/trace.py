@@ -7,6 +7,7 @@ and begin the next when all of them have ended.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 import math
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from textwrap import dedent
 from types import CodeType
 from typing import Any
 
@@ -87,6 +89,11 @@ class Trace:
     def links(self) -> int:
         """How many links it is about."""
         return 1 + max(link for stage in self.stages for link in stage.links)
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest number that was found anywhere."""
+        return max(float(np.abs(x).max(initial=0.0)) for s in self.stages for x in s.values if x.dtype.kind == "f")
 
     @property
     def work(self) -> float:
@@ -164,14 +171,23 @@ def source(code: CodeType) -> tuple[tuple[str, ...], int]:
     return tuple(line.rstrip("\n") for line in lines), first
 
 
+@cache
+def _head(code: CodeType) -> int:
+    """How many lines of a function's text its head and its docstring are."""
+    lines, _ = source(code)
+    (function,) = ast.parse(dedent("\n".join(lines))).body
+    assert isinstance(function, ast.FunctionDef)
+    return function.body[1 if ast.get_docstring(function) else 0].lineno - 1
+
+
 def marked(stage: Stage) -> tuple[tuple[str, ...], range]:
     """The function in which a stage was called, and which of its lines the stage is: those above the call, back to
-    another call, a blank line or the head of their block."""
+    another call, a blank line, the head of their block or the docstring."""
     lines, first = source(stage.code)
     end = stage.line - first
     start = end
     margin = len(lines[end]) - len(lines[end].lstrip())
-    while start > 0:
+    while start > _head(stage.code):
         above = lines[start - 1]
         if not above.strip() or len(above) - len(above.lstrip()) < margin or above.strip().startswith("stage("):
             break

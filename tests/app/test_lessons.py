@@ -290,13 +290,38 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
     panel, dock = view.panel, view._dock
     view._window.resize(1280, 800)
     sizes = []
+    form = panel.question
     for on in (False, True, False):
         view.large.setChecked(on)
         wait(qtbot, lambda on=on: (dock.width() > 600) == on)
         assert panel.step.index == panel.lesson.steps[3].index
-        sizes.append((panel.title.font().pointSizeF(), panel.text.document().size().height()))
-    assert sizes[1] > sizes[0]
+        panel.go(len(panel.lesson.steps) - 1)
+        asked = {each.font().pointSizeF() for each in (*form.choices.buttons(), form.said)}
+        panel.go(3)
+        assert len(asked) == 1
+        sizes.append((panel.title.font().pointSizeF(), *asked, panel.text.document().size().height()))
+    assert all(larger > usual for larger, usual in zip(sizes[1], sizes[0], strict=True))
     assert sizes[2] == sizes[0]
+
+
+def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, taught):
+    view = taught("dca", engine.chain(7), 1)
+    panel, parts = view.panel, view.panel._parts
+    view._window.resize(1600, 1050)
+    wait(qtbot, lambda: sum(parts.sizes()) > 750)
+    few = parts.sizes()[0] / sum(parts.sizes())
+    panel.go(2)
+    document = panel.text.document().size().height()
+    assert document > few * sum(parts.sizes())
+    wait(qtbot, lambda: panel.text.height() >= document)
+    assert panel.picture.height() >= panel.picture.height_for(panel.picture.width()) - 1
+    panel.go(1)
+    wait(qtbot, lambda: abs(parts.sizes()[0] / sum(parts.sizes()) - few) < 0.02)
+    parts.moveSplitter(500, 1)
+    before = parts.sizes()
+    panel.go(2)
+    QApplication.processEvents()
+    assert parts.sizes() == before
 
 
 def test_a_frame_costs_no_more_while_a_lesson_plays(qtbot, taught):

@@ -10,6 +10,25 @@ from engine.algorithms import abia, dca, inverse
 from engine.algorithms.chain import Chain
 from engine.lessons import precision
 from engine.lessons.lesson import Lesson
+from engine.lessons.sheet import scientific
+
+
+def number(words: str) -> float:
+    """A number as lessons write it."""
+    mantissa, _, power = words.partition(" × 10")
+    return float(mantissa) * 10.0 ** int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or 0)
+
+
+@pytest.mark.parametrize(
+    ("x", "digits", "words"),
+    [
+        (0.0, 1, "0"), (3.14e-16, 1, "3.1 × 10⁻¹⁶"), (9.93, 1, "9.9"), (0.0345, 1, "0.035"), (0.0098, 1, "9.8 × 10⁻³"),
+        (9.96e-10, 1, "1.0 × 10⁻⁹"), (24.6, 1, "25"), (12e6, 0, "1 × 10⁷"), (4.0e-8, 0, "4 × 10⁻⁸"), (2.0, 0, "2"),
+    ],
+)  # fmt: skip
+def test_small_and_large_numbers_have_a_power_of_ten(x: float, digits: int, words: str) -> None:
+    assert scientific(x, digits) == words
+    assert number(words) == pytest.approx(x, rel=0.5 * 10.0**-digits)
 
 
 def lesson(model: engine.Model) -> Lesson:
@@ -20,7 +39,7 @@ def lesson(model: engine.Model) -> Lesson:
 @pytest.mark.parametrize("n", [7, 16, 64])
 def test_the_unrefined_cfa_loses_most_digits_and_refinement_brings_them_back(n: int) -> None:
     made = lesson(engine.chain(n))
-    error = {name: float(value) for name, value in made.facts.items() if name.endswith("_error")}
+    error = {name: number(value) for name, value in made.facts.items() if name.endswith("_error")}
     short, refined = error["cfa_error"], error["refined_error"]
     assert refined < short
     assert max(error["aba_error"], error["dca_error"]) < short
@@ -57,7 +76,7 @@ def test_the_cfa_loses_its_digits_in_the_last_two_blocks(n: int) -> None:
 @pytest.mark.parametrize("n", [7, 16, 64])
 def test_a_heavy_last_link_takes_the_digits_of_single_precision(n: int) -> None:
     made = lesson(engine.chain(n))
-    error = {name: float(value) for name, value in made.facts.items() if name.endswith("_error")}
+    error = {name: number(value) for name, value in made.facts.items() if name.endswith("_error")}
     for name in ("aba", "dca", "cfa"):
         assert error[f"loaded_{name}_error"] > 1e-3
         assert error[f"loaded_{name}_error"] > 1e3 * error[f"{name}_error"]

@@ -1,0 +1,117 @@
+"""Pictures of lessons: well-formed, each other than the one before, and with what is known and when."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from lxml import etree
+
+import engine
+from engine.lessons import drawing, pages, text
+from engine.lessons.lesson import Lesson
+
+NAMES = Lesson.names()
+SEEN = 16  # links, of which each stage changes something in the picture
+
+pytestmark = pytest.mark.written_out  # as the folder of all tests is made, before any of them
+
+
+def lesson(name: str, model: engine.Model, seed: int = 1) -> Lesson:
+    rng = np.random.default_rng(seed)
+    return Lesson(name, model, model.random(rng), rng.normal(size=model.nv), rng.normal(size=model.nv))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n", [2, 16, 80])
+def test_pictures_are_well_formed_and_differ(name: str, n: int) -> None:
+    made, seen = lesson(name, engine.chain(max(n, int(text.read(name).keys.get("least", 2))))), []
+    for step in made.steps:
+        for draw, has in ((step.picture, step.has_picture), (step.clock, step.has_clock)):
+            drawn = draw(pages.DARK)
+            assert bool(drawn) == has
+            if has:
+                root = etree.fromstring(drawn)
+                _, _, width, height = map(float, root.get("viewBox").split())
+                for box in root.iter("{*}rect"):
+                    x, y, w, h = (float(box.get(key)) for key in ("x", "y", "width", "height"))
+                    assert -1 <= x <= x + w <= width + 1
+                    assert -1 <= y <= y + h <= height + 1
+        seen.append(step.picture(pages.DARK))
+    # What little rows that are far apart change is not seen; three links have one inertia, two joints the same errors.
+    assert (
+        n > SEEN
+        or name in ("composition", "precision", "contact")
+        or all(one != other for one, other in pairwise(each for each in seen if each))
+    )
+
+
+def test_a_matrix_shows_what_is_coupled() -> None:
+    made = lesson("elimination", engine.chain(8))
+    for number, step in enumerate(s for s in made.steps if s.section.keys.get("stage") == "eliminate"):
+        root = etree.fromstring(step.picture(pages.DARK))
+        tinted = [box for box in root.iter("{*}rect") if pages.DARK["warning"] in box.get("style").split(";stroke")[0]]
+        zeros = list(root.iter("{*}circle"))
+        couplings, key = 2 * max(8 - 2 ** (number + 1), 0), 1 if number < 2 else 0
+        assert len(tinted) == couplings + key
+        assert len(zeros) == 2 * (8 - 2**number) + 1
+
+
+@pytest.mark.parametrize(("name", "arrows"), [("inverse", {"apply"}), ("aba", {"articulated inertia", "acceleration"})])
+def test_arrows_come_from_links_that_are_known(name: str, arrows: set[str]) -> None:
+    made, drawn = lesson(name, engine.chain(7)), set()
+    for step in (step for step in made.steps if step.has_picture):
+        stage = made.trace.stages[step.index]
+        found = len(list(etree.fromstring(step.picture(pages.DARK)).iter("{*}path")))
+        first_of_all = stage is made.trace.of(stage.name)[0]
+        assert found == (stage.tasks if stage.name in arrows and not (first_of_all and name == "aba") else 0)
+        drawn |= {stage.name} if found else set()
+    assert drawn == arrows
+
+
+def test_known_links_are_lit_and_stay() -> None:
+    made = lesson("inverse", engine.chain(9))
+    known: dict[str, set[int]] = {}
+    for index, stage in enumerate(made.trace.stages):
+        lit = drawing.lights(made.trace, index, 9)
+        if stage.name in ("first", "apply"):
+            here = set(np.flatnonzero(lit >= drawing.KNOWN).tolist())
+            assert known.get(stage.part, set()) <= here
+            assert set(stage.links) <= here
+            known[stage.part] = here
+        elif stage.name == "join":
+            assert (lit == drawing.TOUCHED).sum() == stage.tasks * stage.span
+    assert set(known) == {"velocities", "accelerations", "forces"}
+    assert all(len(links) == 9 for links in known.values())
+
+
+def test_what_is_zero_is_said_and_rounding_is_not_drawn() -> None:
+    model = engine.load(engine.ROBOTS / "arm7.urdf")
+    zero = np.zeros(7)
+    said = {}
+    for step in Lesson("inverse", model, model.neutral(), zero, zero).steps:
+        if step.has_picture:
+            said[step.section.title.partition(":")[0]] = step.picture(pages.DARK)
+    assert "the robot is at rest" in said["Velocities"]
+    assert "for a moment" in said["Velocities"]
+    assert "but for rounding" in said["The torques"]
+    assert "magnitude, the largest" in said["Accelerations"]
+    join = next(
+        step for step in lesson("inverse", model).steps if step.section.keys.get("stage") == "join of velocities"
+    )
+    assert "No magnitude is known yet" in join.picture(pages.DARK)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_time_of_the_aba_stands_beside_what_finds_the_same(name: str) -> None:
+    made = lesson(name, engine.chain(5))
+    clocks = [step.clock(pages.DARK) for step in made.steps if step.has_clock]
+    compared = {"elimination", "dca", "aba", "chunks"}
+    assert all(("ABA: " in clock) == (name in compared) for clock in clocks)
+
+
+def test_links_are_lit_where_a_stage_is_about_links() -> None:
+    model = engine.load(engine.ROBOTS / "arm7.urdf")
+    assert not any(step.lit.any() for name in ("crossing", "precision") for step in lesson(name, model).steps)
+    assert all(step.lit.any() for step in lesson("dca", model).steps if step.has_picture)
