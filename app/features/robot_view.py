@@ -31,12 +31,13 @@ class RobotView:
         window.toolbar.addAction(self.action)
         window.docks.share(Qt.Orientation.Horizontal, {"Robot": WIDTH})
         self._fixed: tuple[Section, ...] = ()
-        self._due, self._facts = 0.0, window.joint_column.facts
+        self._due, self._column, self._facts = 0.0, window.joint_column, window.joint_column.facts
         self._listed: engine.Model | None = None  # the robot whose links the tree has: only where it is seen
         self.panel.tree.chosen.connect(self.selection.choose)
         self._viewport.clicked.connect(self.selection.choose)
         self.selection.changed.connect(self._follow)
         window.docks["Robot"].visibilityChanged.connect(self._show_newest)
+        self._facts.shown.connect(self._show_newest)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
 
@@ -58,6 +59,7 @@ class RobotView:
 
     def _show_newest(self, *_: object) -> None:
         self._due = 0.0
+        self._column.ask(self.selection.link >= 0 and not self.panel.isVisible())
         self._list(self._bench.model)
         if self._bench.newest is not None:
             self._show(self._bench.newest)

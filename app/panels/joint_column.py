@@ -1,4 +1,4 @@
-"""The joints' table, and below it, where its rows leave room, what is known of the robot or of the selected link."""
+"""The joints' table, and below it what is known of the robot, where rows leave room, or of the selected link."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from app.panels.robot import Inspector
 MOST = 100  # times as much of the height goes to the joints, up to what they need
 UNBOUNDED = 16_777_215  # px, Qt's QWIDGETSIZE_MAX
 LEAST = 150  # px that the facts have at least; with less they are left out
+SHARE = 0.45  # of the height, which the facts of a selected link have where rows leave no room
 
 
 class JointColumn(QWidget):
@@ -19,7 +20,7 @@ class JointColumn(QWidget):
 
     def __init__(self, joints: JointPanel):
         super().__init__()
-        self._joints, self.facts = joints, Inspector()
+        self._joints, self.facts, self._asked = joints, Inspector(), False
         self.facts.setProperty("padded", True)
         self._line = QFrame()
         self._line.setFixedHeight(1)
@@ -36,13 +37,20 @@ class JointColumn(QWidget):
         joints.table.modelReset.connect(lambda: self._later.start(0))
         self._share()
 
+    def ask(self, asked: bool) -> None:
+        """Have the facts seen, whatever the joints need, or where these leave room."""
+        if asked is not self._asked:
+            self._asked = asked
+            self._share()
+
     def _share(self) -> None:
         table = self._joints
         needed = table.horizontalHeader().height() + table.verticalHeader().length() + 2 * table.frameWidth()
-        shown = table.table.rowCount() > 0 and self.height() - needed >= LEAST
+        room = self.height() - needed >= LEAST
+        shown = table.table.rowCount() > 0 and (room or self._asked)
         for each in (self._line, self.facts):
             each.setVisible(shown)
-        table.setMaximumHeight(needed if shown else UNBOUNDED)
+        table.setMaximumHeight(needed if room else round((1 - SHARE) * self.height()) if shown else UNBOUNDED)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QSortFilterProxyModel, Qt, pyqtSignal
-from PyQt6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QStandardItem, QStandardItemModel
+from PyQt6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QShowEvent, QStandardItem, QStandardItemModel
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -124,6 +124,9 @@ class LinkTree(QTreeView):
 class Inspector(QTreeWidget):
     """Sections of labels and values, which Ctrl+C and the context menu copy."""
 
+    shown = pyqtSignal()
+    """It is seen again: what it says may be of a robot before."""
+
     def __init__(self) -> None:
         super().__init__()
         self.setColumnCount(2)
@@ -146,6 +149,10 @@ class Inspector(QTreeWidget):
             section.setForeground(0, theme.color("accent"))
             for number in range(section.childCount()):
                 section.child(number).setForeground(0, theme.color("faint"))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.shown.emit()
 
     def show_sections(self, sections: Sequence[Section]) -> None:
         """Show these; where the labels are the same, the values alone change, and what is selected stays so."""

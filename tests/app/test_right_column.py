@@ -218,7 +218,7 @@ def test_the_centre_of_mass_is_that_of_the_potential_energy(name, rng):
     assert center == pytest.approx(weighted / model.mass.sum(), abs=2e-5)
 
 
-def test_where_rows_fill_the_column_the_joints_have_all_of_it(qtbot, opened):
+def test_where_rows_fill_the_column_the_joints_have_all_of_it_until_a_link_is_selected(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     window.resize(1280, 800)
     column, table = window.joint_column, window.joints
@@ -227,3 +227,19 @@ def test_where_rows_fill_the_column_the_joints_have_all_of_it(qtbot, opened):
     window.resize(1280, 470)
     wait(qtbot, lambda: not column.facts.isVisible())
     wait(qtbot, lambda: table.height() == column.height())
+    link = window.workbench.model.link_names.index("link4")
+    window.selection.choose(link)
+    wait(qtbot, column.facts.isVisible)
+    wait(qtbot, lambda: "mass" in facts(window))
+    wait(qtbot, table.verticalScrollBar().isVisible)
+    window.selection.choose(-1)
+    wait(qtbot, lambda: not column.facts.isVisible() and table.height() == column.height())
+
+
+def test_after_a_robot_whose_joints_fill_the_column_the_next_one_is_described(qtbot, opened):
+    window = opened(engine.find_robot("humanoid"))
+    window.resize(1280, 800)
+    wait(qtbot, lambda: not window.joint_column.facts.isVisible())
+    window = opened(engine.find_robot("arm7"))
+    wait(qtbot, window.joint_column.facts.isVisible)
+    wait(qtbot, lambda: facts(window).get("size") == "9 links, 7 joints, 7 DoF")
