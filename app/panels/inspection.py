@@ -11,6 +11,7 @@ import numpy as np
 
 import engine
 from app.panels.robot_tree import joint_of_link
+from app.plotting.quantities import center_of_mass
 from app.simulation.messages import Snapshot
 
 FIXED = "fixed to the world: no moving mass"
@@ -117,32 +118,22 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     """What is known of a whole robot in a state: its size, energy, the joint nearest to its effort limit, contact."""
     mass = float(model.mass.sum())
     kinetic, potential = engine.energy(model, frame.q, frame.v)
-    size = f"{len(model.link_names)} links, {len(model.joints)} joints, {model.nv} DoF"
+    size = f"{_count(len(model.link_names), 'link')}, {_count(len(model.joints), 'joint')}, {model.nv} DoF"
     rows = [Row("size", size), Row("moving mass", f"{_number(mass)} kg")]
     now = [
         Row("kinetic energy", f"{_fixed(kinetic)} J"),
         Row("potential energy", f"{_fixed(potential)} J", "zero at the height of the world's origin"),
     ]
     if mass > 0:
-        now.insert(0, Row("centre of mass, mm", _fixed(1000 * _center(model, frame.link_poses)), "in the world"))
+        now.insert(0, Row("centre of mass, mm", _fixed(1000 * center_of_mass(model, frame.link_poses)), "in the world"))
     shares = np.abs(frame.effort) / np.where(model.effort_limit > 0, model.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where nobody has looked
         most = int(np.nanargmax(shares))
         now.append(Row("highest load", f"{model.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"))
     if frame.contacts is not None:
         total, count = float(np.linalg.norm(frame.contacts.force.sum(0))), len(frame.contacts.force)
-        now.append(Row("contact", f"{count} point{'s' if count != 1 else ''}, {total:.2f} N in all"))
+        now.append(Row("contact", f"{_count(count, 'point')}, {total:.2f} N in all"))
     return Section("Model", tuple(rows)), Section("State", tuple(now))
-
-
-def _center(model: engine.Model, link_poses: np.ndarray) -> np.ndarray:
-    """(3,), m: the centre of mass of all that moves, from the first link of each body."""
-    bodies, first = np.unique(model.link_body, return_index=True)
-    bodies, first = bodies[bodies >= 0], first[bodies >= 0]
-    mass = model.mass[bodies, None]
-    moment = model.first_moment[bodies] - mass * model.link_position[first]  # about the link's origin
-    turned = np.einsum("nij,nkj,nk->ni", link_poses[first, :3, :3], model.link_rotation[first], moment)
-    return (turned + mass * link_poses[first, :3, 3]).sum(0) / mass.sum()
 
 
 def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:
@@ -165,8 +156,8 @@ def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section
     if frame.contacts is not None:
         force = frame.contacts.on(link)
         text = _fixed(force.sum(0)) if len(force) else "none"
-        points = f"{len(force)} contact point{'s' if len(force) != 1 else ''}"
-        sections.append(Section("Contact", (Row("force, N", text, f"on the link, along the world's axes; {points}"),)))
+        tip = f"on the link, along the world's axes; {_count(len(force), 'contact point')}"
+        sections.append(Section("Contact", (Row("force, N", text, tip),)))
     return tuple(sections)
 
 
@@ -196,6 +187,10 @@ def roll_pitch_yaw(R: np.ndarray) -> np.ndarray:
     if math.hypot(R[0, 0], R[1, 0]) < 1e-9:
         return np.array([math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0])
     return np.array([math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])])
+
+
+def _count(count: int, name: str) -> str:
+    return f"{count} {name}{'s' if count != 1 else ''}"
 
 
 def _number(value: float, digits: int = 4) -> str:

@@ -168,6 +168,8 @@ def _vector(kind: str, unit: Unit, words: str = "") -> Iterator[Slot]:
 def _of_robot(model: engine.Model) -> tuple[Slot, ...]:
     slots = [Slot(kind, "", ENERGY) for kind in ("kinetic energy", "potential energy", "total energy")]
     slots.append(Slot("energy drift", "", ENERGY, "change error", relative=True))
+    if model.mass.sum() > 0:
+        slots += (Slot("centre of mass", part, LENGTH, "com cog center gravity") for part in AXES)
     slots += _vector("momentum", MOMENTUM, "linear")
     slots += _vector("angular momentum", ANGULAR_MOMENTUM, "about the origin")
     if model.collisions:

@@ -135,6 +135,16 @@ class Evaluation:
         return self._contact_forces[link]
 
 
+def center_of_mass(model: engine.Model, link_poses: Array) -> Array:
+    """(…, 3), m: the centre of mass of all that moves, by `link_poses` (…, links, 4, 4)."""
+    bodies, first = np.unique(model.link_body, return_index=True)  # of each body its first link
+    bodies, first = bodies[bodies >= 0], first[bodies >= 0]
+    mass, poses = model.mass[bodies, None], link_poses[..., first, :, :]
+    moment = model.first_moment[bodies] - mass * model.link_position[first]  # about the link's origin
+    turned = np.einsum("...nij,nkj,nk->...ni", poses[..., :3, :3], model.link_rotation[first], moment)
+    return np.asarray((turned + mass * poses[..., :3, 3]).sum(-2) / mass.sum())
+
+
 def _part(vectors: Array, part: str) -> Array:
     return np.linalg.norm(vectors, axis=-1) if part == NORM else vectors[..., AXES.index(part)]
 
@@ -185,6 +195,7 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("robot", "potential energy"): lambda e, _: e.energy[1],
     ("robot", "total energy"): lambda e, _: np.add(*e.energy),
     ("robot", "energy drift"): lambda e, _: np.add(*e.energy),
+    ("robot", "centre of mass"): lambda e, at: _part(center_of_mass(e.model, e.link_poses), at.part),
     ("robot", "momentum"): lambda e, at: _part(e.momentum[:, 3:], at.part),
     ("robot", "angular momentum"): lambda e, at: _part(e.momentum[:, :3], at.part),
     ("robot", "contact force"): lambda e, at: _part(e.contact_force(-1), at.part),

@@ -39,7 +39,7 @@ def vectors_of_the_robot(model, x: States) -> dict[str, np.ndarray]:
     """(3,) each in the middle, or a number: from where the bodies' masses are in the three states."""
     poses = np.asarray(engine.link_poses(model, x.q))
     frames = [bodies(model, each) for each in poses]
-    p, L, kinetic, potential = np.zeros(3), np.zeros(3), 0.0, 0.0
+    p, L, center, kinetic, potential = np.zeros(3), np.zeros(3), np.zeros(3), 0.0, 0.0
     for body in frames[1]:
         m, c = model.mass[body], np.append(center_of(model, body) if model.mass[body] else np.zeros(3), 1.0)
         if not m:
@@ -50,9 +50,10 @@ def vectors_of_the_robot(model, x: States) -> dict[str, np.ndarray]:
         omega = np.array([turn[2, 1], turn[0, 2], turn[1, 0]])
         spin = here[:3, :3] @ about_center(model, body) @ here[:3, :3].T @ omega
         p, L = p + m * velocity, L + m * np.cross((here @ c)[:3], velocity) + spin
+        center += m * (here @ c)[:3] / model.mass.sum()
         kinetic += (m * velocity @ velocity + omega @ spin) / 2
         potential -= m * model.gravity @ (here @ c)[:3]
-    total = {"total energy": kinetic + potential, "energy drift": kinetic + potential}
+    total = {"centre of mass": center, "total energy": kinetic + potential, "energy drift": kinetic + potential}
     return {
         "momentum": p, "angular momentum": L, "kinetic energy": kinetic, "potential energy": potential, **total,
     }  # fmt: skip
@@ -136,7 +137,7 @@ def unit_of(model, each) -> str:
     per = {"velocity": "/s", "acceleration": "/s²", "angular velocity": "/s"}.get(each.kind, "")
     if each.subject == "robot":
         energies = dict.fromkeys(("kinetic energy", "potential energy", "total energy", "energy drift"), "J")
-        return {**energies, "momentum": "N s", "angular momentum": "N m s"}[each.kind]
+        return {**energies, "centre of mass": "m", "momentum": "N s", "angular momentum": "N m s"}[each.kind]
     if each.subject == "link":
         return f"{'rad' if 'angular' in each.kind else 'm'}{per}"
     if each.kind in ("torque", "force"):

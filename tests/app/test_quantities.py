@@ -82,6 +82,7 @@ def test_words_find_what_is_looked_for():
     assert {each.kind for each in all_.found("energy")} == {
         "kinetic energy", "potential energy", "total energy", "energy drift",
     }  # fmt: skip
+    assert [each.label for each in all_.found("com")] == [f"centre of mass {part}" for part in "xyz"]
     assert {each.unit.si for each in all_.found("joint3 °/s")} == {"rad/s", "rad/s²"}
     assert len(all_.found("no such thing")) == 0
     assert len(all_.found("  ")) == len(all_)
