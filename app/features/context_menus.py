@@ -111,7 +111,7 @@ class ContextMenus(QObject):
         push.setEnabled(bool(model.link_body[link] >= 0))
         self._add_plots(menu, "link", name)
         if point is not None:
-            self._entry(menu, "&Center the view here", lambda: self._center(point))
+            self._entry(menu, "&Centre the view here", lambda: self._center(point))
         self._entry(menu, "&Copy name", lambda: _copy(name))
         if (part := self._bench.part_of_link(link)) >= 0:
             self._add_changes(menu, len(self._of(SceneView).obstacles) + part)
@@ -126,7 +126,7 @@ class ContextMenus(QObject):
         """The menu of what is in a row of the scene's list."""
         menu = self._titled(self._of(SceneView).things[row].name)
         if point is not None:
-            self._entry(menu, "&Center the view here", lambda: self._center(point))
+            self._entry(menu, "&Centre the view here", lambda: self._center(point))
         self._add_changes(menu, row)
         return menu
 

@@ -38,7 +38,6 @@ class DriveView:
         window.menus.simulation.put(self.weight_action)
         self._due = 0.0
         self._table.clicked.connect(self._choose)
-        self._table.form_asked.connect(self.choose)
         self.form.driven.connect(self._drive)
         self.form.away.clicked.connect(self._table.close_row)
         self.form.gains_asked.connect(self._set_gains)
@@ -54,7 +53,11 @@ class DriveView:
             self.choose(current.row())
 
     def choose(self, index: int) -> None:
-        """Show the form at that row of the table."""
+        """Show the form at that row of the table; one that no drive moves, as of a free base, has none."""
+        if not self._bench.coordinates[index].driveable:
+            self.index = -1
+            self._table.close_row()
+            return
         self.index = index
         self._show()
         self._table.open_row(index, self.form)

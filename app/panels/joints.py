@@ -116,8 +116,6 @@ class JointPanel(QTableView):
     """The row that the mouse has let go of."""
     mode_asked = pyqtSignal(int, bool)
     """Row, and whether an effort is to drive it, rather than gains that hold it."""
-    form_asked = pyqtSignal(int)
-    """The row whose drive the user wants to see in full."""
     menu_made = pyqtSignal(object, int)
     """A `QMenu` for a row, to which whoever has something to do with joints adds."""
 
@@ -251,8 +249,6 @@ class JointPanel(QTableView):
             either.addAction(action)
             action.setChecked(by_effort == (row not in self.table.held))
             action.triggered.connect(lambda _, by_effort=by_effort: self.mode_asked.emit(row, by_effort))
-        menu.addSeparator()
-        menu.addAction("Velocity, waves and gains…").triggered.connect(lambda: self.form_asked.emit(row))
         return menu
 
     def show_motion(self, v: np.ndarray, effort: np.ndarray) -> None:

@@ -71,6 +71,18 @@ def test_tab_goes_from_the_table_through_the_form_at_its_row(qtbot, opened):
     assert form.mode in seen
 
 
+def test_the_row_of_a_free_base_opens_no_form_and_closes_that_of_another(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    window.resize(1280, 900)
+    table, form = window.joints, choose(qtbot, window, 7)
+    base = table.visualRect(table.table.index(2, NAME)).center()
+    qtbot.mouseClick(table.viewport(), LEFT, pos=base)
+    wait(qtbot, lambda: not form.isVisible())
+    assert table.rowHeight(7) == table.rowHeight(2)
+    qtbot.mouseClick(table.viewport(), LEFT, pos=base)
+    assert not form.isVisible()
+
+
 def test_a_velocity_is_held(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 0)
