@@ -28,7 +28,8 @@ from app.panels.number_box import DecimalBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
 from app.simulation.spread import LARGEST, Spread
 
-ONE = "One robot. More robots differ by small random deviations."
+ONE = "One robot. More are copies of it, with random deviations up to what is set here."
+ALIKE = "all alike: set Pose ±, Mass ± or Friction ±"
 NARROW = 64  # px of a box at least
 STEPS = 12  # of the slider, from one power of two to the next
 PAUSE = 250  # ms without a change, after which robots are made as asked
@@ -188,7 +189,9 @@ class BatchPanel(QWidget):
         for widget in (self.map, self.count):  # of one robot there is nothing to compare
             widget.setVisible(len(energy) > 1)
         lost = int(np.count_nonzero(diverged))
-        self.count.setText(f"robot {robot}" + (f" · {lost} of {len(diverged)} diverged" if lost else ""))
+        alike = not (self.spread.pose or self.spread.mass or self.spread.friction)
+        said = f"{lost} of {len(diverged)} diverged" if lost else ALIKE if alike else ""
+        self.count.setText(" · ".join(filter(None, (f"robot {robot}", said))))
         theme.tint(self.count, "error" if lost else "text")
 
     def show_drawing(self, robots: int, seconds: float) -> None:

@@ -9,7 +9,7 @@ from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QToolTip
 
 import engine
-from app.panels.batch import ONE, BatchPanel
+from app.panels.batch import ALIKE, ONE, BatchPanel
 from app.panels.heat_map import BAR, LEAST, SPACE, HeatMap
 from app.picture.crowd import COLORINGS, ENERGY, ramp
 from app.simulation.spread import LARGEST, Spread
@@ -144,6 +144,13 @@ def test_it_says_how_many_robots_draw_smoothly(panel):
     assert "smooth up to about 133 robots" in panel.note.text()
     panel.show_drawing(16, 0.6)
     assert panel.note.text().endswith("takes 600 ms; even one robot moves in jerks here")
+
+
+def test_it_says_that_copies_without_deviations_are_alike(panel):
+    for pose, told in ((0.0, f"robot 2 · {ALIKE}"), (0.4, "robot 2")):
+        panel.pose.setValue(pose)
+        panel.show_state(np.ones(3), np.zeros(3), np.zeros(3, bool), 2)
+        assert panel.count.text() == told
 
 
 def test_it_never_tells_of_another_number_of_robots_than_there_are(panel):
