@@ -127,15 +127,29 @@ class PaletteView:
 
 
 def ranked(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
-    """Those that have all words of a text: first where a word of the name begins with it, then by the menus' order."""
+    """Those that have all words of a text: first where a word of the name begins with it, then by the menus' order.
+
+    Where none has, those whose own name has its letters in that order: some were left out.
+    """
     words = text.casefold().split()
     found = [each for each in commands if all(word in each.name.casefold() for word in words)]
+    found = found or [each for each in commands if _in_order("".join(words), _own(each))]
     if not words:
         return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))
 
     def rank(command: Command) -> tuple[int, int]:
-        name = command.name.casefold().rpartition("› ")[2]
+        name = _own(command)
         begins = sum(any(part.startswith(word) for part in name.split()) for word in words)
         return -begins, not name.startswith(words[0])
 
     return sorted(found, key=rank)
+
+
+def _own(command: Command) -> str:
+    """Its name without the menus."""
+    return command.name.casefold().rpartition("› ")[2]
+
+
+def _in_order(letters: str, name: str) -> bool:
+    rest = iter(name)
+    return all(letter in rest for letter in letters)
