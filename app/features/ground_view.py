@@ -152,10 +152,13 @@ class GroundView:
 
     def _of(self, scene: engine.Scene) -> tuple[engine.Scene, Terrain]:
         """The ground that a scene is of, which may have come with a session or a frame: alone, and its numbers."""
-        for made, terrain in sorted(self._made, key=lambda each: -len(each[0].obstacles)):
-            if made.ground == scene.ground and set(made.obstacles) <= set(scene.obstacles):
-                return made, terrain
-        return engine.Scene(ground=scene.ground), grounds.terrain_of(scene.ground)
+        there = set(scene.obstacles)
+        known = [each for each in self._made if each[0].ground == scene.ground and set(each[0].obstacles) <= there]
+        other = engine.Scene(ground=scene.ground), grounds.terrain_of(scene.ground)
+        made, terrain = max(known, key=lambda each: len(each[0].obstacles), default=other)
+        if terrain.kind == grounds.FLAT and (found := grounds.stairs_among(scene.obstacles)):
+            return engine.Scene(ground=scene.ground, obstacles=found[0]), found[1]
+        return made, terrain
 
     def _ask(self) -> None:
         self._refresh()  # the kind before stays marked unless a file is chosen

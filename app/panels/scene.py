@@ -56,7 +56,7 @@ class ScenePanel(QWidget):
         self.size_names = [QLabel() for _ in range(3)]
         self.place = [NumberBox(-FAR, FAR, 4) for _ in range(3)]
         self.turn = [NumberBox(-180.0, 180.0, 2) for _ in range(3)]
-        self.mass = NumberBox(LIGHTEST, HEAVIEST, 4)
+        self.mass = NumberBox(LIGHTEST, HEAVIEST, 6)  # with fewer digits the least would be 0
         self._things: tuple[Thing, ...] = ()
         self._movable = True
         self._arrange()

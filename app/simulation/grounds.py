@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,6 +122,29 @@ def stairs(count: float, rise: float, depth: float, width: float, distance: floa
         engine.Obstacle("box", (depth, width, (k + 1) * rise), (distance + (k + 0.5) * depth, 0.0, (k + 1) * rise / 2))
         for k in range(int(count))
     )
+
+
+def stairs_among(obstacles: Sequence[engine.Obstacle]) -> tuple[tuple[engine.Obstacle, ...], Terrain] | None:
+    """The first stairs, of two steps or more, that stand one after another among obstacles, and their numbers."""
+    for start, first in enumerate(obstacles[:-1]):
+        if first.shape == "box":
+            depth, width, rise = first.size
+            distance = round(float(np.asarray(first.pose)[0, 3]) - depth / 2, 9)
+            numbers = rise, depth, width, distance
+            count = 1
+            while start + count < len(obstacles) and _fits(count, obstacles[start + count], *numbers):
+                count += 1
+            if count > 1 and _fits(0, first, *numbers):
+                return tuple(obstacles[start : start + count]), Terrain(STAIRS, (float(count), *numbers))
+    return None
+
+
+def _fits(k: int, each: engine.Obstacle, rise: float, depth: float, width: float, distance: float) -> bool:
+    """Whether an obstacle is step k of such stairs."""
+    place = np.eye(4)
+    place[:3, 3] = distance + (k + 0.5) * depth, 0.0, (k + 1) * rise / 2
+    size = depth, width, (k + 1) * rise
+    return each.shape == "box" and np.allclose(each.size, size) and np.allclose(each.pose, place)
 
 
 def of_file(path: str | Path, cell: float) -> engine.Scene:

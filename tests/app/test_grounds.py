@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
@@ -12,6 +14,7 @@ from test_contacts import seen
 from windows import name_file, wait
 
 import engine
+from app.features import session_scene
 from app.features.ground_view import GroundView
 from app.features.scene_view import SceneView
 from app.features.undo_view import UndoView
@@ -143,6 +146,21 @@ def test_numbers_of_the_terrain_are_typed_in_the_scene_panel(qtbot, standing):
     view.choose(grounds.FLAT)  # the steps that came back go with the stairs
     assert bench.settings.scene == engine.Scene()
     assert standing.features[SceneView].things == ()
+
+
+def test_stairs_of_a_session_are_stairs_again_beside_what_else_there_is(standing):
+    view, bench, form = standing.features[GroundView], standing.workbench, standing.features[GroundView].form
+    other = engine.Obstacle("box", (0.1, 0.1, 0.1), (-1.0, 0.0, 0.05))
+    scene = engine.Scene(obstacles=(other, *grounds.stairs(4, 0.03, 0.25, 0.8, 0.451)))
+    bench.set_scene(session_scene.read(json.loads(json.dumps(session_scene.write(scene)))))
+    next(each for each in view.menu.actions() if each.text() == "S&ettings…").trigger()
+    standing.refresh()
+    assert view.shapes[3].isChecked()
+    assert [box.value() for box in form.boxes] == pytest.approx([4, 0.03, 0.25, 0.8, 0.451])
+    typed(form, "Steps", 2)
+    assert [each.size[2] for each in bench.settings.scene.obstacles] == pytest.approx([0.1, 0.03, 0.06])
+    view.choose(grounds.FLAT)
+    assert [each.size for each in bench.settings.scene.obstacles] == [other.size]
 
 
 def test_without_ground_to_stand_on_there_is_nothing_to_choose(opened):

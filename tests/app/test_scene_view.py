@@ -155,6 +155,10 @@ def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
     assert bench.model.joint_names[-1] == "cube/floating_base"
     assert panel.list.currentItem().text().startswith("cube · ")
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] == 0.5)  # the arm is where it was
+    type_in(qtbot, panel.mass, -3)
+    assert window.statusBar().currentMessage() == "Mass: -3 is below the minimum; 1e-06 is set instead"
+    wait(qtbot, lambda: bench.model.mass[-1] == 1e-6)
+    settled(qtbot, scene)
     type_in(qtbot, panel.mass, 0.25)
     settled(qtbot, scene)
     wait(qtbot, lambda: bench.model.mass[-1] == 0.25)
@@ -237,7 +241,7 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
     wait(qtbot, lambda: bench.model is not None and bench.newest is not None)
     view.add("sphere", False)
     view.add("box", True)
-    settled(qtbot, view)
+    settled(qtbot, scene)
     window.run.play.trigger()
     wait(qtbot, lambda: bench.newest.time > 0.2)
     window.run.play.trigger()
