@@ -8,9 +8,9 @@
 #include "collision/lane_ground.cuh"
 #include "constraints/lane_rows.cuh"
 #include "constraints/newton_by_paths.cuh"
-#include "constraints/together.cuh"
+#include "constraints/warp_cooperation.cuh"
 #include "stepping/joint_motion.cuh"
-#include "stepping/told.cuh"
+#include "stepping/contact_report.cuh"
 #if EVEN_LIMBS
 #include "stepping/limb_step.cuh"
 #endif

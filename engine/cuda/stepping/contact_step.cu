@@ -3,7 +3,7 @@
 #include "stepping/robot_step.cuh"
 #include "stepping/contact_dynamics.cuh"
 #if EVEN_LIMBS
-#include "stepping/limb_turns.cuh"
+#include "stepping/limb_scheduling.cuh"
 #endif
 
 template <typename Real, int THREADS, int BLOCKS, bool SHARED>

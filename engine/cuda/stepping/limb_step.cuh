@@ -1,12 +1,12 @@
 // A step of a robot with EVEN_LIMBS on a plane, with every number in a register: of all that stands, walks or flies, and of most
 // that falls. Each lane has the points by which its limb touches and some of the trunk's corners. What a step takes is known once
-// its contacts are, or its impulses are not found: limb_turns.cuh has robots take steps of one kind together.
+// its contacts are, or its impulses are not found: limb_scheduling.cuh has robots take steps of one kind together.
 #pragma once
 
 #include "collision/ground.cuh"
 #include "constraints/limb_interior.cuh"
 #include "stepping/joint_motion.cuh"
-#include "stepping/told.cuh"
+#include "stepping/contact_report.cuh"
 
 // What is remembered of a lane while its robot steps like this: the points that touched and their impulses in the world, and the
 // impulses of the limb's joints.

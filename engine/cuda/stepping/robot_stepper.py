@@ -150,7 +150,7 @@ def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
 
 
 def _turns_bytes(seats: int) -> int:
-    """Shared memory that the robots of a block take turns by: `Turns` in turns.cuh, with a warp a seat at most."""
+    """Shared memory that the robots of a block take turns by: `Turns` in robot_scheduling.cuh, with a warp a seat at most."""
     return 4 * (3 + _KINDS * (3 + seats)) + (5 + 2 * _KINDS) * _IN_TURNS
 
 

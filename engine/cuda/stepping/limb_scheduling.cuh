@@ -1,10 +1,10 @@
 // Simulation steps of robots with EVEN_LIMBS, as many as are asked for in one launch: warps take robots by the kind of their next
-// step (turns.cuh), and a turn is some steps of one kind. Between turns a robot's state and what it remembers are in global memory.
+// step (robot_scheduling.cuh), and a turn is some steps of one kind. Between turns a robot's state and what it remembers are in global memory.
 #pragma once
 
 #include "stepping/contact_dynamics.cuh"
 #include "stepping/robot_step.cuh"
-#include "stepping/turns.cuh"
+#include "stepping/robot_scheduling.cuh"
 
 // Steps of a turn at most, by their kind. It ends as soon as a robot has ended, or needs a step of another kind.
 __device__ __forceinline__ constexpr int steps_of(Kind kind) { return kind == LIGHT ? 32 : kind == CROWDED ? 4 : 1; }
