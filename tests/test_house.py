@@ -44,7 +44,7 @@ TRACES = {
 
 
 def _files() -> list[Path]:
-    """What is or will be tracked: git's list here, every file outside hidden folders where there is no git."""
+    """The files that git tracks or will track; where there is no git, all files of the packaged folders."""
     git = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
@@ -152,6 +152,24 @@ PAGES = [path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(RO
 def test_links_lead_somewhere(name: str) -> None:
     targets = re.findall(r"\]\(([^)#]+)", (ROOT / name).read_text("utf-8"))
     assert [target for target in targets if "://" not in target and not ((ROOT / name).parent / target).exists()] == []
+
+
+_FLOORS = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("| of | floors |")[2].partition("\n\n")[0]
+
+
+def test_the_table_of_floors_is_that_of_the_contracts() -> None:
+    """CONTRIBUTING's floors, from the top down, a semicolon between them, against the layers of import-linter."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    layers: dict[str, list[set[str]]] = {}
+    for contract in contracts:
+        for container in contract.get("containers", []):
+            layers[container] = [set(re.findall(r"\w+", layer)) for layer in contract["layers"]]
+    written: dict[str, list[set[str]]] = {}
+    for of, floors in re.findall(r"^\| (`(?:engine|app).*?) \| (.+) \|$", _FLOORS, re.MULTILINE):
+        for container in re.findall(r"`([\w.]+)`", of):
+            written.setdefault(container, []).extend(set(re.findall(r"`(\w+)`", each)) for each in floors.split(";"))
+    assert set(written) == {"engine", "engine.cpu", "engine.cuda", "app"}
+    assert written == {container: layers[container] for container in written}
 
 
 def test_the_places_where_things_go_are_there() -> None:

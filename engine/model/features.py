@@ -1,4 +1,4 @@
-"""What of a robot an algorithm may not serve, each with the first place where a model has it, in words."""
+"""Features of a model that some algorithms do not support, each with its first occurrence as text."""
 
 from __future__ import annotations
 

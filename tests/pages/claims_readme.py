@@ -140,20 +140,20 @@ def shell() -> Iterable[str]:
     """Exit statuses and the table of commands."""
     done, no, wrong, interrupted = statuses()
     yield (
-        f"Exit status {done}: done; {no}: it ran and the answer is no, such as a broken URDF or a diverged "
+        f"Exit status {done}: done; {no}: it ran and the result is negative, such as a broken URDF or a diverged "
         f"run; {wrong}: "
-        f"the call was wrong; {interrupted}: Ctrl-C ended it, and what was done until then is shown and kept."
+        f"wrong usage; {interrupted}: ended by Ctrl-C, with the results so far shown and kept."
     )
     yield (
-        f"`--against FILE` says what got slower and exits with {no}, `--measure-choice` measures for the "
+        f"`--against FILE` reports what got slower and exits with {no}, `--measure-choice` measures for the "
         "automatic choice"
     )
     yield "Each command has `--help` and `--json` (one object on standard output, everything else on standard error)."
     yield "`ROBOT` is a URDF or xacro file, or the name of a robot that ships, such as `arm7`."
-    yield "is let by `--trust-xacro` (`engine.load(…, trust_xacro=True)`)"
+    yield "use `--trust-xacro` (`engine.load(…, trust_xacro=True)`)"
     yield (
         "| `main.py run ROBOT` | simulates, a robot with collision shapes on the ground unless it hangs from its base, "
-        "and whatever `--add FILE X Y Z` puts beside it; `--hold` holds it"
+        "and the objects of `--add FILE X Y Z` beside it; `--hold` holds it"
     )
     yield (
         "`--hold` holds it by gains, `--controller FILE.py` drives it by your function; with `--out FILE.npz` "
@@ -165,8 +165,8 @@ def shell() -> Iterable[str]:
     )
     yield "opens the window and plays a run, with its robot; `--robot FILE` where that has moved |"
     yield (
-        "each with its line and its cure, and with collision meshes; `--fix OUT` writes a repaired copy, in which only "
-        "the faulty places are changed |"
+        "each problem with its line and its fix, collision meshes included; `--fix OUT` writes a repaired copy, which "
+        "changes only those lines |"
     )
     yield "| `main.py generate chain 100` | the URDF of a random chain or tree of any size |"
     yield "| `main.py render ROBOT --out FILE.png` | a picture of a robot at a configuration, drawn offscreen |"
@@ -237,10 +237,10 @@ def accuracy() -> Iterable[str]:
 def files() -> Iterable[str]:
     """How odd files are read."""
     yield (
-        '`0.07, 0, -0.69`, four numbers where three are meant, `<?xml version="0.0"?>`, limits upside down, '
+        '`0.07, 0, -0.69`, four numbers where three are expected, `<?xml version="0.0"?>`, swapped limits, '
         "`${pi/2}` in a"
     )
-    yield "Refused are what can be read in two ways (`1,5`) and what gives a moving link no inertia."
+    yield "Ambiguous values (`1,5`) and moving links without inertia are refused."
     yield (
         'Ball joints (`type="spherical"`) turn about any axis; their `<limit>` and `<dynamics>` hold for each '
         "axis of the"

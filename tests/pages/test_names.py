@@ -85,6 +85,17 @@ def test_names_of_the_engine_that_a_page_gives_are_there(page):
         assert set(re.findall(r"(\w+)=", arguments)) <= set(known), f"{name}({arguments})"
 
 
+def test_names_for_the_window_are_used_there_and_on_no_page():
+    """The second group of `engine.__all__`, which may change in any version."""
+    _, groups = (ROOT / "engine" / "__init__.py").read_text("utf-8").split("__all__ += [")
+    names = set(re.findall(r'"(\w+)"', groups))
+    assert names < set(engine.__all__)
+    app = "\n".join(path.read_text("utf-8") for path in (ROOT / "app").rglob("*.py"))
+    assert [name for name in names if not re.search(rf"\bengine\.{name}\b", app)] == []
+    pages = "\n".join(map(page_text.source, page_text.PAGES))
+    assert [name for name in names if re.search(rf"\bengine\.{name}\b", pages)] == []
+
+
 @pytest.mark.parametrize("page", page_text.PAGES)
 def test_attributes_of_a_simulation_that_a_page_names_are_there(page):
     robot = engine.load(engine.find_robot("quadruped"))

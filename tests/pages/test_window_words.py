@@ -129,5 +129,5 @@ def test_pages_and_help_say_so() -> None:
     shell, window = (page_text.page_text(f"docs/{name}.md") for name in ("shell", "window"))
     assert "`main.py SESSION.catena` opens a session" in window
     assert re.search(r"\| `main\.py view RUN\.npz` \|[^|]*`--robot FILE` where that has moved \|", shell)
-    assert "A file that needs more, and that you trust, is let by `--trust-xacro`" in shell
+    assert "For a file that needs more, and that you trust, use `--trust-xacro`" in shell
     assert "folders of *File › Package folders* or `--package-dir DIR`" in window

@@ -1,4 +1,4 @@
-// Hybrid ABIA, [Y] (8), but for the articulated inertias, which come from the CPU: what stands between its scans.
+// Hybrid ABIA, [Y] (8), with articulated inertias from the CPU: the kernels between its scans.
 #include "chains/chain.cuh"
 
 enum HybridField { TAU_DELTA = CHAIN_FIELDS };
@@ -28,7 +28,7 @@ template <typename Real> struct Link {
     Pose<Real> T;
     Force<Real> gain;  // U/D
 };
-// A link from U = Ĵ S (batch, n, 6) and q.
+// A link's U = Ĵ S (batch, n, 6) and q.
 FUNCTION Link<Real> link(const ChainArrays<Real>& chain, const Real* U, int n, size_t at) {
     const int i = at % n;
     const Real* u = U + at * 6;
@@ -39,7 +39,7 @@ FUNCTION void store(Real* to, Vector<Real> a, Vector<Real> b) {
     to[0] = a.x, to[1] = a.y, to[2] = a.z, to[3] = b.x, to[4] = b.y, to[5] = b.z;
 }
 
-// Ψ = (1 − S Uᵀ/D) X (batch, n, 6, 6), and Π τ_δ: the push Xᵀ U τ_δ/D of the joint beyond, on each link (batch, n, 6).
+// Ψ = (1 − S Uᵀ/D) X (batch, n, 6, 6), and Π τ_δ: the wrench Xᵀ U τ_δ/D of the next joint on each link (batch, n, 6).
 template <typename Real>
 __global__ void __launch_bounds__(MOST_THREADS)
     prepare(const Real* q, const Real* constants, const int* revolute, int batch, int n, const Real* U,
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(MOST_THREADS)
     const Link<Real> here = link(chain, U, n, at);
     const Matrix<Real> R = here.T.R;
     const Vector<Real> p = here.T.p, none = {0, 0, 0};
-    const Force<Real> g = force_to_parent(here.T, here.gain);  // Xᵀ U/D: what Ψ has less of X in the joint's own row
+    const Force<Real> g = force_to_parent(here.T, here.gain);  // Xᵀ U/D: subtracted from X in the joint's row of Ψ
     const auto row = [&](int r, Vector<Real> o, Vector<Real> v) {
         if (r == (chain.revolute[i] ? 2 : 5)) o = o - g.n, v = v - g.f;
         store(Psi + at * 36 + r * 6, o, v);

@@ -1,4 +1,4 @@
-"""Hybrid ABIA: articulated inertias recursively on the CPU, everything else by scans on the GPU, [Y] section II.C."""
+"""Hybrid ABIA: articulated inertias by recursion on the CPU, the rest by scans on the GPU, [Y] section II.C."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from engine.model import Model
 _FIELDS = CHAIN_FIELDS + 1
 
 Recursion = Callable[[np.ndarray, np.ndarray], None]
-"""From q (batch, n) on the host to U = Ĵ S (batch, n, 6), its second argument: all that the rest needs of Ĵ."""
+"""Computes U = Ĵ S (batch, n, 6), the second argument, from q (batch, n), on the host: all that the rest needs of Ĵ."""
 
 
 class AbiaHybrid:
-    """``abia_hybrid(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n).
+    """``abia_hybrid(q, v, tau, out)``: q̈ of serial chains on a fixed base, for contiguous CuPy arrays (batch, n).
 
-    q goes to the host and U comes back, within the call, which waits for q alone: the GPU finds τ_bias meanwhile.
+    The call copies q to the host, waits for it only, and copies U back; the GPU computes τ_bias meanwhile.
     """
 
     def __init__(self, model: Model, dtype: str, recursion: Recursion):
@@ -56,7 +56,7 @@ class AbiaHybrid:
         self._solve(q, out)
 
     def _scans(self, q: Any, out: Any) -> None:
-        """(8), from the tip and back, once U and τ_δ are there."""
+        """Evaluate (8) from the tip and back, given U and τ_δ."""
         Psi, x, y = self._Psi, self._x, self._y
         self._prepare(q)
         self._from_tip(Psi, x, y)
@@ -65,7 +65,7 @@ class AbiaHybrid:
         self._finish(q, out)
 
     def prepare(self, batch: int) -> None:
-        """Take the memory that a batch of that size needs. MemoryError where there is too little."""
+        """Allocate the memory for a batch of `batch` robots. Raises MemoryError."""
         self._batch, n, name = 0, self._n, self._dtype.name
         groups = ThreadGroups.of(batch, n)
         workspace = Workspace(groups, _FIELDS, 0, name)
@@ -92,7 +92,7 @@ class AbiaHybrid:
 
 
 def _pinned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """A NumPy array that the GPU copies from and to without a detour."""
+    """Return a NumPy array in pinned memory."""
     import cupy
 
     size = int(np.prod(shape))

@@ -1,16 +1,16 @@
-// The best of some numbers and the link that it is of, for searches over the links of a chain.
+// The maximum of numbers over the links of a chain, with its link.
 #pragma once
 
 template <typename Real> struct Best { Real value, link; };
 
-// What any other is better than.
+// Smaller than any other.
 template <typename Real> __device__ __forceinline__ Best<Real> no_link() { return {Real(-1e30), Real(1e9)}; }
 
-// What is no number would part the threads.
+// NaN would make the threads disagree.
 template <typename Real> __device__ __forceinline__ Best<Real> candidate(Real value, int link) {
     return {value == value ? value : Real(-1e30), Real(link)};
 }
-// The greater one; of equal numbers that of the lesser link.
+// The larger one; on ties that of the smaller link index.
 template <typename Real> __device__ __forceinline__ Best<Real> better(const Best<Real>& a, const Best<Real>& b) {
     return a.value > b.value || (a.value == b.value && a.link <= b.link) ? a : b;
 }

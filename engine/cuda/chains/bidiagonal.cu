@@ -1,12 +1,12 @@
 // Block 1: bi-diagonal systems xᵢ = Aᵢ xᵢ₋₁ + bᵢ of 6 × 6 blocks, and their transposes from the tip, by scans.
 //
-// A link is an affine map; a thread carries one column of a run of maps: of the product of the A, or a right-hand side.
-// Runs of links are reduced to one map each, the maps scanned, and the runs gone through again from where they start
-// ([Y] (3)–(5), with runs in place of pairs). Arrays are (batch, n, 6, 6) and (batch, n, 6, columns); maps of runs are
-// the same in the order of the scan, so they are systems too.
+// A link is an affine map; a thread carries one column of a run of maps: of the product of the A, or of a right-hand
+// side. Runs of links are reduced to one map each, the maps are scanned, and the runs are traversed again from their
+// start values ([Y] (3)–(5), with runs in place of pairs). Arrays are (batch, n, 6, 6) and (batch, n, 6, columns); maps
+// of runs are systems in the same layout, in scan order.
 #include "rigid_body/spatial.cuh"
 
-// M, the rows of a block, and MOST_THREADS are said by block_solvers.py.
+// block_solvers.py defines M, the rows of a block, and MOST_THREADS.
 
 template <typename Real> struct Systems {
     const Real* A;
@@ -34,8 +34,8 @@ __device__ __forceinline__ Column<Real> product(const Block<Real>& A, const Colu
         for (int r = 0; r < M; ++r) y.x[r] += A.a[TRANSPOSED ? c * M + r : r * M + c] * x.x[c];
     return y;
 }
-// A column through the maps of a run, place after place of the scan; visit(link, state) behind each. The map at place t
-// is that of Aᵢ, or of Aᵢ₊₁ᵀ; the first has nothing before it. The next block is on its way while one is at work.
+// Apply the maps of a run to a column, in scan order; visit(link, state) after each. The map at place t is that of Aᵢ,
+// or of Aᵢ₊₁ᵀ; the first has no predecessor. The next block is prefetched.
 template <bool TRANSPOSED, typename Real, typename Visit>
 __device__ __forceinline__ Column<Real>
 run_through(const Systems<Real>& s, int robot, int start, int end, int side, Column<Real> state, Visit visit) {
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(MOST_THREADS)
         else b_runs[(place * M + r) * columns + side] = x.x[r];
 }
 
-// x through each run of `run` links, from the state that `starts` (batch, runs, 6, columns) has behind the run before.
+// x in each run of `run` links, from the state `starts` (batch, runs, 6, columns) at the end of the run before.
 template <typename Real, bool TRANSPOSED>
 __global__ void __launch_bounds__(MOST_THREADS)
     apply(const Real* A, const Real* b, Real* __restrict__ x, int batch, int n, int columns, int run, int runs,
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(MOST_THREADS)
     });
 }
 
-// All of it for a chain that one block has threads for: `lanes` of them, a power of two, to each run.
+// The whole solution for a chain that fits one block: `lanes` threads, a power of two, for each run.
 template <typename Real, bool TRANSPOSED>
 __global__ void __launch_bounds__(MOST_THREADS)
     solve(const Real* A, const Real* b, Real* __restrict__ x, int batch, int n, int columns, int run, int lanes) {

@@ -1,4 +1,4 @@
-"""[Y]'s two building blocks as batched kernels of their own: `bidiagonal.cu` and `tridiagonal.cu`."""
+"""[Y]'s two building blocks as batched kernels: `bidiagonal.cu` and `tridiagonal.cu`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from engine.cuda.runtime import arrays, compiler, device, header
 
 M = 6
 """Rows of a block of bi-diagonal systems."""
-_SHORT_RUN, _RUN = 4, 8  # links of a run at least, where a block and where the GPU has threads for them
+_SHORT_RUN, _RUN = 4, 8  # links per run at least, within a block and over the GPU
 
 
 class Graph:
-    """Several launches as one: recorded when they are asked for again with the same arrays, replayed from then on."""
+    """Several launches as one: recorded on the second call with the same arrays, replayed from then on."""
 
     def __init__(self, launches: Callable[..., None]):
         self._launches = launches
@@ -45,8 +45,8 @@ class Bidiagonal:
     """``solve(A, b, out)``: x with xᵢ = Aᵢ xᵢ₋₁ + bᵢ, or with `transposed` xᵢ = Aᵢ₊₁ᵀ xᵢ₊₁ + bᵢ.
 
     A is (batch, n, 6, 6), b and out are (batch, n, 6) for one right-hand side or (batch, n, 6, columns), contiguous
-    CuPy arrays. Where many chains keep the GPU busy a thread goes through each; one that a block's threads share is
-    scanned in one launch; longer ones are reduced to the maps of their runs first, in launches that become a graph.
+    CuPy arrays. In large batches a thread traverses each chain; a chain that fits a block is scanned in one launch;
+    longer ones are first reduced to the maps of their runs, in launches that become a graph.
     """
 
     def __init__(self, batch: int, n: int, columns: int = 1, dtype: str = "float64", transposed: bool = False):
@@ -85,7 +85,7 @@ class Bidiagonal:
             self._launch = Graph(self._by_runs)
 
     def __call__(self, A: Any, b: Any, out: Any) -> None:
-        """Launch, without waiting; out must not be b."""
+        """Launch, without waiting; out must not alias b."""
         self._launch(A, b, out)
 
     def _by_runs(self, A: Any, b: Any, out: Any) -> None:
@@ -95,7 +95,7 @@ class Bidiagonal:
 
 
 class Tridiagonal:
-    """Symmetric block tri-diagonal systems by odd-even elimination, kept for further right-hand sides.
+    """Symmetric block tri-diagonal systems by odd-even elimination, reusable for further right-hand sides.
 
     D is (batch, n, m, m), U (batch, n − 1, m, m), R and out (batch, n, m) or (batch, n, m, columns), contiguous CuPy
     arrays; m is 5 or 6.
@@ -113,15 +113,15 @@ class Tridiagonal:
         self._substitute = lru_cache(lambda columns: workspace.launch(substitute, 2, np.int32(columns)))
 
     def eliminate(self, D: Any, U: Any) -> None:
-        """The steps of [Y] (19) on the matrix, without waiting."""
+        """Run the steps of [Y] (19) on the matrix, without waiting."""
         self._eliminate(D, U)
 
     def substitute(self, R: Any, out: Any) -> None:
-        """x with A x = R into `out`, for the matrix that was eliminated last."""
+        """Solve A x = R into `out`, for the matrix that was eliminated last."""
         self._substitute(R.shape[3] if R.ndim == 4 else 1)(R, out)
 
 
 def _spread(threads: int) -> tuple[int, int]:
-    """The grid and the block for so many threads that know nothing of each other: few of them over all processors."""
+    """Return grid and block for `threads` independent threads, spread over all multiprocessors."""
     block = MOST_THREADS if threads > MOST_THREADS * device.properties()["multiProcessorCount"] else 2 * WARP
     return -(-threads // block), block

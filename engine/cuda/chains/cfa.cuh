@@ -1,17 +1,18 @@
-// CFA: the constraint force algorithm of engine/algorithms/cfa.py with every step on the device, by a group of threads.
+// CFA: the constraint force algorithm of engine/algorithms/cfa.py, entirely on the device, by a group of threads.
 //
-// Each chain is refined until its residual is small or falls no more, by its own threads: nothing is read on the host.
+// Each chain is refined until its residual is small or stagnates, by its own threads, without reading results on the
+// host.
 //
-// With ADDITIONS, what simulation adds: joints with an inertia E on their axis and locked joints. Their force along the
-// axis is not known either, and becomes a sixth number z beside the five constraint forces, scaled by s = √E (1 for a
-// locked joint): the system of engine/cpu/chains/constraint_system.py, see there for the equations. What is missing at a
-// locked joint counts nowhere: it is the reaction.
+// ADDITIONS, for simulation: joints with an inertia E on their axis, and locked joints. Their force along the axis is
+// unknown too, a sixth number z beside the five constraint forces, scaled by s = √E (1 for a locked joint): the system
+// of engine/cpu/chains/constraint_system.py, see there for the equations. The residual at a locked joint is ignored: it
+// is the reaction.
 #pragma once
 
 #include "chains/chain.cuh"
 #include "chains/tridiagonal.cuh"
 
-// OVER is −1/s where E is so large that q̈ is better known from z; PULL what is missing at a locked joint.
+// OVER is −1/s where E is so large that q̈ is better conditioned from z; PULL is the reaction of a locked joint.
 enum CfaField {
     TAU_DELTA = CHAIN_FIELDS, QDD, MISSING, TRIAL, LEFT, CORRECTION, TORQUES, BEFORE, SCALE, OVER, Z, PULL, REACTION,
     SYSTEM = ADDITIONS ? REACTION + 1 : SCALE
@@ -19,8 +20,8 @@ enum CfaField {
 constexpr int NONE = -1, M = ADDITIONS ? 6 : 5;
 static_assert(SYSTEM + 2 * (M * (M + 1) / 2 + M * M + M) == CFA_FIELDS, "what cfa.py makes room for");
 
-// What the constraint system asks of the acceleration across a joint: of the five coordinates that are not its own, and
-// of its own one in units of 1/s.
+// The acceleration across a joint required by the constraint system: of the five constrained coordinates, and of the
+// joint's own in units of 1/s.
 FUNCTION Numbers<Real, M> constrained(bool revolute, const Motion<Real>& a, Real s) {
     const Vector<Real> x = a.o, y = a.v;
     Numbers<Real, M> c = {x.x, x.y, revolute ? y.x : x.z, revolute ? y.y : y.x, revolute ? y.z : y.y};
@@ -34,8 +35,8 @@ FUNCTION Force<Real> joint_force(bool revolute, const Numbers<Real, M>& c, Real 
 }
 FUNCTION Motion<Real> operator-(const Motion<Real>& a) { return {-a.o, -a.v}; }
 
-// A chain's constraint system at one configuration: H = (I − Γ) J⁻¹ (I − Γ)ᵀ takes joint forces to S q̈ ([Y] (10)).
-// `ask(i)` is what is asked of joint i, an Asked<Real>.
+// A chain's constraint system at one configuration: H = (I − Γ) J⁻¹ (I − Γ)ᵀ maps joint forces to S q̈ ([Y] (10)).
+// `ask(i)` is the input of joint i, an Asked<Real>.
 template <typename Group, typename Real, typename Ask> struct System {
     const Group& group;
     const int* revolute;
@@ -54,8 +55,8 @@ template <typename Group, typename Real, typename Ask> struct System {
         if constexpr (ADDITIONS) return group.template look<Real>(SCALE, i);
         return 0;
     }
-    // Bᵀ H B + diag(0, k), of which Wᵀ H W, (15), is what there is without ADDITIONS: H_ii = Jᵢ⁻¹ + Xᵢ Jᵢ₋₁⁻¹ Xᵢᵀ, without
-    // the second term at the base; H_{i,i+1} = −Jᵢ⁻¹ Xᵢ₊₁ᵀ
+    // Bᵀ H B + diag(0, k), which without ADDITIONS is Wᵀ H W, (15): H_ii = Jᵢ⁻¹ + Xᵢ Jᵢ₋₁⁻¹ Xᵢᵀ, without the second
+    // term at the base; H_{i,i+1} = −Jᵢ⁻¹ Xᵢ₊₁ᵀ.
     __device__ void assemble(const Fields<M>& fields) const {
         if constexpr (ADDITIONS) {
             each(group, [&](int i) { group.put(SCALE, i, ask(i).locked ? Real(1) : Real(sqrt(ask(i).inertia))); });
@@ -98,7 +99,7 @@ template <typename Group, typename Real, typename Ask> struct System {
         for (int r = 0; r < M; ++r) e[r] = r == c;
         return e;
     }
-    // (H F)ᵢ for the joint forces in field F
+    // (H F)ᵢ for the joint forces in field F.
     __device__ __noinline__ static Motion<Real> H(const Group group, const Real* J_inverse, int i) {
         const auto force = group.template get<Force<Real>>(F, i);
         Force<Real> net = force;
@@ -114,8 +115,7 @@ template <typename Group, typename Real, typename Ask> struct System {
         }
         return a;
     }
-    // q̈ = (M + E)⁻¹ τ_δ from field to field, 0 where a joint is locked; the first time with the elimination, after
-    // `assemble`.
+    // q̈ = (M + E)⁻¹ τ_δ from field to field, 0 at locked joints; the first call after `assemble` also eliminates.
     __device__ __forceinline__ void solve(const Fields<M>& fields, bool first, int tau_delta, int qdd) const {
         const auto push = [&](int i, const Numbers<Real, M>& x) {
             if constexpr (ADDITIONS) group.put(Z, i, x[5]);
@@ -145,8 +145,8 @@ template <typename Group, typename Real, typename Ask> struct System {
     }
 };
 
-// ‖x‖ of a field, or the least number there is, so that it can divide. The group comes and goes by value, and hands
-// something over once.
+// ‖x‖ of a field, at least the smallest positive number, so that it can divide. The group is passed by value; one
+// reduction.
 template <typename Group, typename Real> __device__ __noinline__ Real norm(Group group, int x, Real least) {
     const auto square = [&](int i) {
         const double here = group.template get<Real>(x, i);
@@ -155,11 +155,11 @@ template <typename Group, typename Real> __device__ __noinline__ Real norm(Group
     return max(Real(sqrt(sums<1>(group, square).x[0])), least);
 }
 
-// Among what links keep: the corrections d and the torques w = M d that they take, the w orthonormal.
+// Kept fields of each link: the corrections d and their torques w = M d, with orthonormal w.
 __device__ __forceinline__ constexpr int d(int k) { return 2 * k; }
 __device__ __forceinline__ constexpr int w(int k) { return 2 * k + 1; }
 
-// f(k, i, wₖᵀx) for each link and correction, a few of them at a time.
+// f(k, i, wₖᵀx) for each link and correction, a few at a time.
 template <typename Group, typename F> __device__ __forceinline__ void shares(Group& group, int count, int x, F f) {
     using Real = typename Group::Number;
     constexpr int FEW = 4;
@@ -179,8 +179,8 @@ template <typename Group, typename F> __device__ __forceinline__ void shares(Gro
         });
     }
 }
-// Takes on CORRECTION and its TORQUES: twice made orthogonal to those before, all shares of a pass at once. The group
-// comes and goes by value, and hands something over an odd number of times.
+// Add CORRECTION and its TORQUES to the basis: orthogonalised twice, all coefficients of a pass at once. The group is
+// passed by value; an odd number of reductions.
 template <typename Group, typename Real> __device__ __noinline__ void take_on(Group group, int count, Real least) {
 #pragma unroll 1
     for (int pass = 0; pass < 2; ++pass) {
@@ -199,14 +199,14 @@ template <typename Group, typename Real> __device__ __noinline__ void take_on(Gr
 }
 
 
-// How often a chain was refined, and ‖τ − ID(q̈)‖ / ‖τ_δ‖ of what came of it, which is in field QDD; what locked joints
-// take is in field REACTION.
+// The number of refinements, and ‖τ − ID(q̈)‖ / ‖τ_δ‖ of the result, which is in field QDD; reactions of locked joints
+// are in field REACTION.
 template <typename Real> struct Refined {
     int steps;
     Real residual;
 };
 
-// Accelerations of the chain whose poses stand in the group's numbers; with `bias` under its velocities and gravity.
+// Accelerations of the chain whose poses are in the group's fields; with `bias` under its velocities and gravity.
 template <typename Group, typename Real, typename Ask, typename Lap>
 __device__ __forceinline__ Refined<Real> refine(Group& group, const ChainArrays<Real>& chain, const Real* J_inverse,
                                                 const Ask& ask, bool bias, int refinements, Real tolerance, Real least,
@@ -214,7 +214,7 @@ __device__ __forceinline__ Refined<Real> refine(Group& group, const ChainArrays<
     const Fields<M> of_system(SYSTEM, 2 * (refinements + 1));
     const System<Group, Real, Ask> system{group, chain.revolute, J_inverse, ask};
     const auto field = [&](int x) { return [&group, x](int i) { return group.template get<Real>(x, i); }; };
-    const auto missing = [&](int x, int a) {  // of the torques, less those in field x and into it; E takes some for a
+    const auto missing = [&](int x, int a) {  // residual torques of field x, in place; E contributes for a
         each(group, [&](int i) {
             Real left = ask(i).force - field(x)(i);
             if constexpr (ADDITIONS) {
@@ -227,7 +227,7 @@ __device__ __forceinline__ Refined<Real> refine(Group& group, const ChainArrays<
     const auto keep_pull = [&](int i) {
         if constexpr (ADDITIONS) group.put(REACTION, i, -field(PULL)(i));
     };
-    // τ_δ = τ − τ_bias, and less what prescribed accelerations take
+    // τ_δ = τ − τ_bias, less the torques of prescribed accelerations
     if constexpr (ADDITIONS) each(group, [&](int i) { group.put(QDD, i, ask(i).locked ? ask(i).target : Real(0)); });
     forces(group, chain, bias, ADDITIONS ? int(QDD) : NONE, TAU_DELTA);
     missing(TAU_DELTA, QDD);

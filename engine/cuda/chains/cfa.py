@@ -17,16 +17,17 @@ from engine.cuda.runtime.compiler import Launch
 from engine.model import Model
 
 TOLERANCE = {"float64": 1e-13, "float32": 1e-6}
-"""The residual that ends the refinement, by number type, as in the text."""
+"""The residual that ends the refinement, by number type, as in `engine.algorithms.cfa`."""
 REFINEMENTS = 32
-"""How often a chain is refined at most."""
-_CORRECTION = 2  # numbers that a link keeps of each
+"""The most refinements of a chain."""
+_CORRECTION = 2  # numbers per link and refinement
 
 
 class Cfa(OneLaunch):
-    """``cfa(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n).
+    """``cfa(q, v, tau, out)``: q̈ of serial chains on a fixed base, for contiguous CuPy arrays (batch, n).
 
-    `steps` (batch,) and `residual` (batch,) say afterwards how often each chain was refined and what is left.
+    After a call, `steps` (batch,) is the number of refinements and `residual` (batch,) the final residual of each
+    chain.
     """
 
     def __init__(self, model: Model, dtype: str = "float64", refinements: int = REFINEMENTS):
@@ -48,21 +49,21 @@ class Cfa(OneLaunch):
 
 
 def sizes(n: int, additions: bool, refinements: int = REFINEMENTS) -> tuple[int, int]:
-    """Numbers of a link that others may read and those that it keeps, for chains of n links."""
+    """Return the shared and the private fields of a link, for chains of n links."""
     m, vectors = (6, 13) if additions else (5, 8)
     fields = CHAIN_FIELDS + vectors + 2 * (m * (m + 1) // 2 + m * m + m)
     return fields, _CORRECTION * (refinements + 1) + 2 * m * m * (n - 1).bit_length()
 
 
 def preamble(additions: bool) -> str:
-    """What cfa.cuh takes as known; with `additions` joints may be locked and have inertias of their own."""
+    """Return the preamble of cfa.cuh; with `additions` joints may be locked and have inertias of their own."""
     fields, _ = sizes(1, additions)
     return "\n".join([*header.numbers({"CFA_FIELDS": fields}), *header.flags({"ADDITIONS": additions})])
 
 
 def inverse_inertias(J: np.ndarray) -> np.ndarray:
-    """J⁻¹ (…, n, 21): the upper triangle of its first block, the second by rows, the upper triangle of the last."""
-    # In units of each link's own mass and size no entry of J outweighs another.
+    """Return J⁻¹ (…, n, 21): its first block's upper triangle, the second by rows, the last one's upper triangle."""
+    # scaled by each link's mass and size, the entries of J have similar magnitudes
     diagonal = np.sqrt(np.diagonal(J, axis1=-2, axis2=-1))
     scale = diagonal[..., :, None] * diagonal[..., None, :]
     inverse = np.linalg.inv(J / scale)

@@ -1,8 +1,8 @@
-// What all algorithms on serial chains need first: poses, velocities and the inverse dynamics (2a)–(2d), by scans.
+// The base of all algorithms on serial chains: poses, velocities and the inverse dynamics (2a)–(2d), by scans.
 //
-// Twists and wrenches stand at their link's own origin but are turned as the world is. So turned, Xᵢ is a shift by
-// rᵢ − rᵢ₋₁ and every bi-diagonal system of the Xᵢ is a sum of shifted vectors; only the poses need a product of
-// matrices. Origins cancel in differences only, so no digits are lost far from the base.
+// Twists and wrenches are at their link's origin, along the world's axes. Xᵢ is then a shift by rᵢ − rᵢ₋₁, and every
+// bi-diagonal system of the Xᵢ is a sum of shifted vectors; only the poses need products of matrices. Origins enter as
+// differences only, so no digits are lost far from the base.
 #pragma once
 
 #include "rigid_body/spatial.cuh"
@@ -11,20 +11,20 @@
 template <typename Real> struct ChainArrays {
     const Real* constants;  // (CONSTANTS, n + 1), the transpose of `Packed.constants`
     const int* revolute;    // (n,), 0 for prismatic joints
-    const Real* q;          // (batch, n), and so the others
+    const Real* q;  // (batch, n), as are the others
     const Real* v;
     const Real* tau;
 };
 
-// CHAIN_FIELDS, what a link's numbers begin with, is said by thread_group.py.
+// thread_group.py defines CHAIN_FIELDS, the first fields of a link.
 enum ChainField { LOCAL = 0, WORLD = 12, C = 24, B = 30, F = 36 };
 static_assert(F + 6 == CHAIN_FIELDS, "what the launchers make room for");
 
 template <typename Real> struct Moving { Vector<Real> r; Motion<Real> a; };   // a twist at r
 template <typename Real> struct Pushed { Vector<Real> r; Force<Real> F; };    // a wrench at r
 
-// What is asked of a joint: its acceleration under a force, with an inertia added to its own; of a locked one the force
-// that gives it the acceleration `target`, less `force`.
+// The input of a joint: the force whose acceleration is wanted, with an added inertia; for a locked joint the output is
+// the force that gives it the acceleration `target`, less `force`.
 template <typename Real> struct Asked {
     Real force, inertia, target;
     bool locked;
@@ -49,7 +49,7 @@ FUNCTION Body<Real> body(const ChainArrays<Real>& chain, int n, int i) {
 FUNCTION Vector<Real> gravity(const ChainArrays<Real>& chain, int n) {
     return {chain.constants[n], chain.constants[2 * n + 1], chain.constants[3 * n + 2]};
 }
-// Tᵢ: the home pose followed by a turn about z or a shift along it.
+// Tᵢ: the home pose, then a rotation about z or a shift along it.
 FUNCTION Pose<Real> local_pose(const ChainArrays<Real>& chain, int n, int i, Real q) {
     const auto at = [&](int k) { return chain.constants[(size_t)k * (n + 1) + i]; };
     const auto three = [&](int k) -> Vector<Real> { return {at(k), at(k + 1), at(k + 2)}; };
@@ -80,7 +80,7 @@ __device__ __forceinline__ void motions(Group& group, Load load, Store store) {
         [&](int i, const State& x) { store(i, group.template get<Matrix<Real>>(WORLD, i), x.a); });
 }
 
-// LOCAL, WORLD, and what the velocities bring about: accelerations C and forces B.
+// LOCAL and WORLD poses, and the velocity terms: accelerations C and forces B.
 template <typename Group, typename Real> __device__ __noinline__ void kinematics(Group group, ChainArrays<Real> chain) {
     const int n = group.shape.n;
     scan<false>(
@@ -108,8 +108,8 @@ template <typename Group, typename Real> __device__ __noinline__ void kinematics
         });
 }
 
-// The torques of the accelerations in field a, or of none where a < 0, into field `torques`: with `bias` those of
-// (2b)–(2d), without it M q̈ alone. A group comes and goes by value, since two scans leave its epoch as it was.
+// The torques of the accelerations in field a, or of none if a < 0, into field `torques`: with `bias` those of
+// (2b)–(2d), else M q̈ only. The group is passed by value, since two scans restore its epoch.
 template <typename Group, typename Real>
 __device__ __noinline__ void forces(Group group, ChainArrays<Real> chain, bool bias, int a, int torques) {
     const int n = group.shape.n;

@@ -1,8 +1,8 @@
 // Forward dynamics of long serial chains in one launch: DCA-ABA, see dca.cuh.
 #include "chains/dca.cuh"
 
-// q̈ (batch, n) from q, v and τ (batch, n) of chains from a fixed base; `constants` as `motions` has them. The grid is
-// BLOCKS × batch blocks of CHUNKS warps. Groups that are no clusters have a Meeting each, zero at first, and a Sent each.
+// q̈ (batch, n) from q, v and τ (batch, n) of chains on a fixed base; `constants` as in `motions`. The grid is BLOCKS ×
+// batch blocks of CHUNKS warps. Groups that are not clusters have a Meeting, zero at first, and a Sent each.
 template <typename Real>
 __global__ void __launch_bounds__(CHUNKS * LANES)
 #if CLUSTER

@@ -1,36 +1,36 @@
-// DCA-ABA: forward dynamics of one long serial chain by a group of blocks, a warp for each chunk of it. After [B] and the
-// text in engine/algorithms/dca.py; equations and symbols are those of engine/cpu/chains/dca.py.
+// DCA-ABA: forward dynamics of one long serial chain by a group of blocks, a warp for each chunk, after [B] and
+// engine/algorithms/dca.py. Equations and symbols as in engine/cpu/chains/dca.py.
 //
-// Everything within a chunk is seen from one frame, that of the link before it, so that the recursion over its links
-// has no transform in it: S, J, c of every link are brought there at once, a lane each, and what is left is
+// All of a chunk is expressed in one frame, that of the link before it, so that the recursion over its links has no
+// transform: S, J, c of every link are transformed at once, a lane each, and the recursion is
 //
 //     I += J,  U = I S,  D = SᵀU,  u = τ − Sᵀp,  I −= U Uᵀ/D,  p += U u/D,  Φ −= (Φ S) Uᵀ/D,  b += Φ S u/D
 //
-// where a lane holds a row. p is a seventh row and −u the seventh of U's numbers, since Sᵀp and U u/D go the same way.
-// Y = Σ (Φ S)(Φ S)ᵀ/D is no recursion. Accelerations count from those that the velocities give within the chunk, a' with
-// a' = 0 before it, so that p needs no I c.
+// where a lane holds a row. p is a seventh row and −u the seventh of U's numbers, since Sᵀp and U u/D have the same
+// form. Y = Σ (Φ S)(Φ S)ᵀ/D is a sum, not a recursion. Accelerations are relative to those caused by the velocities
+// within the chunk, a' with a' = 0 before it, so that p needs no I c.
 //
 //     1  poses and twists: a scan within the chunk, over the block's chunks, over the cluster's blocks
 //     2  every chunk as one element (I, Φ, Y, p, b), by the recursion
-//     3  elements joined from the tip: what lies beyond each chunk, (I, p)
-//     4  the recursion again, from there: U, D and u of every joint as the ABA has them
-//     5  accelerations pass through each chunk as one affine map; scanned over chunks and blocks
-//     6  q̈ = α a + β, where α and β fell off in 5
+//     3  elements joined from the tip: the links beyond each chunk as (I, p)
+//     4  the recursion again, from (I, p): U, D and u of every joint as in the ABA
+//     5  the affine map of accelerations through each chunk; scanned over chunks and blocks
+//     6  q̈ = α a + β, with α and β from 5
 //
-// With ADDITIONS, what simulation adds: a link's `extra` joins its D, and a locked joint has the acceleration `target`,
-// whatever force that takes. Then d = 0 and g = target in place of d = 1/D and g = u/D, and what falls off in 5 is not
-// its acceleration but the reaction less D target.
+// ADDITIONS, for simulation: a link's `extra` is added to its D, and a locked joint has the acceleration `target`. For
+// it d = 0 and g = target replace d = 1/D and g = u/D, and 5 yields the reaction less D target in place of the
+// acceleration.
 #pragma once
 
 #include "chains/dca_memory.cuh"
 
-// The recursion over a chunk's links, from the far end. x is the lane's row of I (lanes 0–5), p (6) and, where it CARRIES
-// them, of [Φ | b] (8–13); lanes from 16 on do as others do. With ′ for the link that is next, and the row y of I S,
+// The recursion over a chunk's links, from the far end. x is the lane's row of I (lanes 0–5), p (6) and, if it CARRIES
+// them, of [Φ | b] (8–13); lanes from 16 on duplicate others. With ′ for the next link, and the row y of I S,
 //
 //     U' = (I + J') S' − d w U,   D' = S'ᵀ (I + J') S' − d w²,   w = UᵀS',   d = 1/D
 //
-// where the first terms do not wait for d: so only a division stands between one joint and the next. What is read of
-// links is read before anything is written to one, or it would wait for that.
+// whose first terms do not depend on d: only a division is on the critical path from one joint to the next. All reads
+// of links precede the writes, which would otherwise delay them.
 template <bool CARRIES, typename Real>
 __device__ __forceinline__ void recursion(Link<Real>* link, int length, Six<Real>& x, Real& x6, int lane) {
     const int row = lane & 7;
@@ -120,8 +120,8 @@ __device__ __forceinline__ void reduce(Link<Real>* link, int length, const Pose<
     }
 }
 
-// U, −u and 1/D of a chunk's joints from (I, p) of what lies beyond; nothing does beyond the tip. Answers the lane's row of
-// (I, p) as the link before the chunk has them of it.
+// U, −u and 1/D of a chunk's joints from (I, p) of the links beyond, which is zero at the tip. Returns the lane's row
+// of (I, p) for the link before the chunk.
 template <typename Real>
 __device__ __forceinline__ Six<Real> articulate(Link<Real>* link, int length, const Pose<Real>& T, const Motion<Real>& a,
                                            const Element<Real>* beyond, int lane) {
@@ -142,7 +142,7 @@ __device__ __forceinline__ Six<Real> articulate(Link<Real>* link, int length, co
     return held;
 }
 
-// The map of accelerations through a chunk, and on the way α and β of q̈ = α a + β; lanes hold the columns of [A | b].
+// The map of accelerations through a chunk, and α and β of q̈ = α a + β; lanes hold the columns of [A | b].
 template <typename Real>
 __device__ __forceinline__ void pass(Link<Real>* link, int length, const Pose<Real>& T, const Motion<Real>& a,
                                      Map<Real>& out, int lane) {
@@ -194,7 +194,7 @@ __device__ __forceinline__ void pass(Link<Real>* link, int length, const Pose<Re
     __syncwarp();
 }
 
-// a ← A a + b, the same in every lane.
+// a ← A a + b, equal in every lane.
 template <typename Real> __device__ __forceinline__ void apply(const Map<Real>& map, Six<Real>& a, int lane) {
     const int row = lane % 6;
     const Real y = times(map.A[row], a) + map.b[row];
@@ -202,16 +202,16 @@ template <typename Real> __device__ __forceinline__ void apply(const Map<Real>& 
     for (int j = 0; j < 6; ++j) a[j] = __shfl_sync(ALL, y, j);
 }
 
-// What stage 1 leaves in registers: the pose and a' of the chunk's last link, and Sᵀp of the lane's own.
+// Stage 1's results in registers: the pose and a' of the chunk's last link, and Sᵀp of the lane's own.
 template <typename Real> struct Motions {
     Pose<Real> end;
     Motion<Real> last;
     Real Sp;
 };
 
-// Stage 1, a link in every lane, at coordinate `angle` and velocity `rate`. `constants` (CONSTANTS + 2, n): the rows of
-// engine.model.layout, one number after the other, then 1 and 0 where the joint turns, 0 and 1 where it slides. Where one is
-// said to, the wrench `external` acts on the lane's link from outside, in its own frame.
+// Stage 1, a link per lane, at coordinate `angle` and velocity `rate`. `constants` (CONSTANTS + 2, n): the rows of
+// engine.model.layout, interleaved, then 1 and 0 for a revolute joint, 0 and 1 for a prismatic one. The wrench
+// `external`, if compiled in, acts on the lane's link in its own frame.
 template <bool EXTERNAL = false, typename Real>
 __device__ __forceinline__ Motions<Real> motions(const Chunk<Real>& chunk, const Real* constants, int n, Real angle,
                                                  Real rate, const Force<Real>& external = {}) {
@@ -290,8 +290,8 @@ __device__ __forceinline__ Motions<Real> motions(const Chunk<Real>& chunk, const
     return {end, last, Sp};
 }
 
-// Stages 2 to 6: q̈ of the lane's link under its joint's force `effort`; of a locked joint the reaction. `lap` hears of
-// the stages: `lap(phase)` at the end of each that has a phase of its own.
+// Stages 2 to 6: q̈ of the lane's link under its joint's force `effort`, or the reaction of a locked joint. lap(phase)
+// is called at the end of each stage that is timed.
 template <typename Real, class Lap>
 __device__ __forceinline__ Real accelerations(const Chunk<Real>& chunk, const Motions<Real>& moving, Real effort,
                                               Vector<Real> gravity, const Lap& lap) {
@@ -304,7 +304,7 @@ __device__ __forceinline__ Real accelerations(const Chunk<Real>& chunk, const Mo
     Six<Real>* M = shared.scratch[warp];
     if (chunk.here()) link[lane].JS[6] = moving.Sp - effort;
     __syncwarp();
-    // 2, 3: suffixes of the block's elements, each level in the other buffer; then what the blocks beyond are
+    // 2, 3: suffixes of the block's elements, double-buffered; then those of the blocks beyond
     reduce(link, length, end, last, shared.element[0][warp], lane);
     lap(phase::CHUNKS);
     const Element<Real>* suffix = join_within<true, Real>(shared.element, M, warp, lane);

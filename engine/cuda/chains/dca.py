@@ -1,7 +1,7 @@
 """DCA-ABA on the GPU: one long serial chain, or some, each by a group of blocks in one launch (`dca.cu`).
 
-A chain is cut into chunks of equal length, a warp for each: short ones while there are multiprocessors for more, since
-a link more in a chunk costs less than a level more of joins only from some eight links on.
+A chain is cut into chunks of equal length, a warp each. Chunks are short while there are multiprocessors for more,
+since a further link in a chunk is cheaper than a further level of joins only from about eight links on.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ LARGEST_CLUSTER = 16
 SHORT = 8
 """Links of a chunk, at most, while there is room for more chunks."""
 _LINK, ELEMENT, MAP, _TRAVEL, SCRATCH = 72, 120, 42, 18, 36
-"""Numbers in `Link`, `Element`, `Map`, `Travel` and what a warp eliminates in; the kernel checks them."""
+"""Numbers in `Link`, `Element`, `Map`, `Travel` and a warp's elimination; checked by the kernel."""
 _LOCK, _BEST, _STOP = 4, 2, 2
-"""What additions add to a `Link`; numbers in `Best`, of which there are two to each warp and block; and in `Sent`."""
+"""Further numbers of a `Link` with additions; numbers in `Best`, two per warp and block; numbers in `Sent`."""
 
 
 class Cut(NamedTuple):
-    """How a chain is shared out: blocks of its group, whether they are a cluster, chunks of a block."""
+    """The distribution of a chain: blocks of its group, whether they are a cluster, chunks of a block."""
 
     blocks: int
     cluster: bool
     chunks: int
     additions: bool = False
-    """Whether joints may be locked and have an addition to their inertia, as steps of a simulation need it."""
+    """Whether joints may be locked and have an added inertia, for steps of a simulation."""
 
     def longest(self, n: int) -> int:
         """The most links of a chunk."""
         return -(-n // (self.blocks * self.chunks))
 
     def shared(self, n: int, size: int) -> int:
-        """Bytes of shared memory of a block, for numbers of `size` bytes."""
+        """Return the bytes of a block's shared memory, for numbers of `size` bytes."""
         chunk = 3 * ELEMENT + 2 * MAP + _TRAVEL + SCRATCH + self.longest(n) * self.link
         chunk += 2 * _BEST * self.additions
         return (self.chunks * chunk + (self.sent if self.cluster else 0)) * size
 
     @property
     def sent(self) -> int:
-        """Numbers that the blocks of a group send each other."""
+        """The numbers that the blocks of a group send each other."""
         sent = self.blocks * (ELEMENT + MAP + _TRAVEL)
         return sent + (2 * _BEST * self.blocks + _STOP if self.additions else 0)
 
@@ -56,14 +56,14 @@ class Cut(NamedTuple):
         return _LINK + _LOCK * int(self.additions)
 
     def fits(self, n: int, size: int, most: int) -> bool:
-        """Whether a block with `most` bytes of shared memory takes its chunks."""
+        """Return whether the chunks fit a block with `most` bytes of shared memory."""
         return self.longest(n) <= LANES and self.shared(n, size) <= most
 
 
 def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: bool, additions: bool = False) -> Cut:
-    """The cut for `batch` chains of n links on so many multiprocessors with `most` bytes of shared memory each.
+    """Return the cut for `batch` chains of n links on `processors` multiprocessors.
 
-    ValueError for a chain that no group of that many blocks holds.
+    Each has `most` bytes of shared memory. Raises ValueError for a chain too long for any group.
     """
     share, blocks = max(1, processors // batch), 1
     while clusters and 2 * blocks <= min(share, LARGEST_CLUSTER) and n > SHORT * 4 * blocks:
@@ -87,14 +87,14 @@ def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: boo
 
 
 def cut_here(n: int, batch: int, dtype: np.dtype[Any], additions: bool = False) -> Cut:
-    """The cut for `batch` chains of n links on the present GPU."""
+    """Return the cut for `batch` chains of n links on the present GPU."""
     facts = device.properties()
     processors, most = facts["multiProcessorCount"], facts["sharedMemPerBlockOptin"]
     return cut(n, batch, dtype.itemsize, processors, most, facts["major"] >= 9, additions)
 
 
 def at_once(cut: Cut, batch: int) -> int:
-    """How many chains of a batch one launch takes: groups that meet in global memory must all be on the GPU."""
+    """Return the chains per launch: all blocks of groups that synchronise in global memory must be resident."""
     if cut.blocks == 1 or cut.cluster:
         return batch
     processors: int = device.properties()["multiProcessorCount"]
@@ -102,7 +102,7 @@ def at_once(cut: Cut, batch: int) -> int:
 
 
 def chain_constants(constants: np.ndarray, model: Model, dtype: np.dtype[Any]) -> np.ndarray:
-    """Packed constants (…, n + 1, CONSTANTS) as dca.cuh reads them: (…, CONSTANTS + 2, n)."""
+    """Return packed constants (…, n + 1, CONSTANTS) in the layout of dca.cuh: (…, CONSTANTS + 2, n)."""
     n = len(model.parent)
     found = np.zeros((*constants.shape[:-2], CONSTANTS + 2, n), dtype)
     found[..., :CONSTANTS, :] = np.swapaxes(constants[..., :n, :], -1, -2)
@@ -111,7 +111,7 @@ def chain_constants(constants: np.ndarray, model: Model, dtype: np.dtype[Any]) -
 
 
 def kernel(cut: Cut, source: str, name: str, preamble: str = "") -> compiler.Kernel:
-    """The kernel of that name of a source over dca.cuh, compiled for a cut."""
+    """Return the named kernel of a source that includes dca.cuh, compiled for a cut."""
     sizes = {"LINK_NUMBERS": cut.link, "ELEMENT_NUMBERS": ELEMENT, "MAP_NUMBERS": MAP, "TRAVEL_NUMBERS": _TRAVEL}
     shape = {"BLOCKS": cut.blocks, "CHUNKS": cut.chunks, "SCRATCH_NUMBERS": SCRATCH, "SENT_NUMBERS": cut.sent}
     choices = f"#define CLUSTER {int(cut.cluster)}\n#define ADDITIONS {int(cut.additions)}"
@@ -122,7 +122,7 @@ def kernel(cut: Cut, source: str, name: str, preamble: str = "") -> compiler.Ker
 
 
 class _Plan(NamedTuple):
-    """How a batch of some size is launched: so many robots at a time, with the rest in the end."""
+    """The launches for a batch: robots at a time, with a remainder at the end."""
 
     robots: int
     launch: compiler.Launch
@@ -130,7 +130,7 @@ class _Plan(NamedTuple):
 
 
 class Dca:
-    """``dca(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n)."""
+    """``dca(q, v, tau, out)``: q̈ of serial chains on a fixed base, for contiguous CuPy arrays (batch, n)."""
 
     def __init__(self, model: Model, dtype: str = "float64"):
         self._n, self._type = len(model.parent), np.dtype(dtype)
@@ -150,7 +150,7 @@ class Dca:
             (plan.launch if some.stop <= batch else plan.last)(q[some], v[some], tau[some], out[some])
 
     def prepare(self, batch: int) -> _Plan:
-        """How a batch of that size is launched, with what memory it takes."""
+        """Return the launches for a batch of `batch` robots, and allocate their memory."""
         device.require_count(batch)
         found = cut_here(self._n, batch, self._type)
         robots = at_once(found, batch)

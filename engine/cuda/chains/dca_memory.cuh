@@ -1,6 +1,6 @@
-// Where DCA-ABA's groups keep what they share, and how their blocks meet. The preamble says BLOCKS, the blocks of a group,
-// CHUNKS, the warps of a block, and CLUSTER: whether the group is a cluster, whose blocks write into each other's shared
-// memory (compute capability 9.0), or meets in global memory, where all blocks of the grid must be on the GPU at once.
+// The shared data of DCA-ABA's groups, and their barriers. The preamble defines BLOCKS, the blocks of a group, CHUNKS,
+// the warps of a block, and CLUSTER: whether the group is a cluster, whose blocks write into each other's shared memory
+// (compute capability 9.0), or synchronises in global memory, where all blocks of the grid must be resident.
 #pragma once
 
 #include "chains/best.cuh"
@@ -14,7 +14,7 @@ template <typename Real> struct Link {
     Real extra, target, D, locked;
 #endif
 };
-// What the blocks of a group have sent each other.
+// The data that the blocks of a group have sent each other.
 template <typename Real> struct Sent {
     Element<Real> element[BLOCKS];
     Map<Real> map[BLOCKS];
@@ -24,7 +24,7 @@ template <typename Real> struct Sent {
     Real stop, none;
 #endif
 };
-// What a block keeps beside its links.
+// A block's data beside its links.
 template <typename Real> struct Shared {
     Element<Real> element[2][CHUNKS], beyond[CHUNKS];
     Map<Real> map[2][CHUNKS];
@@ -41,10 +41,10 @@ static_assert(sizeof(Link<double>) == LINK_NUMBERS * 8 && sizeof(Element<double>
               sizeof(Map<double>) == MAP_NUMBERS * 8 && sizeof(Travel<double>) == TRAVEL_NUMBERS * 8 &&
               sizeof(Shared<double>::scratch) == CHUNKS * SCRATCH_NUMBERS * 8 && sizeof(Sent<double>) == SENT_NUMBERS * 8,
               "what dca.py makes room for");
-// Where a group meets in global memory: how many of its blocks have come, and how often all have.
+// A group's barrier in global memory: the number of blocks that arrived, and of completed phases.
 struct Meeting { unsigned come, times; };
 
-// All threads of the group have come here, and see what any of them wrote.
+// A barrier of all threads of the group, with visibility of their writes.
 __device__ __forceinline__ void everyone(Meeting* meeting) {
 #if CLUSTER
     asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
@@ -68,8 +68,8 @@ __device__ __forceinline__ void everyone(Meeting* meeting) {
 #endif
 }
 
-// Send a sub-chain's numbers to the blocks first … last − 1 of the group, by all threads of the block: to the same place in
-// their shared memory, or to one that all can read.
+// Send a sub-chain's numbers to the blocks first … last − 1 of the group, by all threads of the block: to the same
+// address in their shared memory, or to global memory.
 template <typename Real, class SubChain>
 __device__ __forceinline__ void send(const SubChain& run, SubChain* place, int first, int last) {
     constexpr int size = sizeof(SubChain) / sizeof(Real);
@@ -86,7 +86,7 @@ __device__ __forceinline__ void send(const SubChain& run, SubChain* place, int f
 #endif
 }
 
-// A warp's chunk of a chain, a link in each lane, and where its group keeps what it shares.
+// A warp's chunk of a chain, a link per lane, and its group's shared data.
 template <typename Real> struct Chunk {
     Shared<Real>& shared;
     Sent<Real>& sent;
@@ -94,8 +94,8 @@ template <typename Real> struct Chunk {
     Link<Real>* link;  // of the warp
     int lane, warp, rank, first, length, longest;
 
-    // `memory` is the block's, `outside` that of groups which meet in global memory. `longest` is the most links of a
-    // chunk, at most a warp.
+    // `memory` is the block's, `outside` that of groups that synchronise in global memory. `longest`: the most links of
+    // a chunk, at most a warp.
     __device__ __forceinline__ Chunk(char* memory, Meeting* meetings, Sent<Real>* outside, int n, int longest)
         : shared(*reinterpret_cast<Shared<Real>*>(memory)),
 #if CLUSTER
@@ -111,5 +111,5 @@ template <typename Real> struct Chunk {
         link = reinterpret_cast<Link<Real>*>(memory + sizeof(Shared<Real>)) + warp * longest;
     }
     __device__ __forceinline__ bool here() const { return lane < length; }  // whether the lane has a link
-    __device__ __forceinline__ int own() const { return first + lane; }     // and which of the chain's
+    __device__ __forceinline__ int own() const { return first + lane; }  // its index in the chain
 };

@@ -1,14 +1,14 @@
-// JSIIA: the mass matrix from composite bodies, its factor M = L δ Lᵀ, and q̈ = M⁻¹ (τ − τ_bias), [Y] (7), by a group of
-// threads.
+// JSIIA: the mass matrix from composite bodies, its factor M = L δ Lᵀ, and q̈ = M⁻¹ (τ − τ_bias), [Y] (7), by a group
+// of threads.
 //
-// Up to a warp's width a thread owns a row of M, in shared memory. Longer chains keep M in global memory as P × P
-// blocks of its lower triangle, block after block by rows, each by columns, filled up with the identity. The diagonal
-// block of a panel is factored by every thread block for itself, the rest of M by the warps of all of them. In single
-// precision their q̈ is refined once, by what inverse dynamics finds missing: M of 50 links has a condition number of 10⁶, and
-// rounding its entries alone costs three digits of q̈.
+// Up to a warp's width a thread owns a row of M, in shared memory. For longer chains M is in global memory as P × P
+// blocks of its lower triangle, row by row, each block by columns, padded with the identity. The diagonal block of a
+// panel is factorised redundantly by every thread block, the rest of M by the warps of all of them. In single precision
+// q̈ is refined once with the residual of inverse dynamics: M of 50 links has a condition number of 10⁶, and rounding
+// its entries alone costs three digits of q̈.
 //
-// With ADDITIONS, what simulation adds: inertias on the diagonal of M, and locked joints, whose rows and columns become
-// those of the identity and whose accelerations go to the right-hand side.
+// ADDITIONS, for simulation: inertias on the diagonal of M, and locked joints, whose rows and columns become those of
+// the identity and whose accelerations move to the right-hand side.
 #pragma once
 
 #include "chains/chain.cuh"
@@ -19,7 +19,7 @@ constexpr int NONE = -1;
 
 template <typename Real> struct Composite { Vector<Real> r; Body<Real> J; };  // J about r
 
-// Jᶜᵢ S into field F: the wrench that a unit acceleration of joint i takes of all beyond it, made one rigid body.
+// Jᶜᵢ S into field F: the wrench of a unit acceleration of joint i on the composite body beyond it.
 template <typename Group, typename Real>
 __device__ __noinline__ void composite_wrenches(Group group, ChainArrays<Real> chain) {
     using State = Composite<Real>;
@@ -43,18 +43,18 @@ template <typename Real> struct Axis {
     Vector<Real> r, z;
     bool revolute;
 };
-// Mᵢⱼ for j ≤ i: the wrench of i at the axis of j.
+// Mᵢⱼ for j ≤ i: the wrench of i about the axis of j.
 FUNCTION Real entry(const Row<Real>& i, const Axis<Real>& j) {
     return dot(j.z, j.revolute ? i.wrench.n + cross(i.r - j.r, i.wrench.f) : i.wrench.f);
 }
 
-// Mᵢⱼ under ADDITIONS: `inertia` stands on the diagonal, and what is locked has the identity's rows and columns.
+// Mᵢⱼ with ADDITIONS: `inertia` on the diagonal, and the identity in rows and columns of locked joints.
 FUNCTION Real with_additions(Real entry, bool diagonal, Real inertia, bool locked) {
     if (locked) return diagonal;
     return diagonal ? entry + inertia : entry;
 }
 
-// A thread for each row: q̈ of thread i's link.
+// A thread per row: q̈ of thread i's link.
 template <typename Group, typename Real, typename Ask>
 __device__ __forceinline__ Real solve_in_warp(const Group& group, const ChainArrays<Real>& chain, const Ask& ask, Real* M) {
     const int n = group.shape.n, i = group.place, base = threadIdx.x % WARP - i, stride = n | 1;
@@ -101,10 +101,10 @@ template <typename Real> __device__ __forceinline__ Real* block_at(Real* M, int 
 }
 
 template <typename Real> struct Panel {
-    Real L[P][P + 1], inverse[P], z[P];  // the factor of a diagonal block, and δ⁻¹ L⁻¹ of the right-hand side there
+    Real L[P][P + 1], inverse[P], z[P];  // the factor of a diagonal block, and δ⁻¹ L⁻¹ of its right-hand side
 };
 
-// A diagonal block by one warp: a lane for each row, and one more for the right-hand side.
+// Factorise a diagonal block by one warp: a lane per row, and one for the right-hand side.
 template <typename Real> __device__ void factor(const Real* block, const Real* y, Panel<Real>& panel) {
     const int lane = threadIdx.x % WARP;
     Real a[P];
@@ -127,7 +127,7 @@ template <typename Real> __device__ void factor(const Real* block, const Real* y
         if (lane == P) panel.z[c] = a[c];
     }
 }
-// V = A L⁻ᵀ of a row below the panel, in its place, and what its solution takes from the right-hand side.
+// V = A L⁻ᵀ of a row below the panel, in place, and the update of its right-hand side.
 template <typename Real> __device__ __forceinline__ void solve_row(const Panel<Real>& panel, Real* row, Real& y) {
     Real v[P], taken = 0;
 #pragma unroll
@@ -168,7 +168,7 @@ __device__ __forceinline__ void update(Real* A, const Real* V, const Real* W, co
     }
 }
 
-// M and the right-hand side y, filled up to whole blocks. Behind y stand rows and axes, for all to read, and additions.
+// M and the right-hand side y, padded to whole blocks. After y: rows and axes, readable by all threads, and additions.
 template <typename Group, typename Real>
 __device__ __noinline__ void assemble(Group group, ChainArrays<Real> chain, Real* M, Real* y) {
     const int n = group.shape.n, N = (n + P - 1) / P, lane = threadIdx.x % WARP, r = lane / 4 * 2, c = lane % 4 * 4;
@@ -204,7 +204,7 @@ __device__ __noinline__ void assemble(Group group, ChainArrays<Real> chain, Real
     group.sync();
 }
 
-// z = δ⁻¹ L⁻¹ y in the place of y, the diagonal blocks as L and 1/δ, the others as L δ.
+// z = δ⁻¹ L⁻¹ y in place of y, the diagonal blocks as L and 1/δ, the others as L δ.
 template <typename Group, typename Real>
 __device__ __noinline__ void eliminate(Group group, Real* M, Real* y, Panel<Real>& panel) {
     const int N = (group.shape.n + P - 1) / P, warp = group.place / WARP, warps = group.shape.threads / WARP;
@@ -231,7 +231,7 @@ __device__ __noinline__ void eliminate(Group group, Real* M, Real* y, Panel<Real
     }
 }
 
-// z = δ⁻¹ L⁻¹ y of another right-hand side, in its place, by one block.
+// z = δ⁻¹ L⁻¹ y of another right-hand side, in place, by one block.
 template <typename Real> __device__ __noinline__ void substitute_forward(int n, Real* M, Real* y, Panel<Real>& panel) {
     const int N = (n + P - 1) / P, lane = threadIdx.x % WARP, r = lane % P;
     for (int k = 0; k < N; ++k) {
@@ -258,7 +258,7 @@ template <typename Real> __device__ __noinline__ void substitute_forward(int n, 
     }
 }
 
-// out = L⁻ᵀ z, or with ADDS that much more, by one block.
+// out = L⁻ᵀ z, or out += L⁻ᵀ z with ADDS, by one block.
 template <bool ADDS, typename Real>
 __device__ __noinline__ void substitute(int n, Real* M, const Real* z, Panel<Real>& panel, Real* taken, Real* out) {
     const int N = (n + P - 1) / P, lane = threadIdx.x % WARP;
@@ -290,8 +290,8 @@ __device__ __noinline__ void substitute(int n, Real* M, const Real* z, Panel<Rea
     }
 }
 
-// What a group of blocks works in: `matrix` holds N (N + 1)/2 blocks, N P numbers of a right-hand side and VECTORS N P of
-// rows, axes and additions; `shared` (of each block) a warp's matrices, or N P numbers.
+// The workspace of a group of blocks: `matrix` has N (N + 1)/2 blocks, N P numbers of a right-hand side and VECTORS N P
+// of rows, axes and additions; `shared` (of each block) a warp's matrices, or N P numbers.
 template <typename Real> struct Dense { Real *matrix, *shared; };
 // Numbers of `matrix`.
 __device__ __forceinline__ size_t matrix_numbers(const Shape& shape) {
@@ -299,13 +299,13 @@ __device__ __forceinline__ size_t matrix_numbers(const Shape& shape) {
     return shape.threads <= WARP ? 0 : N * (N + 1) / 2 * P * P + (1 + VECTORS) * N * P;
 }
 
-// q̈ of the chain whose poses stand in the group's numbers, into out (n,); with `bias` under its velocities and gravity.
-// Locked joints have q̈ = 0 there. `ask(i)` is what is asked of joint i, an Asked<Real>.
+// q̈ of the chain whose poses are in the group's fields, into out (n,); with `bias` under its velocities and gravity.
+// Locked joints have q̈ = 0 there. `ask(i)` is the input of joint i, an Asked<Real>.
 template <typename Group, typename Real, typename Ask, typename Lap>
 __device__ __forceinline__ void solve(Group& group, const ChainArrays<Real>& chain, const Dense<Real>& dense,
                                       const Ask& ask, bool bias, Real* out, const Lap& lap) {
     const int n = group.shape.n;
-    // τ_δ = τ − τ_bias, and less what prescribed accelerations take
+    // τ_δ = τ − τ_bias, less the torques of prescribed accelerations
     if constexpr (ADDITIONS) each(group, [&](int i) { group.put(QDD, i, ask(i).locked ? ask(i).target : Real(0)); });
     forces(group, chain, bias, ADDITIONS ? int(QDD) : NONE, TAU_DELTA);
     each(group, [&](int i) {

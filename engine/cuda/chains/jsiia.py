@@ -1,4 +1,4 @@
-"""JSIIA on the GPU: the mass matrix of serial chains, its factor and its solution in one launch (`jsiia.cu`)."""
+"""JSIIA on the GPU: mass matrix, factorisation and solution of serial chains in one launch (`jsiia.cu`)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from engine.model import Model
 _PANEL = 16
 """Rows of a block of the matrix."""
 FIELDS = CHAIN_FIELDS + 2
-"""Numbers of a link that others may read."""
+"""Shared fields of a link."""
 _VECTORS = {False: 12, True: 14}
-"""Numbers of a link's row and its axis, and of what it has in addition."""
+"""Numbers of a link's row and axis, and of its additions."""
 
 
 class Jsiia(OneLaunch):
-    """``jsiia(q, v, tau, out)``: q̈ of serial chains from a fixed base, for contiguous CuPy arrays (batch, n).
+    """``jsiia(q, v, tau, out)``: q̈ of serial chains on a fixed base, for contiguous CuPy arrays (batch, n).
 
-    q̈ is not a number where rounding leaves a mass matrix that is not positive definite.
+    q̈ is NaN where rounding makes a mass matrix indefinite.
     """
 
     def __init__(self, model: Model, dtype: str = "float64"):
@@ -47,15 +47,15 @@ class Jsiia(OneLaunch):
 
 
 def preamble(additions: bool) -> str:
-    """What jsiia.cuh takes as known; with `additions` joints may be locked and have inertias of their own."""
+    """Return the preamble of jsiia.cuh; with `additions` joints may be locked and have inertias of their own."""
     numbers = header.numbers({"P": _PANEL, "VECTORS": _VECTORS[additions], "JSIIA_FIELDS": FIELDS})
     return "\n".join([*numbers, *header.flags({"ADDITIONS": additions})])
 
 
 def dense(groups: ThreadGroups, dtype: str, additions: bool) -> tuple[int, int, Any]:
-    """What `Dense` of jsiia.cuh is made of: bytes of shared memory, the numbers of a group, and those of all groups.
+    """Return the sizes of `Dense` in jsiia.cuh: bytes of shared memory, numbers of a group, and numbers of all groups.
 
-    MemoryError where there is too little.
+    Raises MemoryError where they do not fit.
     """
     n, size = groups.n, np.dtype(dtype).itemsize
     if n <= WARP:

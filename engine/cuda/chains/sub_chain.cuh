@@ -1,26 +1,27 @@
-// Sub-chains between two handles, and how neighbours join, by warps of a block: a lane holds a column. CHUNKS, the
-// warps, is said before.
+// Sub-chains between two handles, and their joins, by warps of a block: a lane holds a column. The including file
+// defines CHUNKS, the warps.
 #pragma once
 
 #include "rigid_body/spatial.cuh"
 
 constexpr int LANES = 32;
 constexpr unsigned ALL = 0xffffffffu;
-// How far M⁻¹ M may be from 1: 2¹² roundings. Of random chains about one join in 1500 is further.
+// The largest deviation of M⁻¹ M from 1: 2¹² roundings. About one join in 1500 of random chains exceeds it.
 template <typename Real> constexpr Real LOST = sizeof(Real) == 4 ? Real(0x1p-11) : Real(0x1p-40);
 
-// Six numbers that are read at once: the row of a matrix, or a vector.
+// Six numbers with a vector load: the row of a matrix, or a vector.
 template <typename Real> struct alignas(2 * sizeof(Real)) Six {
     Real x[6];
 
     __device__ __forceinline__ Real& operator[](int k) { return x[k]; }
     __device__ __forceinline__ const Real& operator[](int k) const { return x[k]; }
 };
-// A sub-chain of chunks between two handles, as chunk_join.py has it; matrices by rows.
+// A sub-chain of chunks between two handles, as in chunk_join.py; matrices by rows.
 template <typename Real> struct Element { Six<Real> I[6], Phi[6], Y[6], p, b; };
-// What becomes of an acceleration from before a sub-chain to its end: A a + b.
+// The map of an acceleration through a sub-chain: A a + b.
 template <typename Real> struct Map { Six<Real> A[6], b; };
-// The pose of a sub-chain's last link, seen from the link before it, and its twist where that one is at rest.
+// The pose of a sub-chain's last link in the frame of the link before the sub-chain, and its twist if that one is at
+// rest.
 template <typename Real> struct Travel { Pose<Real> T; Motion<Real> V; };
 
 template <typename Real, class SubChain> __device__ __forceinline__ void copy(const SubChain& from, SubChain& to, int lane) {
@@ -39,13 +40,13 @@ template <typename Real, class SubChain> __device__ __forceinline__ SubChain fro
     return y;
 }
 
-// One sub-chain after the other.
+// Two successive sub-chains, joined.
 FUNCTION Pose<Real> then(const Pose<Real>& a, const Pose<Real>& b) { return {matmul(a.R, b.R), a.p + mul(a.R, b.p)}; }
 FUNCTION Travel<Real> then(const Travel<Real>& a, const Travel<Real>& b) {
     return {then(a.T, b.T), motion_to_child(b.T, a.V) + b.V};
 }
 
-// x joined with those of all lanes before, `count` of them.
+// x joined with those of all lanes before, of `count` lanes: a scan.
 template <typename Real, class SubChain, class Join>
 __device__ __forceinline__ SubChain scanned(SubChain x, int lane, int count, const Join& join) {
     for (int d = 1; d < count; d *= 2) {
@@ -55,7 +56,7 @@ __device__ __forceinline__ SubChain scanned(SubChain x, int lane, int count, con
     return x;
 }
 
-// A⁻¹ times the determinant, and that.
+// A⁻¹ times the determinant; and the determinant.
 FUNCTION Matrix<Real> adjugate(const Matrix<Real>& A) {
     return transpose(Matrix<Real>{cross(A.y, A.z), cross(A.z, A.x), cross(A.x, A.y)});
 }
@@ -85,8 +86,8 @@ FUNCTION Six<Real> times_t(const Six<Real>* A, const Six<Real>& x) {
 FUNCTION Six<Real> six(const Motion<Real>& m) { return {m.o.x, m.o.y, m.o.z, m.v.x, m.v.y, m.v.z}; }
 FUNCTION Six<Real> six(const Force<Real>& F) { return {F.n.x, F.n.y, F.n.z, F.f.x, F.f.y, F.f.z}; }
 
-// x ← M⁻¹ x, every lane its own column: Gauss and Jordan on blocks of angular and linear numbers. What is divided by a
-// determinant is so as late as can be: nothing else waits for the division.
+// x ← M⁻¹ x, a column per lane: Gauss–Jordan elimination on blocks of angular and linear numbers. Divisions by
+// determinants are delayed, off the critical path.
 FUNCTION void eliminate(const Six<Real>* M, Six<Real>& x) {
     const Six<Real> m[6] = {M[0], M[1], M[2], M[3], M[4], M[5]};
     const auto block = [&](int r, int c) -> Matrix<Real> {
@@ -104,8 +105,8 @@ FUNCTION void eliminate(const Six<Real>* M, Six<Real>& x) {
     x = {o.x, o.y, o.z, v.x, v.y, v.z};
 }
 
-// The same where lanes `first` … `first` + 5 hold the columns of M in x: with row pivots, as chunk_join.py does it.
-// The rows that are left stand first, and what a step is done with goes to the end, so that all are in place after six.
+// x ← M⁻¹ x where lanes `first` … `first` + 5 hold the columns of M in x: with row pivots, as in chunk_join.py.
+// Remaining rows are first, and finished ones move to the end, so that all are in order after six steps.
 FUNCTION void eliminate_by_rows(Six<Real>& x, int first) {
 #pragma unroll 1
     for (int c = 0; c < 6; ++c) {
@@ -126,11 +127,12 @@ FUNCTION void eliminate_by_rows(Six<Real>& x, int first) {
     }
 }
 
-// The element `out` of neighbours one and two, by a warp; see chunk_join.py. `out` may be either. Lanes hold the
+// The element `out` of neighbours one and two, by a warp; see chunk_join.py. `out` may alias either. Lanes hold the
 // columns of Φ₁ (0–5), Φ₂ᵀ (6–11), b₁ (12) and of M = 1 + Y₁ I₂ (13–18).
 //
-// det M ≥ 1, but the determinant of M's first block passes zero as a chain moves, and close to that digits are lost which
-// M itself would leave. The lanes that hold M tell, for M⁻¹ M is 1; where it is not, the elimination is done by rows.
+// det M ≥ 1, but the determinant of M's first block passes through zero as a chain moves, and near it digits are lost
+// that M itself preserves. The lanes that hold M detect it, since M⁻¹ M must be 1; then the elimination is repeated by
+// rows.
 template <typename Real>
 __device__ __noinline__ void join(const Element<Real>& one, const Element<Real>& two, Element<Real>& out, Six<Real>* M, int lane) {
     const bool phi = lane < 6, y = !phi && lane < 12, b = lane == 12, m = lane > 12 && lane < 19;
@@ -154,7 +156,7 @@ __device__ __noinline__ void join(const Element<Real>& one, const Element<Real>&
     eliminate(M, x);  // Z, K and z
     const Real sum = ((fabs(x[0]) + fabs(x[1])) + (fabs(x[2]) + fabs(x[3]))) + (fabs(x[4]) + fabs(x[5]));
     const bool lost = m && !(fabs(sum - 1) <= LOST<Real>);
-    Six<Real> z = force(), w, I;  // at once, since it takes lanes as long to tell each other
+    Six<Real> z = force(), w, I;  // together, to share the latency of shuffles
     if (__any_sync(ALL, lost)) x = known, eliminate_by_rows(x, 13), z = force();
 #pragma unroll
     for (int r = 0; r < 6; ++r) {
@@ -175,7 +177,7 @@ __device__ __noinline__ void join(const Element<Real>& one, const Element<Real>&
     __syncwarp();
 }
 
-// The map `out` of first one and then two, by a warp; `out` may be either.
+// The composition `out` of the map one, then two, by a warp; `out` may alias either.
 template <typename Real>
 __device__ __forceinline__ void join(const Map<Real>& one, const Map<Real>& two, Map<Real>& out, Six<Real>*, int lane) {
     Six<Real> x;
@@ -191,8 +193,8 @@ __device__ __forceinline__ void join(const Map<Real>& one, const Map<Real>& two,
     __syncwarp();
 }
 
-// The join of run[0] … run[count − 1] into part[0], by all warps of the block: each joins some neighbours, one after the
-// other, and then pairs of warps what they have. What came before is synchronised, and so is what follows.
+// The join of run[0] … run[count − 1] into part[0], by all warps of the block: each joins some neighbours in sequence,
+// then pairs of warps join theirs. Barriers before and after are the caller's.
 template <typename Real, class SubChain>
 __device__ __forceinline__ void join_all(const SubChain* run, int count, SubChain* part, Six<Real>* M, int warp, int lane) {
     const int parts = count < CHUNKS ? count : CHUNKS;
@@ -209,8 +211,8 @@ __device__ __forceinline__ void join_all(const SubChain* run, int count, SubChai
     __syncthreads();
 }
 
-// SubChain k of the block joined with those after it, or with those before it: the sub-chains of `buffer[0]` into the buffer that is
-// answered, each step into the other one. What follows is synchronised.
+// SubChain k of the block joined with those after it, or before it: the sub-chains of `buffer[0]` into the buffer that
+// is returned, alternating buffers in each step. The barrier after it is the caller's.
 template <bool AFTER, typename Real, class SubChain>
 __device__ __forceinline__ SubChain* join_within(SubChain (*buffer)[CHUNKS], Six<Real>* M, int warp, int lane) {
     int level = 0;

@@ -1,17 +1,17 @@
 // Threads that work on serial chains together: sub-warps, warps, blocks or a cluster of blocks, by length.
 //
 // A chain's `threads` hold `links` neighbouring links each. Several short chains share a block; a long one has a
-// cluster of `BLOCKS` blocks. What links know stands number by number, link after link within each: what others may
-// read (`get`, `put`, `look`) in shared memory where it fits, each block's own links with it, else in the group's
-// stretch of global memory; what is a link's own and seldom used (`keep`, `recall`) there always. A group takes robot
-// after robot from the batch, so memory grows with what runs at once and not with the batch. The tree of a chain's
-// scans and sums depends on its length alone, never on its place.
+// cluster of `BLOCKS` blocks. Links' numbers are interleaved, one field after another: fields that others may read
+// (`get`, `put`, `look`) are in shared memory where they fit, with each block's own links, else in the group's part of
+// global memory; a link's own, rarely used fields (`keep`, `recall`) are always in global memory. A group takes robot
+// after robot from the batch, so memory grows with the resident groups, not with the batch. The tree of a chain's scans
+// and sums depends on its length only.
 #pragma once
 
-// WARP, MOST_THREADS of a block and STATE_BYTES, what a warp hands to the others, are said by thread_group.py.
+// thread_group.py defines WARP, MOST_THREADS of a block, and STATE_BYTES, the exchange buffer of a warp.
 constexpr unsigned ALL = 0xffffffffu;
 
-// What a kernel of groups is declared as; GPUs without clusters have groups of one block.
+// The declaration of a kernel of groups; GPUs without clusters have groups of one block.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define THREAD_GROUP_KERNEL(blocks) __global__ void __launch_bounds__(MOST_THREADS)
 #else
@@ -41,29 +41,29 @@ __device__ __forceinline__ void scatter(Real* to, size_t stride, const State& x)
 
 struct Shape {
     int batch, n;  // robots, and links of each
-    int threads;   // of a chain, in all its blocks: a power of two up to a warp, or warps
-    int links;     // of a thread
-    int fields;    // numbers of a link that others may read
-    int kept;      // numbers of a link that it keeps
-    int shared;    // bytes of shared memory for the former; 0 where they are in global memory
+    int threads;  // of a chain, over all its blocks: a power of two up to a warp, or whole warps
+    int links;  // of a thread
+    int fields;  // shared fields of a link
+    int kept;  // private fields of a link
+    int shared;  // bytes of shared memory for the shared fields; 0 if in global memory
 };
 
-// LINKS is 1 where each thread has one link, else 0: then `shape.links` says how many.
+// LINKS is 1 where each thread has one link, else 0: then `shape.links` is the number.
 template <typename Real, int BLOCKS, int LINKS> struct ThreadGroup {
     using Number = Real;
     static constexpr bool ONE_LINK = LINKS == 1;
     static constexpr int CLUSTER = BLOCKS;
     Shape shape;
-    int chain, chains, place;  // which of the chains of its block the thread works on, and its place among its threads
-    int here, rows;            // threads of a chain in this block; places for links in the group
-    int stride, own;           // between the numbers of a link; where its own begin, if there is one link
+    int chain, chains, place;  // the thread's chain in its block, and its rank among the chain's threads
+    int here, rows;  // threads of a chain in this block; links of the group
+    int stride, own;  // stride between a link's fields; offset of its own fields, if there is one link
     int pass, robot;
     int epoch = 0;
     Real* numbers;
     Real* kept;
     char* exchange;
 
-    // `outside` serves clusters, whose blocks do not see each other's `inside`: STATE_BYTES for each warp, twice.
+    // `outside` is for clusters, whose blocks do not share `inside`: STATE_BYTES per warp, twice.
     __device__ ThreadGroup(const Shape& shape, Real* memory, char* shared, char* inside, char* outside) : shape(shape) {
         here = shape.threads / BLOCKS;  // a power of two where there are several blocks
         chains = blockDim.x / here;
@@ -71,16 +71,16 @@ template <typename Real, int BLOCKS, int LINKS> struct ThreadGroup {
         chain = threadIdx.x / here;
         place = threadIdx.x % here + (blockIdx.x % BLOCKS) * here;
         pass = blockIdx.x / BLOCKS;
-        const size_t elsewhere = shape.shared ? 0 : shape.fields;  // of a link's numbers, those in global memory
+        const size_t elsewhere = shape.shared ? 0 : shape.fields;  // fields in global memory
         kept = memory + (size_t)pass * rows * (elsewhere + shape.kept) + elsewhere * rows;
         numbers = shape.shared ? reinterpret_cast<Real*>(shared) : kept - elsewhere * rows;
-        const bool apart = BLOCKS > 1 && shape.shared;  // each block has its own links' numbers
+        const bool apart = BLOCKS > 1 && shape.shared;  // each block has its own links' fields
         stride = apart ? here : rows;
         own = BLOCKS == 1 || apart ? threadIdx.x : place;
         exchange = BLOCKS == 1 ? inside : outside + (size_t)pass * 2 * (shape.threads / WARP) * STATE_BYTES;
         robot = pass * chains + chain;
     }
-    // Whether robots are left, for all threads alike.
+    // Whether robots remain, equal for all threads.
     __device__ bool more() const { return pass * chains < shape.batch; }
     __device__ void next() {
         sync();
@@ -96,7 +96,7 @@ template <typename Real, int BLOCKS, int LINKS> struct ThreadGroup {
             __syncwarp();
         }
     }
-    // Whether it is so for any chain whose threads must stay together.
+    // Whether `so` holds for any chain whose threads must stay together.
     __device__ __forceinline__ bool any(bool so) const {
         if constexpr (BLOCKS > 1) return so;
         return shape.threads > WARP ? __syncthreads_or(so) : __any_sync(ALL, so);
@@ -108,7 +108,7 @@ template <typename Real, int BLOCKS, int LINKS> struct ThreadGroup {
         const int in = LINKS == 1 ? i : i % shape.links * shape.threads + i / shape.links;
         return chain * shape.threads * links() + in;
     }
-    // Numbers of one of the thread's own links, from `field` on.
+    // Fields of one of the thread's own links, from `field` on.
     template <typename State> __device__ __forceinline__ State get(int field, int i) const {
         return gather<State>(numbers + (size_t)field * stride + (LINKS == 1 ? own : slot(i)), stride);
     }
@@ -121,7 +121,7 @@ template <typename Real, int BLOCKS, int LINKS> struct ThreadGroup {
     template <typename State> __device__ __forceinline__ void keep(int field, int i, const State& x) const {
         scatter<State>(kept + (size_t)field * rows + slot(i), rows, x);
     }
-    // Numbers of any link of the chain.
+    // Fields of any link of the chain.
     __device__ __forceinline__ const Real* at(int field, int i) const {
         if constexpr (BLOCKS > 1) {
             if (shape.shared) {
@@ -138,7 +138,7 @@ template <typename Real, int BLOCKS, int LINKS> struct ThreadGroup {
     }
     template <typename State> __device__ __forceinline__ State* exchange_slot() {
         static_assert(sizeof(State) <= STATE_BYTES);
-        epoch ^= 1;  // what the epoch before hands over may still be read
+        epoch ^= 1;  // the buffer of the epoch before may still be read
         const int warps = shape.threads / WARP;
         const size_t place = (BLOCKS == 1 ? chain : 0) * 2 + epoch;
         return reinterpret_cast<State*>(exchange + place * warps * STATE_BYTES);
@@ -153,7 +153,7 @@ template <typename Group, typename F> __device__ __forceinline__ void each(const
     }
 }
 
-// The joins of all that a warp's first `count` lanes hold, in all its lanes.
+// The reduction by `join` over a warp's first `count` lanes, in all its lanes.
 template <typename State, typename Join> __device__ __forceinline__ State joined(State x, int count, Join join) {
     const int lane = threadIdx.x % WARP;
     for (int d = 1; d < count; d *= 2) {
@@ -170,7 +170,7 @@ __device__ __forceinline__ void scan(Group& group, Join join, Load load, Store s
     using State = decltype(load(0));
     const Shape& shape = group.shape;
     const int lane = threadIdx.x % WARP, last = (shape.n - 1) / group.links();
-    const int rank = REVERSE ? last - group.place : group.place;  // counted from where the scan starts
+    const int rank = REVERSE ? last - group.place : group.place;  // rank from the start of the scan
     const int begin = group.place * group.links(), end = min(begin + group.links(), shape.n);
     const int first = REVERSE ? end - 1 : begin, step = REVERSE ? -1 : 1;
     const bool works = group.works(begin);
@@ -200,7 +200,7 @@ __device__ __forceinline__ void scan(Group& group, Join join, Load load, Store s
         }
         if (preceded) x = join(before, x);
     } else {
-        __syncwarp();  // no link's numbers change before all that read them have done so
+        __syncwarp();  // all reads of links' fields precede the writes
     }
     if constexpr (Group::ONE_LINK) {
         if (works) store(begin, x);
@@ -216,7 +216,7 @@ __device__ __forceinline__ void scan(Group& group, Join join, Load load, Store s
     }
 }
 
-// The joins of f(i) over the links of each chain, the same for all its threads; `none` joined with x is x.
+// The reduction by `join` of f(i) over the links of each chain, equal for all its threads; `none` is neutral.
 template <typename State, typename Group, typename Join, typename F>
 __device__ __forceinline__ State reduced(Group& group, const State& none, Join join, F f) {
     const int lane = threadIdx.x % WARP, width = min(group.shape.threads, WARP);

@@ -1,4 +1,4 @@
-"""Serial chains spread over the GPU by groups of threads, and the kernels of such groups (`thread_group.cuh`)."""
+"""Serial chains distributed over the GPU by groups of threads, and kernels of such groups (`thread_group.cuh`)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from engine.model.layout import pack
 
 WARP, MOST_THREADS, MOST_BLOCKS = 32, 256, 16
 CHAIN_FIELDS = 42
-"""Numbers that chain.cuh keeps of each link, first."""
-_LINKS, _DENSE_LINKS = 128, 64  # of a block, beyond which twice the blocks pay
+"""The first fields of each link, those of chain.cuh."""
+_LINKS, _DENSE_LINKS = 128, 64  # of a block, above which twice the blocks are faster
 _STATE_BYTES = 128
-"""What a warp hands to the others."""
+"""The exchange buffer of a warp, in bytes."""
 _RESERVED, _CLUSTERS_SINCE, _PORTABLE = 8 * 1024, 9, 8
 PREAMBLE = "\n".join(
     header.numbers(
         {"WARP": WARP, "MOST_THREADS": MOST_THREADS, "STATE_BYTES": _STATE_BYTES, "CHAIN_FIELDS": CHAIN_FIELDS}
     )
 )
-"""What thread_group.cuh and chain.cuh take as known."""
+"""Return the preamble of thread_group.cuh and chain.cuh."""
 
 
 class ThreadGroups(NamedTuple):
-    """How the chains of a batch are spread: a cluster of `blocks` for one, or one block for several."""
+    """The distribution of a batch of chains: a cluster of `blocks` for one chain, or one block for several."""
 
     batch: int
     n: int
@@ -41,13 +41,14 @@ class ThreadGroups(NamedTuple):
     links: int
     """Links of a thread."""
     resident: int
-    """ThreadGroups at once."""
+    """The resident groups."""
 
     @classmethod
     def of(cls, batch: int, n: int, at_once: bool = False, dense: bool = False) -> ThreadGroups:
-        """ThreadGroups for so many chains of n links; with `at_once` each chain has its own, so that its memory stays.
+        """Return the groups for `batch` chains of n links; with `at_once` each chain has its own, so that its memory
+        persists.
 
-        With `dense` there is work for more threads than links where a chain has blocks of its own.
+        `dense`: the work suits more threads than links where a chain has blocks of its own.
         """
         device.require_count(batch)
         processors = device.properties()["multiProcessorCount"]
@@ -70,9 +71,9 @@ class ThreadGroups(NamedTuple):
 
 
 class Workspace:
-    """What groups know of their links: `fields` numbers of each that others may read, and `kept` of its own.
+    """The fields of groups' links: `fields` that other threads may read, and `kept` of the own thread.
 
-    The former are in shared memory where they fit beside so many bytes more, unless they must `stay` between launches.
+    The former are in shared memory if they fit beside `more` bytes, unless they must `stay` between launches.
     """
 
     def __init__(self, groups: ThreadGroups, fields: int, kept: int, dtype: str, beside: int = 0, stay: bool = False):
@@ -84,27 +85,27 @@ class Workspace:
         device.require_memory(numbers * size, f"the workspace of {groups.batch} chains of {groups.n} links")
         sizes = (groups.batch, groups.n, groups.threads, groups.links, fields, kept, self.shared)
         self.first = *(np.int32(x) for x in sizes), arrays.empty((max(numbers, 1),), dtype)
-        """What a kernel of groups is told first, behind arrays of its own."""
+        """The first arguments of a kernel of groups, before arrays of its own."""
         warps = max(groups.threads // WARP, 1)
         self.outside = arrays.empty((2 * groups.resident * warps * _STATE_BYTES,), "int8")
-        """What the blocks of clusters tell each other."""
+        """The exchange buffers of clusters."""
         self.grid, self.block = groups.resident * groups.blocks, groups.block
         self.all_shared = self.shared + beside
         """Bytes of shared memory of a block."""
 
     def launch(self, kernel: compiler.Kernel, arrays: int, *rest: Any) -> compiler.Launch:
-        """A launch of a kernel made for as many blocks a cluster: of so many arrays, the workspace and the rest."""
+        """Return a launch of a kernel for this cluster size: with `arrays` arrays, the workspace and the rest."""
         rest = *self.first, *rest
         return compiler.Launch(kernel, self.grid, self.block, arrays, rest, self.all_shared)
 
 
 def _pays(batch: int, n: int, blocks: int, processors: int, dense: bool) -> bool:
-    """Whether twice the blocks make a chain faster: where they would be idle, and have links enough each."""
+    """Return whether twice the blocks make a chain faster: where they would be idle, with enough links each."""
     return n > (_DENSE_LINKS if dense else _LINKS) * blocks and 2 * batch * blocks <= processors
 
 
 class ThreadGroupKernels:
-    """Kernels of one source for one number type, compiled for a size of cluster when that first occurs."""
+    """Kernels of one source for one number type, compiled for each cluster size on first use."""
 
     def __init__(self, source: str, names: Sequence[str], dtype: str, preamble: str = ""):
         self._source, self._names, self._real = source, names, compiler.REAL[dtype]
@@ -112,7 +113,7 @@ class ThreadGroupKernels:
         self._made: dict[tuple[int, int], list[compiler.Kernel]] = {}
 
     def of(self, groups: ThreadGroups) -> list[compiler.Kernel]:
-        """The kernels, in the order of their names."""
+        """Return the kernels, in the order of their names."""
         blocks, links = key = groups.blocks, int(groups.links == 1)
         if key not in self._made:
             expressions = [f"{name}{self._real}, {blocks}, {links}>" for name in self._names]
@@ -124,7 +125,7 @@ class ThreadGroupKernels:
 
 
 class OneLaunch(ABC):
-    """An algorithm for serial chains that is one launch: ``(q, v, tau, out)`` of contiguous CuPy arrays (batch, n)."""
+    """An algorithm for serial chains in one launch: ``(q, v, tau, out)`` of contiguous CuPy arrays (batch, n)."""
 
     _launch: compiler.Launch
     _batch = 0
@@ -135,20 +136,20 @@ class OneLaunch(ABC):
         self._launch(q, v, tau, out)
 
     def prepare(self, batch: int) -> None:
-        """Take the memory that a batch of that size needs. MemoryError where there is too little."""
+        """Allocate the memory for a batch of `batch` robots. Raises MemoryError."""
         if self._batch:
-            del self._launch  # and its workspace, before there is a new one
+            del self._launch  # free the old workspace first
         self._batch = 0
         self._launch = self._made(batch)
         self._batch = batch
 
     @abstractmethod
     def _made(self, batch: int) -> compiler.Launch:
-        """The launch for a batch of that size, with its workspace."""
+        """Return the launch for a batch of `batch` robots, with its workspace."""
 
 
 class ChainArrays(NamedTuple):
-    """A serial chain of revolute and prismatic joints on a fixed base, as chain.cuh reads it."""
+    """A serial chain of revolute and prismatic joints on a fixed base, in the layout of chain.cuh."""
 
     constants: Any
     """(CONSTANTS, n + 1), the transpose of `Packed.constants`."""
@@ -157,6 +158,6 @@ class ChainArrays(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, dtype: str) -> ChainArrays:
-        """Those of a model that `engine.model.features` finds serial."""
+        """Return those of a model that `engine.model.features` finds serial."""
         constants = np.ascontiguousarray(pack(model, dtype).constants.T)
         return cls(arrays.to_device(constants), arrays.to_device((model.kind == REVOLUTE).astype(np.int32)))

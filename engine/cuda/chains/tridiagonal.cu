@@ -1,4 +1,4 @@
-// Odd-even elimination as a block of its own: systems from arrays as engine/blocks/tridiagonal.py takes them.
+// Odd-even elimination as a kernel of its own: systems from arrays in the layout of engine/blocks/tridiagonal.py.
 #include "chains/tridiagonal.cuh"
 
 template <int M, typename Real, int BLOCKS, int LINKS>
@@ -24,7 +24,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
     }
 }
 
-// x for the right-hand sides R (batch, n, M, columns), after `eliminate_systems` on the same memory.
+// x for the right-hand sides R (batch, n, M, columns), after `eliminate_systems` with the same memory.
 template <int M, typename Real, int BLOCKS, int LINKS>
 THREAD_GROUP_KERNEL(BLOCKS)
     substitute_sides(const Real* R, Real* x, int batch, int n, int threads, int links, int fields, int kept, int shared,

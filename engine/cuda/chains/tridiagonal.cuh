@@ -1,7 +1,7 @@
 // Block 2: symmetric block tri-diagonal systems A x = R by odd-even elimination, [Y] (18)–(19) and Algorithm 2.
 //
-// A row is a link's. Blocks are M × M by rows, symmetric ones their lower triangle by rows. Rows read their neighbours
-// as the step before left them and write themselves anew, so a step costs one barrier.
+// A link has a row. Blocks are M × M by rows, symmetric ones their lower triangle by rows. Rows are double-buffered:
+// they read their neighbours' previous step, so a step costs one barrier.
 #pragma once
 
 #include "rigid_body/spatial.cuh"
@@ -17,15 +17,14 @@ template <typename Real, int M> using Triangle = Numbers<Real, M*(M + 1) / 2>;
 
 __device__ __forceinline__ constexpr int lower(int r, int c) { return r * (r + 1) / 2 + c; }
 
-// Where a system lies: D, U and x each twice, for the step before and the one after, and among what links keep (E, K)
-// of every step.
+// The fields of a system: D, U and x, double-buffered; and among a link's private fields (E, K) of every step.
 template <int M> struct Fields {
     int D, U, x, steps;
     static constexpr int TRIANGLE = M * (M + 1) / 2, STEP = 2 * M * M;
     __device__ Fields(int start, int steps) : D(start), U(D + 2 * TRIANGLE), x(U + 2 * M * M), steps(steps) {}
 };
 
-// L and 1/δ of D = L δ Lᵀ, in its place; positive definite matrices need no pivots.
+// L and 1/δ of D = L δ Lᵀ, in place; positive definite matrices need no pivots.
 template <int M, typename Real> __device__ __forceinline__ void factor(Triangle<Real, M>& D) {
 #pragma unroll
     for (int j = 0; j < M; ++j) {
@@ -56,7 +55,7 @@ template <int M, typename Real> __device__ __forceinline__ void backward(const T
         for (int c = r + 1; c < M; ++c) x[r] -= L[lower(c, r)] * x[c];
 }
 
-// One neighbour's share of (19): E with Dₙ Eᵀ = Cᵀ for the coupling C to it, and D − E Cᵀ. E comes in C's place.
+// One neighbour's part of (19): E with Dₙ Eᵀ = Cᵀ for the coupling C to it, and D − E Cᵀ. E replaces C.
 template <int M, typename Real>
 __device__ __forceinline__ void eliminate(Triangle<Real, M> neighbour, Square<Real, M>& C, Triangle<Real, M>& D) {
     factor<M>(neighbour);
@@ -84,8 +83,8 @@ __device__ __forceinline__ void subtract(Numbers<Real, M>& x, const Square<Real,
         for (int c = 0; c < M; ++c) x[r] -= E[r * M + c] * y[c];
 }
 
-// All steps on the matrix, and with SIDE on a right-hand side in `fields.x` too, which becomes the answer where
-// `answer(i, x)` takes it. What is left of D comes factored into the first D.
+// All steps on the matrix, and with SIDE on a right-hand side in `fields.x`, whose solution is passed to answer(i, x).
+// The final D is left factorised in the first D.
 template <int M, bool SIDE, typename Group, typename Answer>
 __device__ __forceinline__ void eliminate(Group& group, const Fields<M>& fields, Answer answer) {
     using Real = typename Group::Number;
@@ -100,8 +99,8 @@ __device__ __forceinline__ void eliminate(Group& group, const Fields<M>& fields,
             auto D = group.template get<Triangle<Real, M>>(D_old, i);
             Numbers<Real, M> x;
             if constexpr (SIDE) x = group.template get<Numbers<Real, M>>(x_old, i);
-            // Both sides in one breath, so that neither waits for the other's divisions; a side that is not there has
-            // the row's own D, coupled by nothing.
+            // Both neighbours at once, so that their divisions overlap; a missing neighbour has the row's own D and
+            // zero coupling.
             Square<Real, M> C[2];  // Uᵢ and Uᵢ₋ₛᵀ, then Eᵢ and Kᵢ₋ₛ
             Triangle<Real, M> neighbour[2];
 #pragma unroll
@@ -155,7 +154,7 @@ __device__ __forceinline__ void eliminate(Group& group, const Fields<M>& fields,
     });
 }
 
-// answer(i, xᵢ) for the right-hand side in `fields.x` of a system that was eliminated before.
+// answer(i, xᵢ) for the right-hand side in `fields.x` of an eliminated system.
 template <int M, typename Group, typename Answer>
 __device__ __forceinline__ void substitute(Group& group, const Fields<M>& fields, Answer answer) {
     using Real = typename Group::Number;

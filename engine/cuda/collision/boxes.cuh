@@ -1,21 +1,21 @@
-// The axis along which two boxes are farthest apart, or overlap least; a capsule's axis is a box without thickness (Gottschalk, Lin
-// and Manocha 1996): the text of engine/kernels/collision/boxes.py.
+// The separating axis of two boxes: the axis of largest distance or least overlap. A capsule's axis is a box without
+// thickness (Gottschalk, Lin and Manocha 1996). As in engine/kernels/collision/boxes.py.
 #pragma once
 
 #include "collision/support.cuh"
 
 namespace boxes {
-constexpr double PARALLEL = 1e-12;     // the squared sine below which two edges have no common normal
-constexpr double FACES_FIRST = 1e-10;  // relative to the boxes: edges must be farther apart than faces by so much
+constexpr double PARALLEL = 1e-12;  // squared sine below which edges count as parallel
+constexpr double FACES_FIRST = 1e-10;  // relative to the boxes: preference of face axes over edge axes
 
 __device__ __forceinline__ double component(Place x, int k) { return k == 0 ? x.x : k == 1 ? x.y : x.z; }
 
-// Half of a box's edges, or of a capsule's axis.
+// Half the edges of a box, or half a capsule's axis.
 __device__ __forceinline__ Place half(const Couple& pair, int side) {
     const Place size = pair.size(side);
     return pair.kind(side) == solid::BOX ? 0.5 * size : Place{0, 0, 0.5 * size.y};
 }
-// How far a box reaches along n.
+// Half the extent of a box along n.
 __device__ __forceinline__ double reach(Place n, const Turn& R, Place half) {
     const Place e = mul_t(R, n);
     return half.x * fabs(e.x) + half.y * fabs(e.y) + half.z * fabs(e.z);
@@ -24,7 +24,7 @@ __device__ __forceinline__ Place axis(const Turn& R, int k) {
     return {component(R.x, k), component(R.y, k), component(R.z, k)};
 }
 
-// The axis from the second to the first and the gap along it, into the answer; radii do not count.
+// The axis from the second to the first box, and the gap along it without radii, into `search`.
 __device__ __noinline__ void separating_axis(const Couple& pair, Search& search) {
     const Place one = half(pair, 0), other = half(pair, 1);
     const auto gap = [&](Place n, double along) {

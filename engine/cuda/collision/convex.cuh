@@ -1,18 +1,18 @@
-// The signed distance of any two convex shapes, and the normal along which it is: the text of engine/kernels/collision/convex.py.
+// The signed distance and normal of two convex shapes, as in engine/kernels/collision/convex.py.
 #pragma once
 
 #include "collision/epa.cuh"
 
 namespace convex {
-constexpr double CLOSE = 1e-4;     // relative to the smaller shape: the distance below which its direction is not well known
-constexpr double SHIFT = 1e-2;     // relative to the smaller shape
+constexpr double CLOSE = 1e-4;  // relative to the smaller shape: distances with ill-conditioned direction
+constexpr double SHIFT = 1e-2;  // relative to the smaller shape: separation in `settle`
 constexpr int ROUNDS = 8;
-constexpr double SETTLED = 1e-10;  // relative to it: a gain that is none
-constexpr double ALIKE = 1e-5;     // the angle within which a normal may be a face's
+constexpr double SETTLED = 1e-10;  // relative to the smaller shape: smallest gain
+constexpr double ALIKE = 1e-5;  // largest angle between a normal and a face's that replaces it
 constexpr double ROUNDING = 1e-14;
 
-// From the answer's normal, which is nearly right, of shapes that overlap or nearly touch, the answer: `one` is then the place midway
-// between the closest points. Held apart by a little they have well-known closest points, and the normal there is a better one.
+// Refine an approximate normal of shapes that overlap or nearly touch: separated a little, their closest points are
+// well conditioned and give a better normal. `one` becomes the midpoint of the witness points.
 __device__ __noinline__ void settle(const Couple& pair, Search& search) {
     const double small = pair.smaller() > 0 ? pair.smaller() : pair.larger();  // a point has no size
     Place best = search.n, middle = {0, 0, 0}, before = {0, 0, 0};
@@ -31,7 +31,7 @@ __device__ __noinline__ void settle(const Couple& pair, Search& search) {
         if (gain < SETTLED * small) break;
         const double share = dot(change, before), left = dot(before, before) - share;
         before = change;
-        if (share > 0 && left > 0) {  // on mantles the error shrinks by a constant factor a round, which is taken ahead
+        if (share > 0 && left > 0) {  // on curved surfaces the error shrinks by a constant factor; extrapolate
             Place ahead = best + (share / left) * change;
             ahead = (1 / sqrt(dot(ahead, ahead))) * ahead;
             now = gap_along(pair, ahead, search);
@@ -41,7 +41,7 @@ __device__ __noinline__ void settle(const Couple& pair, Search& search) {
     search.n = best, search.gap = gap, search.one = middle;
 }
 
-// The outward normal of a shape's face that looks most along e, or of its mantle if e is nearly that.
+// The outward normal of a shape's face, or curved surface, nearest to direction e.
 __device__ __noinline__ Place face_normal(const Couple& pair, int side, Place e, Search& search) {
     const Turn& R = pair.R[side];
     const Place inside = mul_t(R, e);
@@ -62,7 +62,7 @@ __device__ __noinline__ Place face_normal(const Couple& pair, int side, Place e,
     return mul(R, n);
 }
 
-// The normal of a face in place of one that is nearly that, if the shapes are no less far apart along it.
+// Replace the normal by a nearby face's normal if the gap along it is not smaller.
 __device__ __forceinline__ void snap(const Couple& pair, Search& search) {
 #pragma unroll 1
     for (int side = 0; side < 2; ++side) {
@@ -75,8 +75,8 @@ __device__ __forceinline__ void snap(const Couple& pair, Search& search) {
     }
 }
 
-// Whether shapes are no farther apart than `reach`; the answer then has the normal from the second to the first, the gap, and in
-// `one` the place midway between the closest points. Radii of spheres and capsules count.
+// Whether shapes are within `reach`. If so, `search` has the normal from the second to the first, the gap, radii
+// included, and in `one` the midpoint of the witness points.
 __device__ __noinline__ bool signed_distance(const Couple& pair, Search& search) {
     const double radius_a = core_radius(pair, 0), radius_b = core_radius(pair, 1), radii = radius_a + radius_b;
     begin_search(pair, search);

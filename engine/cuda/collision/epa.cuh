@@ -1,17 +1,17 @@
-// The direction in which two convex shapes that overlap come apart after the shortest way (van den Bergen 2001): the text of
-// engine/kernels/collision/epa.py. Vertices and triangles of the polytope stand in the pair's work.
+// The penetration direction of two overlapping convex shapes by the expanding polytope algorithm (van den Bergen 2001),
+// as in engine/kernels/collision/epa.py. The polytope's vertices and triangles are in the pair's workspace.
 #pragma once
 
 #include "collision/gjk.cuh"
 
 namespace epa {
-constexpr int VERTICES = 96, TRIANGLES = 224;  // most of a polytope
-constexpr double ENOUGH = 1e-6;    // relative to the smaller shape: how much nearer the surface may be than the polytope
-constexpr double VISIBLE = 1e-12;  // relative to the numbers that are added up
-constexpr double FOLDED = 1e-8;    // relative to them: more than what the origin may be outside where shapes just touch
-constexpr double THIN = 1e-10;     // relative: what has no length, area or volume
+constexpr int VERTICES = 96, TRIANGLES = 224;  // of a polytope, at most
+constexpr double ENOUGH = 1e-6;  // relative to the smaller shape: distance of surface and polytope at convergence
+constexpr double VISIBLE = 1e-12;  // relative to the summands
+constexpr double FOLDED = 1e-8;  // relative to the summands: above the origin's distance where shapes just touch
+constexpr double THIN = 1e-10;  // relative: lengths, areas and volumes that count as zero
 constexpr double NEVER = 1e300;
-// Where a vertex's place, a triangle's normal, offset and corners, and an edge of the rim of a hole stand.
+// The offsets of vertices, of triangles' normals, offsets and corners, and of edges of a hole's rim.
 constexpr int VERTEX = 0, TRIANGLE = VERTEX + 3 * VERTICES, OF = TRIANGLE + 4 * TRIANGLES, RIM = OF + 3 * TRIANGLES,
               SIZE = RIM + 2 * TRIANGLES;
 static_assert(SIZE <= WORK_SLOTS, "what contacts.py makes room for");
@@ -23,14 +23,14 @@ __device__ __forceinline__ int corner(const Couple& pair, int triangle, int c) {
 __device__ __forceinline__ double& offset(const Couple& pair, int triangle) { return pair.work(TRIANGLE + 4 * triangle + 3); }
 __device__ __forceinline__ Place normal(const Couple& pair, int triangle) { return pair.work.vector(TRIANGLE + 4 * triangle); }
 
-// The difference's farthest point along e, into a place among the vertices.
+// The support point of the difference along e, into a slot of the vertices.
 __device__ __forceinline__ Place new_vertex(const Couple& pair, Place e, int slot, Search& search) {
     const Place w = farthest(pair, pair.d, e, search).w;
     pair.work.store(VERTEX + 3 * slot, w);
     return w;
 }
 
-// A triangle with its outward normal and its offset; one without an area is never the nearest.
+// A triangle with its outward normal and offset; a degenerate one is never the nearest.
 __device__ __forceinline__ void put_triangle(const Couple& pair, int slot, int i, int j, int k) {
     const Place a = vertex(pair, i), ab = vertex(pair, j) - a, ac = vertex(pair, k) - a, n = cross(ab, ac);
     const double area = dot(n, n);
@@ -41,7 +41,7 @@ __device__ __forceinline__ void put_triangle(const Couple& pair, int slot, int i
     pair.work.store(OF + 3 * slot, Place{double(i), double(j), double(k)});
 }
 
-// A vertex along e or against it, if one is off the point, line or plane of those there are; how many then.
+// Add a support point along e or −e if it is off the span of the existing vertices. Returns their number.
 __device__ __noinline__ int far_from(const Couple& pair, Place e, int count, double size, Search& search) {
 #pragma unroll 1
     for (int turn = 0; turn < 2; ++turn) {
@@ -51,14 +51,14 @@ __device__ __noinline__ int far_from(const Couple& pair, Place e, int count, dou
     return count;
 }
 
-// A vector across x, one of two.
+// One of two vectors orthogonal to x.
 __device__ __forceinline__ Place across(Place x, int turn) {
     const bool least = fabs(x.x) <= fabs(x.y) && fabs(x.x) <= fabs(x.z);
     const Place e = least ? Place{1, 0, 0} : fabs(x.y) <= fabs(x.z) ? Place{0, 1, 0} : Place{0, 0, 1}, y = cross(x, e);
     return turn == 0 ? y : cross(x, y);
 }
 
-// Four vertices that span a volume, beginning with those of the simplex; answers how many there are.
+// Four vertices that span a volume, starting with the simplex. Returns their number.
 __device__ __noinline__ int first_vertices(const Couple& pair, int count, double size, Search& search) {
     for (int k = 0; k < count; ++k) pair.work.store(VERTEX + 3 * k, search.w[k]);
 #pragma unroll 1
@@ -74,8 +74,8 @@ __device__ __noinline__ int first_vertices(const Couple& pair, int count, double
     return count;
 }
 
-// Note a rim's edge, or forget it if it is there the other way round; answers how many there are. Of a surface that rounding has
-// torn into many holes only so many are noted as there is room for.
+// Add an edge to the rim, or remove it if present in reverse. Returns the number of edges. If rounding tears the
+// surface into many holes, edges beyond the capacity are dropped.
 __device__ __forceinline__ int toggle(const Couple& pair, int edges, double i, double j) {
     const auto at = [&](int k, int end) -> double& { return pair.work(RIM + 2 * k + end); };
 #pragma unroll 1
@@ -90,7 +90,8 @@ __device__ __forceinline__ int toggle(const Couple& pair, int edges, double i, d
     return edges + 1;
 }
 
-// Without the triangles that see w, the nearest among them: how many are left, and the edges of the hole's rim.
+// Remove the triangles visible from w, among them the nearest: the number of remaining triangles, and of edges of the
+// rim.
 struct Opened {
     int triangles, edges;
 };
@@ -126,8 +127,8 @@ __device__ __forceinline__ int nearest(const Couple& pair, int triangles) {
     return best;
 }
 
-// The way out, as a unit vector from the second shape to the first, into the answer's normal; the simplex has `count` points of the
-// difference, among which the origin is.
+// The penetration direction, a unit vector from the second shape to the first, into `search`; the simplex of `count`
+// points of the difference contains the origin.
 __device__ __noinline__ void least_overlap(const Couple& pair, int count, Search& search) {
     const double small = pair.smaller(), both = small + pair.larger(), size = both + sqrt(dot(pair.d, pair.d));
     search.n = {0, 0, 1};
@@ -137,7 +138,7 @@ __device__ __noinline__ void least_overlap(const Couple& pair, int count, Search
     double before = offset(pair, best);
 #pragma unroll 1
     while (vertices < VERTICES && triangles + vertices + 2 <= TRIANGLES) {
-        if (offset(pair, best) < before - FOLDED * size) break;  // what grows comes no nearer to what it holds: it is folded
+        if (offset(pair, best) < before - FOLDED * size) break;  // a growing polytope cannot approach the origin: it is folded
         const Place n = normal(pair, best);
         before = offset(pair, best), search.n = -n;
         const Place w = new_vertex(pair, n, vertices, search);

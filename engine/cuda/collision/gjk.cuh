@@ -1,28 +1,30 @@
-// The distance of two convex shapes that are apart (Gilbert, Johnson and Keerthi 1988): the text of engine/kernels/collision/gjk.py.
+// The distance of two separate convex shapes (Gilbert, Johnson and Keerthi 1988), as in
+// engine/kernels/collision/gjk.py.
 #pragma once
 
 #include "collision/support.cuh"
 
 namespace gjk {
 constexpr int FAR = 0, APART = 1, OVERLAP = 2, ROUNDS = 64;
-constexpr double CLOSE = 1e-14;     // relative: what may be left between bounds of the squared distance
-constexpr double TOUCHING = 1e-9;   // relative to the numbers that are added up: nearer than this no direction is known
-constexpr double FLAT = 1e-12;      // relative: a tetrahedron's volume
-constexpr double SLENDER = 1e-8;    // relative: a triangle's height; of such a one its edges are next to the origin
+constexpr double CLOSE = 1e-14;  // relative: difference of the squared distance's bounds
+constexpr double TOUCHING = 1e-9;  // relative to the summands: distances without a direction
+constexpr double FLAT = 1e-12;  // relative: a tetrahedron's volume
+constexpr double SLENDER = 1e-8;  // relative: height below which a triangle's edges are used instead
 constexpr double NOWHERE = 1e300;
 
 __device__ __forceinline__ void put(Search& search, int slot, Place x) {
     search.nearest[slot] = x, search.square[slot] = dot(x, x);
 }
 
-// Which share of the way from a to b is next to the origin.
+// The fraction of the way from a to b nearest to the origin.
 __device__ __forceinline__ double on_line(Place a, Place b) {
     const Place ab = b - a;
     const double length = dot(ab, ab);
     return length > 0 ? -dot(a, ab) / length : 0;
 }
 
-// An edge's place next to the origin into the slot, if nearer than the limit; who holds it then, else the mask.
+// The point of an edge nearest to the origin, into the slot if nearer than `limit`. Returns the mask of its corners, or
+// else `mask`.
 __device__ __forceinline__ int edge(Search& search, int i, int j, int slot, int mask, double limit) {
     const Place a = search.w[i], b = search.w[j];
     const double share = on_line(a, b);
@@ -34,13 +36,13 @@ __device__ __forceinline__ int edge(Search& search, int i, int j, int slot, int 
     return mask;
 }
 
-// The place of a triangle next to the origin, into the slot; answers which corners hold it, as bits.
+// The point of a triangle nearest to the origin, into the slot. Returns the mask of its supporting corners.
 __device__ __noinline__ int triangle(Search& search, int i, int j, int k, int slot) {
     const Place a = search.w[i], b = search.w[j], c = search.w[k], ab = b - a, ac = c - a, n = cross(ab, ac);
     const double area = dot(n, n);
     search.square[slot] = NOWHERE;
     if (area > SLENDER * SLENDER * dot(ab, ab) * dot(ac, ac)) {
-        // The shares of the corners in the foot of the perpendicular: the origin is inside where none is negative.
+        // barycentric coordinates of the origin's projection, which is inside if none is negative
         if (dot(n, cross(b, c)) >= 0 && dot(n, cross(c, a)) >= 0 && dot(n, cross(a, b)) >= 0) {
             Place p = dot(b, b) < dot(a, a) ? b : a;
             if (dot(c, c) < dot(p, p)) p = c;
@@ -53,13 +55,13 @@ __device__ __noinline__ int triangle(Search& search, int i, int j, int k, int sl
     return edge(search, k, i, slot, mask, search.square[slot]);
 }
 
-// The corners of a tetrahedron's face; the other one has the face's number.
+// The corners of a tetrahedron's face; the opposite corner has the face's index.
 struct Face {
     int i, j, k;
 };
 __device__ __forceinline__ Face face_of(int face) { return {face == 0 ? 1 : 0, face <= 1 ? 2 : 1, face == 3 ? 2 : 3}; }
 
-// Whether the origin is in the tetrahedron; in one that is flat it is not.
+// Whether the origin is in the tetrahedron; false for a flat one.
 __device__ __forceinline__ bool inside(const Search& search) {
     bool inside = true;
 #pragma unroll 1
@@ -74,7 +76,8 @@ __device__ __forceinline__ bool inside(const Search& search) {
     return inside;
 }
 
-// The place of a simplex of `count` points next to the origin, into slot 0; answers which corners hold it, all four if inside.
+// The point of a simplex of `count` points nearest to the origin, into slot 0. Returns the mask of its supporting
+// corners, 15 if the origin is inside.
 __device__ __noinline__ int reduce(Search& search, int count) {
     if (count == 1) {
         put(search, 0, search.w[0]);
@@ -94,7 +97,7 @@ __device__ __noinline__ int reduce(Search& search, int count) {
     return best;
 }
 
-// The normal, the distance and both places, from the simplex whose place next to the origin is in slot 0.
+// The normal, the distance and the witness points, from the simplex and its nearest point in slot 0.
 __device__ __noinline__ void answer(Search& search, int count) {
     const Place a = search.w[0], v = search.nearest[0];
     Place x = search.x[0];
@@ -109,8 +112,8 @@ __device__ __noinline__ void answer(Search& search, int count) {
     search.one = x, search.other = x - v;
 }
 
-// FAR if the shapes, with the first at d, are farther apart than the limit, APART, or from OVERLAP on: then how many points more
-// than one the simplex holds, among which the origin is. APART leaves the answer.
+// FAR if the shapes, with the first at d, are farther apart than `limit`; APART, with the result in `search`; or
+// OVERLAP plus the number of points, less one, of the simplex that contains the origin.
 __device__ __noinline__ int closest_points(const Couple& pair, Place d, double limit, Search& search) {
     Place v = d + mul(pair.R[0], pair.shapes.centre(pair.number[0])) - mul(pair.R[1], pair.shapes.centre(pair.number[1]));
     double vv = dot(v, v);

@@ -1,4 +1,4 @@
-// Contacts between the points of a robot and the ground: the text of engine/kernels/collision/ground.py.
+// Contacts between a robot's points and the ground, as in engine/kernels/collision/ground.py.
 #pragma once
 
 #include "collision/height_field.cuh"
@@ -7,11 +7,11 @@
 #include "collision/shape_contacts.cuh"
 #endif
 
-// The sine of a rim's tilt, below which its points keep their places.
+// The sine of a rim's tilt below which its points are fixed.
 constexpr double FLAT = 1e-3;
 
-// Where on a rim about `axis` its point `number` of three lies: the lowest, and a third of the way to each side. A rim that
-// lies flat keeps its points.
+// Point `number` of three on a rim about `axis`: the lowest, and a third of a turn to each side. The points of a flat
+// rim are fixed.
 template <typename Real>
 __device__ __forceinline__ Vector<Real> rim_direction(Vector<Real> axis, Vector<Real> n, int number) {
     Vector<Real> across = dot(axis, n) * axis - n;
@@ -23,14 +23,14 @@ __device__ __forceinline__ Vector<Real> rim_direction(Vector<Real> axis, Vector<
     return Real(-0.5) * e + turn * cross(axis, e);
 }
 
-// The place of point k in the world, its sphere's lowest one.
+// Point k in the world: the lowest point of its sphere.
 template <typename Real>
 __device__ __forceinline__ Vector<Real> surface_point(const Surroundings<Real>& scene, int k, int number,
                                                       const Placed<Real>& body, Vector<Real> n) {
     Vector<Real> x = body.p + mul(body.R, scene.vector_of_point(k, point::POSITION));
     if constexpr (HAS_RIMS) {
         const Real rim = scene.of_point(k, point::RIM);
-        if (rim > 0) {  // in the body, where a flat rim's points keep their places
+        if (rim > 0) {  // in the body's frame, where a flat rim's points are fixed
             const Vector<Real> axis = scene.vector_of_point(k, point::AXIS);
             x = x + mul(body.R, rim * rim_direction(axis, mul_t(body.R, n), number % 3));
         }
@@ -38,7 +38,7 @@ __device__ __forceinline__ Vector<Real> surface_point(const Surroundings<Real>& 
     return x - scene.of_point(k, point::RADIUS) * n;
 }
 
-// Where a point touches, the normal of the ground there, and the gap.
+// A point of contact, the ground's normal there, and the gap.
 template <typename Real> struct Nearest {
     Vector<Real> x, n;
     Real gap;
@@ -62,14 +62,14 @@ __device__ __forceinline__ Nearest<Real> nearest(const Surroundings<Real>& scene
     }
 }
 
-// Twice the signed area of a triangle, seen along n.
+// Twice the signed area of a triangle seen along n.
 template <typename Real>
 __device__ __forceinline__ Real area(Vector<Real> a, Vector<Real> b, Vector<Real> c, Vector<Real> n) {
     return dot(n, cross(b - a, c - a));
 }
 
-// How much a further point adds to the `count` kept ones, which are at place(0) and so on: distance, then area. Of a hull that may
-// `lean` over by an angle in a step, distances, less what it takes to bring down a point that is `higher` than the deepest.
+// The gain of a further point over the `count` kept ones at place(0) and so on: distance, then area. For a hull that
+// may `lean` by an angle in a step: distances, less the lean needed to lower a point that is `higher` than the deepest.
 template <typename Real, class Place>
 __device__ __forceinline__ Real worth(const Place& place, int count, Vector<Real> x, Vector<Real> n, Real higher = 0, Real lean = 0) {
     const Vector<Real> a = place(0), d = x - a;
@@ -84,7 +84,7 @@ __device__ __forceinline__ Real worth(const Place& place, int count, Vector<Real
     const Real here = beside(a, b);
     if (count == 2) return fabs(here) - off;
     const Vector<Real> c = place(2);
-    const Real turn = area(a, b, c, n) >= 0 ? Real(-1) : Real(1);  // outside the triangle: by the widest side's area
+    const Real turn = area(a, b, c, n) >= 0 ? Real(-1) : Real(1);  // outside the triangle: area at its widest side
     return fmax(fmax(turn * here, turn * beside(b, c)), turn * beside(c, a)) - off;
 }
 
@@ -102,7 +102,7 @@ __device__ __forceinline__ void put_contact(const Room& room, int slot, int k, i
     if constexpr (ANY_PAIRS) room(c + contact::FEATURE) = 0, room(c + contact::FEATURE + 1) = 0;
 }
 
-// Where the spheres of a shape are nearest to a height field; of a plane there is nothing to search.
+// Search the nearest points of a height field for the spheres of a shape; nothing to do on a plane.
 template <typename Real, class Room>
 __device__ __forceinline__ void search(const Surroundings<Real>& scene, int first, int many, const Placed<Real>& body,
                                        Real dt, const Room& room) {
@@ -120,7 +120,7 @@ __device__ __forceinline__ void search(const Surroundings<Real>& scene, int firs
     }
 }
 
-// How far a point comes down in a step as it moves now.
+// The descent of a point in a step at its current velocity.
 template <typename Real>
 __device__ __forceinline__ Real descent(const Nearest<Real>& at, const Placed<Real>& body, Real dt) {
     return dt * fmax(-dot(at.n, body.velocity + cross(body.omega, at.x - body.p)), Real(0));
@@ -132,8 +132,8 @@ __device__ __forceinline__ bool comes_near(const Nearest<Real>& at, const Placed
     return at.gap <= Real(NEAR) + 2 * descent(at, body, dt);
 }
 
-// The contacts of shape s from slot `total` on; answers how many there are. Of more than KEPT points the deepest is kept, then
-// what is farthest from it, and what widens their area most; of WALKED or more what the shape may lean over to.
+// The contacts of shape s from slot `total` on. Returns their number. Of more than KEPT points: the deepest, the
+// farthest from it, and those that widen the area most; of WALKED or more, those that the shape may lean onto.
 template <typename Real, class Room>
 __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, int s, const Placed<Real>& body, Real dt,
                                               const Room& room, int total) {
@@ -172,7 +172,7 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
         if (found < 0) break;
         const Nearest<Real> at = nearest<Real>(scene, first + found, found, body, room);
         put_contact(room, total + kept, first + found, s, at, body);
-        if (kept == 0) {  // the ground stops it, and the hull turns about it
+        if (kept == 0) {  // the ground stops it, and the hull rotates about it
             across = at.n, deepest = at.gap, stops = descent(at, body, dt);
             if (many >= WALKED) lean += stops / scene.of_shape(s, shape::RADIUS);
         }
@@ -181,7 +181,7 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
     return kept;
 }
 
-// Whether any shapes hang from body i.
+// Whether body i has shapes.
 __device__ __forceinline__ bool carries(int i) {
 #if ANY_PAIRS
     if (SOLID_START[i] != SOLID_START[i + 1]) return true;
@@ -189,7 +189,7 @@ __device__ __forceinline__ bool carries(int i) {
     return SHAPE_START[i] != SHAPE_START[i + 1];
 }
 
-// How many contacts may act within a step from the poses that `kinematics` left and the velocities of `joints`.
+// The number of contacts that may act within a step, from the poses of `kinematics` and the velocities of `joints`.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ int touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
                                        const Room& room) {
@@ -235,7 +235,7 @@ __device__ __forceinline__ int touches(const Joints& joints, const Robot& robot,
     return total;
 }
 
-// The same by lanes: the shapes of the trunk by the first one, then those of the limbs, point for point.
+// `touches` by lanes: the trunk's shapes by the first lane, then those of the limbs, point by point.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ int limb_touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
                                             const Room& room, const Group& group) {

@@ -1,23 +1,24 @@
-// Where points and spheres are nearest to a height field, in closed form: the text of engine/kernels/collision/height_field.py.
+// The nearest points of a height field to points and spheres, in closed form, as in
+// engine/kernels/collision/height_field.py.
 #pragma once
 
 #include "collision/contact_room.cuh"
 
-// Cells: beyond lies what is no number; and what a sphere looks ahead at most.
+// Cells: the coordinate limit, which also catches NaN; and the furthest search distance of a sphere.
 constexpr double FAR_CELLS = 1e9, REACH_CELLS = 4;
-// Cells from a place to the triangles around it; slopes, and cells, that are nought.
+// Cells from a point to samples of the triangles around it; slopes, and cells, that count as zero.
 template <typename Real> constexpr Real ASIDE = sizeof(Real) == 8 ? 1e-6 : 1e-3;
 template <typename Real> constexpr Real LEAST = sizeof(Real) == 8 ? 1e-6 : 1e-3;
 template <typename Real> constexpr Real SAME = sizeof(Real) == 8 ? 1e-5 : 1e-3;
-constexpr double NO_GAP = 1e30;  // m: of what touches nothing
+constexpr double NO_GAP = 1e30;  // m: no contact
 
-// The height at row i and column j; beyond the border, that of the border.
+// The height at row i and column j, extended beyond the border.
 template <typename Real> __device__ __forceinline__ Real height(const Surroundings<Real>& scene, int i, int j) {
     const int rows = int(scene.ground[3]), columns = int(scene.ground[4]);
     return scene.ground[5 + size_t(max(0, min(i, rows - 1))) * columns + max(0, min(j, columns - 1))];
 }
 
-// A cell, and how far along x and y a place is, in cells from its corner.
+// A cell, and the offset of a place from its corner along x and y, in cells.
 template <typename Real> struct Cell {
     int row, column;
     Real s, t;
@@ -29,7 +30,7 @@ template <typename Real> __device__ __forceinline__ Cell<Real> cell(const Surrou
     return {int(row), int(column), s - column, t - row};
 }
 
-// Of a cell's triangle, that with the greater y or the other: the first corner's height, the slopes along x and y.
+// A cell's triangle with larger y, or the other: the height of the first corner, and the slopes along x and y.
 template <typename Real> struct Triangle { Real height, along_x, along_y; };
 template <typename Real>
 __device__ __forceinline__ Triangle<Real> triangle(const Surroundings<Real>& scene, int i, int j, bool upper) {
@@ -38,7 +39,7 @@ __device__ __forceinline__ Triangle<Real> triangle(const Surroundings<Real>& sce
     return {a, (upper ? d - other : other - a) / side, (upper ? other - a : d - other) / side};
 }
 
-// The normal of the triangle under x, and how far x is from its plane.
+// The normal of the triangle under x, and the distance of x to its plane.
 template <typename Real> struct Under {
     Vector<Real> n;
     Real gap;
@@ -62,7 +63,7 @@ __device__ __forceinline__ Vector<Real> corner(const Surroundings<Real>& scene, 
     return {scene.ground[0] + j * scene.ground[2], scene.ground[1] + i * scene.ground[2], height(scene, i, j)};
 }
 
-// The point of a triangle next to x (Ericson, "Real-Time Collision Detection", 2005, section 5.1.5).
+// The point of a triangle nearest to x (Ericson, "Real-Time Collision Detection", 2005, section 5.1.5).
 template <typename Real>
 __device__ __forceinline__ Vector<Real> on_triangle(Vector<Real> x, Vector<Real> a, Vector<Real> b, Vector<Real> c) {
     const Vector<Real> ab = b - a, ac = c - a, ax = x - a, bx = x - b, cx = x - c;
@@ -78,7 +79,7 @@ __device__ __forceinline__ Vector<Real> on_triangle(Vector<Real> x, Vector<Real>
     return a + ((vb * share) * ab + (vc * share) * ac);
 }
 
-// Whether no place on the ground around p is nearer to the centre p + d: it is flat in each of the sectors between the six
+// Whether p is a local minimum of the distance from the ground to the centre p + d. The ground is flat between the six
 // directions of edges, so these decide.
 template <typename Real>
 __device__ __noinline__ bool is_least(Surroundings<Real> scene, Vector<Real> p, Vector<Real> d) {
@@ -93,7 +94,7 @@ __device__ __noinline__ bool is_least(Surroundings<Real> scene, Vector<Real> p, 
     return true;
 }
 
-// Keep a place among those of the sphere whose rows begin at `first`, if it is new; answers how many there are.
+// Add a place to those of the sphere whose rows begin at `first`, if it is new. Returns their number.
 template <typename Real, class Room>
 __device__ __noinline__ int offer(Surroundings<Real> scene, Room room, int first, int found, Vector<Real> x, Real radius,
                                   Vector<Real> place) {
@@ -116,7 +117,7 @@ __device__ __noinline__ int offer(Surroundings<Real> scene, Room room, int first
     return found;
 }
 
-// Where a sphere about x touches the ground, or is nearer than `ahead`, into the KEPT rows from `first` on.
+// The contacts of a sphere about x with the ground, or places nearer than `ahead`, into the KEPT rows from `first` on.
 template <typename Real, class Room>
 __device__ __noinline__ void near_sphere(Surroundings<Real> scene, Room room, int first, Vector<Real> x, Real radius,
                                          Real ahead) {

@@ -1,12 +1,12 @@
-// Contacts between the points of a robot and a plane by a whole warp, as `touches` finds them: a lane a body for the poses, a lane
-// a point for the gaps, a lane a shape for which of its points are kept, and a lane a contact for what is known of each.
+// Contacts between a robot's points and a plane by a whole warp, like `touches`: a lane per body for poses, a lane per
+// point for gaps, a lane per shape for the selection of its points, and a lane per contact for its numbers.
 #pragma once
 
 #include "collision/ground.cuh"
 #include "rigid_body/lane_bodies.cuh"
 
-// What lanes hand to each other, from a slot of the robot's room on: the bodies in the world, with their twists there; of each
-// point its place and gap.
+// Exchange slots of the lanes, from a slot of the workspace on: the bodies' poses and twists in the world; each point's
+// place and gap.
 namespace lane_slot {
 constexpr int POSE = 0, OMEGA = POSE + POSE_NUMBERS * WHOLE_WARP, VELOCITY = OMEGA + 3 * WHOLE_WARP,
               POINT = POSE + PLACED_NUMBERS * WHOLE_WARP, POINT_NUMBERS = 4, NUMBERS = POINT + POINT_NUMBERS * POINTS;
@@ -19,7 +19,7 @@ template <typename Real, class Room> __device__ __forceinline__ Placed<Real> pla
     return {T.R, T.p, vector_of<Real>(room, first + lane_slot::OMEGA + i), vector_of<Real>(room, first + lane_slot::VELOCITY + i)};
 }
 
-// Every body in the world.
+// The poses and twists of all bodies in the world.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void place_bodies(const Joints& joints, const Robot& robot, const Room& room, int first,
                                              const Group& group) {
@@ -33,7 +33,7 @@ __device__ __forceinline__ void place_bodies(const Joints& joints, const Robot& 
         const Vector<Real> origin = of_lane(p, from);
         if (any) p = origin + mul(turn, p), R = matmul(turn, R);
     });
-    // What each joint adds to the twist, seen from the first body's origin.
+    // each joint's contribution to the twist, about the first body's origin
     const Vector<Real> arm = p - of_lane(p, 0);
     Motion<Real> V;
     if (i == 0) {
@@ -55,7 +55,7 @@ __device__ __forceinline__ void place_bodies(const Joints& joints, const Robot& 
     group.sync();
 }
 
-// Which points of a shape are kept, of those from `start` on: at most KEPT, of the `many` that come near.
+// The selected points of a shape, at most KEPT of the `many` nearby ones from `start` on.
 struct KeptPoints {
     int count, first, second, third, fourth;
 
@@ -101,7 +101,8 @@ __device__ __forceinline__ KeptPoints kept_points(const Surroundings<Real>& scen
     return kept;
 }
 
-// How many contacts may act within a step, put into `found`. `room` has the lanes' slots from `first` on.
+// The number of contacts that may act within a step; the contacts are stored in `found`. The exchange slots are in
+// `room`, from `first` on.
 template <typename Real, class Joints, class Robot, class Found, class Room>
 __device__ __forceinline__ int lane_touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
                                             const Found& found, const Room& room, int first, const Group& group) {

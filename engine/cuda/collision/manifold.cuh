@@ -1,23 +1,24 @@
-// Up to four contacts between the faces with which two shapes touch: the text of engine/kernels/collision/manifold.py.
+// The manifold of up to four contacts between the contact faces of two shapes, as in
+// engine/kernels/collision/manifold.py.
 #pragma once
 
 #include "collision/touching_faces.cuh"
 
 namespace faces {
-constexpr double BESIDE = 1e-5;     // relative to the smaller shape: what lies so near is in one place
-constexpr double AS_DEEP = 1e-10;   // relative to the smaller shape, with the rounding of the larger one's numbers
-constexpr double AS_CLOSE = 1e-8;   // the same where the gap comes of a search, which on round shapes ends thereabouts
+constexpr double BESIDE = 1e-5;  // relative to the smaller shape: distance below which places coincide
+constexpr double AS_DEEP = 1e-10;  // relative to the smaller shape, plus rounding of the larger one
+constexpr double AS_CLOSE = 1e-8;  // for gaps from an iterative search, whose accuracy on round shapes is about that
 constexpr double ROUNDING = 1e-13;
-constexpr double ALONG = 1e-6;      // the sine of the angle below which edges do not cross
-constexpr double STEEP = 1e-3;      // the cosine below which a plane has no height along the normal
+constexpr double ALONG = 1e-6;  // sine of the angle below which edges count as parallel
+constexpr double STEEP = 1e-3;  // cosine below which a plane has no height along the normal
 constexpr double NOWHERE = 1e30;
-constexpr int MANY = 1 << 11;       // corners of a shape that features tell apart, so that these stay below 2²⁴
+constexpr int MANY = 1 << 11;  // corner indices distinguished by features, which stay below 2²⁴
 constexpr int OF_FIRST = 1, OF_SECOND = 2, OF_EDGES = 3;
 
-// A place where they may touch, along t₁, t₂ and n, the gap there, and its feature.
+// Candidate contacts: coordinates along t₁, t₂ and n, gap, and feature.
 struct Offers {
     const Couple& pair;
-    double least;  // what no gap is below
+    double least;  // lower bound of gaps
     int count;
 
     __device__ __forceinline__ int at(int k) const { return OFFER + 6 * k; }
@@ -30,7 +31,7 @@ struct Offers {
         pair.work(at(count) + 3) = gap, pair.work(at(count) + 4) = feature, pair.work(at(count) + 5) = edge;
         ++count;
     }
-    // The first of those that are deepest.
+    // The first of the deepest candidates.
     __device__ __forceinline__ int deepest(double margin) const {
         int best = 0;
         for (int k = 1; k < count; ++k)
@@ -41,13 +42,13 @@ struct Offers {
 
 __device__ __forceinline__ int edges(int count) { return count > 2 ? count : count - 1; }
 
-// Whether a place, seen along the normal, is in a polygon or beside it.
+// Whether a place, projected along the normal, is in a polygon or within `beside` of it.
 __device__ __noinline__ bool inside(const Couple& pair, int side, int count, double x, double y, double beside) {
     const double round = pair.work(face_at(side) + 4);
     if (count > 2 && round > 0) {
         const Place n = pair.work.vector(face_at(side)), a = corner(pair, side, 0), b = corner(pair, side, count / 2);
         const double r = round + beside, dx = x - 0.5 * (a.x + b.x), dy = y - 0.5 * (a.y + b.y);
-        const double dz = -(n.x * dx + n.y * dy) / n.z;  // on the disc's plane, above its middle
+        const double dz = -(n.x * dx + n.y * dy) / n.z;  // in the disc's plane, relative to its centre
         return dx * dx + dy * dy + dz * dz <= r * r;
     }
     if (count <= 2) {
@@ -66,7 +67,7 @@ __device__ __noinline__ bool inside(const Couple& pair, int side, int count, dou
     return true;
 }
 
-// Where a polygon is along the normal at a place; where it is too steep to say, far from the other.
+// The height of a polygon along the normal at a place; where it is too steep, far from the other polygon.
 __device__ __noinline__ double height(const Couple& pair, int side, int count, double x, double y) {
     const Place here = corner(pair, side, 0);
     if (count == 1) return here.z;
@@ -81,7 +82,7 @@ __device__ __noinline__ double height(const Couple& pair, int side, int count, d
     return (pair.work(face_at(side) + 3) - n.x * x - n.y * y) / n.z;
 }
 
-// Corners of one polygon in the other one.
+// Corners of one polygon within the other.
 __device__ __noinline__ void at_corners(Offers& offers, int side, int own, int others, double beside) {
     const Couple& pair = offers.pair;
     const int other = 1 - side;
@@ -102,13 +103,13 @@ __device__ __noinline__ void at_corners(Offers& offers, int side, int own, int o
     }
 }
 
-// The number of an edge: those of its corners, the lesser one first.
+// An edge's index, from those of its corners, the smaller one first.
 __device__ __forceinline__ int edge_number(const Couple& pair, int side, int c, int following) {
     const int i = number(pair, side, c) % MANY, j = number(pair, side, following) % MANY;
     return min(i, j) * MANY + max(i, j);
 }
 
-// Places where edges of the two polygons cross.
+// Crossings of the two polygons' edges.
 __device__ __noinline__ void at_crossings(Offers& offers, int first, int second, double beside) {
     const Couple& pair = offers.pair;
 #pragma unroll 1
@@ -136,7 +137,7 @@ __device__ __forceinline__ double area(Place a, Place b, Place x) {
     return (b.x - a.x) * (x.y - a.y) - (b.y - a.y) * (x.x - a.x);
 }
 
-// How much offer k adds to those kept: distance, then area.
+// The gain of candidate k over those kept: distance, then area.
 __device__ __forceinline__ double worth(const Offers& offers, int k, const int* taken, int kept) {
     const Place x = offers.place(k), a = offers.place(taken[0]);
     if (kept == 1) return (x.x - a.x) * (x.x - a.x) + (x.y - a.y) * (x.y - a.y);
@@ -144,11 +145,11 @@ __device__ __forceinline__ double worth(const Offers& offers, int k, const int* 
     const double here = area(a, b, x);
     if (kept == 2) return fabs(here);
     const Place c = offers.place(taken[2]);
-    const double turn = area(a, b, c) >= 0 ? 1 : -1;  // what lies outside the triangle, by the widest side's area
+    const double turn = area(a, b, c) >= 0 ? 1 : -1;  // outside the triangle: area at its widest side
     return fmax(fmax(-turn * here, -turn * area(b, c, x)), -turn * area(c, a, x));
 }
 
-// Of the offers those that are kept: the deepest, the farthest from it, and what widens their area most.
+// Select the deepest candidate, the farthest from it, and those that widen the area most.
 __device__ __noinline__ void choose(const Offers& offers, double margin, Turn frame, Found& found) {
     const Couple& pair = offers.pair;
     const auto take = [&](int k) {
@@ -176,8 +177,9 @@ __device__ __noinline__ void choose(const Offers& offers, double margin, Turn fr
     }
 }
 
-// The contacts of shapes whose distance is the gap, along n, `closest` being where they are closest, from the second one's origin:
-// a contact unless some other is as near. If it is not `sure`, and there is no other, the answer is false.
+// The contacts of shapes at distance `gap` along n, with `closest`, the midpoint of their witness points from the
+// second one's origin, as a further contact unless another is as near. Returns false if not `sure` and there is no
+// other.
 __device__ __noinline__ bool manifold(const Couple& pair, Place n, double gap, Place closest, bool sure, Search& search,
                                       Found& found) {
     const Tangents<double> t = tangents(n);

@@ -1,4 +1,4 @@
-"""The pairs of shapes that may touch, as kernels take them: solid_tables.cuh reads them."""
+"""The pairs of shapes that may touch, packed for solid_tables.cuh."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _OF_FACES, _OF_FACE_CORNER = 16, 38  # numbers of touching_faces.cuh, and more f
 
 
 def meeting(pairs: Pairs) -> Meeting:
-    """The bodies of a robot that may touch each other."""
+    """Return the pairs of a robot's own bodies that may touch."""
     one, other = pairs.body[pairs.one].tolist(), pairs.body[pairs.other].tolist()
     return tuple(sorted({(a, b) for a, b in zip(one, other, strict=True) if b != WORLD}))
 
 
 class PairTables:
-    """Those of N pairs of S shapes, the moving ones of them first, in the order of their bodies.
+    """The tables of N pairs of S shapes, moving shapes first, in the order of their bodies.
 
-    `reals` and `wholes` are the tables, one after the other, and `preamble` says where each begins.
+    `reals` and `wholes` are the concatenated tables; `preamble` has the offset of each.
     """
 
     def __init__(self, model: Model, pairs: Pairs):
@@ -53,19 +53,19 @@ class PairTables:
 
     @property
     def bodies(self) -> tuple[Whole, Whole]:
-        """(N,) each: the body of each pair's shapes."""
+        """The bodies of each pair's shapes, (N,) each."""
         return self.body[self.one], self.body[self.other]
 
     @property
     def _has_faces(self) -> bool:
-        """Whether any pair takes more than a closed form."""
+        """Whether any pair has no closed form."""
         low, high = np.minimum(self._first, self._second), np.maximum(self._first, self._second)
         closed = ((low == SPHERE) & (high != HULL)) | (high == CAPSULE)
         return not np.all(closed)
 
     @property
     def work(self) -> int:
-        """Numbers of the room that a thread has for one pair at a time."""
+        """A thread's workspace for one pair, in numbers."""
         return max(_POLYTOPE, _OF_FACES + _OF_FACE_CORNER * self._corners) if self._has_faces else 0
 
     @property
@@ -98,7 +98,7 @@ class PairTables:
 
     @property
     def reals(self) -> Array:
-        """Numbers in m and their directions, in double precision."""
+        """Lengths in m and directions, in double precision."""
         return np.concatenate([np.ravel(x) for x in self._reals.values()]).astype(np.float64)
 
     @property
@@ -107,7 +107,7 @@ class PairTables:
         return np.concatenate([np.ravel(x) for x in self._wholes.values()]).astype(np.int32)
 
     def preamble(self, threads: int) -> list[str]:
-        """The C++ text that says them to solids.cuh, for blocks of so many threads."""
+        """Return the C++ text of the tables' offsets and counts, for blocks of `threads` threads."""
         starts: dict[str, int] = {}
         for tables in (self._reals, self._wholes):
             ends = np.cumsum([np.size(x) for x in tables.values()])
@@ -134,4 +134,4 @@ class PairTables:
 
 NO_PAIRS_PREAMBLE = ["#define ANY_PAIRS 0", *header.flags({"TELLS_OTHER": False, "OWN_PAIRS": False})]
 NO_PAIRS_PREAMBLE += header.numbers({"MOVING_SOLIDS": 0})
-"""What is said where shapes touch the ground alone."""
+"""The preamble for robots that touch the ground only."""

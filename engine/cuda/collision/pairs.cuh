@@ -1,5 +1,5 @@
-// Where two convex shapes touch or nearly touch: the text of engine/kernels/collision/pairs.py. Which of them is the first, by kind and
-// then by number, pair_tables.py knows.
+// Contacts of two convex shapes, as in engine/kernels/collision/pairs.py. pair_tables.py orders the two by kind, then
+// by index.
 #pragma once
 
 #include "collision/boxes.cuh"
@@ -9,7 +9,7 @@
 #include "collision/convex.cuh"
 #include "collision/manifold.cuh"
 
-// Up to four contacts of shapes that have faces, or are hulls.
+// Up to four contacts of shapes with faces, hulls included.
 __device__ __noinline__ void face_contacts(const Couple& pair, Found& found) {
     Search search;
     const int kind = pair.kind(1);
@@ -24,7 +24,7 @@ __device__ __noinline__ void face_contacts(const Couple& pair, Found& found) {
 }
 #endif
 
-// The contacts of a pair that are no farther apart than its reach.
+// The contacts of a pair within its reach.
 __device__ __forceinline__ void pair_contacts(const Couple& pair, Found& found) {
     const int first = pair.kind(0), second = pair.kind(1);
     found.count = 0;

@@ -1,4 +1,4 @@
-// Contacts of a robot's shapes with obstacles and with each other: which pairs are near, and where these touch. The text of
+// Contacts of a robot's shapes with obstacles and with each other: a broad phase over pairs, then their contacts, as in
 // engine/kernels/collision/shape_contacts.py.
 #pragma once
 
@@ -10,7 +10,7 @@ template <typename Real> __device__ __forceinline__ Matrix<Real> rounded(const T
 }
 template <typename Real> __device__ __forceinline__ Place widened(Vector<Real> x) { return {x.x, x.y, x.z}; }
 
-// The shapes of body i into their places, with their velocities.
+// The frames and velocities of body i's shapes.
 template <typename Real, class Room>
 __device__ __noinline__ void place_solids(Surroundings<Real> scene, int i, Placed<Real> body, Room room) {
 #pragma unroll 1
@@ -26,12 +26,12 @@ __device__ __noinline__ void place_solids(Surroundings<Real> scene, int i, Place
     }
 }
 
-// The ball around a shape: where it is, how it moves, and its radius.
+// The bounding sphere of a shape: centre, velocity, and radius.
 template <typename Real> struct Ball {
     Vector<Real> middle, velocity, omega;
     Real radius;
 
-    // How fast a place of the shape moves beside its middle, at most; and a place's velocity.
+    // The largest velocity of the shape relative to its centre; and the velocity at x.
     __device__ __forceinline__ Real reach() const { return sqrt(dot(omega, omega)) * radius; }
     __device__ __forceinline__ Vector<Real> at(Vector<Real> x) const { return velocity + cross(omega, x - middle); }
 };
@@ -56,7 +56,7 @@ __device__ __forceinline__ PlacedSolid placed_solid(const Surroundings<Real>& sc
             widened(room.vector(at + placed::POSITION))};
 }
 
-// A contact's place and rows in the frame of the body that carries shape s, into slots of the room.
+// A contact's place and rows in the frame of shape s's body, into slots of the workspace.
 template <typename Real, class Room>
 __device__ __forceinline__ void put_inside(const Surroundings<Real>& scene, const Room& room, int s, Place x, Place n, int inside,
                                            int frame) {
@@ -68,7 +68,7 @@ __device__ __forceinline__ void put_inside(const Surroundings<Real>& scene, cons
     room.store(frame + 3, rounded<Real>(mul(R, widened(t.first)))), room.store(frame + 6, rounded<Real>(mul(R, widened(t.second))));
 }
 
-// The contacts of pair k, whose balls are near, from slot `total` on; answers how many there are then.
+// Append the contacts of pair k, whose bounding spheres are near, after `total` others. Returns the new total.
 template <typename Real, class Room>
 __device__ __noinline__ int pair_in_contact(Surroundings<Real> scene, int k, Real reach, Real dt, Room room, int total) {
     const Solids& solids = scene.solids;
@@ -97,7 +97,7 @@ __device__ __noinline__ int pair_in_contact(Surroundings<Real> scene, int k, Rea
     return total;
 }
 
-// The contacts of pairs that are near, after `total` others; answers how many there are then.
+// Append the contacts of all near pairs after `total` others. Returns the new total.
 template <typename Real, class Room>
 __device__ __forceinline__ int pairs_in_contact(const Surroundings<Real>& scene, Real dt, const Room& room, int total) {
 #pragma unroll 1

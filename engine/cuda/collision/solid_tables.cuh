@@ -1,8 +1,7 @@
-// The convex shapes of a robot and of its scene, and the pairs of them that may touch: as engine/scene/shapes.py and pairs.py have
-// them, packed by pair_tables.py, whose namespace solid_at says where each table begins.
+// The convex shapes of a robot and its scene, and the pairs that may touch, from engine/scene/shapes.py and pairs.py,
+// packed by pair_tables.py. Its namespace solid_at has the offset of each table.
 //
-// Where shapes touch is found in double precision with either number type: what is small beside the shapes' places is a
-// difference of these.
+// Collision detection runs in double precision for either number type: small gaps are differences of large coordinates.
 #pragma once
 
 #include "rigid_body/tree.cuh"
@@ -19,11 +18,11 @@ struct Solids {
     __device__ __forceinline__ Place vector(int at) const { return {reals[at], reals[at + 1], reals[at + 2]}; }
     __device__ __forceinline__ int kind(int k) const { return whole(solid_at::KIND, k); }
     __device__ __forceinline__ Place size(int k) const { return vector(solid_at::SIZE + 3 * k); }
-    // The ball around it: its centre, also in the body's frame or the world's, and its radius.
+    // The bounding sphere: its centre, in the shape's frame and in its body's or the world's; and its radius.
     __device__ __forceinline__ Place centre(int k) const { return vector(solid_at::BOUND + 4 * k); }
     __device__ __forceinline__ Place middle(int k) const { return vector(solid_at::MIDDLE + 3 * k); }
     __device__ __forceinline__ double bound(int k) const { return reals[solid_at::BOUND + 4 * k + 3]; }
-    // Its frame in its body's, or in the world's.
+    // The shape's frame in its body's, or in the world.
     __device__ __forceinline__ Turn rotation(int k) const {
         const int at = solid_at::INNER + 12 * k;
         return {vector(at), vector(at + 3), vector(at + 6)};
@@ -33,5 +32,5 @@ struct Solids {
     __device__ __forceinline__ Place normal(int face) const { return vector(solid_at::PLANE + 4 * face); }
 };
 
-// Room of a thread for one pair at a time.
+// A thread's workspace for one pair at a time.
 using Work = Slots<double, WORK_PITCH>;

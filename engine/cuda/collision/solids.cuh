@@ -1,9 +1,9 @@
-// Two convex shapes, and what finding their contacts leaves.
+// A pair of convex shapes, and its contacts.
 #pragma once
 
 #include "collision/contact_room.cuh"
 
-// Two shapes in order, the first at d and the other at 0, which is o in the world.
+// Two ordered shapes, the first at d and the second at 0, which is o in the world.
 struct Couple {
     Solids shapes;
     int number[2];
@@ -19,8 +19,8 @@ struct Couple {
     __device__ __forceinline__ double larger() const { return fmax(bound(0), bound(1)); }
 };
 
-// Contacts of a pair: in the world their places, midway between the surfaces, and normals from the second shape to the first;
-// gaps; and by two whole numbers each, below 2²⁴, which corners or edges they are.
+// Contacts of a pair: places midway between the surfaces and normals from the second shape to the first, in the world;
+// gaps; and their features as two integers below 2²⁴, which identify corners or edges.
 struct Found {
     int count;
     Place at[KEPT], normal[KEPT];
@@ -31,9 +31,9 @@ struct Found {
         at[count] = x, normal[count] = n, gap[count] = g, feature[count] = what, edge[count] = other_edge;
         ++count;
     }
-    // The contact of a ball of that radius about x, from whose surface the other's is the gap away against n.
+    // The contact of a sphere of that radius about x, whose surface is `g` from the other's along −n.
     __device__ __forceinline__ void put_between(Place x, Place n, double g, double radius, int what) {
         put(x - (radius + 0.5 * g) * n, n, g, what, 0);
     }
 };
-constexpr int CLOSEST = 0;  // the feature of where two shapes are closest, whatever of them is there
+constexpr int CLOSEST = 0;  // the feature of the closest points

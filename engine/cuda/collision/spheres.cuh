@@ -1,36 +1,36 @@
-// Contacts of spheres and capsules with each other and of spheres with boxes and cylinders, in closed form: the texts of
+// Contacts of spheres and capsules with each other and of spheres with boxes and cylinders, in closed form, as in
 // engine/kernels/collision/spheres.py and sphere_solids.py.
 #pragma once
 
 #include "collision/solids.cuh"
 
 namespace spheres {
-constexpr double NOUGHT = 1e-12;   // relative to what is added up: below it a difference has no direction
-constexpr double PARALLEL = 1e-2;  // the squared sine of the angle below which capsules touch along a line
-constexpr double NEARER = 1e-10;   // relative to the distance: what is not nearer by more than this is as near
-constexpr double SAME = 1e-5;      // relative to a capsule's length: ends beside each other are one place
+constexpr double NOUGHT = 1e-12;  // relative to the summands: differences without a direction
+constexpr double PARALLEL = 1e-2;  // squared sine of the angle below which capsules touch along a line
+constexpr double NEARER = 1e-10;  // relative to the distance: smallest difference that counts as nearer
+constexpr double SAME = 1e-5;  // relative to a capsule's length: distance below which ends coincide
 
 __device__ __forceinline__ double clamped(double x, double most) { return fmax(-most, fmin(most, x)); }
 
-// The direction of x, which came of numbers of that size, or `other` where it is nought.
+// The unit vector along x, computed from numbers of magnitude `size`, or `other` if x is 0.
 __device__ __forceinline__ Place unit_or(Place x, Place other, double size) {
     const double length = sqrt(dot(x, x));
     return length > NOUGHT * size ? (1 / length) * x : other;
 }
 
-// Where on a segment from c − u to c + u, as s, is next to x.
+// The parameter s of the point nearest to x on the segment from c − u to c + u.
 __device__ __forceinline__ double on_segment(Place x, Place c, Place u) {
     const double d = dot(u, u);
     return d > 0 ? clamped(dot(u, x - c) / d, 1) : 0;
 }
 
-// A unit vector across u, along z where u is nought.
+// A unit vector orthogonal to u; along z if u is 0.
 __device__ __forceinline__ Place across(Place u) {
     const double length = sqrt(dot(u, u));
     return length > 0 ? tangents((1 / length) * u).first : Place{0, 0, 1};
 }
 
-// Half of the axis of a capsule, in the world.
+// Half the axis of a capsule, in the world.
 __device__ __forceinline__ Place half_axis(const Couple& pair, int side) {
     const double h = 0.5 * pair.size(side).y;
     const Turn& R = pair.R[side];
@@ -44,7 +44,7 @@ __device__ __noinline__ void sphere_capsule(const Couple& pair, Place u, double 
     if (gap <= pair.reach) found.put_between(pair.o + pair.d, n, gap, radius_a, CLOSEST);
 }
 
-// From inside the way out is through the nearest side.
+// A centre inside is pushed out through the nearest side.
 __device__ __noinline__ void sphere_box(const Couple& pair, Found& found) {
     const Turn& R = pair.R[1];
     const Place x = mul_t(R, pair.d), half = 0.5 * pair.size(1);
@@ -63,7 +63,7 @@ __device__ __noinline__ void sphere_box(const Couple& pair, Found& found) {
     if (gap <= pair.reach) found.put_between(pair.o + pair.d, mul(R, n), gap, radius, CLOSEST);
 }
 
-// From inside the way out is through the mantle or an end.
+// A centre inside is pushed out through the curved surface or an end.
 __device__ __noinline__ void sphere_cylinder(const Couple& pair, Found& found) {
     const Turn& R = pair.R[1];
     const Place x = mul_t(R, pair.d), size = pair.size(1);
@@ -83,7 +83,7 @@ __device__ __noinline__ void sphere_cylinder(const Couple& pair, Found& found) {
     if (gap <= pair.reach) found.put_between(pair.o + pair.d, mul(R, n), gap, radius, CLOSEST);
 }
 
-// Places s and t of segments d + s u and t w, and their squared distance.
+// Points s and t of the segments d + s u and t w, and their squared distance.
 struct Nearest {
     double s, t, square;
 };
@@ -92,7 +92,7 @@ __device__ __forceinline__ void closer(Nearest& best, double s, double t, Place 
     const double square = dot(x, x);
     if (square < best.square) best = {s, t, square};
 }
-// The places where they are closest: between their ends, with a negative square, or at one of the four ends.
+// Their closest points: both inside the segments, marked by a negative square, or at one of the four ends.
 __device__ __forceinline__ Nearest closest_of_segments(Place d, Place u, Place w) {
     const Place o = {0, 0, 0};
     Nearest best = {0, 0, 1e300};
@@ -109,7 +109,7 @@ __device__ __forceinline__ Nearest closest_of_segments(Place d, Place u, Place w
     return best;
 }
 
-// Two capsules, along u and w, with these radii; `aside` is the normal where their axes meet.
+// Two capsules along u and w with their radii; `aside` is the normal where their axes meet.
 struct Capsules {
     Place u, w, aside;
     double radius_a, radius_b;
@@ -121,19 +121,19 @@ __device__ __forceinline__ void put_at(const Couple& pair, const Capsules& both,
     const double gap = sqrt(dot(away, away)) - both.radius_a - both.radius_b;
     if (gap <= pair.reach) found.put_between(pair.o + x, n, gap, both.radius_a, feature);
 }
-// Of segments that are nearly parallel, the end where the stretch that they share ends towards sign · u; whose it is.
+// The end, towards sign · u, of the overlap of two nearly parallel segments; and whose end it is.
 struct End {
     double s, t;
     int second;
 };
 __device__ __forceinline__ End end_of(Place d, Place u, Place w, double sign) {
     const double turn = dot(u, w) >= 0 ? sign : -sign;
-    const double s = dot(u, turn * w - d) / dot(u, u);  // where the second one's end is along the first
+    const double s = dot(u, turn * w - d) / dot(u, u);  // parameter of the second one's end along the first
     if (sign * s < 1 - SAME) return {clamped(s, 1), turn, 1};
     return {sign, on_segment(d + sign * u, {0, 0, 0}, w), 0};
 }
 
-// Side by side they touch at both ends of what they share; the closest places come first, unless an end is as close.
+// Parallel capsules touch at both ends of their overlap; the closest points are added unless an end is as close.
 __device__ __noinline__ void capsule_capsule(const Couple& pair, Found& found) {
     Capsules both = {half_axis(pair, 0), half_axis(pair, 1), {0, 0, 1}, pair.size(0).x, pair.size(1).x};
     const Place d = pair.d, u = both.u, w = both.w, n = cross(u, w);
@@ -142,7 +142,7 @@ __device__ __noinline__ void capsule_capsule(const Couple& pair, Found& found) {
     if (area > NOUGHT * uu * ww) both.aside = ((dot(n, d) >= 0 ? 1 : -1) / sqrt(area)) * n;
     else both.aside = across(uu >= ww ? u : w);
     const bool steep = area > PARALLEL * uu * ww;
-    if (best.square < 0 && steep) {  // where axes meet, this is still known
+    if (best.square < 0 && steep) {  // valid even where axes meet
         const double gap = fabs(dot(d, both.aside)) - radii;
         if (gap <= pair.reach) found.put_between(pair.o + d + best.s * u, both.aside, gap, both.radius_a, CLOSEST);
         return;

@@ -1,12 +1,12 @@
-// The farthest points of shapes, and of their difference, in a direction: the text of engine/kernels/collision/support.py. Spheres and
-// capsules count without their radius.
+// Support functions of shapes and of their difference, as in engine/kernels/collision/support.py. Radii of spheres and
+// capsules are left out.
 #pragma once
 
 #include "collision/solids.cuh"
 
-// What the search for the distance of a pair keeps: up to four points w of the difference and the first shape's x of each, places
-// of them next to the origin with their squares, which corners of hulls were farthest last, and the answer: the normal from the
-// second shape to the first, the gap, the first shape's place and the second's.
+// The state of a distance query: up to four points w of the difference and the first shape's x of each; candidate
+// points nearest to the origin and their squares; the last support corners of hulls; and the result: the normal from
+// the second shape to the first, the gap, and the witness points.
 struct Search {
     Place w[4], x[4], nearest[2];
     double square[2];
@@ -20,7 +20,7 @@ __device__ __forceinline__ double core_radius(const Couple& pair, int side) {
     return pair.kind(side) <= solid::CAPSULE ? pair.size(side).x : 0;
 }
 
-// Where the search for a hull's farthest corner begins; it goes on from the last one.
+// Initial support corners of hulls; each search starts from the last one.
 __device__ __forceinline__ void begin_search(const Couple& pair, Search& search) {
     for (int side = 0; side < 2; ++side) {
         search.farthest[side] = 0;
@@ -32,7 +32,7 @@ __device__ __forceinline__ void begin_search(const Couple& pair, Search& search)
     }
 }
 
-// The corner of a hull that is farthest along e: from corner to corner, as long as a neighbour is farther.
+// The support corner of a hull along e, by hill climbing over neighbours.
 __device__ __noinline__ int farthest_corner(const Solids& shapes, int best, Place e) {
     double most = dot(shapes.vertex(best), e);
     int here = -1;
@@ -50,7 +50,7 @@ __device__ __noinline__ int farthest_corner(const Solids& shapes, int best, Plac
     return best;
 }
 
-// Of the faces at a hull's corner that is farthest along e, in its own frame, the one that looks most that way.
+// The face of a hull whose normal is nearest to e (in its own frame), among those at the support corner.
 __device__ __noinline__ int facing(const Solids& shapes, int side, Place e, Search& search) {
     const int v = search.farthest[side] = farthest_corner(shapes, search.farthest[side], e);
     int best = -1;
@@ -66,7 +66,7 @@ __device__ __noinline__ int facing(const Solids& shapes, int side, Place e, Sear
 
 __device__ __forceinline__ double with_sign(double x, double half) { return x >= 0 ? half : -half; }
 
-// The point of a shape that is farthest along e, relative to its origin.
+// The support point of a shape in direction `along`, relative to its origin.
 __device__ __noinline__ Place farthest_point(const Couple& pair, int side, Place along, Search& search) {
     const Turn& R = pair.R[side];
     const Place e = mul_t(R, along), size = pair.size(side);
@@ -86,7 +86,7 @@ __device__ __noinline__ Place farthest_point(const Couple& pair, int side, Place
     return mul(R, x);
 }
 
-// The difference's farthest point along e, and the first shape's place there, with that shape at d.
+// The support point of the difference along e, and the first shape's point there, with that shape at d.
 struct Farthest {
     Place w, x;
 };
@@ -95,7 +95,7 @@ __device__ __forceinline__ Farthest farthest(const Couple& pair, Place d, Place 
     return {x - farthest_point(pair, 1, -e, search), x};
 }
 
-// How far apart the shapes are along n, negative where they overlap; at most their distance for any n.
+// The gap of the shapes along n, negative where they overlap; a lower bound of their distance for any n.
 __device__ __forceinline__ double gap_along(const Couple& pair, Place n, Search& search) {
     return dot(n, farthest(pair, pair.d, -n, search).w);
 }

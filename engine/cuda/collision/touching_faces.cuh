@@ -1,15 +1,15 @@
-// The face, edge or corner with which a shape touches another, as a polygon seen along the normal of the contact: the text of
-// engine/kernels/collision/touching_faces.py. A polygon of two corners is an edge, one of a single corner a point.
+// The contact face, edge or corner of a shape, as a polygon projected along the contact normal, as in
+// engine/kernels/collision/touching_faces.py. A polygon of two corners is an edge, of one a point.
 #pragma once
 
 #include "collision/support.cuh"
 
 namespace faces {
-constexpr double STANDS = 0.5;  // the squared cosine between a cylinder's axis and the normal, from which on its end touches
+constexpr double STANDS = 0.5;  // squared cosine between a cylinder's axis and the normal, above which its end touches
 constexpr double EIGHTH = 0.7071067811865476;
-constexpr int RIM = 8;  // corners of the polygon that stands for a cylinder's rim
-// Where a pair's work has the corners of both polygons along t₁, t₂ and n, with their numbers, the direction and the length of the
-// edge from each on, the planes and radii; and places where they may touch.
+constexpr int RIM = 8;  // corners of the polygon that approximates a cylinder's rim
+// Workspace offsets of a pair: the corners of both polygons along t₁, t₂ and n, with their indices; direction and
+// length of the edge from each; the planes and radii; and candidate contacts.
 constexpr int CORNER = 0, NUMBER = CORNER + 6 * FACE_CORNERS, EDGE = NUMBER + 2 * FACE_CORNERS, FACE = EDGE + 6 * FACE_CORNERS,
               OFFER = FACE + 10, OFFERS = 4 * FACE_CORNERS + 1, SIZE = OFFER + 6 * OFFERS;
 static_assert(SIZE <= WORK_SLOTS, "what contacts.py makes room for");
@@ -24,7 +24,7 @@ __device__ __forceinline__ Place edge(const Couple& pair, int side, int c) {
 }
 __device__ __forceinline__ int face_at(int side) { return FACE + 5 * side; }
 
-// One that is being made: of the pair's shape on that side, which is at p, with the frame of the contact.
+// A polygon under construction: the pair's shape on that side, at p, in the contact's frame.
 struct Polygon {
     const Couple& pair;
     int side;
@@ -35,7 +35,7 @@ struct Polygon {
         pair.work.store(corner_at(side, k), mul(frame, x));
         pair.work(NUMBER + side * FACE_CORNERS + k) = number;
     }
-    // The plane with outward normal m and through x, and the radius if it is a disc.
+    // The plane with outward normal m through x; the radius if it is a disc, else 0.
     __device__ __forceinline__ void put_plane(Place m, Place x, double round) const {
         const Place n = mul(frame, m);
         pair.work.store(face_at(side), n);
@@ -43,7 +43,7 @@ struct Polygon {
     }
 };
 
-// The side of a box that looks most along e (in its own frame).
+// The face of a box nearest to direction e (in its own frame).
 __device__ __noinline__ int box(const Polygon& face, Place e) {
     const Turn& R = face.pair.R[face.side];
     const Place half = 0.5 * face.pair.size(face.side);
@@ -62,7 +62,7 @@ __device__ __noinline__ int box(const Polygon& face, Place e) {
     return 4;
 }
 
-// The end of a cylinder that looks along e (in its own frame), or the line on which it lies.
+// The end of a cylinder nearest to direction e (in its own frame), or its line of contact.
 __device__ __noinline__ int cylinder(const Polygon& face, Place e) {
     const Turn& R = face.pair.R[face.side];
     const Place size = face.pair.size(face.side);
@@ -86,7 +86,7 @@ __device__ __noinline__ int cylinder(const Polygon& face, Place e) {
     return 2;
 }
 
-// The face of a hull that looks most along e (in its own frame).
+// The face of a hull nearest to direction e (in its own frame).
 __device__ __noinline__ int hull(const Polygon& face, Place e, Search& search) {
     const Turn& R = face.pair.R[face.side];
     const Solids& shapes = face.pair.shapes;
@@ -103,7 +103,8 @@ __device__ __noinline__ int hull(const Polygon& face, Place e, Search& search) {
     return count;
 }
 
-// The polygon of the shape that looks down (side 0, the first one's) or up (1); answers how many corners.
+// The contact polygon of the first shape, which faces down (side 0), or of the second, which faces up (1). Returns the
+// number of corners.
 __device__ __noinline__ int touching_face(const Couple& pair, int side, Turn frame, Search& search) {
     const Polygon face = {pair, side, side == 0 ? pair.d : Place{0, 0, 0}, frame};
     const Place e = side == 0 ? -frame.z : frame.z, inside = mul_t(pair.R[side], e);

@@ -1,16 +1,15 @@
-// The mode of one joint under Coulomb friction, position limits and velocity limits, at velocity level: what
-// joint_constraints.cuh and chain_constraints.cuh ask of every joint. The text of
-// engine/kernels/joint_rows.py, see there for the equations.
+// The mode of one joint under Coulomb friction, position limits and velocity limits, at velocity level. Used by
+// joint_constraints.cuh and chain_constraints.cuh; equations: engine/kernels/joint_rows.py.
 //
 // v⁺ lies within [low, high], low ≤ 0 ≤ high, and friction f resists it. A held joint has v⁺ = low, 0 or high and a
-// reaction r; a sliding one has the force −f or f, and no reaction.
+// reaction r; a sliding joint has the force −f or f and no reaction.
 #pragma once
 
 enum Mode { LOW, BACKWARD, STUCK, FORWARD, HIGH };
-constexpr int BLOCK_PIVOTS = 8, DESCENT = 20;  // rounds in which all joints move at once; then so many for each joint
+constexpr int BLOCK_PIVOTS = 8, DESCENT = 20;  // rounds of block pivoting; then descent steps per joint
 __device__ __forceinline__ bool is_held(Mode mode) { return mode != FORWARD && mode != BACKWARD; }
 
-// What counts as nothing, of a velocity and of the way to a limit; what rounding may leave of a velocity and a force.
+// Tolerances: a velocity at rest, a closed distance to a limit, rounding of a velocity and of a force.
 template <typename Real> constexpr Real REST = sizeof(Real) == 8 ? 1e-12 : 4e-6;
 template <typename Real> constexpr Real GAP = sizeof(Real) == 8 ? 1e-12 : 1e-6;
 template <typename Real> constexpr Real SLACK = sizeof(Real) == 8 ? 1e-12 : 2e-6;
@@ -19,7 +18,7 @@ template <typename Real> constexpr Real SLACK_R = sizeof(Real) == 8 ? 1e-10 : 1e
 template <typename Real> struct Interval { Real low, high; };
 
 template <typename Real> __device__ __forceinline__ Real clip(Real x, Real low, Real high) {
-    return x < low ? low : (x > high ? high : x);  // what is no number stays none
+    return x < low ? low : (x > high ? high : x);  // NaN stays NaN
 }
 
 // low and high of v⁺ for a joint at q; `rate` is 1/dt.
@@ -34,7 +33,7 @@ template <typename Real> __device__ __forceinline__ Real held_at(Mode mode, cons
     return mode == HIGH ? within.high : (mode == LOW ? within.low : Real(0));
 }
 
-// The mode as a step begins: held where the joint rests or is as fast as it may be, else sliding as it moves.
+// The mode at the start of a step: held where the joint rests or moves at a bound, else sliding in its direction.
 template <typename Real> __device__ __forceinline__ Mode initial_mode(Real v, const Interval<Real>& within, Real f) {
     const bool rests = fabs(v) <= REST<Real>;
     if (rests ? within.high == 0 : v >= within.high - REST<Real>) return HIGH;
@@ -43,7 +42,7 @@ template <typename Real> __device__ __forceinline__ Mode initial_mode(Real v, co
     return v >= 0 ? FORWARD : BACKWARD;
 }
 
-// The mode that a held joint asks for, given the reaction r that holding it takes; `drive` is its other force.
+// The next mode of a held joint, from its reaction r; `drive` is its other force.
 template <typename Real>
 __device__ __forceinline__ Mode released(Mode mode, Real r, const Interval<Real>& within, Real f, Real drive) {
     const Real slack = SLACK_R<Real> * (f + fabs(drive));
@@ -56,7 +55,7 @@ __device__ __forceinline__ Mode released(Mode mode, Real r, const Interval<Real>
     return within.low < 0 ? BACKWARD : FORWARD;
 }
 
-// The mode that a sliding joint asks for, given its v⁺.
+// The next mode of a sliding joint, from its v⁺.
 template <typename Real>
 __device__ __forceinline__ Mode stopped(Mode mode, Real next, Real v, const Interval<Real>& within, Real f) {
     const Real slack = SLACK<Real> * (1 + fabs(v));
@@ -66,7 +65,7 @@ __device__ __forceinline__ Mode stopped(Mode mode, Real next, Real v, const Inte
     return mode;
 }
 
-// The mode of a feasible v⁺, from which a descent begins.
+// The mode of a feasible v⁺, from which a descent starts.
 template <typename Real> __device__ __forceinline__ Mode feasible_mode(Real next, const Interval<Real>& within, Real f) {
     if (next == within.high) return HIGH;
     if (next == within.low) return LOW;
@@ -74,12 +73,13 @@ template <typename Real> __device__ __forceinline__ Mode feasible_mode(Real next
     return next >= 0 ? FORWARD : BACKWARD;
 }
 
-// How far beyond its friction a held joint pulls.
+// The excess of a held joint's reaction over its friction.
 template <typename Real> __device__ __forceinline__ Real pull(Mode mode, Real r, const Interval<Real>& within, Real f) {
     return mode == STUCK ? fabs(r) - f : fabs(r - ((mode == LOW) == (within.low < 0) ? f : -f));
 }
 
-// How much of the way from `here` to `there` a sliding joint may go, and where and in which mode it then stands.
+// The fraction of the step from `here` to `there` that a sliding joint can take, and its velocity and mode at that
+// point.
 template <typename Real> struct Way {
     Real share, edge;
     Mode mode;

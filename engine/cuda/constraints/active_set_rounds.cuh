@@ -1,37 +1,37 @@
-// The rounds that find v⁺ of a robot under its joint constraints, where the robot's joints are spread over a group of threads:
-// those of joint_constraints.cuh, in each of which the group solves for all accelerations once more.
+// Rounds that find v⁺ under joint constraints where a group of threads shares a robot's joints: those of
+// joint_constraints.cuh. In each round the group solves for all accelerations.
 #pragma once
 
 #include "constraints/active_set.cuh"
 
 // One velocity of a joint as a row of the constraints.
 template <typename Real> struct Row {
-    int number;             // which of the robot's velocities
-    Interval<Real> within;  // where v⁺ may lie
+    int number;  // index among the robot's velocities
+    Interval<Real> within;  // bounds of v⁺
     Real friction;
-    Real drive;             // its other force
-    Real v;                 // its velocity before the step
+    Real drive;  // its force without friction
+    Real v;  // its velocity before the step
     Mode mode;
-    Real answer;            // q̈ in this mode, or the reaction where it is held
-    Real feasible;          // v⁺ of the last round, or the velocity of a descent
+    Real answer;  // q̈ in this mode, or the reaction if held
+    Real feasible;  // v⁺ of the last round, or the velocity of a descent
 
     // v⁺ in this mode.
     __device__ __forceinline__ Real next(Real dt) const {
         return is_held(mode) ? held_at(mode, within) : v + dt * answer;
     }
-    // Its force in this mode, and the acceleration that holds it there, if it is held.
+    // Its force in this mode; and the acceleration that holds it.
     __device__ __forceinline__ Real force() const {
         return drive - (mode == FORWARD ? friction : mode == BACKWARD ? -friction : Real(0));
     }
     __device__ __forceinline__ Real target(Real rate) const { return (held_at(mode, within) - v) * rate; }
-    // The mode that it asks for.
+    // Its next mode.
     __device__ __forceinline__ Mode wanted(Real dt) const {
         return is_held(mode) ? released(mode, answer, within, friction, drive)
                              : stopped(mode, next(dt), v, within, friction);
     }
 };
 
-// The greatest of some values, and the number of the row that has it; the least number where several have.
+// The maximum of some values and the index of its row; the least index on ties.
 template <typename Real> struct Greatest {
     Real value;
     int number;
@@ -41,12 +41,12 @@ template <typename Real> struct Greatest {
     }
 };
 
-// The modes to begin with. `rows.each(f)` calls f(row) for each of the thread's rows, and keeps what f changes.
+// The initial modes. `rows.each(f)` calls f(row) for each of the thread's rows and stores the changes.
 template <typename Real, class Rows> __device__ __forceinline__ void initial_active_set(const Rows& rows) {
     rows.each([&](Row<Real>& row) { row.mode = initial_mode(row.v, row.within, row.friction); });
 }
 
-// One step of the descent towards the least of the constraints' energy; answers whether there is still to go.
+// One step of the descent of the constraints' energy. Returns whether more steps are needed.
 template <typename Real, class Rows> __device__ __forceinline__ bool descend(const Rows& rows, Real dt) {
     const auto ahead = [&](const Row<Real>& row) {
         const Real next = row.next(dt);
@@ -78,9 +78,9 @@ template <typename Real, class Rows> __device__ __forceinline__ bool descend(con
     return true;
 }
 
-// All rounds, from the initial active set: `solve(number)` brings the rows' answers in their modes, and v⁺ is `feasible` in
-// the end. `rows.greatest(x)` answers the greatest of all threads' x, to all of them. `count` are the rows of all threads;
-// where there are none, the first answers are the last.
+// All rounds from the initial active set. `solve(number)` sets `answer` of all rows for their modes; the result v⁺ is
+// in `feasible`. `rows.greatest(x)` is a reduction of x over all threads. `count`: rows of all threads; with none, one
+// round is enough.
 template <typename Real, class Rows, class Solve>
 __device__ __forceinline__ void solve_constrained(const Rows& rows, Real dt, int count, const Solve& solve) {
 #pragma unroll 1
@@ -100,7 +100,7 @@ __device__ __forceinline__ void solve_constrained(const Rows& rows, Real dt, int
         });
         if (!(rows.greatest(changed).value > 0)) return;
         if (number < BLOCK_PIVOTS) continue;
-        rows.each([&](Row<Real>& row) {  // begin the descent: the last velocity tried, brought into its bounds
+        rows.each([&](Row<Real>& row) {  // begin the descent from the last velocity, clipped to its bounds
             row.feasible = clip(row.feasible, row.within.low, row.within.high);
             row.mode = feasible_mode(row.feasible, row.within, row.friction);
         });

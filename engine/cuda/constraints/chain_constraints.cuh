@@ -1,6 +1,6 @@
-// Joint constraints of a serial chain whose joints are spread over threads: the rounds of joint_constraints.cuh, where
-// each finds the chain's accelerations once more, in parallel. A thread keeps its joints' modes. What a `Chain` is,
-// stepping/chain_step.cuh says.
+// Joint constraints of a serial chain whose joints are distributed over threads: the rounds of joint_constraints.cuh,
+// each with the chain's accelerations computed in parallel. A thread keeps its joints' modes. stepping/chain_step.cuh
+// defines a `Chain`.
 #pragma once
 
 #include "chains/best.cuh"
@@ -9,22 +9,22 @@
 
 constexpr bool HAS_CONSTRAINTS = HAS_LIMITS || HAS_FRICTION;
 
-// A joint as its thread knows it in a step.
+// A joint in its thread during a step.
 template <typename Real> struct Joint {
-    Real x, u, torque, target;                // the state, q and v; controls, and where gains pull to
+    Real x, u, torque, target;  // the state, q and v; control, and position setpoint of the gains
     Real x_before, u_before;                  // the state before the step, with FREEZES
-    Real q, v;                                // where accelerations are asked for
-    Real drive;                               // its force but for friction
-    Real force, inertia, acceleration, answer;  // what is asked of it (`Asked`), and what came of that
-    Real sum_q, sum_v;                        // of the rates at RK4's stages
-    Interval<Real> within;                    // where v⁺ may be
-    Real friction, next, feasible;            // and v⁺: of the present modes, and the one found
+    Real q, v;  // where accelerations are evaluated
+    Real drive;  // its force without friction
+    Real force, inertia, acceleration, answer;  // inputs of forward dynamics (`Asked`) and its result
+    Real sum_q, sum_v;  // sums of the rates at RK4's stages
+    Interval<Real> within;  // bounds of v⁺
+    Real friction, next, feasible;  // v⁺ in the present modes, and the feasible one
     Mode mode, then;
     int link;  // of the chain
     bool locked;
 };
 
-// Joint constraints as a step begins: where v⁺ may be, and the mode to begin with.
+// The bounds of v⁺ and the mode at the start of a step.
 template <typename Real>
 __device__ __forceinline__ void initial_active_set(Joint<Real>& joint, const JointRow<Real>& row, Real dt) {
     joint.within = {Real(-1e30), Real(1e30)};
@@ -36,11 +36,11 @@ __device__ __forceinline__ void initial_active_set(Joint<Real>& joint, const Joi
     joint.mode = initial_mode(joint.u, joint.within, joint.friction);
 }
 
-// v⁺ of all joints under their constraints into `u`, with accelerations from solve(): q̈, or reactions of locked joints.
+// v⁺ of all joints under their constraints, into `u`. solve() computes q̈, or reactions of locked joints.
 template <typename Real, class Chain, class Solve>
 __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, const Solve& solve) {
     const Real rate = 1 / dt;
-    bool settled = false;  // of the thread's chain; others may share its warp
+    bool settled = false;  // for the thread's chain; other chains may share its warp
     chain.each([&](Joint<Real>& joint, const JointRow<Real>& row) { initial_active_set(joint, row, dt); });
 #pragma unroll 1
     for (int number = 0;; ++number) {
@@ -65,14 +65,14 @@ __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, co
                 if (!settled && !changed) joint.feasible = joint.next;
                 joint.mode = joint.then;
                 if (number == BLOCK_PIVOTS && changed) {
-                    // begin a descent: the last velocity tried, brought into its bounds
+                    // begin a descent from the last velocity, clipped to its bounds
                     joint.feasible = clip(joint.next, joint.within.low, joint.within.high);
                     joint.mode = feasible_mode(joint.feasible, joint.within, joint.friction);
                 }
             });
             settled = settled || !changed;
         } else {
-            // A step towards the least of the constraints' energy.
+            // A descent step of the constraints' energy.
             const auto ahead = [](const Joint<Real>& joint) {
                 return joint.locked ? Way<Real>{1, joint.next, joint.mode}
                                     : way(joint.mode, joint.feasible, joint.next, joint.within, joint.friction);

@@ -1,6 +1,6 @@
-// The law of contact and of joint friction and limits, at velocity level, and how far impulses are from it: the text of
-// engine/cpu/constraints/contact_law.py, see there for the equations. Rows are those of contact_room.cuh: three for each of
-// `contacts` with friction, then `joints` more.
+// The laws of contact, joint friction and joint limits at velocity level, and the residual of impulses. Equations:
+// engine/cpu/constraints/contact_law.py. Rows as in contact_room.cuh: three for each of `contacts` with friction, then
+// `joints`.
 #pragma once
 
 #include "collision/contact_room.cuh"
@@ -9,20 +9,20 @@
 
 template <typename Real> constexpr Real TINY = sizeof(Real) == 8 ? 1e-300 : 1e-30;
 template <typename Real> constexpr Real EPS = sizeof(Real) == 8 ? 2.220446049250313e-16 : 1.1920929e-7;
-// The residual that a step's impulses are asked to reach.
+// The residual at which a step's impulses count as solved.
 template <typename Real> constexpr Real CONTACT_TOLERANCE = sizeof(Real) == 8 ? TOLERANCE : TOLERANCE_SINGLE;
-// The residual up to which what there is may stay, where one more attempt would gain no more than rounding leaves.
+// The residual accepted where a further attempt would gain no more than rounding.
 template <typename Real> constexpr Real BEARABLE = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE;
 constexpr double UNKNOWN = 1e30;  // a residual
-constexpr int ETA_SEARCH = 40;  // steps of the search for a sliding contact's η, at most: Newton's takes some four
+constexpr int ETA_SEARCH = 40;  // iterations of the search for a sliding contact's η, at most; Newton's takes about four
 
-// A system of rows in a robot's room; n of them in all.
+// The rows of a robot's contact problem in its workspace.
 template <typename Real, class Room> struct System {
     Room room;
     int contacts, joints;
 
     __device__ __forceinline__ int rows() const { return 3 * contacts + joints; }
-    // G, which is symmetric, by its lower triangle.
+    // The symmetric G, stored by its lower triangle.
     __device__ __forceinline__ Real& G(int i, int j) const {
         return room.far(Room::G + (i >= j ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i));
     }
@@ -31,10 +31,10 @@ template <typename Real, class Room> struct System {
     __device__ __forceinline__ Real mu(int i) const { return room(Room::MU + i); }
     // f, lo and hi of a joint row.
     __device__ __forceinline__ Real& law(int j, int which) const { return room(Room::LAW + 3 * j + which); }
-    // The present iterate: impulses λ and velocities u = G λ + b.
+    // The current iterate: impulses λ and velocities u = G λ + b.
     __device__ __forceinline__ Real& impulse(int k) const { return room(Room::TRIED + k); }
     __device__ __forceinline__ Real& u(int k) const { return room(Room::U + k); }
-    // Those of the contact whose rows begin at k.
+    // Both for the contact whose rows begin at k.
     __device__ __forceinline__ Vector<Real> impulses(int k) const { return room.vector(Room::TRIED + k); }
     __device__ __forceinline__ Vector<Real> velocities(int k) const { return room.vector(Room::U + k); }
 
@@ -42,7 +42,7 @@ template <typename Real, class Room> struct System {
     __device__ __forceinline__ Real size(int k) const { return (own(k) + own(k + 1) + own(k + 2)) / 3; }
 };
 
-// The point of K = {|t| ≤ μ n} next to z = (n, t₁, t₂).
+// The projection of z = (n, t₁, t₂) onto K = {|t| ≤ μ n}.
 template <typename Real> __device__ __forceinline__ Vector<Real> project(Vector<Real> z, Real mu) {
     const Real t = sqrt(z.y * z.y + z.z * z.z);
     if (t <= mu * z.x) return z;
@@ -56,7 +56,7 @@ template <typename Real> __device__ __forceinline__ Real joint_law(Real y, Real 
     return clip(y > gf ? y - gf : y < -gf ? y + gf : Real(0), low, high);
 }
 
-// How far λ and u are from the law, relative to the greatest |b|; nought only where they obey it.
+// The residual of the law at λ and u, relative to the largest |b|; 0 only where they obey it.
 template <typename Real, class Room, class Team>
 __device__ __forceinline__ Real residual(const System<Real, Room>& system, const Team& team) {
     const int n = system.rows(), first = 3 * system.contacts;
@@ -84,14 +84,14 @@ __device__ __forceinline__ Real residual(const System<Real, Room>& system, const
     return team.greatest_size(worst) / team.greatest_size(most);
 }
 
-// λ of one contact with u = D λ + w, exactly; D is the upper triangle (nn, n1, n2, 11, 12, 22).
+// The exact λ of one contact with u = D λ + w; D by its upper triangle (nn, n1, n2, 11, 12, 22).
 template <typename Real>
 __device__ __forceinline__ Vector<Real> one_contact(const Symmetric<Real>& D, Vector<Real> w, Real mu) {
     if (w.x >= 0) return {0, 0, 0};
     const Real n = D.xx, p = D.xy, q = D.xz;
     const Real s11 = D.yy - p * p / n, s12 = D.yz - p * q / n, s22 = D.zz - q * q / n;
     const Real c1 = w.y - p * w.x / n, c2 = w.z - q * w.x / n;
-    const Real size = sqrt(c1 * c1 + c2 * c2), floor = 8 * EPS<Real> * (D.yy + D.zz);  // where it cannot move along
+    const Real size = sqrt(c1 * c1 + c2 * c2), floor = 8 * EPS<Real> * (D.yy + D.zz);  // keeps S regular
     Real low = 0, high = size * (n + mu * sqrt(p * p + q * q)) / (-mu * w.x), eta = 0, x = 0, y = 0, impulse = 0, t = 0;
 #pragma unroll 1
     for (int k = 0; k < ETA_SEARCH; ++k) {

@@ -1,22 +1,22 @@
-// The contact solver's rounds: exact Gauss–Seidel sweeps, then semismooth Newton steps. The texts of
+// The contact solver's rounds: exact Gauss–Seidel sweeps, then semismooth Newton steps, as in
 // engine/cpu/constraints/contact_rounds.py and linear_systems.py.
 //
-// All of it is for robots whose impulses of the step before do not obey the law any more, so nothing here is written into
-// the step itself.
+// Only robots whose warm start violates the law run it, so it is not inlined into the step.
 #pragma once
 
 #include "constraints/contact_law.cuh"
 
-constexpr int SWEEPS = 3, NEWTON_STEPS = 3;  // of a round: its first has one sweep; steps while each leaves less than the last
-// ε^0.6, times 1/r on G's diagonal in Newton's matrix at least: redundant contacts leave it regular.
+constexpr int SWEEPS = 3, NEWTON_STEPS = 3;  // per round (the first has one sweep); Newton steps, while each reduces the residual
+// Damping of G's diagonal in Newton's matrix at least, ε^0.6 times 1/r: keeps it regular for redundant contacts.
 template <typename Real> constexpr Real REGULAR = sizeof(Real) == 8 ? 4.2e-10 : 7.0e-5;
 
-// The matrix that is solved with, (LONGEST, LONGEST), and which row came to each place.
+// The matrix of the linear system, (LONGEST, LONGEST).
 template <typename Real, class Room> __device__ __forceinline__ Real& entry(const Room& room, int i, int j) {
     return room.far(Room::A + i * Room::LONGEST + j);
 }
 
-// A, its leading n × n block, into L and U in place; answers whether every pivot is a number other than nought.
+// Factorise the leading n × n block of A into L and U in place, with row pivoting. Returns whether every pivot is
+// nonzero.
 template <typename Real, class Room, class Team> __device__ __noinline__ bool factorise(Room room, int n, Team team) {
 #pragma unroll 1
     for (int k = 0; k < n; ++k) {
@@ -51,7 +51,7 @@ template <typename Real, class Room, class Team> __device__ __noinline__ bool fa
     return true;
 }
 
-// The numbers far from slot `b` on into the solution, by what `factorise` left.
+// Solve by the factors of `factorise`: the vector from far slot `b` on becomes the solution.
 template <typename Real, class Room, class Team> __device__ __noinline__ void substitute(Room room, int n, int b, Team team) {
     if (team.rank == 0) {
 #pragma unroll 1
@@ -78,7 +78,7 @@ template <typename Real, class Room, class Team> __device__ __noinline__ void su
     }
 }
 
-// u where impulse k grows by d.
+// u after impulse k grows by d.
 template <typename Real, class Room, class Team>
 __device__ __forceinline__ void move(const System<Real, Room>& system, int k, Real d, const Team& team) {
     for (int j = team.rank; j < system.rows(); j += team.size) system.u(j) += system.G(k, j) * d;
@@ -98,7 +98,7 @@ template <typename Real, class Room, class Team> __device__ __noinline__ void ve
     team.sync();
 }
 
-// By how much the impulse of joint row k changes, exactly, where it has velocity u and all others are held.
+// The exact change of joint row k's impulse at velocity u, with all other impulses fixed.
 template <typename Real, class Room>
 __device__ __forceinline__ Real joint_change(const System<Real, Room>& system, int k, Real u) {
     const int j = k - 3 * system.contacts;
@@ -106,7 +106,7 @@ __device__ __forceinline__ Real joint_change(const System<Real, Room>& system, i
     return (joint_law(u - g * system.impulse(k), g * system.law(j, 0), system.law(j, 1), system.law(j, 2)) - u) / g;
 }
 
-// One Gauss–Seidel sweep; λ and u = G λ + b stay together.
+// One Gauss–Seidel sweep, which keeps u = G λ + b.
 template <typename Real, class Room, class Team> __device__ __noinline__ void sweep(System<Real, Room> system, Team team) {
     const int n = system.rows(), first = 3 * system.contacts;
 #pragma unroll 1
@@ -134,7 +134,7 @@ template <typename Real, class Room, class Team> __device__ __noinline__ void sw
     }
 }
 
-// Row `place` of A: the rows of G from k on, weighted.
+// Row `place` of A: a weighted sum of three rows of G, from k on.
 template <typename Real, class Room, class Team>
 __device__ __forceinline__ void combine(const System<Real, Room>& system, int place, int k, Real a, Real b, Real c,
                                         const Team& team) {
@@ -142,14 +142,14 @@ __device__ __forceinline__ void combine(const System<Real, Room>& system, int pl
         entry<Real>(system.room, place, j) = a * system.G(k, j) + b * system.G(k + 1, j) + c * system.G(k + 2, j);
 }
 
-// Row k of A: that of G, or nought; and a number added to its diagonal.
+// Row k of A: that of G or zero, plus `own` on the diagonal.
 template <typename Real, class Room, class Team>
 __device__ __forceinline__ void plain_row(const System<Real, Room>& system, int k, bool of_G, Real own, const Team& team) {
     for (int j = team.rank; j < system.rows(); j += team.size)
         entry<Real>(system.room, k, j) = (of_G ? system.G(k, j) : Real(0)) + (j == k ? own : Real(0));
 }
 
-// Newton's equations of the contact whose rows begin at k: open, stuck or sliding as z = λ − r u says.
+// Newton's equations of the contact whose rows begin at k: open, sticking or sliding by z = λ − r u.
 template <typename Real, class Room, class Team>
 __device__ __forceinline__ void contact_equations(const System<Real, Room>& system, int k, Real mu, Real regular,
                                                   const Team& team) {
@@ -189,8 +189,8 @@ __device__ __forceinline__ void contact_equations(const System<Real, Room>& syst
     }
 }
 
-// A semismooth Newton step, with u = G λ + b; answers whether it was possible. `regular` times 1/r is added to G's diagonal in
-// the matrix alone.
+// A semismooth Newton step, with u = G λ + b. Returns whether the matrix was regular. `regular` times 1/r is added to
+// G's diagonal in the matrix only.
 template <typename Real, class Room, class Team>
 __device__ __noinline__ bool newton_step(System<Real, Room> system, Real regular, Team team) {
     const int n = system.rows(), first = 3 * system.contacts;
@@ -198,7 +198,7 @@ __device__ __noinline__ bool newton_step(System<Real, Room> system, Real regular
 #pragma unroll 1
     for (int i = 0; i < system.contacts; ++i) contact_equations(system, 3 * i, system.mu(i), regular, team);
 #pragma unroll 1
-    for (int k = first; k < n; ++k) {  // a joint slides, or its velocity is prescribed
+    for (int k = first; k < n; ++k) {  // a sliding joint, or one with a prescribed velocity
         const int j = k - first;
         const Real g = system.own(k), u = system.u(k), impulse = system.impulse(k), y = u - g * impulse;
         const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2), p = joint_law(y, g * f, low, high);
@@ -214,7 +214,7 @@ __device__ __noinline__ bool newton_step(System<Real, Room> system, Real regular
     return true;
 }
 
-// The residual of the present iterate, which goes into BEST if that is the least so far.
+// The residual of the current iterate, which is copied to BEST if it is below `least`.
 template <typename Real, class Room, class Team>
 __device__ __noinline__ Real judged(System<Real, Room> system, Real least, Team team) {
     const Real left = residual(system, team);
@@ -224,9 +224,9 @@ __device__ __noinline__ Real judged(System<Real, Room> system, Real least, Team 
     return left;
 }
 
-// At most `many` rounds from the present impulses; answers the residual of the best of them. `damping` times the residual, times
-// 1/r, stands on G's diagonal in Newton's matrix, so that impulses which are not unique stay near the last ones. `swept`: the
-// first round has had its sweep.
+// At most `many` rounds from the current impulses. Returns the best residual. `damping` times the residual, times 1/r,
+// is added to G's diagonal in Newton's matrix, which keeps impulses that are not unique near the last ones. `swept`:
+// the first round's sweep is done.
 template <typename Real, class Room, class Team>
 __device__ __noinline__ Real rounds(System<Real, Room> system, int many, Real damping, bool swept, Team team) {
     velocities(system, team);

@@ -1,8 +1,8 @@
-// The rows of a contact problem: J and W = J L⁻¹ along the paths to the root, the Delassus matrix G = W D⁻¹ Wᵀ, and what the
-// impulses have to answer to. The text of engine/cpu/constraints/contact_rows.py.
+// The rows of a contact problem: J and W = J L⁻¹ along the paths to the root, the Delassus matrix G = W D⁻¹ Wᵀ, and the
+// right-hand side. As in engine/cpu/constraints/contact_rows.py.
 //
-// A row's entries stand by level, from the root on, up to the velocity at which its path begins: that of its joint, or the last
-// one of the body that touches.
+// A row is stored by level, from the root to the velocity at which its path begins: that of its joint, or the last one
+// of the body in contact.
 #pragma once
 
 #include "constraints/coupled_rows.cuh"
@@ -11,17 +11,17 @@
 #include "rigid_body/lane_factor.cuh"
 #include "rigid_body/limbs.cuh"
 
-// Sweeps before G is formed, each a fraction of what that and a Newton step take: as many as on the CPU, but in single precision,
-// where a few more seldom leave anything, and a warp waits for its slowest robot.
+// Sweeps before G is formed, each much cheaper than G and a Newton step. More in single precision, where a few more
+// usually suffice, and a warp waits for its slowest robot.
 template <typename Real> constexpr int SWEEPS_BY_PATHS = sizeof(Real) == 8 ? 1 : 6;
-// The residual up to which sweeps do where they began from what is bearable: more than that is left by rounding.
+// The residual that ends sweeps after a warm start within BEARABLE; rounding prevents a smaller one.
 template <typename Real> constexpr Real SWEPT = sizeof(Real) == 8 ? TOLERANCE : 1.5 * TOLERANCE_SINGLE;
-constexpr int UNROLLED = DEPTH <= 16 ? DEPTH : 1;  // levels of a path that are written out, so that a row stands in registers
-// m, and rad or m of a joint: what is no gap and no way to a limit; and no overlap.
+constexpr int UNROLLED = DEPTH <= 16 ? DEPTH : 1;  // levels of a path that are unrolled, so that a row is in registers
+// Gaps and distances to limits that count as closed, m, or rad of a joint; and overlaps that count as none.
 template <typename Real> constexpr Real SHUT = sizeof(Real) == 8 ? SHUT_DOUBLE : SHUT_SINGLE;
 template <typename Real> constexpr Real OVERLAP = sizeof(Real) == 8 ? SHUT_DOUBLE : OVERLAP_SINGLE;
 
-// Bring the contacts with friction before those without, as the rows of a system are ordered; answers how many rub.
+// Order contacts with friction before those without, as the rows of a system are. Returns the number with friction.
 template <typename Real, class Room>
 __device__ __forceinline__ int frictional_first(const Surroundings<Real>& scene, const Room& room, int count) {
     if constexpr (ALL_RUB || !SOME_RUB) return ALL_RUB ? count : 0;
@@ -38,8 +38,8 @@ __device__ __forceinline__ int frictional_first(const Surroundings<Real>& scene,
     return rubbing;
 }
 
-// The gap of contact i, or nought where it is shut: in single precision coordinates are the less exact the larger they are, and it
-// is shut as soon as it is within what they leave open, so that a robot at rest does not now and then come down by so much.
+// The gap of contact i, or 0 where it is closed. In single precision the threshold grows with the coordinates'
+// rounding, so that a robot at rest does not drop by it now and then.
 template <typename Real, class Room> __device__ __forceinline__ Real open_gap(const Room& room, int i) {
     const int c = room.contact(i);
     const Real gap = room(c + contact::GAP);
@@ -51,12 +51,12 @@ template <typename Real, class Room> __device__ __forceinline__ Real open_gap(co
     return sizeof(Real) == 4 ? fmax(gap - shut, Real(0)) : gap > shut ? gap : Real(0);
 }
 
-// The impulse of contact i, where one was remembered of its point, in the world; `memories` there are.
+// The last impulse of contact i's point in the world, or 0 if there is none among the `memories` stored ones.
 template <typename Real, class Room>
 __device__ __forceinline__ Vector<Real> remembered(const Room& room, int i, int memories) {
     const int c = room.contact(i);
     const Real point = room(c + contact::POINT);
-    int m = i < memories ? i : 0;  // most often it is that one
+    int m = i < memories ? i : 0;  // usually the index is unchanged
 #pragma unroll 1
     for (int tried = 0; tried < memories; ++tried) {
         const int slot = kept::MEMORY + memory::NUMBERS * m;
@@ -70,8 +70,8 @@ __device__ __forceinline__ Vector<Real> remembered(const Room& room, int i, int 
     return {0, 0, 0};
 }
 
-// J of contact i into its N rows of W, from k on, with J v_f into BASE and the normal velocity before the step into BEFORE;
-// answers whether anything moves it along its normal.
+// J of contact i into its N rows of W, from k on; J v_f into BASE, and the normal velocity before the step into BEFORE.
+// Returns whether any velocity moves it along its normal.
 template <typename Real, int N, class Memory, class Robot, class Room>
 __device__ __forceinline__ bool jacobian(const Memory& at, const Robot& robot, const Room& room, int i, int k) {
     if constexpr (FILLS) return coupled_jacobian<Real, N>(at, robot, room, i, k);
@@ -107,8 +107,8 @@ __device__ __forceinline__ bool jacobian(const Memory& at, const Robot& robot, c
     return !MAY_HOLD || most > Real(HELD);
 }
 
-// W of N rows that begin at k, in the place of J, where their paths begin at `tip`; G's diagonal, and by a thread alone what their
-// impulses add to HALF = Wᵀ λ.
+// W of N rows from k on, in place of J, for paths that begin at `tip`; G's diagonal; and in kernels of one thread a
+// robot their share of HALF = Wᵀ λ.
 template <typename Real, int N, class Room> __device__ __forceinline__ void half_rows(const Room& room, int k, int tip) {
     const int depth = ROW_LEVEL[tip];
     Real x[N][DEPTH], own[N] = {}, impulse[N];
@@ -140,13 +140,13 @@ template <typename Real, int N, class Room> __device__ __forceinline__ void half
         if constexpr (LANES == 1) room(Room::HALF + v) += half;
         v = ROW_PARENT[v];
     }
-    // Where nothing moves a contact along the surface, as on an upright slide, G is kept regular there.
+    // G is kept regular where nothing moves a contact tangentially, as on a vertical slide.
     if (MAY_HOLD && N == 3 && own[N > 1 ? 1 : 0] + own[N - 1] <= EPS<Real> * own[0]) own[N > 1 ? 1 : 0] = own[N - 1] = EPS<Real> * own[0];
 #pragma unroll
     for (int r = 0; r < N; ++r) room(Room::OWN + k + r) = own[r];
 }
 
-// u = W x + b of row k, x standing in HALF.
+// u = W x + b of row k, with x in HALF.
 template <typename Real, class Room> __device__ __forceinline__ Real row_velocity(const Room& room, int k, int tip) {
     Real total = room(Room::B + k);
 #pragma unroll 4
@@ -154,7 +154,7 @@ template <typename Real, class Room> __device__ __forceinline__ Real row_velocit
     return total;
 }
 
-// W x for x(v) of each velocity, handed to put(k, value) for each row by a whole warp. W has noughts behind the rows' paths.
+// W x by a whole warp for x(v) of each velocity; put(k, value) receives each row. W is zero beyond the rows' paths.
 template <typename Real, class Room, class X, class Put>
 __device__ __forceinline__ void lane_products(const Room& room, const RowsOf& rows, const X& x, const Put& put,
                                               const Group& group) {
@@ -178,7 +178,7 @@ __device__ __forceinline__ void lane_products(const Room& room, const RowsOf& ro
     group.sync();
 }
 
-// u of all rows as the present iterate, D⁻¹ Wᵀ λ standing in HALF; answers the residual.
+// u of all rows for the current iterate, with D⁻¹ Wᵀ λ in HALF. Returns the residual.
 template <typename Real, class Room>
 __device__ __forceinline__ Real found_residual(const Room& room, const RowsOf& rows, const Group& group) {
     const auto system = rows.system<Real>(room);
@@ -192,7 +192,7 @@ __device__ __forceinline__ Real found_residual(const Room& room, const RowsOf& r
     }
     return residual(system, group);
 }
-// A step of a robot that has a warp asks for it in several places and is bound by reading its own text.
+// Not inlined: a warp's step calls it in several places and is limited by instruction fetches.
 template <typename Real, class Room> __device__ __noinline__ Real residual_by_warp(Room room, RowsOf rows, Group group) {
     room.tell_memory();
     return found_residual<Real>(room, rows, group);
@@ -203,8 +203,8 @@ __device__ __forceinline__ Real residual_by_paths(const Room& room, const RowsOf
     else return found_residual<Real>(room, rows, group);
 }
 
-// One sweep from the present impulses, as `sweep` has it, by W alone, of a robot that `goes`: HALF = D⁻¹ Wᵀ λ stays with them. A lane
-// has the velocities at certain levels.
+// One sweep from the current impulses like `sweep`, by W only, for a robot that `goes`; HALF = D⁻¹ Wᵀ λ is updated. A
+// lane has the velocities of its levels.
 template <typename Real, class Room> __device__ __noinline__ void sweep_by_paths(Room room, RowsOf rows, Group group, bool goes) {
     const auto system = rows.system<Real>(room);
     const int first = 3 * system.contacts, n = goes ? rows.all() : 0;
@@ -262,7 +262,7 @@ template <typename Real, class Room> __device__ __noinline__ void sweep_by_paths
     group.sync();
 }
 
-// HALF ← D⁻¹ Wᵀ λ of all rows, by lanes.
+// HALF ← D⁻¹ Wᵀ λ of all rows, the levels distributed over lanes.
 template <typename Real, class Room>
 __device__ __forceinline__ void half_by_levels(const Room& room, const RowsOf& rows, const Group& group) {
     group.sync();
@@ -277,7 +277,7 @@ __device__ __forceinline__ void half_by_levels(const Room& room, const RowsOf& r
     }
 }
 
-// HALF ← D⁻¹ Wᵀ λ of the n impulses that stand from slot `impulses` on.
+// HALF ← D⁻¹ Wᵀ λ of the n impulses from slot `impulses` on.
 template <typename Real, class Room, class Team>
 __device__ __noinline__ void half_impulses(Room room, RowsOf rows, int n, int impulses, Team team) {
     team.sync();
@@ -318,7 +318,7 @@ template <typename Real, class Room> __device__ __forceinline__ void to_velociti
     group.sync();
 }
 
-// G of n rows, its lower triangle.
+// The lower triangle of G.
 template <typename Real, class Room, class Team> __device__ __noinline__ void delassus(Room room, RowsOf rows, Team team) {
     const int n = rows.all();
 #pragma unroll 1
@@ -347,7 +347,8 @@ template <typename Real, class Room, class Team> __device__ __noinline__ void de
     team.sync();
 }
 
-// The row of the joint at velocity v, number `found` of them, if it rubs or may come to a limit; it is there from slot `law` on.
+// The candidate row of the joint at velocity v: it acts if it has friction or may reach a limit in the step.
+// `put_joint_row` stores it as number `found`.
 template <typename Real, class Joints> struct ActingJoint {
     Interval<Real> within;
     Real friction, after;
@@ -370,10 +371,10 @@ __device__ __forceinline__ void put_joint_row(const Joints& joints, const Room& 
     room(Room::BASE + k) = row.after, room(Room::TRIED + k) = before;
 #pragma unroll 4
     for (int l = 0; l <= level; ++l) room(Room::W + k * DEPTH + l) = l == level;
-    if constexpr (!LANE_A_BODY) half_rows<Real, 1>(room, k, v);  // a warp does so for all rows at once
+    if constexpr (!LANE_A_BODY) half_rows<Real, 1>(room, k, v);  // a warp does all rows at once
 }
 
-// Rows of the joints that rub, or may come to a limit, after those of contacts; answers how many.
+// Rows of joints with friction or near a limit, after those of contacts. Returns their number.
 template <typename Real, class Joints, class Room>
 __device__ __forceinline__ int joint_rows(const Joints& joints, const Room& room, const RowsOf& rows, bool warm, const Group& group) {
     int found = 0;
@@ -411,7 +412,8 @@ __device__ __forceinline__ int joint_rows(const Joints& joints, const Room& room
 
 constexpr bool EXACT_FLIGHT = INTEGRATOR == integrator::RK4;  // see kernels/contact/by_bodies.py
 
-// b = J v_f + c of all rows, c for the gaps and for `share` of the restitution; answers whether any contact springs back.
+// b = J v_f + c of all rows, with c for the gaps and for `share` of the restitution. Returns whether any contact
+// rebounds.
 template <typename Real, class Room>
 __device__ __forceinline__ bool right_side(const Surroundings<Real>& scene, const Room& room, const RowsOf& rows, Real share,
                                            Real dt, int first, int stride) {

@@ -1,4 +1,4 @@
-"""What robots touch on a GPU: its tables, the memory that their contacts take, and where these are told."""
+"""Contacts of robots on a GPU: the tables of shapes, the memory for contacts, and the report of the last step."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
 from engine.step_settings import INTEGRATORS, StepSettings
 from engine.validation import Array
 
-_CONTACT, _SPHERE_PLACE, _REMEMBERED, _PLACED = 21, 7, 4, 21  # numbers of a contact and the like, see contact_room.cuh
-_FEATURE, _OTHER = 2, 12  # what a contact has more in scenes with pairs, and where they are of a robot's own bodies
-_MOST_VELOCITIES = 64  # of robots by lanes: more keep what they seldom need in slots
+_CONTACT, _SPHERE_PLACE, _REMEMBERED, _PLACED = 21, 7, 4, 21  # numbers per contact etc., see contact_room.cuh
+_FEATURE, _OTHER = 2, 12  # further numbers per contact with pairs, and with pairs of a robot's own bodies
+_MOST_VELOCITIES = 64  # of robots solved by several lanes
 _NULL = np.uint64(0)
-_LARGEST_INDEX = 2**31 - 1  # of a block's room, in which kernels count by int
-_PLACE, _NORMAL, _GAP, _IMPULSE, _SLIP, _WRENCH, _ON_OTHER = 0, 3, 6, 7, 10, 11, 17  # of what is told of one
+_LARGEST_INDEX = 2**31 - 1  # kernels index a block's workspace by int
+_PLACE, _NORMAL, _GAP, _IMPULSE, _SLIP, _WRENCH, _ON_OTHER = 0, 3, 6, 7, 10, 11, 17  # layout of a reported contact
 
 
 def touches_something(settings: StepSettings) -> bool:
-    """Whether robots have shapes that can touch the ground, an obstacle or each other."""
+    """Return whether robots have shapes that can touch the ground, an obstacle or each other."""
     scene = settings.scene
     return scene is not None and points(settings.model, scene).capacity + settings.pairs.capacity > 0
 
 
 class Contacts:
-    """The contacts of a batch; for `touches_something` alone.
+    """The contacts of a batch whose settings satisfy `touches_something`.
 
-    Once they have their `place`, `preamble` is the C++ text that says them to contact_room.cuh, `bytes` the memory that
-    `make` takes.
+    After `place`, `preamble` is the C++ text that defines them for contact_room.cuh, and `bytes` the memory that `make`
+    allocates.
     """
 
     def __init__(self, settings: StepSettings):
@@ -55,12 +55,12 @@ class Contacts:
 
     @property
     def capacity(self) -> int:
-        """The most contacts that a robot may have."""
+        """The most contacts of a robot."""
         return self._points.capacity + self._laws.capacity
 
     @property
     def lanes(self) -> int:
-        """How many lanes a robot is solved by, on a plane: a warp, or a few where limbs touch by few points."""
+        """The lanes per robot on a plane: a warp, a few where limbs touch by few points, or 1."""
         found, plane = self._points, self._scalar and isinstance(self._scene.ground, Plane)
         plain = np.all(found.friction > 0) and not np.any(found.restitution > 0) and not self._pairs
         if not plane or not plain or self._stages or self._model.nv > _MOST_VELOCITIES:
@@ -71,12 +71,12 @@ class Contacts:
 
     @property
     def may_be_few(self) -> bool:
-        """Whether a step that finds few contacts may work in a smaller room."""
+        """Whether a step with few contacts can use the smaller workspace."""
         return not self._stages and isinstance(self._scene.ground, Plane) and not self._pairs
 
     @property
     def even_limbs(self) -> bool:
-        """Whether limbs are alike and touch by single points, so that most steps can be taken in registers."""
+        """Whether all limbs are alike and touch by single points, so that most steps run in registers."""
         found, model = self._points, self._model
         if self.lanes == 1 or not even(model) or np.any(found.rim > 0):
             return False
@@ -86,13 +86,14 @@ class Contacts:
         return bool(np.all(many[start[1] :] == 1) and np.all(of_limbs == of_limbs[0]))
 
     def place(self, robots: int, grid: int, few: int, lanes: int, in_turns: bool) -> None:
-        """Stand in `grid` groups of `robots`, with `lanes` for each: a kernel's blocks, unless they step in turns.
+        """Lay the contacts out for `grid` groups of `robots` (a kernel's blocks, unless robots step in turns), `lanes`
+        each.
 
-        Room for `few` contacts is in shared memory. `in_turns`: robots with even limbs change their seats.
+        The workspace for `few` contacts is in shared memory. `in_turns`: robots with even limbs are scheduled on seats.
         """
         self._few, self._lanes, self._in_turns = few, lanes, in_turns
         numbers = self._numbers
-        rooms = 2 if few < self.capacity else 1  # of robots, but where they are few, and of teams
+        rooms = 2 if few < self.capacity else 1  # of robots, unless all are `few`, and of teams
         room = robots * (numbers["KEPT_SLOTS"] + numbers["FAR_SLOTS"] + rooms * numbers["ROOM_SLOTS"])
         self._refuse_beyond(room)
         self._robots, self._grid, self._room = robots, grid, grid * room
@@ -119,7 +120,7 @@ class Contacts:
             )
 
     def make(self) -> None:
-        """Take the memory and copy the tables."""
+        """Allocate the memory and copy the tables."""
         import cupy
 
         batch, capacity, dtype = self._batch, self.capacity, self._dtype
@@ -141,13 +142,13 @@ class Contacts:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """What the kernel takes of them, after what all steps take."""
+        """The kernel arguments for contacts, after those of all steps."""
         number, link, *numbers = self._told[:2] + self._told[-3:]
         other = _NULL if self._pairs is None else self._other
         return *self._tables, *self._solids, self._memory, self._pair_room, number, link, other, *numbers
 
     def forget(self, robots: Any = slice(None)) -> None:
-        """Nothing has touched yet, and no impulse is remembered; with `robots`, of those by their numbers."""
+        """Clear contacts and warm starts, of all robots or of the indices `robots`."""
         for told in self._told:
             told[robots] = 0
         if isinstance(robots, slice):
@@ -157,7 +158,7 @@ class Contacts:
             self._kept[robots // together, :, robots % together] = 0
 
     def touches(self) -> Touches:
-        """Those of the last step, as they lie on the GPU."""
+        """Return the contacts of the last step, as arrays on the GPU."""
         seen = self._seen
         return Touches(
             self._number, self._link, seen[..., _PLACE:_NORMAL], seen[..., _NORMAL:_GAP], seen[..., _GAP],
@@ -166,9 +167,9 @@ class Contacts:
         )  # fmt: skip
 
     def memory(self) -> tuple[Array, ...]:
-        """What the next step starts from, (batch, … C + nv), and what was told of the last, on the host.
+        """Return the warm start of the next step, (batch, … C + nv), and the last step's contact report, on the host.
 
-        By robot, with zeros for contacts that there are not: it does not depend on the GPU, and equal states are equal.
+        Unused contacts are zero, so equal states give equal results on any GPU.
         """
         kept = np.array(arrays.to_host(self._kept)).transpose(0, 2, 1)
         kept = kept.reshape(-1, kept.shape[2])[: self._batch]
@@ -181,7 +182,7 @@ class Contacts:
         return kept, *left
 
     def remember(self, memory: tuple[Array, ...]) -> None:
-        """What `memory` was."""
+        """Restore what `memory` returned."""
         import cupy
 
         kept, *left = memory
@@ -195,14 +196,14 @@ class Contacts:
 
     @property
     def _kept(self) -> Any:
-        """(blocks, … C + nv, robots), a view of what is `kept`, or (robots, … C + nv, 1) where each has a warp."""
+        """The warm starts, a view (blocks, … C + nv, robots), or (robots, … C + nv, 1) where each robot has a warp."""
         together = 1 if self._lanes == lane_bodies.WARP else self._robots
         blocks = self._memory.reshape(-1, self._room // self._grid // self._robots, together)
         return blocks[:, : self._numbers["KEPT_SLOTS"]]
 
     @property
     def _remembered(self) -> int:
-        """Numbers that are remembered of a contact."""
+        """Numbers per contact in a warm start."""
         return _REMEMBERED + (_FEATURE if self._pairs else 0)
 
     @property
@@ -211,7 +212,7 @@ class Contacts:
         return self._number, self._link, *other, self._seen, self._residual, self._worst
 
     def room(self, contacts: int) -> int:
-        """The numbers that a step of a robot with at most so many contacts works in: `Places` in contact_room.cuh."""
+        """Return the numbers of a step's workspace for at most `contacts` contacts: `Places` in contact_room.cuh."""
         C, J, nv, rows = contacts, self._joint_rows, self._model.nv, self._matrix
         N, all_rub = self._rows(C), bool(np.all(self._friction > 0))
         bounces, whole = bool(np.any(self._restitution > 0)), contacts == self.capacity
@@ -227,12 +228,12 @@ class Contacts:
 
     @property
     def _matrix(self) -> joint_space.Rows:
-        """The rows of M."""
+        """The sparse rows of M."""
         return joint_space.rows(self._model, self._meeting)
 
     @property
     def _spheres(self) -> int:
-        """The most spheres of a shape that a height field is searched for."""
+        """The most spheres of a shape that are searched against a height field."""
         if not isinstance(self._scene.ground, HeightField):
             return 0
         first = self._points.first
@@ -240,12 +241,12 @@ class Contacts:
 
     @property
     def _lane_slots(self) -> int:
-        """Numbers that the lanes of a warp hand to each other: `lane_slot` in lane_ground.cuh."""
+        """Numbers in the exchange slots of a warp's lanes: `lane_slot` in lane_ground.cuh."""
         return 18 * lane_bodies.WARP + 4 * len(self._points.radius) if self.lanes == lane_bodies.WARP else 0
 
     @property
     def _numbers(self) -> dict[str, int]:
-        """The counts, by the names that kernels have for them."""
+        """The counts by their names in the kernels."""
         rows, C, J, nv = self._matrix, self.capacity, self._joint_rows, self._model.nv
         N = self._rows(C)
         longest = max(N, nv)
@@ -260,12 +261,12 @@ class Contacts:
 
     @property
     def _friction(self) -> Array:
-        """Of the shapes and then of the pairs."""
+        """Friction coefficients of the shapes, then of the pairs."""
         return np.concatenate([self._points.friction, self._laws.friction])
 
     @property
     def _restitution(self) -> Array:
-        """The same."""
+        """Coefficients of restitution of the shapes, then of the pairs."""
         return np.concatenate([self._points.restitution, self._laws.restitution])
 
     def _preamble(self) -> str:
@@ -314,7 +315,7 @@ class Contacts:
 
     @property
     def _bodies(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of the shapes and then of the pairs: the body of a contact's link, and the other one, or −1."""
+        """For shapes, then pairs: the body of a contact's link, and the other body or −1."""
         own = self._points.body[self._order]
         one, other = self._pairs.bodies if self._pairs else (own[:0], own[:0])
         return np.concatenate([own, one]), np.concatenate([np.full_like(own, WORLD), other])
@@ -325,7 +326,7 @@ class Contacts:
         return max(moving(self._model, one) + moving(self._model, other))
 
     def _shape_table(self) -> Array:
-        """(shapes + pairs, 18), the shapes in the order of their bodies: see `shape` in contact_room.cuh."""
+        """(shapes + pairs, 18), shapes in the order of their bodies: see `shape` in contact_room.cuh."""
         found, model, order, laws = self._points, self._model, self._order, self._laws
         link = np.concatenate([found.link[order], laws.link[laws.one]])
         none = np.zeros(len(laws.one))
@@ -343,7 +344,7 @@ class Contacts:
         return np.concatenate([found.position, found.radius[:, None], found.axis, found.rim[:, None]], 1)
 
     def _ground_table(self) -> Array:
-        """What the ground is: see `Surroundings` in contact_room.cuh."""
+        """The numbers of the ground: see `Surroundings` in contact_room.cuh."""
         ground = self._scene.ground
         if isinstance(ground, Plane):
             return np.array([*ground.normal, ground.offset])
@@ -354,7 +355,7 @@ class Contacts:
 
 
 def _hangs_from_free(model: Model) -> np.ndarray:
-    """(bodies,): whether the root under each body is free to move anywhere."""
+    """(bodies,): whether the root of each body has a free joint."""
     free = model.kind == FREE
     for body, parent in enumerate(model.parent):
         if parent >= 0:
@@ -363,7 +364,7 @@ def _hangs_from_free(model: Model) -> np.ndarray:
 
 
 def _common(parent: np.ndarray) -> np.ndarray:
-    """(nv, nv): how many velocities the paths from two of them to the root have in common."""
+    """(nv, nv): the number of velocities that the paths from two of them to the root have in common."""
     common = np.zeros((len(parent), len(parent)), np.int64)
     for k, above in enumerate(parent):
         if above >= 0:
@@ -374,7 +375,7 @@ def _common(parent: np.ndarray) -> np.ndarray:
 
 
 def _paths(rows: joint_space.Rows) -> np.ndarray:
-    """(nv, depth): the velocities on the path from the root to each of them, which comes last; then zeros."""
+    """(nv, depth): the velocities on the path from the root to each one, itself last, then zeros."""
     paths = np.zeros((len(rows.parent), int(rows.level.max())), np.int64)
     for k, above in enumerate(rows.parent):
         if above >= 0:
@@ -384,5 +385,5 @@ def _paths(rows: joint_space.Rows) -> np.ndarray:
 
 
 def _table(name: str, values: np.ndarray) -> str:
-    entries = values.ravel().tolist() or [0]  # NVRTC takes no array without an entry
+    entries = values.ravel().tolist() or [0]  # NVRTC rejects empty arrays
     return f"[[maybe_unused]] __device__ constexpr int {name}[] = {{{', '.join(map(str, entries))}}};"

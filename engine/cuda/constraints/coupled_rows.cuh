@@ -1,11 +1,11 @@
-// J of contacts where a row of it has other entries than the path of one body: where joints mimic, whose velocities are those of
-// others, and where two bodies of a robot touch. All of them lie on one path of the rows of M, see joint_space.py.
+// J of contacts whose rows are not on the path of one body: with mimic joints, whose velocities are those of others,
+// and between two bodies of a robot. Its entries are on one path of the rows of M, see joint_space.py.
 #pragma once
 
 #include "constraints/row_paths.cuh"
 #include "rigid_body/ltdl.cuh"
 
-// Add what the joint of body j does along the wrenches F, of N directions, to the rows of W from k on.
+// Add to the rows of W from k on the motion of body j's joint along the N wrenches F.
 template <typename Real, int N, class Room>
 __device__ __forceinline__ void add_joint(const Room& room, const Force<Real> (&F)[N], int j, int k) {
     const int first = v_start(j);
@@ -17,7 +17,7 @@ __device__ __forceinline__ void add_joint(const Room& room, const Force<Real> (&
     }
 }
 
-// The body above j, to which the wrenches on j are carried.
+// The parent of body j, to which the wrenches on j are transformed.
 template <typename Real, int N, class Memory, class Robot>
 __device__ __forceinline__ int climb(const Memory& at, const Robot& robot, Force<Real> (&F)[N], int j) {
     if (parent(j) >= 0) {
@@ -28,8 +28,8 @@ __device__ __forceinline__ int climb(const Memory& at, const Robot& robot, Force
     return parent(j);
 }
 
-// J of contact i into its N rows of W, from k on, with J v_f into BASE and the normal velocity before the step into BEFORE;
-// answers whether anything moves it along its normal.
+// J of contact i into its N rows of W, from k on; J v_f into BASE, and the normal velocity before the step into BEFORE.
+// Returns whether any velocity moves it along its normal.
 template <typename Real, int N, class Memory, class Robot, class Room>
 __device__ __forceinline__ bool coupled_jacobian(const Memory& at, const Robot& robot, const Room& room, int i, int k) {
     const int c = room.contact(i), s = shape_of(room, i), tip = SHAPE_TIP[s];
@@ -51,7 +51,7 @@ __device__ __forceinline__ bool coupled_jacobian(const Memory& at, const Robot& 
             against[r] = {cross(room.vector(c + contact::OTHER_INSIDE), d), d};
         }
 #pragma unroll 1
-        while (one != other) {  // what both hang from moves them alike
+        while (one != other) {  // common ancestors do not move them relative to each other
             if (one > other) add_joint(room, F, one, k), one = climb(at, robot, F, one);
             else add_joint(room, against, other, k), other = climb(at, robot, against, other);
         }

@@ -1,20 +1,20 @@
-// The interior point of interior_point.cuh in the space of velocities, by a whole warp: a lane has a contact and a joint row in
-// registers, and their dλ = c − Ω (du + r) is solved for as Newton's steps by paths are,
+// The interior point method of interior_point.cuh in the space of velocities, by a whole warp: a lane has a contact and
+// a joint row in registers. Their dλ = c − Ω (du + r) is solved like Newton's steps by paths,
 //
 //     (D + Wᵀ Ω W) dy = Wᵀ (λ + c − Ω r) − D y,    y = D⁻¹ Wᵀ λ.
 //
-// There is one direction a step, towards a fixed share of ν: a predictor would have to be solved for as well. Single precision
-// ends it at about 1e-3, where Ω is too great for the digits that are left; from there Newton's steps go on.
+// A step has one direction, towards a fixed share of ν, since a predictor would need a solve of its own. In single
+// precision it stalls at about 1e-3, where Ω is too large for the remaining digits; Newton's steps continue from there.
 #pragma once
 
 #include "constraints/solve_by_paths.cuh"
 
 constexpr int INTERIOR_BY_PATHS = 30;  // steps, at most
-constexpr double CENTRING_BY_PATHS = 0.2, LONGEST_BY_PATHS = 0.99, WIDE = 10;  // σ; of the way to the boundary; the first impulse
-// The residual at which Newton's steps are left to go on.
+constexpr double CENTRING_BY_PATHS = 0.2, LONGEST_BY_PATHS = 0.99, WIDE = 10;  // σ; fraction to the boundary; first impulse
+// The residual at which Newton's steps take over.
 template <typename Real> constexpr Real INTERIOR_ENOUGH = sizeof(Real) == 8 ? 1e-7 : 1e-3;
 
-// The numbers of a contact or a joint row in registers, scaled, by the names that interior_point.cuh has for them.
+// The scaled numbers of a contact or a joint row in registers, by the names of interior_point.cuh.
 template <typename Real> struct Held {
     using Number = Real;
     mutable Real rows[scaled::OMEGA + 3][3] = {}, pairs[pair::DX + 8] = {};
@@ -23,12 +23,12 @@ template <typename Real> struct Held {
     __device__ __forceinline__ Real& pair(int which, int) const { return pairs[which]; }
 };
 
-// What a lane has: contact and joint row of its rank, if there are such.
+// A lane's contact and joint row, those of its rank, if there are such.
 template <typename Real, class Room> struct HeldRows {
     const System<Real, Room>& system;
     Held<Real> contact, joint;
     int k, j, i;  // the rows of the contact and of the joint, and the rank
-    Real mu, size;  // what an impulse of 1 is
+    Real mu, size;  // scale of impulses
 
     __device__ __forceinline__ HeldRows(const System<Real, Room>& system, const Group& group)
         : system(system), k(3 * group.rank), j(3 * system.contacts + group.rank), i(group.rank), mu(0) {
@@ -51,19 +51,19 @@ template <typename Real, class Room> struct HeldRows {
     }
     __device__ __forceinline__ bool touches() const { return i < system.contacts; }
     __device__ __forceinline__ bool acts() const { return i < system.joints; }
-    __device__ __forceinline__ Real unit(const Held<Real>& held) const { return held.vec(scaled::D, 0) * size; }  // of impulses
+    __device__ __forceinline__ Real unit(const Held<Real>& held) const { return held.vec(scaled::D, 0) * size; }  // scaling
 
-    // λ as the present iterate.
+    // λ as the current iterate.
     __device__ __forceinline__ void put_impulses() const {
         if (touches()) system.room.store(Room::TRIED + k, unit(contact) * three(contact, scaled::IMPULSE, 0));
         if (acts()) system.impulse(j) = unit(joint) * joint.vec(scaled::IMPULSE, 0);
     }
-    // The velocities that stand in U, into `which`.
+    // The velocities in U, into `which`.
     __device__ __forceinline__ void take_velocities(int which) const {
         if (touches()) put_three(contact, which, 0, contact.vec(scaled::D, 0) / size * system.velocities(k));
         if (acts()) joint.vec(which, 0) = joint.vec(scaled::D, 0) / size * system.u(j);
     }
-    // ν.
+    // ν, the mean complementarity product.
     __device__ __forceinline__ Real gap(const Group& group) const {
         Real total = 0, count = touches();
         if (touches()) total = dot(three(contact, scaled::IMPULSE, 0), three(contact, scaled::W, 0));
@@ -71,7 +71,7 @@ template <typename Real, class Room> struct HeldRows {
         total = group.sum(total);
         return total / fmax(group.sum(count), Real(1));
     }
-    // Ω, and λ + c − Ω r in the place of c.
+    // Ω, and λ + c − Ω r in place of c.
     __device__ __forceinline__ void put_equations(Real smooth, Real aim) const {
         const Room& room = system.room;
         if (touches()) {
@@ -91,7 +91,7 @@ template <typename Real, class Room> struct HeldRows {
             room(Room::TARGET + j) = unit(joint) * (joint.vec(scaled::IMPULSE, 0) + c);
         }
     }
-    // The step, of which du stands in U; answers how far it may go.
+    // The step, with du in U. Returns the step length to the boundary.
     __device__ __forceinline__ Real reach(Real smooth, Real aim, const Group& group) const {
         Real far = INFINITE;
         take_velocities(scaled::DU);
@@ -110,7 +110,7 @@ template <typename Real, class Room> struct HeldRows {
     }
 };
 
-// From cold, as the present iterate what Newton's steps can go on from; HALF stands with it. A lane has at most one contact.
+// From a cold start, an iterate from which Newton's steps converge, with its HALF. A lane has at most one contact.
 template <typename Real, class Room> __device__ __noinline__ void interior_by_paths(Room room, RowsOf rows, Group group) {
     room.tell_memory();
     const auto system = rows.system<Real>(room);

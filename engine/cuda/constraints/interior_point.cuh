@@ -1,15 +1,16 @@
-// A primal–dual interior point method on the exact law, from cold, for where rounds do not reach the tolerance; and the solver
-// that tries one after the other. The texts of engine/cpu/constraints/interior_point.py and contact_solver.py, see there.
+// A primal–dual interior point method on the exact contact law from a cold start, for systems where rounds do not
+// converge, and the solver that tries both. As in engine/cpu/constraints/interior_point.py and contact_solver.py.
 //
-// The scaled G is H Hᵀ with H = W D^(−1/2) and a factor for each row, so that nothing has to be factored to have it, and z has
-// a number for each of the robot's velocities. H has entries along a row's path alone.
+// The scaled G is H Hᵀ with H = W D^(−1/2) and a factor for each row, so no factorisation is needed for it, and z has
+// one number for each of the robot's velocities. H is nonzero along a row's path only.
 #pragma once
 
 #include "constraints/contact_rounds.cuh"
 #include "constraints/interior_rows.cuh"
 #include "constraints/row_paths.cuh"
 
-// Vectors, scaled, those of rows first; and of the pairs of a joint row: which there are (3), f lo hi (3), pairs (8), steps (8).
+// Scaled vectors, those of rows first; and the numbers of a joint row's complementarity pairs: which exist (3), f lo hi
+// (3), pairs (8), steps (8).
 namespace scaled {
 constexpr int D = 0, IMPULSE = 1, W = 2, R = 3, CORRECTION = 4, STEP = 5, U = 6, DU = 7, B = 8, OMEGA = 9, DZ = 12, Z = 13;
 }
@@ -19,7 +20,7 @@ constexpr int ON = 0, LAW = 3, X = 6, DX = 14;
 constexpr int SOLVER_ROUNDS = 4, ROUNDS_FROM_NOTHING = 6;
 constexpr double DAMPING_OF_ROUNDS = 1, STRONG_DAMPING = 10;
 
-// What the method works on: a system, the paths of its rows, and who does. HALF holds D^(−1/2).
+// The method's data: a system, the paths of its rows, and the threads. HALF holds D^(−1/2).
 template <typename Real, class Room, class Team> struct Interior {
     using Number = Real;
 
@@ -32,18 +33,18 @@ template <typename Real, class Room, class Team> struct Interior {
     }
     __device__ __forceinline__ Real& pair(int which, int j) const { return system.room.far(Room::PAIRS + which * Room::LAWS + j); }
     __device__ __forceinline__ Real& K(int i, int j) const { return entry<Real>(system.room, i, j); }
-    // The entry of H at level l of row i, where the path is at velocity v.
+    // The entry of H at level l of row i, whose path is at velocity v there.
     __device__ __forceinline__ Real H(int i, int l, int v) const {
         return vec(scaled::D, i) * system.room(Room::W + i * DEPTH + l) * system.room(Room::HALF + v);
     }
-    // f(k) for the lane's share of k from `first` up to `end`; all is done when it is left.
+    // f(k) for this lane's share of k from `first` up to `end`, between barriers.
     template <class F> __device__ __forceinline__ void share(int first, int end, const F& f) const {
         team.sync();
 #pragma unroll 1
         for (int k = first + team.rank; k < end; k += team.size) f(k);
         team.sync();
     }
-    // out ← Hᵀ x, x of rows.
+    // out ← Hᵀ x, with x of rows.
     __device__ __forceinline__ void to_velocities(int x, int out) const {
         share(0, NV, [&](int v) {
             const int level = ROW_LEVEL[v];
@@ -54,7 +55,7 @@ template <typename Real, class Room, class Team> struct Interior {
             vec(out, v) = total;
         });
     }
-    // out ← H z, z of velocities.
+    // out ← H z, with z of velocities.
     __device__ __forceinline__ void to_rows(int z, int out) const {
         share(0, system.rows(), [&](int i) {
             const int first = rows.tip(system.room, i);
@@ -67,7 +68,7 @@ template <typename Real, class Room, class Team> struct Interior {
     __device__ __forceinline__ void begin_matrix(Real factor) const {
         share(0, NV * NV, [&](int e) { K(e / NV, e % NV) = e / NV == e % NV ? factor : Real(0); });
     }
-    // The columns of K for the lane's share of the path from `first` on: f(w, level), the same lane's each time.
+    // f(w, level) for this lane's share of the columns of K on the path from `first`; a level always has the same lane.
     template <class F> __device__ __forceinline__ void columns(int first, const F& f) const {
 #pragma unroll 1
         for (int w = first, e = ROW_LEVEL[first] - 1; w >= 0; w = ROW_PARENT[w], --e) {
@@ -93,7 +94,7 @@ template <typename Real, class Room, class Team> struct Interior {
     }
 };
 
-// Numbers of the contact whose rows begin at k, and Ω x of it.
+// Numbers of the contact whose rows begin at k; and Ω x of it.
 template <class In> __device__ __forceinline__ auto three(const In& in, int which, int k) {
     return Vector<typename In::Number>{in.vec(which, k), in.vec(which, k + 1), in.vec(which, k + 2)};
 }
@@ -104,7 +105,7 @@ template <class In, typename Real> __device__ __forceinline__ Vector<Real> resis
     return x.x * three(in, scaled::OMEGA, k) + (x.y * three(in, scaled::OMEGA + 1, k) + x.z * three(in, scaled::OMEGA + 2, k));
 }
 
-// The scaling, and a guess of how great the greatest impulse is; answers what an impulse of 1 is, and that guess.
+// The scaling of rows. Returns the scale of impulses and an estimate of the largest scaled impulse.
 template <typename Real> struct Scales { Real size, wide; };
 template <typename Real, class Room, class Team>
 __device__ __noinline__ Scales<Real> scales(Interior<Real, Room, Team> in) {
@@ -132,7 +133,7 @@ __device__ __noinline__ Scales<Real> scales(Interior<Real, Room, Team> in) {
     return {size, fmin(wide, Real(WIDEST))};
 }
 
-// The first iterate of joint row j, which is row k, by its law; `size` is what an impulse of 1 is.
+// The first iterate of joint row j, which is row k, from its law; `size` is the scale of impulses.
 template <class In, typename Real>
 __device__ __forceinline__ void first_pairs(const In& in, int j, int k, Real size, Real f, Real low, Real high) {
     const Real e = in.vec(scaled::D, k);
@@ -164,7 +165,7 @@ __device__ __forceinline__ void first_iterate(const Interior<Real, Room, Team>& 
     in.to_velocities(IMPULSE, Z);
 }
 
-// The sum of the products of joint row j's pairs, and how many it has.
+// The sum of the complementarity products of joint row j; and their number.
 template <class In> __device__ __forceinline__ auto pair_products(const In& in, int j) {
     auto total = in.pair(pair::X, j) * in.pair(pair::X + 1, j);
 #pragma unroll
@@ -175,7 +176,7 @@ template <class In> __device__ __forceinline__ auto pairs_of(const In& in, int j
     return 2 * in.pair(pair::ON, j) + in.pair(pair::ON + 1, j) + in.pair(pair::ON + 2, j);
 }
 
-// ν: the mean of the products of all pairs.
+// ν: the mean of all complementarity products.
 template <typename Real, class Room, class Team>
 __device__ __forceinline__ Real mean_gap(const Interior<Real, Room, Team>& in) {
     const auto& system = in.system;
@@ -186,7 +187,7 @@ __device__ __forceinline__ Real mean_gap(const Interior<Real, Room, Team>& in) {
     return total / fmax(count, Real(1));
 }
 
-// Ω of the contact whose rows begin at k, and De Saxcé's share of its r.
+// Ω of the contact whose rows begin at k, and De Saxcé's term in its r.
 template <class In, typename Real>
 __device__ __forceinline__ void cone_equations(const In& in, int k, Real mu, Real smooth) {
     using namespace scaled;
@@ -202,7 +203,7 @@ __device__ __forceinline__ void cone_equations(const In& in, int k, Real mu, Rea
     put_three(in, OMEGA + 2, k, Vector<Real>{third.x / mu, third.y, third.z} + (slope * w.z) * normal);
 }
 
-// c − Ω r of the contact whose rows begin at k: what its impulses gain where du is nought.
+// c − Ω r of the contact whose rows begin at k: the step of its impulse for du = 0.
 template <class In, typename Real>
 __device__ __forceinline__ void cone_target(const In& in, int k, Real mu, Real aim) {
     using namespace scaled;
@@ -212,7 +213,7 @@ __device__ __forceinline__ void cone_target(const In& in, int k, Real mu, Real a
     put_three(in, STEP, k, Vector<Real>{x.x / mu, x.y, x.z} - resisted(in, k, three(in, R, k)));
 }
 
-// The damper that the friction of joint row j is, and that the row is as a whole.
+// The damping of joint row j's friction; and of the whole row.
 template <class In> __device__ __forceinline__ auto friction_damping(const In& in, int j) {
     const auto on = in.pair(pair::ON, j);
     return on / (in.pair(pair::X + 1, j) / in.pair(pair::X, j) + in.pair(pair::X + 3, j) / in.pair(pair::X + 2, j) + (1 - on));
@@ -222,7 +223,7 @@ template <class In> __device__ __forceinline__ auto damping(const In& in, int j)
     return friction_damping(in, j) + below + in.pair(pair::X + 6, j) / in.pair(pair::X + 7, j);
 }
 
-// c of joint row j, which is row k: what its impulse gains where du is nought.
+// c of joint row j, which is row k: the step of its impulse for du = 0.
 template <class In, typename Real>
 __device__ __forceinline__ Real joint_target(const In& in, int j, int k, Real aim) {
     const auto x = [&](int which) { return in.pair(pair::X + which, j); };
@@ -233,7 +234,7 @@ __device__ __forceinline__ Real joint_target(const In& in, int j, int k, Real ai
     return c - apart;
 }
 
-// The steps of joint row j's impulse and pairs; answers how far they may go.
+// The steps of joint row j's impulse and pairs. Returns the step length to the boundary.
 template <class In, typename Real>
 __device__ __forceinline__ Real joint_step(const In& in, int j, int k, Real aim) {
     const auto x = [&](int which) { return in.pair(pair::X + which, j); };
@@ -258,7 +259,8 @@ __device__ __forceinline__ Real joint_step(const In& in, int j, int k, Real aim)
     return reach;
 }
 
-// The steps of λ and w of the contact whose rows begin at k, and their second order; answers how far they may go.
+// The steps of λ and w of the contact whose rows begin at k, and their second-order term. Returns the step length to
+// the boundary.
 template <class In, typename Real>
 __device__ __forceinline__ Real cone_step(const In& in, int k, Real mu, Real smooth) {
     using namespace scaled;
@@ -274,7 +276,7 @@ __device__ __forceinline__ Real cone_step(const In& in, int k, Real mu, Real smo
     return fmin(to_boundary(p, dp), to_boundary(q, dq));
 }
 
-// Newton's matrix, factorised; answers whether that was possible. |w_t| is √(|w_t|² + smooth²) − smooth.
+// Newton's matrix, factorised. Returns whether it was regular. |w_t| is smoothed to √(|w_t|² + smooth²) − smooth.
 template <typename Real, class Room, class Team>
 __device__ __noinline__ bool equations(Interior<Real, Room, Team> in, Real smooth) {
     using namespace scaled;
@@ -295,7 +297,7 @@ __device__ __noinline__ bool equations(Interior<Real, Room, Team> in, Real smoot
     return factorise<Real>(system.room, NV, in.team);
 }
 
-// The step towards products of `aim`; answers how far it may go.
+// The step towards complementarity products `aim`. Returns the step length to the boundary.
 template <typename Real, class Room, class Team>
 __device__ __noinline__ Real direction(Interior<Real, Room, Team> in, Real smooth, Real aim) {
     using namespace scaled;
@@ -314,8 +316,8 @@ __device__ __noinline__ Real direction(Interior<Real, Room, Team> in, Real smoot
     return -in.team.greatest(-reach);
 }
 
-// From cold, the impulses that leave least, as the present iterate. `least_centring` bounds σ from below, `longest` the share
-// of the way to the boundary. `smoothing` times ν rounds |w_t| off, whose slope turns at once where a contact comes to rest.
+// The best iterate from a cold start, as the current one. `least_centring` bounds σ from below, `longest` is the
+// fraction to the boundary. `smoothing` times ν smooths |w_t|, whose gradient jumps where a contact comes to rest.
 template <typename Real, class Room, class Team>
 __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf rows, Real least_centring, Real longest,
                                             Real smoothing, Team team) {
@@ -336,10 +338,10 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf ro
         if (least <= CONTACT_TOLERANCE<Real> || step == INTERIOR_STEPS<Real> || !(left < Real(INFINITE))) break;
         const Real gap = mean_gap(in), smooth = smoothing * gap;
         if (!equations(in, smooth)) break;
-        const Real rest = 1 - fmin(direction(in, smooth, Real(0)), Real(1));  // what the predictor would leave sets the centring
+        const Real rest = 1 - fmin(direction(in, smooth, Real(0)), Real(1));  // the predictor's remainder sets the centring
         Real centring = fmax(least_centring, rest * rest * rest);
         centring = fmin(fmax(centring, length < Real(0.3) ? Real(0.5) : Real(0)), Real(1));
-        if (rest > Real(0.9) || length < Real(0.3))  // blocked: no second order
+        if (rest > Real(0.9) || length < Real(0.3))  // blocked: no second-order term
             in.share(0, first, [&](int k) { in.vec(scaled::CORRECTION, k) = 0; });
         const Real reach = direction(in, smooth, centring * gap);
         length = fmin(Real(1), fmin(longest, fmax(Real(0.9), 1 - gap)) * reach);
@@ -355,8 +357,7 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf ro
     in.share(0, n, [&](int k) { system.impulse(k) = system.room.far(Room::STEP + k); });
 }
 
-// The impulses that obey the law in the place of a warm start, which may be `swept`, and u = G λ + b; answers the
-// residual that is left.
+// Impulses that obey the law, in place of a warm start, which may be `swept`, and u = G λ + b. Returns the residual.
 template <typename Real, class Room, class Team>
 __device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf rows, bool swept, Team team) {
     const int n = system.rows();

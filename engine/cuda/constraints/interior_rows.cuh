@@ -1,5 +1,5 @@
-// What the interior point of docs/contact.md has of one contact and of one joint: their part in Newton's equations (12), and how
-// far a step may go. The text of engine/cpu/constraints/interior_point.py, see there; all is scaled.
+// The interior point method of docs/contact.md for one contact and one joint row: their terms in Newton's equations
+// (12) and the step length to the boundary. As in engine/cpu/constraints/interior_point.py; all numbers are scaled.
 #pragma once
 
 #include "constraints/contact_law.cuh"
@@ -7,12 +7,12 @@
 constexpr double NO_LIMIT = 1e9, FIRST_GUESS = 1e-4, WIDEST = 1e3, INFINITE = 1e30;
 template <typename Real> constexpr int INTERIOR_STEPS = sizeof(Real) == 8 ? 40 : 20;
 
-// x ∘ y of the second-order cone.
+// The Jordan product x ∘ y of the second-order cone.
 template <typename Real> __device__ __forceinline__ Vector<Real> jordan(Vector<Real> x, Vector<Real> y) {
     return {dot(x, y), x.x * y.y + y.x * x.y, x.x * y.z + y.x * x.z};
 }
 
-// x with y ∘ x = z, for y inside the cone.
+// The x with y ∘ x = z, for y inside the cone.
 template <typename Real> __device__ __forceinline__ Vector<Real> divided(Vector<Real> y, Vector<Real> z) {
     const Real t = sqrt(y.y * y.y + y.z * y.z), x = (y.x * z.x - y.y * z.y - y.z * z.z) / ((y.x - t) * (y.x + t));
     return {x, (z.y - x * y.y) / y.x, (z.z - x * y.z) / y.x};
@@ -31,18 +31,19 @@ template <typename Real> __device__ __forceinline__ Real to_boundary(Vector<Real
     return d.x < 0 ? fmin(best, -x.x / d.x) : best;
 }
 
-// dλ = c − Ω (du + r), by the columns of Ω.
+// Ω of dλ = c − Ω (du + r), by its columns.
 template <typename Real> struct ConeMatrix {
     Vector<Real> n, first, second;
 };
 
-// A contact's impulse λ and w, which is u + μ |u_t| n at the end, both inside their cones; |w_t| is √(|w_t|² + smooth²) − smooth.
+// A contact's impulse λ and w, both inside their cones; w converges to u + μ |u_t| n. |w_t| is smoothed to √(|w_t|² +
+// smooth²) − smooth.
 template <typename Real> struct InteriorContact {
     Vector<Real> impulse, w;
 
     __device__ __forceinline__ Vector<Real> scaled_impulse(Real mu) const { return {mu * impulse.x, impulse.y, impulse.z}; }
     __device__ __forceinline__ Vector<Real> scaled_w(Real mu) const { return {w.x / mu, w.y, w.z}; }
-    // De Saxcé's term, the share of it in r.
+    // De Saxcé's term in r.
     __device__ __forceinline__ Real saxce(Real mu, Real smooth) const {
         const Real square = w.y * w.y + w.z * w.z, t = sqrt(square + smooth * smooth);
         return t > 0 ? mu * square / (t + smooth) : Real(0);
@@ -56,19 +57,19 @@ template <typename Real> struct InteriorContact {
         return {normal, Vector<Real>{second.x / mu, second.y, second.z} + (slope * w.y) * normal,
                 Vector<Real>{third.x / mu, third.y, third.z} + (slope * w.z) * normal};
     }
-    // c, towards products of `aim`.
+    // c for complementarity products `aim`.
     __device__ __forceinline__ Vector<Real> target(Real mu, Real aim, Vector<Real> correction) const {
         const Vector<Real> p = scaled_impulse(mu), q = scaled_w(mu);
         const Vector<Real> x = divided(q, Vector<Real>{aim, 0, 0} - jordan(p, q) - correction);
         return {x.x / mu, x.y, x.z};
     }
-    // How far the steps may go, of which `correction` becomes the second order.
+    // The step length to the boundary. `correction` becomes the second-order term.
     __device__ __forceinline__ Real reach(Real mu, Vector<Real> step, Vector<Real> dw, Vector<Real>& correction) const {
         const Vector<Real> dp = {mu * step.x, step.y, step.z}, dq = {dw.x / mu, dw.y, dw.z};
         correction = jordan(dp, dq);
         return fmin(to_boundary(scaled_impulse(mu), dp), to_boundary(scaled_w(mu), dq));
     }
-    // dw where u moves by du + r.
+    // dw for a change du + r of u.
     __device__ __forceinline__ Vector<Real> change(Real mu, Real smooth, Vector<Real> du) const {
         const Real t = sqrt(w.y * w.y + w.z * w.z + smooth * smooth);
         if (t > 0) du.x += mu * (w.y * du.y + w.z * du.z) / t;
@@ -76,14 +77,14 @@ template <typename Real> struct InteriorContact {
     }
 };
 
-// A joint's impulse, and the pairs of which it is made: (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), where fr is
-// the share of friction and u = β − α at the end.
+// A joint row's impulse and its complementarity pairs: (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u),
+// where fr is the friction impulse and u = β − α at convergence.
 template <typename Real> struct InteriorJoint {
     Real impulse, x[8], dx[8], low, high;
     bool rubs, below, above;
 
     __device__ __forceinline__ InteriorJoint() = default;
-    // Of the law f, lo, hi, which is none from NO_LIMIT on, with what scales an impulse, and a velocity.
+    // From the law f, lo, hi (no limit from NO_LIMIT on) and the scales of impulses and velocities.
     __device__ __forceinline__ InteriorJoint(Real f, Real lo, Real hi, Real of_impulse, Real of_velocity)
         : rubs(f > 0), below(lo > -Real(NO_LIMIT)), above(hi < Real(NO_LIMIT)) {
         const Real friction = f * of_impulse;
@@ -92,7 +93,7 @@ template <typename Real> struct InteriorJoint {
         x[4] = below, x[6] = above, x[5] = x[7] = 1;
         impulse = x[4] - x[6];
     }
-    // Next to an impulse and the velocity u, `inwards` of all bounds.
+    // The iterate near impulse `of` and velocity u, at least `inwards` inside all bounds.
     __device__ __forceinline__ void begin(Real of, Real u, Real inwards) {
         const Real friction = rubs ? x[0] : Real(0), most = fmax(friction - inwards, Real(0.1) * friction);
         const Real rubbed = clip(of, -most, most), rest = of - rubbed;
@@ -104,13 +105,13 @@ template <typename Real> struct InteriorJoint {
         if (above) x[6] = fmax(-rest, Real(0)) + inwards, x[7] = fmax(high - u, Real(0)) + inwards;
         impulse = rubbed + x[4] - x[6];
     }
-    // How many products there are, which the second answer is the sum of.
+    // The number of complementarity products; and their sum.
     __device__ __forceinline__ int pairs() const { return 2 * rubs + below + above; }
     __device__ __forceinline__ Real products() const { return x[0] * x[1] + x[2] * x[3] + x[4] * x[5] + x[6] * x[7]; }
-    // The dampers that the friction is, and the whole.
+    // The damping of the friction; and of the whole row.
     __device__ __forceinline__ Real friction_damping() const { return rubs ? 1 / (x[1] / x[0] + x[3] / x[2]) : Real(0); }
     __device__ __forceinline__ Real damping() const { return friction_damping() + x[4] / x[5] + x[6] / x[7]; }
-    // c, towards products of `aim`, at velocity u.
+    // c for complementarity products `aim`, at velocity u.
     __device__ __forceinline__ Real target(Real u, Real aim) const {
         const Real apart = impulse - (x[0] - x[2]) / 2 - x[4] + x[6];
         Real c = -friction_damping() * (u - aim / x[0] + aim / x[2]);
@@ -118,7 +119,7 @@ template <typename Real> struct InteriorJoint {
         if (above) c -= (aim + x[6] * (u - high)) / x[7];
         return c - apart;
     }
-    // The pairs' steps where the velocity comes to u; answers how far they may go.
+    // The pairs' steps to velocity u. Returns the step length to the boundary.
     __device__ __forceinline__ Real reach(Real u, Real aim) {
         const Real d0 = -friction_damping() * (u - aim / x[0] + aim / x[2]);
         dx[0] = d0, dx[2] = -d0;

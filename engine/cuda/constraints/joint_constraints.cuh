@@ -1,23 +1,22 @@
-// Joint constraints of one robot by one thread: Coulomb friction, position limits and velocity limits, solved exactly at
-// velocity level. The text of engine/cpu/constraints, see there for the equations.
+// Joint constraints of one robot by one thread: Coulomb friction, position limits and velocity limits, solved exactly
+// at velocity level. Equations: engine/cpu/constraints.
 //
 // Every joint has a mode: held (at a limit, or stuck by friction) or sliding. For given modes the articulated-body
-// algorithm of rigid_body/aba.cuh finds q̈ of all joints and the reaction of those held, joint after joint; `settle` makes
-// v⁺ of it and moves the joint to the mode that they ask for (a pass of its own for that cost 5 to 9 % of a step).
-// Where moving all at once goes round in circles, a primal active set method takes over (`begin_descent`,
-// `active_set_step`).
+// algorithm of rigid_body/aba.cuh computes q̈ of all joints and the reactions of held ones, joint by joint; `settle`
+// computes v⁺ and moves the joint to its next mode (a separate pass for that cost 5 to 9 % of a step). Where block
+// pivoting cycles, a primal active set method takes over (`begin_descent`, `active_set_step`).
 #pragma once
 
 #include "constraints/active_set.cuh"
 #include "rigid_body/aba.cuh"
 #include "rigid_body/thread_per_robot.cuh"
 
-// What the preamble of engine/cuda/stepping/stepper.py adds to that of rigid_body/tree.py: the integrator, what acts on
-// the joints, and whether each robot has numbers of its own.
+// The preamble of engine/cuda/stepping/stepper.py adds the integrator, the forces on joints, and whether each robot has
+// parameters of its own.
 constexpr bool HAS_CONSTRAINTS = HAS_LIMITS || HAS_FRICTION;
-constexpr bool LONG = NV > 64;  // what is seldom needed has slots too, else it may lie in local memory
+constexpr bool LONG = NV > 64;  // with many velocities, rarely used numbers are in slots, else in local memory
 
-// Where the state of a robot stands, behind the slots of the tree passes.
+// The state of a robot, in the slots after those of the tree passes.
 constexpr bool HAS_STAGES = INTEGRATOR == integrator::RK4;
 constexpr int Q = SLOTS, V = Q + NQ, TAU = V + NV, GOAL = TAU + NV, MODE = GOAL + HAS_GAINS * NV,
               Q_STAGE = MODE + HAS_CONSTRAINTS * NV, V_STAGE = Q_STAGE + HAS_STAGES * NQ,
@@ -26,17 +25,17 @@ constexpr int Q = SLOTS, V = Q + NQ, TAU = V + NV, GOAL = TAU + NV, MODE = GOAL 
               ALL_SLOTS = REACTION + (HAS_CONSTRAINTS && JOINT_SPACE) * NV;
 static_assert(ALL_SLOTS == SLOTS + STATE_SLOTS, "what the launch makes room for");
 
-// A mode stands in a slot as the bits of a whole number.
+// A mode is stored in a slot as the bits of an integer.
 __device__ __forceinline__ void put(float& slot, Mode mode) { slot = __int_as_float(mode); }
 __device__ __forceinline__ void put(double& slot, Mode mode) { slot = __hiloint2double(0, mode); }
 __device__ __forceinline__ Mode mode_in(float slot) { return Mode(__float_as_int(slot)); }
 __device__ __forceinline__ Mode mode_in(double slot) { return Mode(__double2loint(slot)); }
 
 __device__ __forceinline__ int q_of(int k) { return SCALAR ? k : Q_OF_V[k]; }
-// Whether a velocity is the rate of a coordinate: the three of a ball joint are not, and have no position limits.
+// Whether a velocity is the rate of a coordinate. The three of a ball joint are not, and have no position limits.
 __device__ __forceinline__ bool has_position(int k) { return !HAS_BALLS || q_of(k) >= 0; }
 
-// The rows of `StepSettings.joints`, the robot innermost where each has its own.
+// The rows of `StepSettings.joints`, robot index innermost where each robot has its own.
 template <typename Real> struct JointTable {
     const Real* first;
     int stride;
@@ -46,17 +45,17 @@ template <typename Real> struct JointTable {
     }
 };
 
-// The wrenches on a robot's bodies; where none are known of, what is handed to functions has no place for them.
+// The wrenches on a robot's bodies; empty in kernels without wrenches.
 template <typename Real, bool ANY> struct External {};
 template <typename Real> struct External<Real, true> {
     BodyWrenches<Real> external;
 };
 
-// A stage of RK4 knows no constraints; its correction, at the step's end, knows nothing else.
+// A stage of RK4 ignores constraints; its correction, at the step's end, has only them.
 enum class Role { STEP, STAGE, CORRECTION };
 
-// One robot's joints as aba.cuh asks for them. v⁺ (of a stage: q̈) stands where the tree passes keep the forces, the
-// reactions of held joints where they keep `OWN_U`.
+// One robot's joints, in the interface of aba.cuh. v⁺ (of a stage: q̈) is in the tree passes' slots of forces, the
+// reactions of held joints in `OWN_U`.
 template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, HAS_WRENCHES> {
     static constexpr int PITCH = PITCH_;
     static constexpr bool CONSTRAINED = HAS_CONSTRAINTS && ROLE != Role::STAGE;
@@ -84,7 +83,7 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
         return at(first_slot(i) + OWN_U);
     }
 
-    // Controls and gains; implicit gains pull from where v takes q in the step.
+    // Control and gains. Implicit gains act from the coordinate at the end of the step, q + dt v.
     __device__ __forceinline__ Real drive(int i, int k) const {
         Real drive = at(TAU + k);
         if constexpr (HAS_GAINS) {
@@ -96,7 +95,7 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
         }
         return drive;
     }
-    // The same, clipped, less damping.
+    // The clipped drive, less damping.
     __device__ __forceinline__ Real smooth(int i, int k) const {
         if constexpr (ROLE == Role::CORRECTION) return 0;
         Real drive = this->drive(i, k);
@@ -116,7 +115,7 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
         }
         return force;
     }
-    // The implicit part's share of the matrix; a joint whose effort is clipped has no gains for this step.
+    // The implicit terms on the diagonal of the matrix; a joint whose effort is clipped has no gains in this step.
     __device__ __forceinline__ Real extra(int i, int k) const {
         if constexpr (INTEGRATOR != integrator::IMPLICIT) return 0;
         Real share = HAS_DAMPING ? dt * table(joint_row::DAMPING, k) : Real(0);
@@ -130,8 +129,8 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
     __device__ __forceinline__ Real target(int k) const {
         return CONSTRAINED ? (held_at(mode(k), bounds(k)) - at(V + k)) * rate : Real(0);
     }
-    // v⁺ (of a stage q̈) from q̈ into its slot; answers whether the joint's mode changed. A descent chooses the modes by
-    // itself, from the reactions.
+    // v⁺ (of a stage q̈) from q̈, into its slot. Returns whether the joint's mode changed. In a descent the modes are
+    // chosen later, from the reactions.
     __device__ __forceinline__ bool settle(int i, int k, Real qdd, Real r, bool descending) const {
         Real next = qdd;
         if constexpr (ROLE != Role::STAGE) next = at(V + k) + dt * qdd;
@@ -171,7 +170,7 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
     }
 };
 
-// The modes to begin with.
+// The initial modes.
 template <class Joints>
 __device__ __forceinline__ void initial_active_set(const Joints& joints, int first = 0, int stride = 1) {
     EACH_BODY
@@ -181,21 +180,21 @@ __device__ __forceinline__ void initial_active_set(const Joints& joints, int fir
             const int k = v_start(i) + j;
             if (kind(i) != FREE) joints.set_mode(k, initial_mode(joints.at(V + k), joints.bounds(k), joints.friction(k)));
         }
-        if constexpr (JOINT_SPACE) {  // so that whoever goes by velocities finds these free
+        if constexpr (JOINT_SPACE) {  // passes that loop over velocities find these unconstrained
             if (kind(i) == FREE)
                 for (int j = 0; j < 6; ++j) joints.set_mode(v_start(i) + j, FORWARD);
         }
     }
 }
 
-// The velocity of a descent, which is feasible throughout.
+// The velocity of a descent, which stays feasible.
 template <typename Real, int PITCH> struct Feasible {
     Real* first;
 
     __device__ __forceinline__ Real& operator()(int k) const { return first[k * (LONG ? PITCH : 1)]; }
 };
 
-// Begin there: the last velocity tried, brought into its bounds, and the modes it has.
+// Begin a descent from the last velocity, clipped to its bounds, with the modes of that velocity.
 template <typename Real, class Joints, class Feasible>
 __device__ __noinline__ void begin_descent(Joints joints, Feasible feasible) {
 #pragma unroll 1
@@ -215,7 +214,7 @@ __device__ __noinline__ void begin_descent(Joints joints, Feasible feasible) {
     }
 }
 
-// Release the held joint that pulls the most; answers whether there was one.
+// Release the held joint with the largest excess reaction. Returns whether there is one.
 template <typename Real, class Joints> __device__ __forceinline__ bool release_one(const Joints& joints) {
     Real worst = 0;
     int which = -1;
@@ -239,7 +238,7 @@ template <typename Real, class Joints> __device__ __forceinline__ bool release_o
     return which >= 0;
 }
 
-// One step towards the least of the constraints' energy; answers whether there is still to go.
+// One descent step of the constraints' energy. Returns whether more steps are needed.
 template <typename Real, class Joints, class Feasible>
 __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
     Real share = 1, edge = 0;
@@ -270,7 +269,7 @@ __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
     return true;
 }
 
-// What the descent found, as v⁺.
+// The result of a descent, as v⁺.
 template <class Joints, class Feasible> __device__ __noinline__ void accept(Joints joints, Feasible feasible) {
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {

@@ -1,7 +1,7 @@
-// What acts on one velocity of a joint beside its constraints.
+// The force on one velocity of a joint, without its constraints.
 #pragma once
 
-// A joint's rows of `StepSettings.joints`, `stride` apart, by their names in joint_row.
+// A joint's column of `StepSettings.joints`, rows `stride` apart, by their names in joint_row.
 template <typename Real> struct JointRow {
     const Real* first;
     int stride;
@@ -9,11 +9,11 @@ template <typename Real> struct JointRow {
     __device__ __forceinline__ Real operator()(int row) const { return first[(size_t)row * stride]; }
 };
 
-// Its force, and the implicit part's share of the matrix.
+// The force, and the implicit terms on the matrix's diagonal.
 template <typename Real> struct JointForce { Real force, extra; };
 
-// Controls `torque` and gains, clipped, less damping, at coordinate q (0 where there is none) and velocity v. Implicit gains
-// pull from where v takes q in the step, and join the matrix unless the effort is clipped.
+// Control `torque` and gains, clipped, less damping, at coordinate q (0 where there is none) and velocity v. Implicit
+// gains act from the coordinate at the end of the step, and are added to the matrix unless the effort is clipped.
 template <typename Real>
 __device__ __forceinline__ JointForce<Real> joint_force(const JointRow<Real>& row, Real torque, Real target, Real q, Real v,
                                                         Real dt) {

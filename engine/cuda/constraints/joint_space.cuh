@@ -1,15 +1,15 @@
-// The accelerations of a step by JSIIA: M and the bias once for a step, then M's factor for every round of the constraints, as
-// engine/cpu/chains/jsiia.py has them. A held joint's row and column are those of the identity, its acceleration is given, and
-// its reaction is what its own row of M asks for beyond its force.
+// The accelerations of a step by JSIIA: M and the bias once per step, then a factorisation of M for every round of the
+// constraints, as in engine/cpu/chains/jsiia.py. A held joint's row and column are those of the identity, its
+// acceleration is given, and its reaction is the excess of its row of M q̈ over its force.
 #pragma once
 
 #include "constraints/joint_constraints.cuh"
 #include "rigid_body/ltdl.cuh"
 
-// Where M stands, whose right-hand side is −τ_bias; and its factor: in its place, unless rounds need it again.
+// The slots of M, whose right-hand side is −τ_bias, and of its factor, which replaces M unless rounds need M again.
 template <class Joints> constexpr int FACTOR_AT = Joints::CONSTRAINED ? MATRIX + MATRIX_SLOTS : MATRIX;
 
-// Takes the bias from the right-hand side.
+// Subtracts the bias from the right-hand side.
 template <class Memory> struct LessBias {
     Memory at;
 
@@ -27,7 +27,7 @@ __device__ __forceinline__ void bias_forces(const Joints& joints, const Robot& r
     forces<Real>(at, LessBias<Slots<Real, Joints::PITCH>>{at}, robot);
 }
 
-// put(i, k) for every velocity of the model, and the body that it moves first.
+// put(i, k) for every velocity k of the model and the first body i that it moves.
 template <class Put> __device__ __forceinline__ void each_velocity(const Put& put) {
     EACH_BODY
     for (int i = 0; i < BODIES; ++i) {
@@ -36,13 +36,13 @@ template <class Put> __device__ __forceinline__ void each_velocity(const Put& pu
         for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) put(i, k + j);
     }
 }
-// put(e, i) for the entries e before row k's diagonal, from it on to the root, and the velocity i of each.
+// put(e, i) for the entries e of row k before the diagonal, towards the root, and their velocities i.
 template <class Put> __device__ __forceinline__ void each_before(int k, const Put& put) {
 #pragma unroll 4
     for (int i = ROW_PARENT[k], e = diagonal(k) - 1; i >= 0; i = ROW_PARENT[i], --e) put(e, i);
 }
 
-// The matrix and right-hand side to solve with, of which rows and columns of held joints are the identity's; answers whether
+// The matrix and right-hand side, with rows and columns of held joints replaced by the identity's. Returns whether
 // there are any.
 template <typename Real, class Joints> __device__ __forceinline__ bool lock(const Joints& joints) {
     constexpr int F = FACTOR_AT<Joints>;
@@ -91,7 +91,7 @@ template <typename Real, class Joints> __device__ __forceinline__ void held_rows
     }
 }
 
-// q̈ and the reactions of held joints, handed to put(i, k, q̈, reaction).
+// q̈ and the reactions of held joints, passed to put(i, k, q̈, reaction).
 template <typename Real, class Joints, class Put>
 __device__ __forceinline__ void joint_space_accelerations(const Joints& joints, const Put& put) {
     constexpr int F = FACTOR_AT<Joints>;

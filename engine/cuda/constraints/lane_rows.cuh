@@ -1,15 +1,15 @@
-// The rows of a robot's contacts by a whole warp, a lane a row: J by the axes of the joints in the world, then W.
+// The rows of a robot's contacts by a whole warp, a lane a row: J from the joint axes in the world, then W.
 #pragma once
 
 #include "constraints/contact_rows.cuh"
 
-// The axes, in slots that Newton's steps use later: directions, points and the frame of the first body.
+// The joint axes, in slots that Newton's steps use later: directions, points and the frame of the first body.
 template <typename Real, class Room> struct Axes {
     static constexpr int FIRST = Room::LOWER, ROOT = FIRST + 6 * BODIES;
     static_assert(!LANE_A_BODY || 6 * BODIES + 9 <= FACTOR_SLOTS, "they have room there");
     const Room& room;
 
-    // From the poses that stand where rows will.
+    // From the poses, which are in the slots of W.
     __device__ __forceinline__ Axes(const Room& room, const Group& group) : room(room) {
         if (group.rank < BODIES) {
             const Pose<Real> T = pose_of<Real>(room, Room::W + lane_slot::POSE, group.rank);
@@ -25,7 +25,7 @@ template <typename Real, class Room> struct Axes {
     }
 };
 
-// J into row k of W, of a force d at x on `body`; answers J v_f.
+// J into row k of W, for a force d at x on `body`. Returns J v_f.
 template <typename Real, class Room>
 __device__ __forceinline__ Real axis_row(const Axes<Real, Room>& axes, int k, int body, Vector<Real> x, Vector<Real> d) {
     const Room& room = axes.room;
@@ -41,8 +41,8 @@ __device__ __forceinline__ Real axis_row(const Axes<Real, Room>& axes, int k, in
     return base;
 }
 
-// J of contacts in the place of W, with the impulses of the step before, of which there are `memories`. All rub, and all are
-// moved by the first body.
+// J of contacts in the slots of W, with the last step's impulses, of which there are `memories`. All have friction, and
+// the first body moves all.
 template <typename Real, class Room>
 __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scene, const Room& room, const RowsOf& rows,
                                                   int memories, const Group& group) {
@@ -64,8 +64,8 @@ __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scen
     }
 }
 
-// W of all rows in the place of J, with noughts behind their paths, and G's diagonal: `half_rows`, but no lane asks how long its
-// path is, as what is behind it takes nothing from the row, and where a row of L begins the lane says that has it.
+// W of all rows in place of J, zero beyond their paths, and G's diagonal. Unlike `half_rows`, no lane reads the length
+// of its path, since entries beyond it contribute nothing; the lane of a velocity supplies the start of its row of L.
 template <typename Real, class Room>
 __device__ __forceinline__ void lane_half_rows(const Room& room, const RowsOf& rows, const Group& group) {
     const LanePlace place(group);

@@ -1,50 +1,51 @@
-// The rows of robots with EVEN_LIMBS, in the registers of a lane: of N contacts at most, of a limb or the trunk, and of the limb's
-// joints; and how far impulses are from the law.
+// The rows of robots with EVEN_LIMBS in a lane's registers, for the joints of its limb and at most N contacts of the
+// limb or the trunk; and the residual of impulses.
 //
-// The rows Z = J L⁻¹ D^-½ of a limb are (3 N + LIMB, LIMB + 6): R, of the limb's own velocities, and W, of the trunk's. With
+// The rows Z = J L⁻¹ D^-½ of a limb are (3 N + LIMB, LIMB + 6): R for the limb's own velocities, and W for the trunk's.
+// With
 //
-//     x = Rᵀ λ,   y = Σ Wᵀ λ of all limbs,   u = b + R x + W y
+//     x = Rᵀ λ,   y = Σ Wᵀ λ over all limbs,   u = b + R x + W y
 //
-// limbs know of each other by the six numbers y alone.
+// limbs are coupled by the six numbers y only.
 #pragma once
 
 #include "constraints/contact_rows.cuh"
 #include "constraints/limb_motions.cuh"
 
-constexpr int LIMB_POINTS = 4;  // the contacts that a lane may have
+constexpr int LIMB_POINTS = 4;  // contacts of a lane, at most
 constexpr int COLUMNS = LIMB + TRUNK_NV;
-// The joints' rows come first, and three of each contact then.
+// The joints' rows, then three rows for each contact.
 template <int N> constexpr int ROWS_OF = LIMB + 3 * N;
 __device__ __forceinline__ constexpr int row_of(int contact) { return LIMB + 3 * contact; }
 __device__ __forceinline__ constexpr int contact_of(int row) { return row < LIMB ? 0 : (row - LIMB) / 3; }
 __device__ __forceinline__ constexpr int axis_of(int row) { return (row - LIMB) % 3; }  // n, t₁, t₂
-// How far loops over rows are written out, so that these stand in registers. With room for several contacts they are loops over
-// those that there are, in local memory.
+// Unrolling of loops over rows, so that one contact's rows are in registers. With room for several contacts the loops
+// run over the existing ones, in local memory.
 template <int N> constexpr int WRITTEN_OUT = N == 1 ? 64 : 1;
 
-// Where a limb, or the trunk, touches the ground.
+// A contact of a limb, or of the trunk, with the ground.
 template <typename Real> struct LimbContact {
-    int body, point, shape;  // of the limb's bodies, or −1 for the trunk; of all points and shapes
-    Real gap, open;          // as it is, and what of it is open
-    Vector<Real> x, place;   // in the trunk's frame, and in the world
+    int body, point, shape;  // index among the limb's bodies, or −1 for the trunk; among all points and shapes
+    Real gap, open;  // signed distance, and its open part
+    Vector<Real> x, place;  // in the trunk's frame, and in the world
 };
-// The rows n, t₁, t₂ of every contact.
+// The directions of the rows n, t₁, t₂ of every contact.
 template <typename Real> struct Frame { Vector<Real> n, first, second; };
 
 template <typename Real, int N> struct LimbRows {
     static constexpr int ALL = ROWS_OF<N>;
 
     Real R[ALL][LIMB], W[ALL][TRUNK_NV], b[ALL];
-    Real size[N], own[LIMB], mu[N];  // the mean of G's diagonal over a contact's rows, and G's of the joints'
-    Real friction[LIMB], low[LIMB], high[LIMB];  // of the joints, f as an impulse
+    Real size[N], own[LIMB], mu[N];  // the mean of G's diagonal over a contact's rows; G's diagonal of the joints' rows
+    Real friction[LIMB], low[LIMB], high[LIMB];  // of the joints, with f as an impulse
     bool touches[N], acts[LIMB];
-    int many;  // contacts
+    int many;  // number of contacts
 
     __device__ __forceinline__ int contacts() const { return N == 1 ? 1 : many; }
     __device__ __forceinline__ int rows() const { return row_of(contacts()); }
 };
 template <typename Real, int N> struct LimbImpulses {
-    Real of[ROWS_OF<N>], sum[COLUMNS];  // λ, and x before y
+    Real of[ROWS_OF<N>], sum[COLUMNS];  // λ; x, then y
 };
 
 template <typename Real, int N, class Joints>
@@ -65,7 +66,7 @@ __device__ __forceinline__ void joint_laws(LimbRows<Real, N>& rows, const Joints
     }
 }
 
-// Z, b and sizes, without the laws.
+// Z, b and the diagonal of G, without the laws.
 template <typename Real, int N>
 __device__ __forceinline__ void limb_rows(LimbRows<Real, N>& rows, const LimbContact<Real> (&touches)[N], const Frame<Real>& frame,
                                           const Posture<Real>& now, const Motions<Real>& to, Real dt) {
@@ -114,7 +115,7 @@ __device__ __forceinline__ void limb_rows(LimbRows<Real, N>& rows, const LimbCon
     }
 }
 
-// The same rows in double precision, with room for all contacts that there can be.
+// The rows in double precision, with room for the most contacts.
 template <typename Real, int N> __device__ __forceinline__ LimbRows<double, LIMB_POINTS> widened(const LimbRows<Real, N>& rows) {
     LimbRows<double, LIMB_POINTS> all;
     all.many = rows.contacts();
@@ -136,7 +137,7 @@ template <typename Real, int N> __device__ __forceinline__ LimbRows<double, LIMB
     return all;
 }
 
-// Z's entry in row r and column j, the limb's before the trunk's.
+// Z's entry in row r and column j, the limb's columns before the trunk's.
 template <typename Real, int N> __device__ __forceinline__ Real entry_of(const LimbRows<Real, N>& rows, int r, int j) {
     return j < LIMB ? rows.R[r][min(j, LIMB - 1)] : rows.W[r][max(j - LIMB, 0)];
 }
@@ -148,7 +149,7 @@ __device__ __forceinline__ Real in_row(const LimbRows<Real, N>& rows, int r, con
     for (int j = 0; j < COLUMNS; ++j) u += entry_of(rows, r, j) * x[j];
     return u;
 }
-// Zᵀ times numbers of a limb's rows: what comes of it for the trunk is the limb's share. Or of contacts' NORMALS alone.
+// Zᵀ times a vector over a limb's rows, or over contacts' NORMALS only. The trunk's entries are this limb's share.
 template <bool NORMALS, typename Real, int N>
 __device__ __forceinline__ void spread(const LimbRows<Real, N>& rows, const Real (&of)[ROWS_OF<N>], Real (&x)[COLUMNS]) {
 #pragma unroll
@@ -167,7 +168,7 @@ __device__ __forceinline__ void add_up(const LimbRows<Real, N>& rows, LimbImpuls
 #pragma unroll
     for (int e = LIMB; e < COLUMNS; ++e) x.sum[e] = group.sum(x.sum[e]);
 }
-// u of a limb.
+// u of a limb's rows.
 template <typename Real, int N>
 __device__ __forceinline__ void limb_velocities(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
                                                 Real (&u)[ROWS_OF<N>]) {
@@ -175,7 +176,7 @@ __device__ __forceinline__ void limb_velocities(const LimbRows<Real, N>& rows, c
     for (int r = 0; r < rows.rows(); ++r) u[r] = rows.b[r] + in_row(rows, r, x.sum);
 }
 
-// What `residual` of contact_law.cuh answers, by limbs.
+// `residual` of contact_law.cuh, over limbs.
 template <typename Real, int N>
 __device__ __forceinline__ Real limb_residual(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
                                               Real (&u)[ROWS_OF<N>], const Group& group) {

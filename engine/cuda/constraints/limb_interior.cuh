@@ -1,30 +1,30 @@
-// The interior point for robots with EVEN_LIMBS, for where Newton's steps do not come to the law: the text of
-// engine/cpu/constraints/interior_point.py with Z, scaled, for H; and who asks for it.
+// The interior point method for robots with EVEN_LIMBS where Newton's steps do not converge, as in
+// engine/cpu/constraints/interior_point.py with the scaled Z for H; and the solver that calls it.
 #pragma once
 
 #include "constraints/interior_rows.cuh"
 #include "constraints/limb_newton.cuh"
 
-// Newton's steps after it; the centring it has at least, and the share of the way to the boundary that it goes at most.
+// Newton's steps after it; the least centring σ; and the fraction to the boundary.
 constexpr int STEPS_AFTER = 24;
 constexpr double LEAST_CENTRING = 1e-4, LONGEST = 0.99;
-// How far from the boundary it begins, of what is scaled; steps at most, and those that go no farther than a SHORT way after each
-// other.
+// The distance of the first iterate to the boundary, scaled; the step length below which a step is SHORT; steps, at
+// most; and consecutive SHORT steps that end the method.
 constexpr double INWARDS = 0.2, SHORT = 0.1;
 constexpr int INTERIOR_STEPS_OF_LIMBS = 30, SHORT_STEPS = 4;
-// The residual that is asked of it.
+// The residual at which it stops.
 template <typename Real> constexpr double ASKED_OF_INTERIOR = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE / 2;
 
 template <typename Real> struct LimbInterior {
     static constexpr int N = LIMB_POINTS, ROWS = ROWS_OF<N>;
 
     LimbRows<Real, N> rows;  // scaled, b too
-    Real unit[ROWS];         // what impulses are, of those scaled
+    Real unit[ROWS];  // scale of impulses
     InteriorContact<Real> contact[N];
     InteriorJoint<Real> joint[LIMB];
     Real z[COLUMNS];  // Zᵀ λ, an iterate of its own
 
-    // What a robot has of one direction: where it is, and where to.
+    // The data of one step.
     struct Way {
         Arrow<Real> arrow;
         LimbResistance<Real, N> by;
@@ -39,7 +39,7 @@ template <typename Real> struct LimbInterior {
         return axis_of(r) == 0 ? x.x : axis_of(r) == 1 ? x.y : x.z;
     }
 
-    // The first iterate: `from`, with u, INWARDS of its cones and bounds.
+    // The first iterate: near `from` and its u, INWARDS inside cones and bounds.
     __device__ __forceinline__ LimbInterior(const LimbRows<Real, N>& given, const LimbImpulses<Real, N>& from, const Group& group)
         : rows(given) {
         Real most = TINY<Real>;
@@ -97,7 +97,7 @@ template <typename Real> struct LimbInterior {
         for (int e = LIMB; e < COLUMNS; ++e) z[e] = group.sum(z[e]);
     }
 
-    // ν: the mean of the products of all pairs.
+    // ν: the mean of all complementarity products.
     __device__ __forceinline__ Real mean_gap(const Group& group) const {
         Real total = 0, count = 0;
 #pragma unroll WRITTEN_OUT<N>
@@ -111,7 +111,7 @@ template <typename Real> struct LimbInterior {
         return group.sum(total) / fmax(group.sum(count), Real(1));
     }
 
-    // Newton's equations, factorised.
+    // Newton's matrix, factorised.
     __device__ __forceinline__ void begin(Way& way, const Group& group) const {
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) way.u[r] = rows.b[r] + in_row(rows, r, z);
@@ -134,7 +134,7 @@ template <typename Real> struct LimbInterior {
         factor_arrow<false>(rows, way.by, way.arrow, group);
     }
 
-    // The step towards products of `aim`; answers how far it may go.
+    // The step towards complementarity products `aim`. Returns the step length to the boundary.
     __device__ __forceinline__ Real direct(Way& way, Real aim, const Group& group) {
         auto& by = way.by;
         const auto resisted = [&](int c, int e, Vector<Real> x) {
@@ -195,8 +195,8 @@ template <typename Real> struct LimbInterior {
     }
 };
 
-// The impulses that leave least, or no more than `asked`, of a robot that `goes`, beginning next to these. In double precision
-// always: with redundant contacts Ω spans more than single precision has digits.
+// The best iterate, or the first one within `asked`, of a robot that `goes`, from a start near the given impulses.
+// Always in double precision: with redundant contacts Ω has a wider range than single precision resolves.
 __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>& rows, LimbImpulses<double, LIMB_POINTS>& best,
                                             double asked, bool goes, Group group) {
     using Real = double;
@@ -228,13 +228,13 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
         for (int pass = 0; pass < 2; ++pass) {  // predictor and corrector
             reach = at.direct(way, aim, group);
             if (pass == 1) break;
-            const Real rest = 1 - fmin(reach, Real(1));  // what the predictor would leave sets the centring
+            const Real rest = 1 - fmin(reach, Real(1));  // the predictor's remainder sets the centring
             const bool blocked = rest > Real(0.9) || length < Real(0.3);
             const Real centring = fmax(fmax(Real(LEAST_CENTRING), rest * rest * rest), length < Real(0.3) ? Real(0.5) : Real(0));
             aim = fmin(centring, Real(1)) * gap;
 #pragma unroll WRITTEN_OUT<N>
             for (int c = 0; c < rows.contacts(); ++c) {
-                if (blocked) way.correction[c] = {0, 0, 0};  // no second order
+                if (blocked) way.correction[c] = {0, 0, 0};  // no second-order term
             }
         }
         length = fmin(Real(1), fmin(Real(LONGEST), fmax(Real(0.9), 1 - gap)) * reach);
@@ -242,8 +242,8 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
     }
 }
 
-// The turns of Newton's steps that are tried: of a step by itself, or in parts, of which each begins where the one before it ended;
-// and those with the interior point before them.
+// The range of Newton turns to run: all in one call, or in parts, each continuing where the previous one ended; and
+// those with the interior point method before them.
 struct Effort {
     int first, last;
 };
@@ -251,7 +251,8 @@ struct Effort {
                                              DAMPED_TURNS = {PATIENCE + 1, LIMB_STEPS}, ALL_TURNS = {0, LIMB_STEPS},
                                              INTERIOR = {LIMB_STEPS, LIMB_STEPS + STEPS_AFTER + 1};
 
-// Impulses that obey the law, with u of the limb and the residual; else those that leave least. Answers whether they were found.
+// Impulses that obey the law, with u of the limb and the residual, or else the best iterate. Returns whether the law is
+// obeyed.
 template <typename Real, int N>
 __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, Real (&u)[ROWS_OF<N>],
                                               Real& left, Effort effort, const Group& group) {
@@ -292,6 +293,6 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
         before = left;
     }
 #pragma unroll WRITTEN_OUT<N>
-    for (int r = 0; r < rows.rows(); ++r) x.of[r] = left < Real(UNKNOWN) ? x.of[r] : best[r];  // for who goes on with them
+    for (int r = 0; r < rows.rows(); ++r) x.of[r] = left < Real(UNKNOWN) ? x.of[r] : best[r];  // for the call that continues
     return found;
 }

@@ -1,13 +1,14 @@
-// Robots with EVEN_LIMBS: a free first body, and for each of LANES lanes a chain of LIMB joints that turn. What belongs to a
-// limb stands in its lane's registers, what belongs to the trunk in those of all lanes, the same in each: loops are written
-// out, and no place of a number is computed while the program runs.
+// Robots with EVEN_LIMBS: a free first body, and for each of LANES lanes a chain of LIMB revolute joints. A limb's
+// numbers are in its lane's registers, the trunk's in those of all lanes, equal in each. Loops are unrolled, so that
+// all register indices are constants.
 //
-// All of it is in the trunk's frame, about its origin, so that bodies and forces on one chain add up as they are. M is
+// All is expressed in the trunk's frame, about its origin, so that inertias and forces of a chain are sums. M is
 //
 //     M = [ A   Bᵀ ]     C = c cᵀ,   B' = c⁻¹ B,   A − Σ B'ᵀ B' = a aᵀ
 //         [ B   C  ]
 //
-// with a C and a B (LIMB, 6) for each limb, and the sum over these; c and a are triangles, their diagonals kept as inverses.
+// with a C and a B (LIMB, 6) for each limb, and the sum over limbs; c and a are Cholesky factors whose diagonals are
+// stored as inverses.
 #pragma once
 
 #include "constraints/joint_constraints.cuh"
@@ -15,7 +16,7 @@
 
 constexpr int LIMB = LIMB_MOST;
 
-// A triangle, or a symmetric matrix by its lower one. Loops over it are written out.
+// A lower triangle, or a symmetric matrix by it.
 template <typename Real, int N> struct Lower {
     Real of[N * (N + 1) / 2];
 
@@ -23,7 +24,7 @@ template <typename Real, int N> struct Lower {
     __device__ __forceinline__ Real operator()(int i, int j) const { return of[i * (i + 1) / 2 + j]; }
 };
 
-// The triangle of a symmetric matrix in its place; no numbers, where it has none.
+// The Cholesky factor of a symmetric matrix, in place; NaN where the matrix is not positive definite.
 template <typename Real, int N> __device__ __forceinline__ void to_triangle(Lower<Real, N>& A) {
 #pragma unroll
     for (int j = 0; j < N; ++j) {
@@ -41,7 +42,7 @@ template <typename Real, int N> __device__ __forceinline__ void to_triangle(Lowe
         }
     }
 }
-// x ← a⁻¹ x and x ← a⁻ᵀ x.
+// x ← a⁻¹ x; and x ← a⁻ᵀ x.
 template <typename Real, int N> __device__ __forceinline__ void forward(const Lower<Real, N>& a, Real (&x)[N]) {
 #pragma unroll
     for (int i = 0; i < N; ++i) {
@@ -70,15 +71,15 @@ template <typename Real> __device__ __forceinline__ Motion<Real> across(const Mo
     return {cross(V.o, s.o), cross(V.o, s.v) + cross(V.v, s.o)};
 }
 
-// Where a robot's trunk and one of its limbs are, in the trunk's frame but for `trunk`, and how they move: the limb's joints
-// have the axes s.
+// Poses and twists of a robot's trunk (in the world) and of one limb (in the trunk's frame), with the limb's joint axes
+// s.
 template <typename Real> struct Posture {
     Pose<Real> trunk, body[LIMB];
     Motion<Real> V, s[LIMB], V_of[LIMB];
     Real rate[LIMB];
 };
 
-// The first body of a lane's limb, and its joint's velocity and coordinate.
+// The first body of a lane's limb; and the index of its joint's velocity, and of its coordinate.
 __device__ __forceinline__ int limb_body(const Group& group) { return 1 + LIMB * group.rank; }
 __device__ __forceinline__ int limb_rate(const Group& group) { return TRUNK_NV + LIMB * group.rank; }
 __device__ __forceinline__ int limb_coordinate(const Group& group) { return 7 + LIMB * group.rank; }
@@ -113,8 +114,8 @@ __device__ __forceinline__ Posture<Real> posture(const Joints& joints, const Rob
     return now;
 }
 
-// M's factor, and the velocities v_f that a step leads to without contact: six of the trunk, without the turning of its frame,
-// and the limb's.
+// M's factor, and the velocities v_f at the end of a step without contact: six of the trunk, without the rotation of
+// its frame, and the limb's.
 template <typename Real> struct Motions {
     Lower<Real, LIMB> c;
     Lower<Real, TRUNK_NV> a;
@@ -122,12 +123,12 @@ template <typename Real> struct Motions {
     Real trunk[TRUNK_NV], limb[LIMB];
 };
 
-// Six numbers of a wrench.
+// A wrench as six numbers.
 template <typename Real> __device__ __forceinline__ void spread_out(const Force<Real>& F, Real (&x)[6]) {
     x[0] = F.n.x, x[1] = F.n.y, x[2] = F.n.z, x[3] = F.f.x, x[4] = F.f.y, x[5] = F.f.z;
 }
 
-// The rigid-body inertia of J, added to a symmetric 6×6.
+// Add the rigid-body inertia J to a symmetric 6×6 matrix.
 template <typename Real> __device__ __forceinline__ void add_body(Lower<Real, 6>& A, const Body<Real>& J) {
     A(0, 0) += J.I.xx, A(1, 0) += J.I.xy, A(1, 1) += J.I.yy, A(2, 0) += J.I.xz, A(2, 1) += J.I.yz, A(2, 2) += J.I.zz;
     A(3, 1) += J.h.z, A(3, 2) -= J.h.y, A(4, 0) -= J.h.z, A(4, 2) += J.h.x, A(5, 0) += J.h.y, A(5, 1) -= J.h.x;

@@ -1,30 +1,33 @@
-// Newton's steps (10) of docs/contact.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a joint row has
+// Newton's steps (10) of docs/contact.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a joint
+// row has
 //
 //     dλ = c − Ω du
 //
-// with a great Ω where it sticks, the inverse of what (10) has on the diagonal beside G, and none where it is open. So
-// (1 + Zᵀ Ω Z) (dx, dy) = Zᵀ c, whose matrix is an arrow: limbs know of each other by the trunk's six columns alone.
+// with a large Ω where it sticks, the inverse of the damping of G's diagonal in (10), and Ω = 0 where it is open. So (1
+// + Zᵀ Ω Z) (dx, dy) = Zᵀ c, an arrow matrix: limbs are coupled by the trunk's six columns only.
 #pragma once
 
 #include "constraints/limb_impulses.cuh"
 
-// What stands on the diagonal beside G, times 1/r, at least, and as a share of the residual.
+// The damping of G's diagonal, times 1/r, at least.
 template <typename Real> constexpr Real REGULAR_OF_LIMBS = sizeof(Real) == 8 ? 1e-7 : 1e-3;
-constexpr double DAMPING_OF_LIMBS = 0.1;
-// The same of steps that may go in circles, first and as a share of what it was before: much damped they leave one, and little
-// damped they come to the law.
+constexpr double DAMPING_OF_LIMBS = 0.1;  // the damping per unit of the residual
+// The damping of rounds, whose steps would cycle with less: the first, and the factor from step to step.
 constexpr double MUCH_DAMPED = 0.3;
 template <typename Real> constexpr Real LESS_DAMPED = sizeof(Real) == 8 ? 0.1 : 0.3;
-// The residual that is asked of the first steps: in double precision one more of them costs little where they converge.
+// The residual required up to PATIENCE; below the tolerance in double precision, where a further step costs little.
 template <typename Real> constexpr Real ASKED_OF_LIMBS = sizeof(Real) == 8 ? 0.01 * TOLERANCE : TOLERANCE_SINGLE;
-// The turn in which most have come to the law; that in which the interior point is asked; that in which steps go on from what left
-// least, from which on what is bearable is let pass; and steps at most that take back what overlaps.
-constexpr int QUICK = 3, LIMB_STEPS = 26, PATIENCE = 6, WAY_STEPS = 16;
-// From PATIENCE on, steps of a round that are damped, and that lead on. A residual has STALLED that changes by no more than this share
-// of it; how far past a set's boundary a step goes, of the way there; how many times itself it goes at most, and its least part.
-constexpr int DAMPED_IN_ROUND = 4, LEADING_IN_ROUND = 8;
-constexpr double STALLED = 0.2, PAST = 1e-3, FARTHEST = 1e6, LEAST_PART = 0.05;
-// How exact these ways are, of the greatest overlap: in single precision one step comes to that, as it goes.
+constexpr int QUICK = 3,        // the turn by which most robots have converged
+              LIMB_STEPS = 26,  // the turn of the interior point method
+              PATIENCE = 6,     // the turn from which rounds start at the best iterate, and BEARABLE suffices
+              WAY_STEPS = 16;   // steps that resolve overlaps, at most
+constexpr int DAMPED_IN_ROUND = 4,   // damped steps of a round
+              LEADING_IN_ROUND = 8;  // steps of a round to the next active set
+constexpr double STALLED = 0.2,      // relative change below which a residual has stalled
+                 PAST = 1e-3,        // overshoot over the boundary of an active set, relative
+                 FARTHEST = 1e6,     // length of a leading step, at most
+                 LEAST_PART = 0.05;  // fraction of a leading step, at least
+// The tolerance of resolved overlaps, relative to the largest; in single precision about that of one step.
 template <typename Real> constexpr Real ASKED_OF_WAYS = sizeof(Real) == 8 ? CONTACT_TOLERANCE<Real> : Real(2e-3);
 
 // Ω and c of a limb's rows.
@@ -32,13 +35,13 @@ template <typename Real, int N> struct LimbResistance {
     Real contact[N][3][3], joint[LIMB], aim[ROWS_OF<N>];
 };
 
-// 1 + Zᵀ Ω Z, factorised: a limb's rows and columns, then the trunk's, which all lanes have alike. Below the diagonal stand the
-// shares by which rows were taken from others, and on it inverses.
+// The LU factors of 1 + Zᵀ Ω Z: a limb's rows and columns, then the trunk's, which are equal in all lanes. The diagonal
+// holds inverses of the pivots.
 template <typename Real> struct Arrow {
     Real K[COLUMNS][COLUMNS];
 };
 
-// With `NORMALS` alone, what contacts have along the surface counts as nought, and joints do.
+// With NORMALS, tangential rows of contacts, and joint rows, are left out.
 template <bool NORMALS, typename Real, int N>
 __device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by, Arrow<Real>& arrow,
                                              const Group& group) {
@@ -76,7 +79,7 @@ __device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, cons
     }
 #pragma unroll
     for (int k = 0; k < COLUMNS; ++k) {
-        if (k == LIMB) {  // what is left is the trunk's
+        if (k == LIMB) {  // the remainder is the trunk's
 #pragma unroll
             for (int i = LIMB; i < COLUMNS; ++i) {
 #pragma unroll
@@ -94,7 +97,7 @@ __device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, cons
     }
 }
 
-// x ← K⁻¹ x, where all limbs' shares of the trunk's numbers add up to `less` more than those.
+// x ← K⁻¹ x, where the trunk's right-hand side is the sum of all limbs' shares minus `less`.
 template <typename Real>
 __device__ __forceinline__ void solve_arrow(const Arrow<Real>& arrow, Real (&x)[COLUMNS], const Real (&less)[TRUNK_NV],
                                             const Group& group) {
@@ -102,7 +105,7 @@ __device__ __forceinline__ void solve_arrow(const Arrow<Real>& arrow, Real (&x)[
 #pragma unroll
     for (int k = 0; k < COLUMNS; ++k) {
         if (k >= LIMB) {
-            Real share = 0;  // of what the limb's own rows take from it
+            Real share = 0;  // contribution of the limb's own rows
 #pragma unroll
             for (int j = 0; j < LIMB; ++j) share += K[k][j] * x[j];
             x[k] = group.sum(x[k] - share) - less[max(k - LIMB, 0)];
@@ -118,7 +121,7 @@ __device__ __forceinline__ void solve_arrow(const Arrow<Real>& arrow, Real (&x)[
     }
 }
 
-// Ω and c of contact c: open, stuck or sliding as z = λ − r u says.
+// Ω and c of contact c: open, sticking or sliding by z = λ − r u.
 template <typename Real, int N>
 __device__ __forceinline__ void resist(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
                                        Real regular, int c, LimbResistance<Real, N>& by) {
@@ -154,8 +157,8 @@ __device__ __forceinline__ void resist_joint(const LimbRows<Real, N>& rows, cons
     by.aim[k] = !rows.acts[k] ? Real(0) : slides ? (y > 0 ? -f : f) - x.of[k] : stiff * (p - u[k]);
 }
 
-// Of a step by `change`, how much leads to where a joint or a contact that sticks begins to slide, or one opens: in which the next
-// step's equations are others. INFINITE, if none does.
+// The fraction of a step by `change` at which a sticking joint or contact begins to slide, or a contact opens, which
+// changes the active set. INFINITE if none does.
 template <typename Real, int N>
 __device__ __forceinline__ Real to_the_next_set(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by,
                                                 const LimbImpulses<Real, N>& x, const Real (&change)[ROWS_OF<N>], const Group& group) {
@@ -179,15 +182,15 @@ __device__ __forceinline__ Real to_the_next_set(const LimbRows<Real, N>& rows, c
     return -group.greatest(-way);
 }
 
-// How much of a step is taken: all of it, or, of one that `leads` on, no more than to the next set; and as much as leads there, where
-// the last has `stalled`, as impulses then grow along what nothing moves by.
+// The fraction of a step to take: 1, or for a step that `leads` at most up to the next active set. If the last residual
+// has `stalled`, the step extends beyond 1 to the next set, since impulses then grow in the null space.
 template <typename Real> __device__ __forceinline__ Real part_of_step(Real way, bool leads, bool stalled) {
     const Real there = way * Real(1 + PAST);
     if (!leads || (way >= 1 && !(stalled && way < Real(FARTHEST)))) return 1;
     return fmax(there, Real(LEAST_PART));
 }
 
-// λ grows by c − Ω du where the robot `goes`; what it adds up to does not yet.
+// λ grows by c − Ω du where the robot `goes`; x.sum is not updated.
 template <bool NORMALS, typename Real, int N>
 __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by, LimbImpulses<Real, N>& x,
                                           bool goes, const Group& group, bool leads = false, bool stalled = false) {
@@ -222,11 +225,11 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
     }
 }
 
-// From PATIENCE on steps go in rounds: some that are damped, and some that lead on to the next set each.
+// From PATIENCE on steps go in rounds of damped steps and of leading steps, which stop at the next active set.
 __device__ __forceinline__ int turn_of_round(int turn) { return (turn - PATIENCE - 1) % (DAMPED_IN_ROUND + LEADING_IN_ROUND); }
 __device__ __forceinline__ bool leads_on(int turn) { return turn > PATIENCE && turn_of_round(turn) >= DAMPED_IN_ROUND; }
 
-// What stands beside G in step `turn`, where u leaves that residual and `before` stood there in the last.
+// The damping in step `turn`, at residual `left`; `before` is the last step's damping.
 template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Real left, Real before) {
     if (turn > PATIENCE) {
         if (turn_of_round(turn) == 0) return Real(MUCH_DAMPED);
@@ -235,7 +238,7 @@ template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Re
     return fmax(REGULAR_OF_LIMBS<Real>, fmin(Real(DAMPING_OF_LIMBS) * left, Real(1)));
 }
 
-// A Newton step of a robot that `goes`, with `regular` on the diagonal beside G.
+// A Newton step of a robot that `goes`, with damping `regular`.
 template <typename Real, int N>
 __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
                                             Real regular, bool goes, const Group& group, bool leads = false, bool stalled = false) {
@@ -247,8 +250,8 @@ __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbI
     take_step<false>(rows, by, x, goes, group, leads, stalled);
 }
 
-// What overlaps is taken back: 0 ≤ π ⟂ G_nn π + β gap ≥ 0, π standing in the places of the normal impulses. Answers whether it
-// was found, for a robot that asks.
+// Resolve overlaps: 0 ≤ π ⟂ G_nn π + β gap ≥ 0, with π in the slots of the normal impulses. Returns whether the
+// solution was found, for a robot that `asks`.
 template <typename Real, int N>
 __device__ __forceinline__ bool find_way_back(const LimbRows<Real, N>& rows, const Real (&gap)[N], LimbImpulses<Real, N>& x,
                                               bool asks, const Group& group) {

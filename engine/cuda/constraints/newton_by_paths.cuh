@@ -1,23 +1,24 @@
-// Newton steps on the law by a whole warp, and the interior point where they do not do.
+// Newton steps on the contact law by a whole warp, and the interior point method where they do not converge.
 //
-// A contact or a joint that sticks has Ω du + dλ = c with a great Ω, the inverse of what Newton's matrix has beside G (see
-// contact_rounds.cuh); one that is open has dλ = c, and of one that slides the friction follows the normal impulse.
+// A contact or a joint that sticks has Ω du + dλ = c with a large Ω, the inverse of the damping in Newton's matrix (see
+// contact_rounds.cuh). An open one has dλ = c; for a sliding one friction follows the normal impulse.
 #pragma once
 
 #include "constraints/interior_by_paths.cuh"
 
-constexpr int STEPS_BY_PATHS = 16, DAMPED_BY_PATHS = 8;  // of Newton's at a time, and of those that are damped
-// What stands beside G, times 1/r, or this share of the residual if that is more: of what is less, rounding would leave too little.
+constexpr int STEPS_BY_PATHS = 16, DAMPED_BY_PATHS = 8;  // Newton's steps at a time; and damped ones
+// The damping of G's diagonal, times 1/r, at least; and per unit of the residual. A smaller one is lost in rounding.
 template <typename Real> constexpr Real REGULAR_BY_PATHS = sizeof(Real) == 8 ? 1e-6 : 1e-3;
 constexpr double DAMPING_BY_PATHS = 0.1;
-// The same of steps that may go in circles, from the best of the first ones on, and as a share of what it was before.
+// The damping of the second attempt, from the best iterate on, where steps may cycle: the first; and the factor from
+// step to step.
 constexpr double MUCH_DAMPED_BY_PATHS = 0.3;
 template <typename Real> constexpr Real LESS_DAMPED_BY_PATHS = sizeof(Real) == 8 ? 0.1 : 0.3;
-// The residual after a sweep above which double precision leaves the step to the solver: where much slips at once the law has
-// several solutions, and the CPU's is asked for.
+// The residual after a sweep above which double precision leaves the step to the general solver: where much slips at
+// once the law has several solutions, and the CPU's is wanted.
 constexpr double FAR_OFF = 1e-2;
 
-// Those of a contact with impulses x, velocities u and z = x − r u that slides: all of friction follows the normal impulse.
+// Ω and c of a sliding contact with impulses x, velocities u and z = x − r u; friction follows the normal impulse.
 template <typename Real>
 __device__ __forceinline__ Resistance<Real> sliding(Vector<Real> x, Vector<Real> u, Vector<Real> z, Real mu, Real r, Real regular) {
     const Real stiff = r / regular, t = sqrt(z.y * z.y + z.z * z.z), e = z.y / t, f = z.z / t, disk = mu * z.x, curve = disk / t;
@@ -27,7 +28,7 @@ __device__ __forceinline__ Resistance<Real> sliding(Vector<Real> x, Vector<Real>
             {press, along * e - aside * f, along * f + aside * e}};
 }
 
-// Ω and c of all rows, in their slots, as the sets of the present iterate say.
+// Ω and c of all rows in their slots, by the active sets of the current iterate.
 template <typename Real, class Room>
 __device__ __forceinline__ void resistances(const System<Real, Room>& system, Real regular, const Group& group) {
     const Room& room = system.room;
@@ -54,7 +55,7 @@ __device__ __forceinline__ void resistances(const System<Real, Room>& system, Re
     group.sync();
 }
 
-// A step from the present iterate, with `regular` beside G, times 1/r; HALF is that of the new iterate.
+// A step from the current iterate, with damping `regular` times 1/r; HALF is updated.
 template <typename Real, class Room> __device__ __noinline__ void step_by_paths(Room room, RowsOf rows, Real regular, Group group) {
     room.tell_memory();
     const auto system = rows.system<Real>(room);
@@ -73,8 +74,8 @@ template <typename Real, class Room> __device__ __noinline__ void step_by_paths(
     lane_half<Real>(room, rows, group);
 }
 
-// Newton steps, and the interior point where they do not do, from the present iterate, of which `left` is the residual; answers
-// what the best of all leaves, which is the present one then.
+// Newton steps, and the interior point method if they fail, from the current iterate, whose residual is `left`. Returns
+// the residual of the best iterate, which becomes the current one.
 template <typename Real, class Room>
 __device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& rows, Real left, const Group& group) {
     if (left <= CONTACT_TOLERANCE<Real>) return left;
@@ -96,7 +97,7 @@ __device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& ro
         lane_half<Real>(room, rows, group);
         left = residual_by_paths<Real>(room, rows, group);
     };
-    // A step may throw the iterate off, when the sets are not right: the next ones take it from there.
+    // A step from wrong active sets may increase the residual; the next ones continue from there.
     const auto newton = [&](bool damped) {
         const auto enough = [&](int step) { return least <= (step < 2 && !damped ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>); };
         Real regular = MUCH_DAMPED_BY_PATHS;

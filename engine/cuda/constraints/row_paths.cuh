@@ -1,14 +1,14 @@
-// Which rows a robot's contact problem has, and where in the tree the path of each begins.
+// The rows of a robot's contact problem, and the velocities at which their paths in the tree begin.
 #pragma once
 
 #include "constraints/contact_law.cuh"
 
-// What carries contact i.
+// The shape of contact i.
 template <class Room> __device__ __forceinline__ int shape_of(const Room& room, int i) {
     return int(room(room.contact(i) + contact::SHAPE));
 }
 
-// Rows are those of `frictional` contacts, three each, of the other contacts, one each, and of joints.
+// Rows: three for each contact with friction, one for each other contact, then one for each joint.
 struct RowsOf {
     int count, rubbing, joints;
 

@@ -1,17 +1,18 @@
-// What a change of impulses takes, in the space of velocities, by a whole warp: neither G nor a factor of it is made.
+// The velocity change of an impulse change, solved in the space of velocities by a whole warp, without G or its
+// factors.
 //
-// Each contact, and each joint row, answers a change of velocities by dλ = c − Ω du. With du = W dy and D dy = Wᵀ dλ,
+// Each contact and each joint row responds to a velocity change by dλ = c − Ω du. With du = W dy and D dy = Wᵀ dλ,
 //
 //     (D + Wᵀ Ω W) dy = Wᵀ c,
 //
-// whose matrix has entries where M has some, for all rows lie on paths: it is factored along them, too. As Ω is no symmetric matrix
-// where friction follows the normal impulse, that one is none either.
+// whose matrix has the sparsity of M, since all rows are on paths, and is factorised along them. Where friction follows
+// the normal impulse, Ω and so the matrix are not symmetric.
 #pragma once
 
 #include "constraints/contact_rows.cuh"
 
-// Which contacts and joint rows lie on paths through each joint's velocity: those from the first of v up to that of the end of
-// what hangs on it, as both are in the order of the velocities at which their paths begin.
+// For each joint's velocity v, the contacts and joint rows whose paths pass through it: those from the first of v up to
+// the first after v's subtree, as both are ordered by the velocities at which their paths begin.
 template <typename Real, class Room>
 __device__ __forceinline__ void note_rows(const Room& room, const RowsOf& rows, const Group& group) {
     static_assert(!LANE_A_BODY || NV - 6 < WHOLE_WARP, "a lane has one");
@@ -26,7 +27,7 @@ __device__ __forceinline__ void note_rows(const Room& room, const RowsOf& rows, 
     group.sync();
 }
 struct RowRange {
-    int contact, contact_end, joint, joint_end;  // joint rows by their number of all rows
+    int contact, contact_end, joint, joint_end;  // joint rows by index among all rows
 
     template <class Room>
     __device__ __forceinline__ RowRange(const Room& room, const RowsOf& rows, int v)
@@ -35,7 +36,7 @@ struct RowRange {
           joint_end(rows.first_joint() + int(room(Room::FIRST_JOINT + END_OF_SUBTREE[v]))) {}
 };
 
-// Wᵀ x at velocity v, x standing from slot `from` on.
+// Wᵀ x at velocity v, with x from slot `from` on.
 template <typename Real, class Room>
 __device__ __forceinline__ Real gathered(const Room& room, const RowRange& range, int level, int from) {
     const int column = Room::W + level - 1;
@@ -88,7 +89,7 @@ __device__ __forceinline__ void put_resistance(const Room& room, int i, const Re
     room.store(Room::TARGET + 3 * i, is.c);
 }
 
-// D + Wᵀ Ω W, and Wᵀ c − share D y for its right-hand side.
+// D + Wᵀ Ω W, and its right-hand side Wᵀ c − share D y.
 template <typename Real, class Room> struct PathSystem {
     const Room& room;
     const RowsOf& rows;
@@ -112,13 +113,13 @@ template <typename Real, class Room> struct PathSystem {
         const int joints = place.own ? range.joint_end - range.joint : 0, most = group.most(joints);
 #pragma unroll 1
         for (int number = 0; number < most; ++number) {
-            const int k = range.joint + number, bound = number < UNFORKED ? DEPTH : FORK_LEVEL;  // of the levels of whom it moves
+            const int k = range.joint + number, bound = number < UNFORKED ? DEPTH : FORK_LEVEL;  // levels
             if (number < joints) {
                 const Real here = one(k, level), z = damping(k) * here;
                 x.rhs += here * room(Room::TARGET + k), x.pivot += here * z;
 #pragma unroll
                 for (int n = 1; n < DEPTH; ++n) {
-                    if (n % 4 == 1 && n >= bound) break;  // more than a lane has does no harm
+                    if (n % 4 == 1 && n >= bound) break;  // further entries are harmless
                     x.row[n - 1] += z * one(k, n);
                 }
             }
@@ -160,7 +161,8 @@ template <typename Real, class Room> struct PathSystem {
     }
 };
 
-// U ← W dy with (D + Wᵀ Ω W) dy = Wᵀ c − share D y, where Ω and c stand; dy stands where the right-hand side of LOWER does.
+// U ← W dy with (D + Wᵀ Ω W) dy = Wᵀ c − share D y, from Ω and c in their slots; dy replaces the right-hand side in
+// LOWER.
 template <typename Real, class Room> __device__ __noinline__ void solve_by_paths(Room room, RowsOf rows, Real share, Group group) {
     room.tell_memory();
     const PathSystem<Real, Room> system = {room, rows, share};

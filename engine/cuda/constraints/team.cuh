@@ -1,6 +1,6 @@
-// Who works on a robot's contacts: its own thread alone, or the lanes of a warp together on one robot after the other, since few
-// robots at a time need more than their own thread has time for. What a lane writes the others read after `sync`; every
-// number is computed by one lane or by all alike, so that results do not depend on how many there are.
+// The threads that work on a robot's contacts: its own thread alone, or the lanes of a warp on one robot after the
+// other, since few robots need the solver. A lane's writes are visible to the others after `sync`. Every number is
+// computed by one lane, or by all alike, so that results do not depend on the number of lanes.
 #pragma once
 
 struct Alone {
@@ -18,7 +18,7 @@ struct Team {
     __device__ __forceinline__ explicit Team(unsigned lanes)
         : lanes(lanes), rank(__popc(lanes & ((1u << threadIdx.x % 32) - 1))), size(__popc(lanes)) {}
     __device__ __forceinline__ void sync() const { __syncwarp(lanes); }
-    // The greatest of all lanes' x; no number, if any is none.
+    // The maximum of x over the lanes; NaN if any is NaN.
     template <typename Real> __device__ __forceinline__ Real greatest(Real x) const {
         Real most = x;
         for (unsigned left = lanes; left; left &= left - 1) {

@@ -1,5 +1,5 @@
-// Joint constraints of a tree by a group of blocks: the rows of active_set_rounds.cuh, a body's by the thread that moves it,
-// and what the group keeps of its robot from one program of trees/program.cuh to the next.
+// Joint constraints of a tree by a group of blocks: the rows of active_set_rounds.cuh, those of a body in the thread
+// that integrates it; and the state of the group's robot between programs of trees/program.cuh.
 #pragma once
 
 #include "constraints/active_set_rounds.cuh"
@@ -9,9 +9,9 @@
 constexpr bool HAS_CONSTRAINTS = HAS_LIMITS || HAS_FRICTION, HAS_STAGES = INTEGRATOR == integrator::RK4;
 constexpr int WARPS = BLOCKS * CHUNKS;  // of the group
 
-// The fields of a group's state, a number for each velocity or coordinate: the joints' forces as `Tree::tau`, their q̈ or
-// reactions; what they add to their D, their acceleration where they are locked, 1 if they are; their force beside friction,
-// their mode, their v⁺; RK4's stages; and the state before a step that may be undone.
+// The fields of a group's state, one number for each velocity or coordinate: the joints' forces (`Tree::tau`), their q̈
+// or reactions; additions to D, acceleration if locked, 1 if locked; force without friction, mode, v⁺; RK4's stages;
+// and the state before a step that may be undone.
 constexpr int FORCE = 0, QDD = 1, EXTRA = 2, TARGET = EXTRA + ADDITIONS, LOCKED = TARGET + ADDITIONS,
               DRIVE = LOCKED + ADDITIONS, MODE = DRIVE + HAS_CONSTRAINTS, FEASIBLE = MODE + HAS_CONSTRAINTS,
               Q_STAGE = FEASIBLE + HAS_CONSTRAINTS, V_STAGE = Q_STAGE + HAS_STAGES, Q_SUM = V_STAGE + HAS_STAGES,
@@ -20,10 +20,10 @@ constexpr int FORCE = 0, QDD = 1, EXTRA = 2, TARGET = EXTRA + ADDITIONS, LOCKED 
 static_assert(ALL_FIELDS == STATE_FIELDS, "what tree_stepper.py makes room for");
 
 template <typename Real> struct State {
-    Greatest<Real>* board;  // of WARPS, twice
-    int* stop;              // whether a body of the robot has diverged
+    Greatest<Real>* board;  // two of WARPS entries
+    int* stop;  // whether a body of the robot has diverged
     Real* first;
-    int width;              // of a field
+    int width;  // of a field
 
     __device__ __forceinline__ State(Real* memory, int width)
         : board(reinterpret_cast<Greatest<Real>*>(memory)), stop(reinterpret_cast<int*>(board + 2 * WARPS)),
@@ -38,18 +38,18 @@ __device__ __forceinline__ int velocities(int kind) { return kind == FREE ? 6 : 
 __device__ __forceinline__ int coordinates(int kind) { return kind == FREE ? 7 : BALLS && kind == SPHERICAL ? 4 : 1; }
 __device__ __forceinline__ bool has_position(int kind) { return kind == REVOLUTE || kind == PRISMATIC; }
 
-// The bodies of a robot that a thread moves, and their joints' rows. q and v are those at the step's beginning, `joints` the
-// robot's rows of `StepSettings.joints`.
+// The bodies of a robot that a thread integrates, and their joints' rows. q and v are those at the start of the step;
+// `joints` are the robot's rows of `StepSettings.joints`.
 template <typename Real> struct OwnBodies {
     const Tree<Real>& tree;
     const State<Real>& state;
     Real *q, *v;
     const Real* joints;
-    int n, nv, warp;  // the bodies and velocities of the robot; the thread's warp of the group
+    int n, nv, warp;  // numbers of bodies and velocities of the robot; the thread's warp within the group
     Real dt;
-    int& epoch;  // tells one call of `greatest` from the next one
+    int& epoch;  // alternates the board between calls of `greatest`
 
-    // f(i, kind, where its coordinates start, where its velocities do) for each place.
+    // f(i, kind, first coordinate, first velocity) for each body.
     template <class F> __device__ __forceinline__ void bodies(const F& f) const {
 #pragma unroll 1
         for (int i = warp * LANES + threadIdx.x % LANES; i < n; i += WARPS * LANES)
@@ -61,7 +61,7 @@ template <typename Real> struct OwnBodies {
         const JointRow<Real> joint = this->joint(k);
         Row<Real> x = {k, {Real(-1e30), Real(1e30)}, 0, state(DRIVE, k), v[k], Mode(int(state(MODE, k))), state(QDD, k),
                        state(FEASIBLE, k)};
-        if (kind == FREE) return x;  // nothing acts on it, so that it slides for ever
+        if (kind == FREE) return x;  // unconstrained: it slides
         if constexpr (HAS_FRICTION) x.friction = joint(joint_row::FRICTION);
         if constexpr (HAS_LIMITS) {
             const Real most = joint(joint_row::VELOCITY_LIMIT);

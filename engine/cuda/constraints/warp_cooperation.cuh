@@ -1,19 +1,19 @@
-// What needs the solver, by the lanes of a warp that have robots of their own.
+// The lanes of a warp, each with a robot of its own, solve together for those robots that need the solver.
 #pragma once
 
 #include "constraints/row_paths.cuh"
 #include "rigid_body/lane_bodies.cuh"
 
-// What lane `lane` of `lanes` has for x: robots' rooms are anywhere.
+// The pointer x of lane `lane`, since each robot has its own workspace.
 template <typename Real> __device__ __forceinline__ Real* address_of_lane(Real* x, int lane, unsigned lanes) {
     return reinterpret_cast<Real*>(__shfl_sync(lanes, reinterpret_cast<unsigned long long>(x), lane));
 }
 
-// f(room, rows, lane) by a team for each robot of its lanes that `needs` it, in a copy of its room whose numbers lie side by side
-// and of which it has back the impulses and the velocities.
+// f(room, rows, lane) by a team for each robot of its lanes that `needs` it, in a contiguous copy of its workspace,
+// from which impulses and velocities are copied back.
 template <class Room, class Team, class F>
 __device__ __forceinline__ void together(const Room& room, const Team& team, bool needs, const RowsOf& rows, const F& f) {
-    if constexpr (LANE_A_BODY) {  // they have one robot, in a room that lies as a copy would
+    if constexpr (LANE_A_BODY) {  // one robot, whose workspace is contiguous
         if (needs) f(room, rows, 0);
         return;
     }

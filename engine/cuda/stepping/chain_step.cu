@@ -1,10 +1,10 @@
-// Simulation steps of long serial chains, as many as are asked for in one launch: DCA-ABA by a group of blocks for each
-// chain (chains/dca.cuh), whose lanes keep the coordinates and velocities of their links from the first step to the last.
+// Simulation steps of long serial chains, any number in one launch: DCA-ABA by a group of blocks for each chain
+// (chains/dca.cuh), whose lanes keep the coordinates and velocities of their links in registers during a launch.
 #include "chains/dca.cuh"
 #include "stepping/chain_step.cuh"
 
-// The best of what all lanes have, the same for all threads of the group; `epoch` tells one call's place from the next
-// one's.
+// The maximum over all lanes of the group, returned to all its threads; `epoch` alternates the slots of successive
+// calls.
 template <typename Real>
 __device__ __forceinline__ Best<Real> best_of_chain(const Chunk<Real>& chunk, Best<Real> best, int& epoch) {
     epoch ^= 1;
@@ -21,7 +21,7 @@ __device__ __forceinline__ Best<Real> best_of_chain(const Chunk<Real>& chunk, Be
     return best;
 }
 
-// A chain as a group's lanes have it, a joint each.
+// A chain distributed over a group's lanes, a joint each.
 template <typename Real> struct DcaChain {
     const Chunk<Real>& chunk;
     const Real* constants;
@@ -57,10 +57,10 @@ template <typename Real> struct DcaChain {
     __device__ __forceinline__ int links() const { return n; }
 };
 
-// Of `steps` steps of q and v (batch, n), in place, after `done` earlier ones, those after `first` up to `last`; the
-// arguments are those of robot_step.cu. `constants` (rows, CONSTANTS + 2, n), `gravity` (rows, 3) and `joint_table` (rows, 8, n)
-// have one row, or one for each robot where `own_constants` or `own_joints`. The robots are those from `first_robot` on, of
-// `batch`, and the wrenches on their links (n, 6, batch).
+// Steps after `first` up to `last` of a run of `steps` steps of q and v (batch, n), in place, after `done` earlier
+// ones; arguments as of advance_robot in robot_step.cuh. `constants` (rows, CONSTANTS + 2, n), `gravity` (rows, 3) and
+// `joint_table` (rows, 8, n) have one row, or one per robot with `own_constants` or `own_joints`. The robots are those
+// from `first_robot` on, of `batch`; wrenches on their links (n, 6, batch).
 template <typename Real>
 __global__ void __launch_bounds__(CHUNKS * LANES)
 #if CLUSTER
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
     if (first == 0) record(0);
     if (threadIdx.x == 0) chunk.sent.stop = 0;
     const bool rests = FREEZES && frozen[robot];  // since an earlier launch
-    int still = first;  // from this step on nothing moves, where the chain rests
+    int still = first;  // the chain rests from this step on
 
 #pragma unroll 1
     for (int step = rests ? last : first; step < last; ++step) {
@@ -141,5 +141,5 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
         if (stopped && chunk.rank == 0 && threadIdx.x == 0) frozen[robot] = done + still + 1;
     }
     if (here) q[at] = joint.x, v[at] = joint.u;
-    everyone(chunk.meeting);  // no block ends while another may still tell it to stop
+    everyone(chunk.meeting);  // no block exits while another may write to its shared memory
 }

@@ -1,13 +1,12 @@
-// One step of a serial chain whose joints are spread over threads, whatever finds its accelerations: joint forces,
-// integrators and constraints. A `Chain` is how an algorithm shares it out:
+// One step of a serial chain whose joints are distributed over threads, for any forward dynamics: joint forces,
+// integrators and constraints. An algorithm supplies a `Chain`:
 //
-//     each(f)              f(joint, row) for each of the thread's joints; row(joint_row::KP) is of the joint's parameters
-//     kinematics(pushed)   poses and velocities at the joints' q and v; `pushed`: external wrenches act
-//     accelerations(falls) what the joints' force, inertia, acceleration and lock ask for, into `answer`; `falls`: under
-//                          gravity
-//     best(f)              the greatest f(joint) of the chain, and of which link
-//     any(so)              whether it is so of a chain whose threads must stay together
-//     links()              of the chain
+//    each(f)              f(joint, row) for each of the thread's joints; row(joint_row::KP) is of the joint's parameters
+//    kinematics(pushed)   poses and velocities at the joints' q and v; `pushed`: external wrenches act
+//    accelerations(falls) `answer` of all joints, from their force, inertia, acceleration and lock; `falls`: with gravity
+//    best(f)              the maximum of f(joint) over the chain, and its link
+//    any(so)              whether `so` holds for any chain whose threads must stay together
+//    links()              of the chain
 #pragma once
 
 #include "constraints/chain_constraints.cuh"
@@ -28,8 +27,8 @@ template <typename Real, class Chain> __device__ __forceinline__ void free_accel
     chain.accelerations(true);
 }
 
-// The classical Runge-Kutta step. Constraints then correct the velocity at the step's end, and a joint that was held or
-// would pass its limit moves by it.
+// The classical Runge-Kutta step. Constraints then correct the velocity at its end, and a joint that was held or would
+// pass its limit moves with it.
 template <typename Real, class Chain>
 __device__ __forceinline__ void rk4_step(Chain& chain, Real dt, const Watch& watch) {
     chain.each([](Joint<Real>& joint, const JointRow<Real>&) { joint.sum_q = 0, joint.sum_v = 0; });
@@ -67,7 +66,7 @@ __device__ __forceinline__ void rk4_step(Chain& chain, Real dt, const Watch& wat
     chain.each([](Joint<Real>& joint, const JointRow<Real>&) { joint.x = joint.q; });
 }
 
-// The step from x and u, for which the kinematics stand.
+// The step from x and u, whose kinematics are computed.
 template <typename Real, class Chain>
 __device__ __forceinline__ void chain_step(Chain& chain, Real dt, const Watch& watch) {
     if constexpr (INTEGRATOR == integrator::RK4) {
@@ -88,7 +87,7 @@ __device__ __forceinline__ void chain_step(Chain& chain, Real dt, const Watch& w
     }
 }
 
-// Before a step: the controls of its row, where there are any, and where the kinematics are asked for.
+// Before a step: its row of controls, if any, and the point at which kinematics are evaluated.
 template <typename Real>
 __device__ __forceinline__ void begin_step(Joint<Real>& joint, const Real* controls) {
     if (controls) joint.torque = *controls;

@@ -13,7 +13,7 @@ from engine.step_settings import INTEGRATORS, StepSettings
 
 
 class ChainStepper(Stepper):
-    """A settings's serial chains advanced by DCA-ABA; the joints' state stays in registers from step to step."""
+    """Serial chains advanced by DCA-ABA; the joints' state stays in registers from step to step."""
 
     def __init__(self, settings: StepSettings):
         self._n, dtype = len(settings.model.parent), np.dtype(settings.dtype)

@@ -1,4 +1,4 @@
-"""What steps a batch of robots on the GPU: of the rows that take its settings, the first."""
+"""The choice of a GPU stepper for a batch: the first row whose condition its settings meet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _serial(settings: StepSettings) -> bool:
 
 
 def _in_groups(settings: StepSettings) -> bool:
-    """Chains whose links are shared by threads, which many small ones by JSIIA are not."""
+    """Whether a chain's links are distributed over threads, rather than many small chains over a group by JSIIA."""
     return _serial(settings) and (settings.algorithm != "jsiia" or not in_threads(settings.model, settings.batch))
 
 

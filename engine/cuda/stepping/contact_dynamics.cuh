@@ -1,8 +1,8 @@
-// One step's velocity under contacts: the text of engine/cpu/constraints/contact_dynamics.py, see there for the equations.
+// The velocity of one step under contacts. Equations: engine/cpu/constraints/contact_dynamics.py.
 //
-// The impulses of the step before are tried first, and then some sweeps from them by W alone, or Newton's steps where a robot has a
-// warp: of one that stands these obey the law, and neither G nor a factor of it is made. What comes after that stands in functions
-// of its own.
+// The solver starts from the last step's impulses, followed by some sweeps with W only, or by Newton's steps where a
+// robot has a warp. For a robot at rest that suffices, without G or its factors. The remaining solver is in functions
+// that are not inlined.
 #pragma once
 
 #include "collision/lane_ground.cuh"
@@ -15,7 +15,7 @@
 #include "stepping/limb_step.cuh"
 #endif
 
-// Takes joint forces from the right-hand side of M's rows.
+// Subtracts joint forces from the right-hand side of M's rows.
 template <class Room> struct LessForces {
     Room room;
 
@@ -24,7 +24,7 @@ template <class Room> struct LessForces {
     }
 };
 
-// The factors of M̃, and v_f in FREE_V, without the turning of the frames of free joints.
+// The factors of M̃, and v_f in FREE_V, without the rotation of free joints' frames.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot& robot, const Room& room,
                                                const Group& group) {
@@ -84,7 +84,7 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
     }
 }
 
-// The impulse of contact i in the world, from those of its rows.
+// The impulse of contact i in the world.
 template <typename Real, class Room> __device__ __forceinline__ Vector<Real> in_world(const Room& room, const RowsOf& rows, int i) {
     const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL);
     const int k = Room::TRIED + rows.first(i);
@@ -93,15 +93,15 @@ template <typename Real, class Room> __device__ __forceinline__ Vector<Real> in_
     return room(k) * n + room(k + 1) * t.first + room(k + 2) * t.second;
 }
 
-// Leave contact i out.
+// Remove contact i.
 template <class Room> __device__ __noinline__ void drop(Room room, RowsOf& rows, int i) {
     if (rows.rubs(i)) --rows.rubbing;
     --rows.count;
     for (int k = room.contact(i); k < room.contact(rows.count); ++k) room(k) = room(k + contact::NUMBERS);
 }
 
-// Rows of contacts, with the impulses of the step before: J, W and G's diagonal. A contact that no joint moves along its normal is
-// left out, since no impulse of it is known.
+// Rows of contacts with the last step's impulses: J, W and G's diagonal. A contact that no joint moves along its normal
+// is removed, since its impulse is undetermined.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
                                              const Room& room, RowsOf& rows, int memories, const Group& group) {
@@ -145,8 +145,8 @@ template <typename Real, class Room> __device__ __forceinline__ Real work(const 
     return total;
 }
 
-// Where sweeps from the impulses of the step before do not do: the law solved, with less restitution where that would gain
-// energy, and HALF anew. `solved`: at full restitution they do. Answers the residual.
+// Solve the law where sweeps from the warm start do not suffice, with less restitution if that would increase the
+// energy, and recompute HALF. `solved`: the warm start suffices at full restitution. Returns the residual.
 template <typename Real, class Room, class Team>
 __device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, RowsOf rows, Real dt, bool springs, bool solved,
                                         Team team) {
@@ -165,7 +165,7 @@ __device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, Row
     return left;
 }
 
-// What is displaced so that overlaps are taken back, into WAY: M̃⁻¹ Jᵀ π for 0 ≤ π ⟂ G_nn π + β gap ≥ 0.
+// The displacement that resolves overlaps, into WAY: M̃⁻¹ Jᵀ π with 0 ≤ π ⟂ G_nn π + β gap ≥ 0.
 template <typename Real, class Room, class Team> __device__ __noinline__ void take_back(Room room, RowsOf rows, Team team) {
     delassus<Real>(room, rows, team);
     const int last = rows.first_joint();
@@ -177,7 +177,7 @@ template <typename Real, class Room, class Team> __device__ __noinline__ void ta
             room(Room::B + i) = gap < 0 ? Real(BACK) * gap : gap, room(Room::TRIED + i) = 0;
             room(law) = 0, room(law + 1) = 0, room(law + 2) = Real(INFINITE);
             room(Room::OWN + i) = room(Room::OWN + k);
-            for (int j = 0; j <= i; ++j)  // each is read from where it stands or from behind
+            for (int j = 0; j <= i; ++j)  // in place: reads never follow writes
                 room.far(Room::G + i * (i + 1) / 2 + j) = room.far(Room::G + k * (k + 1) / 2 + rows.first(j));
         }
     }
@@ -191,7 +191,7 @@ template <typename Real, class Room, class Team> __device__ __noinline__ void ta
     else if (team.rank == 0) to_velocities<Real>(room);
 }
 
-// Where contacts are found: the first FEW where steps with no more work, all others where the rest of the steps do.
+// The slots of contacts during detection: the first FEW in the small workspace, the others in the large one.
 template <typename Real, int PITCH> struct Findings {
     using Few = Room<Real, PITCH, FEW>;
     using All = Room<Real, PITCH, CONTACTS>;
@@ -209,7 +209,7 @@ template <typename Real, int PITCH> struct Findings {
     __device__ __forceinline__ void store(int slot, Vector<Real> x) const { at(slot).store(slot, x); }
 };
 
-// What robots touch, and what one of them keeps of it.
+// A robot's contacts and their state between steps.
 template <typename Real, int PITCH> struct Touching {
     static constexpr bool ANY = true;
     using Number = Real;
@@ -219,13 +219,13 @@ template <typename Real, int PITCH> struct Touching {
     Told<Real> told;
     Group group;
     size_t robot;
-    int number;       // contacts in the last step, whose impulses are remembered
-    Real left, worst;  // the residual of the last step, and the greatest of this launch
+    int number;  // contacts in the last step, with stored impulses
+    Real left, worst;  // residual of the last step, and its maximum over this launch
 #if EVEN_LIMBS
     LimbMemory<Real> memory;
 #endif
 
-    // How many contacts may act within the step.
+    // The number of contacts that may act within the step.
     template <class Joints, class Robot>
     __device__ __forceinline__ int find(const Joints& joints, const Robot& own_robot) const {
         Group group = this->group;
@@ -237,10 +237,10 @@ template <typename Real, int PITCH> struct Touching {
         else if constexpr (LANES > 1) return limb_touches(joints, own_robot, scene, found, group);
         else return touches(joints, own_robot, scene, found);
     }
-    // Nothing touches: the impulses of the step before are forgotten.
+    // No contact: discard the stored impulses.
     __device__ __forceinline__ void part() { number = 0, left = 0; }
 
-    // A step under `count` contacts, in the room for as many. Answers whether v⁺ is sound.
+    // A step with `count` contacts, in the workspace that fits them. Returns whether v⁺ is finite.
     template <class Joints, class Robot>
     __device__ __forceinline__ bool step(const Joints& joints, const Robot& own_robot, int count, bool tells) {
         if constexpr (FEW > 0) {
@@ -254,15 +254,15 @@ template <typename Real, int PITCH> struct Touching {
         return false;
     }
 
-    // A step under `count` contacts. Answers whether v⁺ is sound; with FREEZES the state
-    // stays as it was where it is not. `tells`: who asks for the contacts will find these.
+    // A step with `count` contacts. Returns whether v⁺ is finite; with FREEZES the state is unchanged if not. `tells`:
+    // write the contact report.
     template <class Room, class Joints, class Robot>
     __device__ __forceinline__ bool step_in(const Room& room, const Joints& joints, const Robot& own_robot, int count,
                                             bool tells) {
         using Own = typename Room::Together;
         Group group = this->group;
         group.meet();
-        const auto team = [&] {  // who comes here together leaves together
+        const auto team = [&] {  // lanes that are active here stay so
             if constexpr (LANE_A_BODY) return group;
             else return Team(LANES > 1 ? group.lanes : __activemask());
         }();
@@ -317,7 +317,7 @@ template <typename Real, int PITCH> struct Touching {
         return arrive(room, joints, dt, overlaps, group);
     }
 
-    // The impulses of this step, for the next one and, where it `tells`, for who asks.
+    // Store the impulses for the next step and, if it `tells`, report the contacts.
     template <class Room> __device__ __forceinline__ void remember(const Room& room, const RowsOf& rows, bool tells, const Group& group) {
         number = rows.count;
 #pragma unroll 1
@@ -360,7 +360,7 @@ template <typename Real, int PITCH> struct Touching {
 #endif
     }
 #if ANY_PAIRS
-    // What contact i touches, and the wrench on that, if it is a link of the robot.
+    // The other side of contact i, and the wrench on it if it is a link of the robot.
     template <class Room>
     __device__ __forceinline__ void tell_other(const Room& room, const RowsOf& rows, int i, Vector<Real> world) const {
         const int c = room.contact(i), k = shape_of(room, i) - SHAPES;
@@ -372,7 +372,7 @@ template <typename Real, int PITCH> struct Touching {
             const auto store = [&](int first, Vector<Real> x) { row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z; };
             store(0, {}), store(3, {});
             if (other < 0) return;
-            Vector<Real> force = -world, x = room.vector(c + contact::PLACE);  // of a link that stands still
+            Vector<Real> force = -world, x = room.vector(c + contact::PLACE);  // of a fixed link
             if (OWN_PAIRS && SHAPE_OTHER[k + SHAPES] >= 0) {
                 const int frame = c + contact::OTHER_FRAME, first = Room::TRIED + rows.first(i);
                 x = room.vector(c + contact::OTHER_INSIDE), force = -(room(first) * room.vector(frame));
@@ -386,7 +386,8 @@ template <typename Real, int PITCH> struct Touching {
     }
 #endif
 
-    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺, less what overlaps, which stands in WAY and moves no joint past its limit.
+    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺ plus the displacement in WAY that resolves overlaps, which moves no joint
+    // past its limit.
     template <class Room, class Joints>
     __device__ __forceinline__ bool arrive(const Room& room, const Joints& joints, Real dt, bool overlaps, const Group& group) const {
         const auto& at = joints.at;
@@ -416,7 +417,7 @@ template <typename Real, int PITCH> struct Touching {
         return sound;
     }
 
-    // What the last step of a launch leaves.
+    // Write the results of a launch's last step.
     __device__ __forceinline__ void end() {
 #if EVEN_LIMBS
         hand_over(*this);

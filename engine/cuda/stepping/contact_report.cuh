@@ -1,10 +1,10 @@
-// Where what robots touch is told.
+// The report of contacts.
 #pragma once
 
 #include "collision/contact_room.cuh"
 
-// Where the contacts of the last step are told: how many (batch,), the links and, with pairs, what they touch (batch, CONTACTS), the
-// numbers of each as contacts.py has them, the residual and the greatest one (batch,).
+// The contacts of the last step: their number (batch,), their links and, with pairs, the others in contact (batch,
+// CONTACTS), the numbers of each in the layout of contacts.py, the residual and its maximum (batch,).
 template <typename Real> struct Told {
     int *number, *link, *other;
     Real *seen, *residual, *worst;

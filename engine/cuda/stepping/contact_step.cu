@@ -1,5 +1,5 @@
-// Simulation steps of robots in a scene, LANES threads a robot; see advance_robot in robot_step.cuh for the first parameters, and
-// contact_room.cuh and contact_dynamics.cuh for what robots touch and where that is told.
+// Simulation steps of robots in a scene, LANES threads a robot; see advance_robot in robot_step.cuh for the first
+// parameters, and contact_room.cuh and contact_dynamics.cuh for the contacts and their report.
 #include "stepping/robot_step.cuh"
 #include "stepping/contact_dynamics.cuh"
 #if EVEN_LIMBS
@@ -24,7 +24,8 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
     scene.work = {work + size_t(blockIdx.x) * WORK_SLOTS * THREADS + threadIdx.x};
     static_assert(WORK_PITCH == THREADS && LANES == 1, "how the room for pairs is laid out");
 #endif
-    // Of global memory ROBOTS together have what they keep, the room for all contacts unless FEW are all, and that of teams.
+    // Global memory of ROBOTS: the state between steps, the workspace for all contacts unless FEW are all, and that of
+    // teams.
     constexpr size_t ROOMY = FEW < CONTACTS ? ROOM_SLOTS : 0, EACH = KEPT_SLOTS + ROOMY + TEAM_SLOTS;
     extern __shared__ __align__(16) unsigned char shared[];
     const auto touch_of = [&](size_t robot, bool begins) {

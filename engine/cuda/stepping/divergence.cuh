@@ -1,10 +1,10 @@
-// How long the phases of a robot's last step take.
+// Timing of the phases of a robot's last step.
 #pragma once
 
-// The first robot's phases in cycles, their sum in ns, and when the last one began.
+// The first robot's phases in cycles, their sum in ns, and the start of the last one.
 constexpr int NANOSECONDS = phase::COUNT, SINCE = phase::COUNT + 1, COUNTERS = phase::COUNT + 2;
 
-// A watch on the first robot's last step; without TIMED there is no such thing.
+// A stopwatch on the first robot's last step; empty without TIMED.
 struct Watch {
     long long* phases;
     bool on;

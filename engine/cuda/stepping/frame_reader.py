@@ -1,4 +1,4 @@
-"""The state of robots that a GPU steps, as frames: poses worked out there, and one copy that nobody waits for."""
+"""Frames of robots stepped on a GPU: poses computed there, and one asynchronous copy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from engine.model import Model
 from engine.validation import Array
 
 POSES = "float32"
-"""The number type of a frame's poses, which are there to be drawn."""
+"""The number type of a frame's poses, which are for drawing."""
 _ALIGNMENT, _TO_HOST = 64, 2  # bytes; cudaMemcpyDeviceToHost
 _BEGUN, _STEPPED, _POSED, _COPIED = range(4)
 
 
 class FrameReader:
-    """See `engine.frame.FrameReader`. `counters` are those of the phases, which `phases` turns into seconds."""
+    """See `engine.frame.FrameReader`. `counters` are those of the phases; `phases` converts them to seconds."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class FrameReader:
 
 
 def _pieces(arrays: tuple[tuple[tuple[int, ...], str], ...]) -> list[tuple[slice, tuple[int, ...], str]]:
-    """Where each array, of a shape and a number type, stands in one piece of bytes."""
+    """The offsets of arrays, given by shape and number type, within one block of bytes."""
     found, start = [], 0
     for shape, kind in arrays:
         size = int(np.prod(shape)) * np.dtype(kind).itemsize

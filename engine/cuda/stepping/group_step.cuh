@@ -1,14 +1,14 @@
-// Simulation steps of serial chains by groups of threads, as many as are asked for in one launch. What includes this
-// says before how accelerations are found:
+// Simulation steps of serial chains by groups of threads, any number in one launch. The including file defines the
+// forward dynamics:
 //
-//     template <typename Group> struct Solver {
-//         Solver(const Group& group, Real* numbers, bool own, char* shared, Real* out);
-//         accelerations(group, chain, ask, bias, answer, lap)
-//     };
+//    template <typename Group> struct Solver {
+//        Solver(const Group& group, Real* numbers, bool own, char* shared, Real* out);
+//        accelerations(group, chain, ask, bias, answer, lap)
+//    };
 //
-// which calls answer(i, x) with q̈ of joint i, or with the reaction of a locked one; the rest is what `solve` of jsiia.cuh
-// and `refine` of cfa.cuh take. `numbers` is what the solver has in global memory, with `own` ones of each robot where
-// robots differ, `shared` its part of shared memory, and `out` has room for n numbers of the chain.
+// which calls answer(i, x) with q̈ of joint i, or with the reaction of a locked one; other parameters as in `solve` of
+// jsiia.cuh and `refine` of cfa.cuh. `numbers` is the solver's global memory, one part per robot if `own`, `shared` its
+// shared memory, and `out` has room for n numbers of the chain.
 #pragma once
 
 #include "stepping/chain_step.cuh"
@@ -16,17 +16,17 @@
 static_assert(sizeof(Joint<double>) <= JOINT_NUMBERS * 8 && sizeof(Joint<float>) <= JOINT_NUMBERS * 4,
               "what group_stepper.py makes room for");
 
-// What a thread has of its chains' steps: its joints, in registers where it has one, and how the solver is asked.
+// A thread's part of the steps of its chains: its joints, in registers if it has one, and the interface to the solver.
 template <typename Group> struct GroupChain {
     using Real = typename Group::Number;
 
     Group& group;
     const Solver<Group>& solver;
     const Watch& watch;
-    ChainArrays<Real> chain;      // its q and v are where accelerations are asked for
+    ChainArrays<Real> chain;  // its q and v are where accelerations are evaluated
     const Real* joint_table;      // (8, n)
     const Real* wrenches;         // (n, 6, batch)
-    Joint<Real>* joints;          // of threads with several
+    Joint<Real>* joints;  // of threads with several joints
     Joint<Real> own = {};
 
     __device__ __forceinline__ Joint<Real>& joint(int i) {
@@ -71,10 +71,10 @@ template <typename Group> struct GroupChain {
     __device__ __forceinline__ int links() const { return group.shape.n; }
 };
 
-// Of `steps` steps of q and v (batch, n), in place, after `done` earlier ones, those after `first` up to `last`. First come
-// the arguments of any kernel of groups, then those of robot_step.cu, but `constants` (rows, CONSTANTS, n + 1) and
-// `joint_table` (rows, 8, n) have one row, or one for each robot where `own_constants` or `own_joints`. `places` has room for
-// (3, batch, n) numbers, `joints` for those of all threads that have several.
+// Steps after `first` up to `last` of a run of `steps` steps of q and v (batch, n), in place, after `done` earlier
+// ones. The first arguments are those of any kernel of groups, the next those of advance_robot in robot_step.cuh, but
+// `constants` (rows, CONSTANTS, n + 1) and `joint_table` (rows, 8, n) have one row, or one per robot with
+// `own_constants` or `own_joints`. Work arrays: `places` (3, batch, n), and `joints` for threads with several.
 template <typename Real, int BLOCKS, int LINKS>
 THREAD_GROUP_KERNEL(BLOCKS)
     advance_groups(int batch, int n, int threads, int links, int fields, int kept, int shared, Real* memory, char* outside,
@@ -115,7 +115,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
         };
         if (first == 0) record(0);
         bool sound = robot < batch && !(FREEZES && frozen[robot]);
-        int still = first;  // from this step on nothing moves, where the chain is frozen
+        int still = first;  // the chain is frozen from this step on
 #pragma unroll 1
         for (int step = first; step < last && group.any(sound); ++step) {
             watch.on = TIMED && robot == 0 && group.place == 0 && step == steps - 1;
@@ -131,7 +131,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
             watch.stop();
             const bool fast =
                 chain.best([](const Joint<Real>& joint) { return Real(!(fabs(joint.u) < Real(DIVERGED))); }).value > 0;
-            if (sound && fast) {  // the chain stops, and others that share its warp go on
+            if (sound && fast) {  // the chain stops; others in its warp continue
                 if constexpr (FREEZES) {
                     chain.each_link([](Joint<Real>& joint, int) { joint.x = joint.x_before, joint.u = joint.u_before; });
                     if (group.place == 0) frozen[robot] = done + step + 1;

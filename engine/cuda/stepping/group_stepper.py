@@ -1,4 +1,4 @@
-"""Steps of serial chains by CFA or JSIIA, a group of threads each: one launch of group_step.cuh for all of a run."""
+"""Steps of serial chains by CFA or JSIIA, a group of threads each: one launch of group_step.cuh for a whole run."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from engine.model.model import spatial_inertias
 from engine.step_settings import INTEGRATORS, StepSettings
 
 _JOINT_NUMBERS = 24
-"""What a `Joint` of chain_constraints.cuh takes at most, in numbers of the simulation's type."""
+"""The most numbers of the simulation's type in a `Joint` of chain_constraints.cuh."""
 
 
 class _Solver(NamedTuple):
-    """How an algorithm finds accelerations within a step's kernel."""
+    """The accelerations of an algorithm within a step's kernel."""
 
     preamble: str
     fields: int
-    """Numbers of a link that others may read."""
+    """Numbers of a link that other threads may read."""
     kept: int
-    """Numbers that a link keeps."""
+    """Numbers of a link that its own thread keeps."""
     numbers: Any
-    """What it has in global memory."""
+    """The solver's global memory."""
     shared: int
     """Bytes of shared memory."""
 
 
 class GroupStepper(Stepper):
-    """A settings's serial chains advanced by the algorithm that the settings name, "cfa" or "jsiia"."""
+    """Serial chains advanced by the settings' algorithm, "cfa" or "jsiia"."""
 
     def __init__(self, settings: StepSettings):
         n, batch, self._dtype = len(settings.model.parent), settings.batch, np.dtype(settings.dtype)

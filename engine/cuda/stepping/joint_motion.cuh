@@ -1,5 +1,5 @@
-// How a joint's coordinates move with its velocities: the text of engine/cpu/stepping/integrators.py. `q(j)` are references to
-// the joint's coordinates, `v(j)` its velocities; where no robot has BALLS nothing is made for them.
+// Integration of a joint's coordinates, as in engine/cpu/stepping/integrators.py. `q(j)` are references to the joint's
+// coordinates, `v(j)` its velocities; code for ball joints is compiled only with BALLS.
 #pragma once
 
 #include "rigid_body/spatial.cuh"
@@ -19,7 +19,7 @@ template <typename Real> __device__ __forceinline__ Quaternion<Real> exponential
     }
     return {k * omega.x, k * omega.y, k * omega.z, c};
 }
-// The product of two quaternions, brought back to unit length.
+// The product of two quaternions, normalised.
 template <typename Real>
 __device__ __forceinline__ Quaternion<Real> unit_product(const Quaternion<Real>& q, const Quaternion<Real>& a) {
     const Quaternion<Real> moved = {q.x * a.w + q.w * a.x + q.y * a.z - q.z * a.y,
@@ -28,12 +28,12 @@ __device__ __forceinline__ Quaternion<Real> unit_product(const Quaternion<Real>&
                                     q.w * a.w - q.x * a.x - q.y * a.y - q.z * a.z};
     return unit(moved);
 }
-// q · exp(ω dt) for a body angular velocity ω, brought back to unit length.
+// q · exp(ω dt) for a body angular velocity ω, normalised.
 template <typename Real>
 __device__ __forceinline__ Quaternion<Real> quaternion_step(const Quaternion<Real>& q, Vector<Real> omega, Real dt) {
     return unit_product(q, exponential(omega, dt));
 }
-// Rᵀ x of the unit quaternion `turn`; what rounding takes from its length hardly touches that of x.
+// Rᵀ x of the unit quaternion `turn`; the length of x is insensitive to rounding of the quaternion's.
 template <typename Real> __device__ __forceinline__ Vector<Real> turned_back(const Quaternion<Real>& turn, Vector<Real> x) {
     const Vector<Real> a = {turn.x, turn.y, turn.z}, t = Real(2) * cross(a, x);
     return x + (cross(a, t) - turn.w * t);
@@ -46,8 +46,8 @@ template <typename Real, class Q> __device__ __forceinline__ void store(const Q&
     q(first) = x.x, q(first + 1) = x.y, q(first + 2) = x.z, q(first + 3) = x.w;
 }
 
-// q moved by `way` for dt. A free joint's is a twist in the frame in which the step begins, and so is v, whose linear part is
-// turned into the frame in which the step ends. v may be `way`.
+// q integrated along `way` for dt. A free joint's `way` and v are twists in the frame at the start of the step; the
+// linear part of v is rotated into the frame at its end. v may be `way`.
 template <typename Real, bool BALLS, class Q, class Way, class V>
 __device__ __forceinline__ void advance_joint(int kind, const Q& q, const Way& way, const V& v, Real dt) {
     if constexpr (BALLS) {
@@ -68,8 +68,8 @@ __device__ __forceinline__ void advance_joint(int kind, const Q& q, const Way& w
     v(3) = u.x, v(4) = u.y, v(5) = u.z;
 }
 
-// What v⁺ of a free joint's linear velocity has besides v + dt v̇ in the frame in which the step begins: v̇ has the share −ω × v,
-// which comes of that frame's turning.
+// The term of a free joint's linear v⁺ beside v + dt v̇ in the frame at the start of the step: v̇ contains −ω × v, from
+// that frame's rotation.
 template <typename Real, class V> __device__ __forceinline__ Vector<Real> unturned(const V& v, Real dt) {
     return dt * cross(Vector<Real>{v(0), v(1), v(2)}, Vector<Real>{v(3), v(4), v(5)});
 }
@@ -96,7 +96,7 @@ __device__ __forceinline__ void joint_rates(int kind, const Q& q, const V& v, co
     }
 }
 
-// Quaternions among q back to unit length.
+// Normalise the quaternions in q.
 template <typename Real, bool BALLS, class Q> __device__ __forceinline__ void normalise_joint(int kind, const Q& q) {
     if (kind == FREE) store(q, 3, unit(quaternion<Real>(q, 3)));
     if constexpr (BALLS) {

@@ -20,7 +20,7 @@ template <typename Group> struct Solver {
         if constexpr (!HAS_CONSTRAINTS) {
             each(group, [&](int i) { answer(i, out[i]); });
         } else {
-            // The reaction of a locked joint: what q̈ takes, E with it, less what is there.
+            // The reaction of a locked joint: the force required by q̈, armature E included, minus the force present.
             each(group, [&](int i) { group.put(QDD, i, ask(i).locked ? ask(i).target : out[i]); });
             forces(group, chain, bias, QDD, TAU_DELTA);
             each(group, [&](int i) {

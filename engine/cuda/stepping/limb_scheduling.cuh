@@ -1,17 +1,18 @@
-// Simulation steps of robots with EVEN_LIMBS, as many as are asked for in one launch: warps take robots by the kind of their next
-// step (robot_scheduling.cuh), and a turn is some steps of one kind. Between turns a robot's state and what it remembers are in global memory.
+// Simulation steps of robots with EVEN_LIMBS, any number in one launch: warps take robots by the kind of their next
+// step (robot_scheduling.cuh), and a turn is some steps of one kind. Between turns a robot's state and warm start are
+// in global memory.
 #pragma once
 
 #include "stepping/contact_dynamics.cuh"
 #include "stepping/robot_step.cuh"
 #include "stepping/robot_scheduling.cuh"
 
-// Steps of a turn at most, by their kind. It ends as soon as a robot has ended, or needs a step of another kind.
+// The most steps of a turn by kind. It ends early when a robot ends or needs a step of another kind.
 __device__ __forceinline__ constexpr int steps_of(Kind kind) { return kind == LIGHT ? 32 : kind == CROWDED ? 4 : 1; }
-// The first of the kinds of which warps do not keep pace.
+// The first of the kinds without pace keeping.
 constexpr int PACED = HARD;
 
-// What all robots have alike; see advance_robot in robot_step.cuh.
+// The arguments common to all robots; see advance_robot in robot_step.cuh.
 template <typename Real> struct Course {
     int batch, steps, first, last;
     long long done;
@@ -28,7 +29,7 @@ template <typename Real> struct Course {
     long long* frozen;
 };
 
-// A robot in its seat.
+// A robot in a seat.
 template <typename Real, int PITCH> struct Seated {
     const Course<Real>& course;
     Slots<Real, PITCH> at;
@@ -56,7 +57,7 @@ template <typename Real, int PITCH> struct Seated {
         for (int k = group.rank; k < NV; k += LANES) at(TAU + k) = row[k];
         group.sync();
     }
-    // The state after so many steps, if it is one to be recorded.
+    // Record the state after `step` steps, if that is a sample.
     __device__ __forceinline__ void record(int step) const {
         if (step % course.every != 0) return;
         group.sync();
@@ -64,7 +65,7 @@ template <typename Real, int PITCH> struct Seated {
         if (course.record_q) for (int k = group.rank; k < NQ; k += LANES) course.record_q[sample * NQ + k] = at(Q + k);
         if (course.record_v) for (int k = group.rank; k < NV; k += LANES) course.record_v[sample * NV + k] = at(V + k);
     }
-    // Its velocity is none after that step: it ends there. Where robots freeze, the state is the one before, and stays.
+    // End the robot, whose velocity diverged in that step. Where robots freeze, it keeps the state before the step.
     __device__ __forceinline__ void end_at(int step) const {
         if constexpr (FREEZES) {
             if (group.rank == 0) course.frozen[robot] = course.done + step;
@@ -76,7 +77,7 @@ template <typename Real, int PITCH> struct Seated {
     }
 };
 
-// A step of any kind. Answers whether the velocity is sound.
+// A step of kind WHOLE. Returns whether the velocity is finite.
 template <class Touch, class Joints, class Robot, class Feasible>
 __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, const Robot& robot, const Watch& watch,
                                            const Feasible& feasible, bool tells) {
@@ -97,10 +98,10 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
     return FREEZES ? sound : is_sound<Real>(joints.at, group);
 }
 
-// A turn of steps of this kind, with N contacts of each lane at most, or none where they are WHOLE: that is what text and registers are
-// for. Answers the kind of the next one, KINDS for a robot that has ended; `step`: those that are done; `refused`: whether the step
-// that comes next was tried. Contacts are found by two texts, of which the compiler may round one otherwise: a step that both refuse
-// is hard, which takes all.
+// A turn of steps of one kind, with at most N contacts per lane, or N = 0 for WHOLE; N sets the code and registers.
+// Returns the kind of the next step, KINDS for a robot that has ended. `step`: completed steps; `refused`: whether the
+// next step was already tried. Contacts are detected by two texts that may round differently: a step that both refuse
+// is HARD, which takes all.
 template <int N, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
 __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints, const Robot& robot,
                                           Kind kind, int& step, bool& refused, unsigned lanes, const Pace& pace) {
@@ -133,7 +134,7 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
     return next;
 }
 
-// The same of a robot in its seat, by its own constants where it has such.
+// `steps_of_turn` for a robot in its seat, with constants of its own where robots differ.
 template <typename Real, int PITCH, class Touch, class Pace>
 __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seated, Touch& touch, int& step, bool& refused,
                                       unsigned lanes, const Pace& pace) {
@@ -155,7 +156,7 @@ __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seate
     return steps_of_turn<LIMB_POINTS>(seated, touch, joints, robot, Kind(kind), step, refused, lanes, pace);
 }
 
-// Steps `course.first` to `course.last` of the block's robots. `touch_of(robot, begins)` is what one touches.
+// Steps `course.first` to `course.last` of the block's robots; `touch_of(robot, begins)` makes a robot's `Touching`.
 template <typename Real, int ROBOTS, class TouchOf>
 __device__ __forceinline__ void advance_by_turns(const Course<Real>& course, const TouchOf& touch_of) {
     extern __shared__ __align__(16) unsigned char shared[];

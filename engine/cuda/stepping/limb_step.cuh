@@ -1,6 +1,6 @@
-// A step of a robot with EVEN_LIMBS on a plane, with every number in a register: of all that stands, walks or flies, and of most
-// that falls. Each lane has the points by which its limb touches and some of the trunk's corners. What a step takes is known once
-// its contacts are, or its impulses are not found: limb_scheduling.cuh has robots take steps of one kind together.
+// A step of a robot with EVEN_LIMBS on a plane, with all numbers in registers: of standing, walking and flying robots,
+// and most falling ones. Each lane has the contact points of its limb and some of the trunk. The kind of a step depends
+// on its contacts and on the solver's progress; limb_scheduling.cuh groups robots by the kind of their next step.
 #pragma once
 
 #include "collision/ground.cuh"
@@ -8,16 +8,15 @@
 #include "stepping/joint_motion.cuh"
 #include "stepping/contact_report.cuh"
 
-// What is remembered of a lane while its robot steps like this: the points that touched and their impulses in the world, and the
-// impulses of the limb's joints.
+// The warm start of a lane: its contact points with their impulses in the world, and the impulses of the limb's joints.
 template <typename Real> struct LimbMemory {
-    bool own;  // else the robot's room has it
-    int point[LIMB_POINTS];  // −1 where none touched
+    bool own;  // else it is in the robot's workspace
+    int point[LIMB_POINTS];  // −1 for no contact
     Vector<Real> impulse[LIMB_POINTS];
     Real joints[LIMB];
 };
 
-// The ground as the trunk sees it: the normal, and how high a place x of the trunk's frame is.
+// The ground in the trunk's frame: its normal, and the height of a point x of that frame.
 template <typename Real> struct Ground {
     Vector<Real> normal, n;  // in the world, and in the trunk's frame
     Real offset;
@@ -27,20 +26,20 @@ template <typename Real> struct Ground {
         : normal{scene.ground[0], scene.ground[1], scene.ground[2]}, n(mul_t(now.trunk.R, normal)), offset(scene.ground[3]),
           now(now) {}
     __device__ __forceinline__ Vector<Real> in_world(Vector<Real> x) const { return now.trunk.p + mul(now.trunk.R, x); }
-    // Whether what is there at gap and moves by V may act within a step.
+    // Whether a point at `gap` with the twist V may act within the step.
     __device__ __forceinline__ bool comes_near(Real gap, Vector<Real> x, const Motion<Real>& V, Real dt) const {
         const Real closing = -dot(n, V.v + cross(V.o, x));
         return gap <= Real(NEAR) + 2 * dt * fmax(closing, Real(0));
     }
 };
 
-// What of a gap is open: `open_gap` of contact_rows.cuh.
+// The open part of a gap: `open_gap` of contact_rows.cuh.
 template <typename Real> __device__ __forceinline__ Real open_part(Real gap, Vector<Real> n, Vector<Real> x) {
     if constexpr (sizeof(Real) == 8) return gap > SHUT<Real> ? gap : Real(0);
     return fmax(gap - SHUT<Real> * (1 + fabs(n.x * x.x) + fabs(n.y * x.y) + fabs(n.z * x.z)), Real(0));
 }
 
-// The points of a lane that may act within the step; all that there are count, and N are kept.
+// The points of a lane that may act within the step: all are counted, N are kept.
 template <typename Real, int N> struct LimbTouch {
     int found;
     LimbContact<Real> of[N];
@@ -51,7 +50,7 @@ template <typename Real, int N> struct LimbTouch {
     }
 };
 
-// Where point p, on a body at T, is lowest.
+// The lowest point of the sphere of point p, on a body at T.
 template <typename Real> struct Lowest {
     Vector<Real> x, place;
     Real gap;
@@ -61,19 +60,25 @@ template <typename Real> struct Lowest {
           place(ground.in_world(x)), gap(dot(ground.normal, place) - ground.offset) {}
 };
 
-// The kinds of steps: of robots whose lanes have a contact each at most; two at most; those of them that take more than QUICK turns of
-// Newton's steps; with LIMB_POINTS at most, or which need damped steps; or the interior point; and all that contact_dynamics.cuh is
-// for.
-enum Kind : int { LIGHT, CROWDED, SLOW, HARD, INSIDE, WHOLE, KINDS };
+// The kinds of steps.
+enum Kind : int {
+    LIGHT,    // at most one contact a lane
+    CROWDED,  // at most two contacts a lane
+    SLOW,     // such a step after QUICK turns of Newton's steps
+    HARD,     // at most LIMB_POINTS contacts a lane, or damped steps
+    INSIDE,   // the interior point method
+    WHOLE,    // the general step of contact_dynamics.cuh
+    KINDS
+};
 
-// What came of a step: whether the kind that was tried took it, whether the velocity is sound, and what kind comes next.
+// The outcome of a step: whether this kind took it, whether the velocity is finite, and the kind of the next.
 struct Tried {
     bool taken, sound;
     Kind next;
 };
 
-// What robots touch by: their limbs' points, and those of the trunk, of which each goes to the lane that has fewest. Answers whether
-// each shape of the trunk does by no more than are kept.
+// Find the contact points of limbs, and those of the trunk, each given to the lane with the fewest. Returns whether no
+// shape of the trunk has more points than are kept.
 template <typename Real, int N>
 __device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Surroundings<Real>& scene, const Ground<Real>& ground,
                                             Real dt, const Group& group) {
@@ -95,7 +100,7 @@ __device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Sur
         }
     }
     const Pose<Real> here = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
-    unsigned all = group.sum(unsigned(touch.found) << 8 * group.rank);  // what each lane has
+    unsigned all = group.sum(unsigned(touch.found) << 8 * group.rank);  // count of each lane
     bool few = true;
 #pragma unroll 1
     for (int s = 0; s < TRUNK; ++s) {
@@ -109,7 +114,7 @@ __device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Sur
                 const Lowest<Real> there(scene, ground, here, first + from + k);
                 near |= unsigned(ground.comes_near(there.gap, there.x, ground.now.V, dt)) << k;
             }
-            near = group.sum(near);  // each has bits of its own
+            near = group.sum(near);  // their bits are disjoint
             of_shape += __popc(near);
 #pragma unroll 1
             for (; near != 0; near &= near - 1) {
@@ -131,7 +136,7 @@ __device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Sur
     return few;
 }
 
-// The impulse of `point` in the step before, whichever lane had it; −1 asks for none.
+// The last impulse of `point`, from whichever lane has it; none for −1.
 template <typename Real>
 __device__ __forceinline__ Vector<Real> impulse_of_any(const LimbMemory<Real>& memory, int point, const Group& group) {
     Vector<Real> found = {0, 0, 0};
@@ -148,7 +153,7 @@ __device__ __forceinline__ Vector<Real> impulse_of_any(const LimbMemory<Real>& m
     return found;
 }
 
-// The impulses to begin with: those of the step before, of which `memories` contacts are remembered.
+// Start from the last step's impulses, of `memories` stored contacts.
 template <typename Real, int N, class Kept>
 __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbMemory<Real>& memory,
                                            const LimbTouch<Real, N>& touch, const LimbRows<Real, N>& rows,
@@ -182,7 +187,7 @@ __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbM
     }
 }
 
-// v⁺ into the state, and q⁺ = q ⊕ dt v⁺, as `arrive` of contact_dynamics.cuh has them. Answers whether v⁺ is sound.
+// v⁺ into the state, and q⁺ = q ⊕ dt v⁺, like `arrive` of contact_dynamics.cuh. Returns whether v⁺ is finite.
 template <typename Real, class Joints>
 __device__ __forceinline__ bool limb_arrive(const Joints& joints, Real (&trunk)[TRUNK_NV], const Real (&limb)[LIMB],
                                             Real (&way)[TRUNK_NV], const Real (&back)[LIMB], const Group& group) {
@@ -201,7 +206,7 @@ __device__ __forceinline__ bool limb_arrive(const Joints& joints, Real (&trunk)[
             at(V + limb_rate(group) + k) = limb[k];
             Real& here = at(Q + limb_coordinate(group) + k);
             Real moves = limb[k] + back[k] * joints.rate;
-            if constexpr (HAS_LIMITS) {  // by what overlaps no joint moves past its limit
+            if constexpr (HAS_LIMITS) {  // resolving overlaps moves no joint past its limit
                 const Real low = (joints.table(joint_row::LOWER, limb_rate(group) + k) - here) * joints.rate;
                 const Real high = (joints.table(joint_row::UPPER, limb_rate(group) + k) - here) * joints.rate;
                 moves = clip(moves, fmin(low, limb[k]), fmax(high, limb[k]));
@@ -219,8 +224,8 @@ __device__ __forceinline__ bool limb_arrive(const Joints& joints, Real (&trunk)[
     return sound;
 }
 
-// A contact where it is told, as `tell` of contact_dynamics.cuh has it, with its impulse in the world; `place`: which of
-// all robots' contacts it is.
+// Report a contact, like `tell` of contact_dynamics.cuh, with its impulse in the world; `place`: its index among all
+// robots' contacts.
 template <typename Real, class Told, class Joints, class Robot>
 __device__ __noinline__ void tell_limb(Told told, Surroundings<Real> scene, Joints joints, Robot robot, Group group,
                                        LimbContact<Real> touch, Vector<Real> world, Real slip, size_t place) {
@@ -245,16 +250,16 @@ __device__ __noinline__ void tell_limb(Told told, Surroundings<Real> scene, Join
     store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
 }
 
-// What a step under contacts comes to, of a lane and the trunk: velocities less those without contact, the ways by which it comes
-// out of an overlap, the residual, and what is told and remembered.
+// The result of a step under contacts for a lane and the trunk: velocity changes by contacts, displacements that
+// resolve overlaps, the residual, and numbers for the report and the warm start.
 template <typename Real, int N> struct LimbOutcome {
-    bool found, back;  // the impulses, the ways
+    bool found, back;  // whether impulses, and displacements, were found
     Real trunk[TRUNK_NV], limb[LIMB], way[TRUNK_NV], limb_way[LIMB], left;
     Vector<Real> impulse[N];  // in the world
     Real slip[N], joints[LIMB];
 };
 
-// The ways by which a robot that `overlaps` comes out; answers whether they were found.
+// The displacements that resolve overlaps of a robot that `overlaps`. Returns whether they were found.
 template <typename Real, int N>
 __device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const LimbTouch<Real, N>& touch, LimbOutcome<Real, N>& out,
                                         bool overlaps, const Group& group) {
@@ -271,7 +276,7 @@ __device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const Lim
     return good;
 }
 
-// A step under at most N contacts of each lane.
+// A step with at most N contacts per lane.
 template <typename Real, int N, class Touch, class Joints>
 __device__ __forceinline__ LimbOutcome<Real, N> step_under(const Touch& robot, const LimbTouch<Real, N>& touch,
                                                            const Posture<Real>& now, const Motions<Real>& to, const Joints& joints,
@@ -309,7 +314,7 @@ __device__ __forceinline__ LimbOutcome<Real, N> step_under(const Touch& robot, c
     return out;
 }
 
-// Which of a robot's contacts, in the order of points, that of `point` is.
+// The index of `point`'s contact among a robot's contacts, in the order of points.
 template <typename Real>
 __device__ __forceinline__ int place_of(const LimbMemory<Real>& memory, int point, const Group& group) {
     int before = 0;
@@ -324,7 +329,7 @@ __device__ __forceinline__ int place_of(const LimbMemory<Real>& memory, int poin
     return before;
 }
 
-// All contacts of a step, by a robot alone: others of its warp may be some steps away from their last.
+// Report all contacts of a step; not collective over the warp, whose other robots may not be at their last step.
 template <class Touch, class Joints, class Robot, typename Real, int N>
 __device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joints, const Robot& robot, const LimbTouch<Real, N>& found,
                                            const LimbOutcome<Real, N>& out) {
@@ -338,7 +343,7 @@ __device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joi
     }
 }
 
-// What the next step begins with, or this one where another kind goes on with it: the impulses, or those that leave least.
+// Keep the best impulses, as the warm start of the next step or of this step by another kind.
 template <class Touch, typename Real, int N>
 __device__ __forceinline__ void remember(Touch& touch, const LimbTouch<Real, N>& found, const LimbOutcome<Real, N>& out) {
     auto& memory = touch.memory;
@@ -353,7 +358,7 @@ __device__ __forceinline__ void remember(Touch& touch, const LimbTouch<Real, N>&
     touch.number = int(touch.group.sum(found.found));
 }
 
-// What a step of each kind tries, and which kind goes on where that does not do.
+// The solver's turns for each kind of step, and the kind that follows if they fail.
 __device__ __forceinline__ Effort effort_of(Kind kind, Kind own) {
     return kind == LIGHT ? FIRST_TURNS : kind == CROWDED ? QUICK_TURNS : kind == SLOW ? SLOW_TURNS
            : kind == INSIDE ? INTERIOR : own == HARD ? ALL_TURNS : DAMPED_TURNS;
@@ -362,7 +367,8 @@ __device__ __forceinline__ Kind after(Kind kind) {
     return kind == CROWDED ? SLOW : kind == HARD ? INSIDE : kind == INSIDE ? WHOLE : HARD;
 }
 
-// A step of robot `touch`, if it is of this kind: of N contacts of each lane at most. `refused`: whether another did not take it.
+// A step of robot `touch` with at most N contacts per lane, if it is of this kind. `refused`: another kind did not take
+// it.
 template <int N, class Touch, class Joints, class Robot>
 __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind, bool refused,
                                                bool tells) {
@@ -378,7 +384,7 @@ __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joint
     if (beyond) return {false, true, WHOLE};
     const Kind own = many ? HARD : several ? CROWDED : LIGHT;
     if (kind < HARD ? own != min(kind, CROWDED) : own < HARD && !refused) return {false, true, own};
-    group.meet();  // those that go on
+    group.meet();  // lanes that continue
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
 #pragma unroll
@@ -396,7 +402,7 @@ __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joint
     return {true, limb_arrive(joints, out.trunk, out.limb, out.way, out.limb_way, group), own};
 }
 
-// What is remembered goes where all other steps look for it.
+// Write the warm start where all other kinds of steps read it.
 template <class Touch> __device__ __forceinline__ void hand_over(Touch& touch) {
     auto& memory = touch.memory;
     const auto& kept = touch.found.all.kept;

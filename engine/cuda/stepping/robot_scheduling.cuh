@@ -1,6 +1,6 @@
-// Which robots of a block step next. A block may have more robots than its lanes have seats for, and they wait, by the kind of their
-// next step, until a warp takes as many of one kind as it seats: so its lanes do the same. Each robot is some steps ahead of others
-// or behind them; what it comes to depends on no other, and so not on who was seated with it.
+// Scheduling of the robots of a block. A block may have more robots than seats. They wait, by the kind of their next
+// step, until a warp takes as many of one kind as it has seats, so that its lanes run the same code. Robots advance at
+// different rates; a robot's results do not depend on the others in its warp.
 #pragma once
 
 #include "rigid_body/group.cuh"
@@ -13,29 +13,29 @@ constexpr int TURN_LANES = LANES;
 #endif
 constexpr int SEATS = TURN_LANES / LANES;
 constexpr unsigned ALL_OF_TURN = ~0u;
-// What a robot more in a turn is worth, and a warp that takes steps of the same kind, in steps by which a robot is behind others. One
-// that is FAR_BEHIND goes first: what is worth most would leave it for the end.
+// Scheduling weights, in steps by which a robot is behind: of a further seat taken, of a further warp on the same kind.
+// A robot FAR_BEHIND goes first, or the weights would delay it to the end.
 constexpr int STEPS_FOR_A_SEAT = 64, STEPS_FOR_A_WARP = 8, FAR_BEHIND = 256, GOES_FIRST = 1 << 16;
 
-// What a warp takes: robots of one kind, or none when all have ended. A seat without one has −1.
+// A warp's turn: robots of one kind, or KINDS when all have ended. An empty seat has robot −1.
 struct Turn {
     int kind, robot;
 };
 
-// In shared memory, by the robots of the block.
+// In shared memory, indexed by the robots of the block.
 template <int KINDS, int WARPS> struct Turns {
     static constexpr int MOST = IN_TURNS;
     static_assert((MOST & (MOST - 1)) == 0, "places in a ring");
 
-    int lock, left, front;  // robots that have not ended; the most steps that one had done when it began to wait
-    int first[KINDS], count[KINDS];  // of those that wait
-    int warps[KINDS];  // that step
-    int beats[KINDS][WARPS];  // of each warp, see `keep_pace`
-    int done[MOST];  // steps
-    bool refused[MOST];  // whether the last step that was tried was not taken
+    int lock, left, front;  // ring buffers
+    int first[KINDS], count[KINDS];  // robots that have not ended; the largest step count of a robot that began to wait
+    int warps[KINDS];  // of the rings
+    int beats[KINDS][WARPS];  // warps on each kind
+    int done[MOST];  // of each warp, see `keep_pace`
+    bool refused[MOST];  // steps
     unsigned short waiting[KINDS][MOST];
 
-    // All of them wait for a step of kind 0, with `steps` done; all threads of the block call.
+    // Queue all robots for a step of kind 0, with `steps` done. Called by all threads of the block.
     __device__ __forceinline__ void begin(int robots, int steps) {
         for (int k = threadIdx.x; k < robots; k += blockDim.x) waiting[0][k] = k, done[k] = steps, refused[k] = false;
         for (int k = threadIdx.x; k < KINDS * WARPS; k += blockDim.x) beats[k / WARPS][k % WARPS] = 0;
@@ -46,7 +46,7 @@ template <int KINDS, int WARPS> struct Turns {
         __syncthreads();
     }
 
-    // The next turn after `last`, of whose robot a step of `kind` comes next: KINDS, if it ended.
+    // The next turn after `last`, whose robot next needs a step of `kind`, KINDS if it has ended.
     __device__ __forceinline__ Turn next(Turn last, int kind) {
         int robot = last.robot;
         const int lane = threadIdx.x % TURN_LANES, seat = lane / LANES;
@@ -73,9 +73,8 @@ template <int KINDS, int WARPS> struct Turns {
         }
     }
 
-    // A warp that takes steps of the kind that most robots take begins each when all others that do have ended theirs: they read the
-    // same instructions then, which caches have little room for. `beat`: the last that it has begun, 0 at first; `lanes`: those that
-    // call.
+    // Warps on the most frequent kinds begin each step together, since they then read the same instructions, and
+    // instruction caches are small. `beat`: the last one that this warp began, 0 at first; `lanes`: the calling ones.
     __device__ __forceinline__ void keep_pace(int kind, int& beat, unsigned lanes) {
 #ifdef __CUDA_ARCH__
         const int warp = threadIdx.x / 32;
@@ -84,7 +83,7 @@ template <int KINDS, int WARPS> struct Turns {
         if (threadIdx.x % 32 == 0) {
             ++beat;
             if (beat == 1) {
-                beat = 2;  // it comes back, after all that have begun
+                beat = 2;  // it rejoins after all that have begun
 #pragma unroll
                 for (int w = 0; w < WARPS; ++w) beat = max(beat, abs(all[w]) + 1);
             }
@@ -102,7 +101,7 @@ template <int KINDS, int WARPS> struct Turns {
         __syncwarp(lanes);
 #endif
     }
-    // Nobody waits for it from now on.
+    // Other warps no longer wait for this one.
     __device__ __forceinline__ void leave_pace(int kind, int& beat) {
         beat = 0;
         if (threadIdx.x % TURN_LANES == 0) *const_cast<volatile int*>(&beats[kind][threadIdx.x / TURN_LANES % WARPS]) = 0;
@@ -113,8 +112,8 @@ private:
         if (kind == KINDS) --left;
         else front = max(front, done[robot]), waiting[kind][(first[kind] + count[kind]++) % MOST] = robot;
     }
-    // The kind whose first robot is far behind; else that of which most would be seated, that most warps take, and whose first robot
-    // is furthest behind.
+    // The kind whose first robot is far behind; else the kind with the largest weight by seats filled, warps on it, and
+    // steps behind.
     __device__ __forceinline__ int choose() const {
         int best = KINDS, most = 0;
         for (int kind = 0; kind < KINDS; ++kind) {

@@ -1,6 +1,6 @@
-// Simulation steps, as many as are asked for in one launch, a thread a robot: the text of
-// engine/cpu/stepping/integrators.py. The state of a robot stands in the slots of its thread from the first step to the
-// last. robot_step.cu has the kernel of robots that touch nothing, contact_step.cu that of those on the ground.
+// Simulation steps, any number in one launch, a thread a robot, as in engine/cpu/stepping/integrators.py. A robot's
+// state stays in its thread's slots during a launch. robot_step.cu has the kernel without contacts, contact_step.cu the
+// one with contacts.
 #pragma once
 
 #include "constraints/joint_space.cuh"
@@ -13,22 +13,22 @@ extern "C" {
 __constant__ __align__(16) unsigned char joint_table_memory[JOINT_TABLE_BYTES];
 }
 
-// A robot's constants where nothing falls.
+// A robot's constants without gravity.
 template <class Robot> struct Weightless : Robot {
     __device__ __forceinline__ auto gravity() const { return decltype(this->vector(0, 0)){}; }
 };
 
-constexpr bool MODES_IN_FLIGHT = LANES == 32;  // joints get modes only where nothing touches: no other step asks for them
+constexpr bool MODES_IN_FLIGHT = LANES == 32;  // joints need modes only in steps without contacts
 
-// Poses, and the modes to begin with.
+// Poses, and the initial modes.
 template <typename Real, class Joints> __device__ __forceinline__ void begin(const Joints& joints, const Group& group) {
     kinematics<Real>(joints.at, joints, group.rank, LANES);
     if constexpr (Joints::CONSTRAINED && !MODES_IN_FLIGHT) initial_active_set(joints, group.rank, LANES);
     group.sync();
 }
 
-// Round `number` of a step: v⁺ (of a stage q̈) into `joints.v_next`; answers whether it is the last. After BLOCK_PIVOTS
-// rounds of moving all joints at once, those of the descent, whose velocity is `feasible`.
+// Round `number` of a step: v⁺ (of a stage q̈) into `joints.v_next`. Returns whether it is the last. BLOCK_PIVOTS
+// rounds of block pivoting are followed by a descent, whose velocity is `feasible`.
 template <typename Real, class Joints, class Robot, class Feasible>
 __device__ __forceinline__ bool round(const Joints& joints, const Robot& robot, const Watch& watch, int number,
                                       const Feasible& feasible) {
@@ -87,10 +87,10 @@ __device__ __forceinline__ Numbers<Real, PITCH> numbers(const Slots<Real, PITCH>
     return {at, first};
 }
 
-// How many velocities a body has.
+// The number of velocities of a body.
 __device__ __forceinline__ int dofs(int i) { return kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1; }
 
-// Whether every velocity is one that a robot may have: v⁺ before it is taken, and v.
+// Whether every velocity is finite and below the divergence threshold: v⁺ before it is taken, and v.
 template <typename Real, int PITCH>
 __device__ __forceinline__ bool is_next_sound(const Joints<Real, PITCH, Role::STEP>& joints) {
     bool sound = true;
@@ -105,7 +105,7 @@ template <typename Real, class Memory> __device__ __forceinline__ bool is_sound(
     for (int k = 0; k < NV; ++k) sound &= fabs(at(V + k)) < Real(DIVERGED);
     return sound;
 }
-// The same, by the lanes of a robot that has a warp.
+// `is_sound` by the lanes of a robot with a warp.
 template <typename Real, class Memory> __device__ __forceinline__ bool is_sound(const Memory& at, const Group& group) {
     if constexpr (LANES < 32) return is_sound<Real>(at);
     bool sound = true;
@@ -115,7 +115,7 @@ template <typename Real, class Memory> __device__ __forceinline__ bool is_sound(
     return !group.any(!sound);
 }
 
-// Semi-implicit Euler, once v⁺ is known: q⁺ = q ⊕ dt v⁺.
+// Semi-implicit Euler with known v⁺: q⁺ = q ⊕ dt v⁺.
 template <typename Real, int PITCH>
 __device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>& joints) {
     EACH_BODY
@@ -132,7 +132,7 @@ __device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>
     }
 }
 
-// What a stage adds to the sums, and the next stage `ahead` of the step's beginning.
+// A stage's contribution to the sums, and the next stage at `ahead` after the start of the step.
 template <typename Real, class Stage>
 __device__ __forceinline__ void add_stage(const Stage& stage, Real weight, Real ahead) {
     const auto& at = stage.at;
@@ -154,13 +154,13 @@ __device__ __forceinline__ void add_stage(const Stage& stage, Real weight, Real 
     }
 }
 
-// What robots touch where there is nothing; contact_dynamics.cuh has the other kind.
+// The `Touching` of robots without contacts; that of contact_dynamics.cuh has them.
 struct TouchesNothing {
     static constexpr bool ANY = false;
 };
 
-// A step under contacts, if there are any: whether there were, and whether the velocity is sound. `tells`: who asks for the
-// contacts will find these.
+// A step under contacts, if there are any: whether there were, and whether the velocity is finite. `tells`: write the
+// contact report.
 struct Touched {
     bool any, sound;
 };
@@ -178,10 +178,10 @@ __device__ __forceinline__ Touched touching_step(Touch& touch, const Joints& joi
     return {true, sound};
 }
 
-// The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4). Constraints
-// then correct the velocity at the step's end, and a joint that was held or would pass its limit moves by it. Where anything
-// touches, the step is semi-implicit Euler's: the stages know of no contact. With FREEZES it answers whether the velocity is
-// sound, and else leaves the state as it was.
+// The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4). Constraints then
+// correct the velocity at the end of the step, and a joint that was held or would pass its limit moves with it. Under
+// contact the step is semi-implicit Euler's, since stages ignore contacts. With FREEZES it returns whether the velocity
+// is finite, and leaves the state unchanged if not.
 template <typename Real, int PITCH, class Robot, class Touch>
 __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& step, const Robot& robot,
                                          const Watch& watch, const Feasible<Real, PITCH>& feasible, Touch& touch,
@@ -238,16 +238,15 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
     return true;
 }
 
-// Of `steps` steps of q (batch, NQ) and v (batch, NV), in place, after `done` earlier ones, those after `first` up to
-// `last`. The controls are tau (batch, NV), or `controls` (control_rows, steps, NV) where there are any; the present
-// state and every `every`-th go to record_q (batch, …, NQ) and record_v where they are given. `diverged` keeps the least
-// number of steps after which a robot's velocity was none, and `alarm`, which the host sees, then is 1. With FREEZES such a
-// robot stays as it was before that step, from then on, and `frozen` (batch,) tells. `constants` and
-// `joint_table` are those of all robots, or have the robot innermost. With HAS_WRENCHES, `wrenches` (bodies, 6, batch) act
-// on the bodies in their own frames.
+// Steps after `first` up to `last` of a run of `steps` steps of q (batch, NQ) and v (batch, NV), in place, after `done`
+// earlier ones. Controls are tau (batch, NV), or `controls` (control_rows, steps, NV) if given. The initial state and
+// every `every`-th go to record_q (batch, …, NQ) and record_v if given. `diverged` keeps the smallest number of steps
+// after which a velocity diverged; `alarm`, visible to the host, is then 1. With FREEZES such a robot keeps the state
+// before that step, and `frozen` (batch,) has the step. `constants` and `joint_table` are common to all robots, or have
+// the robot index innermost. With HAS_WRENCHES, `wrenches` (bodies, 6, batch) act on the bodies in their own frames.
 //
-// `touch` is what the robot of LANES threads touches, TouchesNothing where that is nothing. Then, if slots are in shared memory, all
-// threads of a block move the states of its robots together, those without a robot too.
+// `touch` has the contacts of the robot of LANES threads; TouchesNothing has none. If slots are in shared memory, all
+// threads of a block load and store the states of its robots together, those without a robot too.
 template <typename Real, int ROBOTS, bool SHARED, class Touch>
 __device__ __forceinline__ void
 advance_robot(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
@@ -258,7 +257,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
               Touch touch) {
     extern __shared__ __align__(16) unsigned char shared[];
     constexpr bool TOGETHER = SHARED && !Touch::ANY;
-    constexpr bool DIVERGENT = LANES == 32;  // constant memory is for lanes that read the same
+    constexpr bool DIVERGENT = LANES == 32;  // constant memory is fast for uniform reads
     constexpr int PITCH = TOGETHER ? Rows<Real, ROBOTS>::PITCH : pitch_of(ROBOTS);
     const Group group;
     const int own = threadIdx.x / LANES;  // of the block's robots
@@ -310,8 +309,8 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     const bool rests = !present || (FREEZES && frozen[robot]);
     constexpr bool MEETS = Touch::ANY && LANES > 1;
     int meetings = last - first;
-    // A turn of the loop is a round, not a step: a robot whose joints change their modes does not make others of its warp
-    // turn with it. Where robots have lanes, all of a block begin each step together.
+    // An iteration is a round, not a step: a robot with mode changes does not delay others of its warp. Where robots
+    // have lanes, all of a block begin each step together.
 #pragma unroll 1
     for (int step = rests ? last : first; step < last;) {
         const Watch watch = {phases, robot == 0 && group.rank == 0 && step == steps - 1};

@@ -1,4 +1,4 @@
-"""Steps of any number of robots, a thread each: one launch of robot_step.cu, or of contact_step.cu, for any number."""
+"""Steps of any number of robots, a thread each: one launch of robot_step.cu, or of contact_step.cu, for a whole run."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from engine.step_settings import INTEGRATORS, StepSettings
 from engine.validation import Array
 
 _JOINT_TABLE_BYTES = 8 * 1024
-"""Up to so many bytes what is known of the joints stands in constant memory, beside the robot's constants."""
+"""Joint tables of at most this size are in constant memory, beside the robot's constants."""
 _ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1)), WARP: ((4, 4), (4, 2), (4, 1))}
-"""By the lanes of a robot that touches something: robots in a block, and blocks that a multiprocessor is to hold."""
+"""Robots per block and blocks per multiprocessor, by lanes per robot, for robots with contacts."""
 _SEATS = 64, 32, 16
-"""Robots of a block that step at a time, where they have even limbs, with registers and else in global memory."""
+"""Candidate numbers of seats per block for robots with even limbs; beyond the seats their states are in global memory.
+"""
 _KINDS = 6
-"""Kinds of steps that they take: `Kind` in limb_step.cuh."""
+"""Number of step kinds: `Kind` in limb_step.cuh."""
 _IN_TURNS = 1024
-"""Robots that a block may have, of which these are seated in turns."""
+"""The most robots per block that are scheduled on its seats."""
 
 
 class RobotStepper(Stepper):
-    """Robots advanced by ABIA or JSIIA, a thread a robot, or several where they touch something and have limbs."""
+    """Robots advanced by ABIA or JSIIA, a thread each, or several lanes each with contacts and suitable limbs."""
 
     def __init__(self, settings: StepSettings):
         import cupy
@@ -55,7 +56,7 @@ class RobotStepper(Stepper):
             tree.fill_constant_memory(module, settings.model, settings.dtype)
 
     def _tables(self) -> tuple[Any, Any]:
-        """Constants and joint table as the kernel reads them, with the robot innermost where each has its own."""
+        """Constants and joint table in the kernel's layout, robot index innermost where robots differ."""
         import cupy
 
         settings = self._settings
@@ -100,10 +101,10 @@ class RobotStepper(Stepper):
 
 
 def spread(robot_bytes: int, itemsize: int, batch: int, together: bool) -> tuple[int, int, bool]:
-    """Robots in a block, blocks that a multiprocessor is to hold at least, and whether shared memory takes them.
+    """Return robots per block, blocks per multiprocessor at least, and whether state is in shared memory.
 
-    It does where that leaves work for six warps; in global memory, where there is more to wait for, more help.
-    `together`: the threads of a block move its states together, for which slots stand one number further apart.
+    Shared memory is used if it leaves work for six warps; global memory has more latency to hide, so more warps.
+    `together`: the threads of a block copy its states together, which pads the slots by one number.
     """
     processors, most = (device.properties()[name] for name in ("multiProcessorCount", "sharedMemPerMultiprocessor"))
     counts, at_most = (64, 32) if batch > 64 * processors else (32,), 512 if itemsize == 4 else 256
@@ -115,20 +116,20 @@ def spread(robot_bytes: int, itemsize: int, batch: int, together: bool) -> tuple
 
 
 class _Sharing(NamedTuple):
-    """How robots that touch something are spread where shared memory takes them."""
+    """The layout of robots with contacts where shared memory suffices."""
 
     robots: int
-    """In a block."""
+    """Per block."""
     blocks: int
     lanes: int
     few: int
-    """Contacts up to which a step works there."""
+    """Contacts up to which a step works in shared memory."""
     in_turns: bool
-    """Whether a block may have more robots than that, which step in turns."""
+    """Whether a block may have more robots than seats, which are scheduled in turns."""
 
 
 def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
-    """None where shared memory is too small for robots that stand on four feet."""
+    """None where shared memory does not suffice for a robot on four feet."""
     if not contacts.may_be_few:
         return None
     properties = device.properties()
@@ -150,12 +151,12 @@ def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
 
 
 def _turns_bytes(seats: int) -> int:
-    """Shared memory that the robots of a block take turns by: `Turns` in robot_scheduling.cuh, with a warp a seat at most."""
+    """Return the bytes of a block's `Turns` (robot_scheduling.cuh), with at most a warp per seat."""
     return 4 * (3 + _KINDS * (3 + seats)) + (5 + 2 * _KINDS) * _IN_TURNS
 
 
 class _Shape:
-    """What of the settings the kernel is compiled for, and how it is launched."""
+    """The constants of the kernel's text, and its launch configuration."""
 
     def __init__(self, settings: StepSettings):
         model, joints = settings.model, settings.joints

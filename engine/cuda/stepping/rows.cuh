@@ -1,16 +1,15 @@
-// Rows of numbers of a block's robots, between an array (batch, WIDTH) and the slots of the block's threads in shared
-// memory. The threads move them together, in the order of the array: each one for its own robot would ask for as many
-// lines of memory at once as there are threads, and the memory's units take these one after the other. Slots are a pitch
-// apart that keeps the numbers of a robot on different banks.
+// Coalesced copies between an array (batch, WIDTH) and the slots of a block's threads in shared memory. All threads
+// copy in the order of the array; one thread per robot would touch as many cache lines at once as there are threads,
+// which are served one by one. The pitch of slots avoids bank conflicts.
 //
-// All threads of the block call, and wait for one another before they read what came; those that store have waited.
+// All threads of the block call; loads end with a barrier, stores begin with one.
 #pragma once
 
 #include "rigid_body/tree.cuh"
 
 template <typename Real, int THREADS> struct Rows {
     static constexpr int PITCH = THREADS + 1, AT_ONCE = 8;
-    Real* block;   // the slots of the first robot
+    Real* block;  // the slots of the first robot
     size_t first;  // robot
     int robots;    // of the block
 
@@ -19,7 +18,7 @@ template <typename Real, int THREADS> struct Rows {
     template <int WIDTH> __device__ __forceinline__ void load(const Real* array, int slot) const {
         const Real* const rows = array + first * WIDTH;
 #pragma unroll 1
-        for (int from = 0; from < WIDTH; from += AT_ONCE) {  // all of a part is on its way before any is put down
+        for (int from = 0; from < WIDTH; from += AT_ONCE) {  // issue all loads of a part before any store
             Real x[AT_ONCE];
 #pragma unroll
             for (int n = 0; n < AT_ONCE; ++n) {

@@ -1,4 +1,4 @@
-"""Steps of robots that may touch the ground in many places, by the text of `engine.kernels.in_scene`, on a GPU."""
+"""Steps of robots with many possible contacts, by `engine.kernels.in_scene`, on a GPU."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from engine.step_settings import StepSettings
 from engine.validation import Array
 
 _REGISTERS = {"float32": 128, "float64": 255}
-"""Of a thread at most, measured on an H100: fewer leave more warps, more of them spill."""
+"""Registers per thread, at most, measured on an H100: fewer leave more warps but spill more."""
 _WARPS = {"float32": 16, "float64": 8}
-"""Of a block at most: they fill the registers of a multiprocessor, and run through the same instructions together."""
+"""Threads per block, at most: they fill the registers of a multiprocessor, and run the same instructions together."""
 _SCHEDULERS = 4
-"""Of a multiprocessor: so many warps, or fewer, wait less apart than in one block."""
+"""Warps per multiprocessor at or below which small blocks wait less than one large block."""
 _WHOLE_WARPS = 128
-"""Robots of a multiprocessor from which on a warp takes 32, where each thread has one; else 16, which wait less."""
+"""Robots per multiprocessor from which a warp has 32 with a thread each; else 16, which wait less."""
 _MANY, _LEAST = 40, 4
-"""On a robot of more than `_MANY` bodies work at least `_LEAST` threads."""
+"""A robot of more than `_MANY` bodies has at least `_LEAST` threads."""
 CONTACTS = 32
-"""Of a robot at most; those that may have more are stepped so, whatever their shapes."""
-_WORST = 2  # of what is reported of a step
+"""Contacts of a robot above which it is stepped here, whatever its shapes."""
+_WORST = 2  # layout of a step's report
 
 
 def serves(settings: StepSettings) -> bool:
-    """Whether the robots of such a batch are stepped so. Robots with mimic joints are, by any algorithm."""
+    """Return whether this stepper takes the batch. It takes robots with mimic joints for any algorithm."""
     model, scene = settings.model, settings.scene
     if scene is None or not isinstance(scene.ground, Plane) or settings.pairs.capacity or settings.integrator == "rk4":
         return False
@@ -88,7 +88,7 @@ class SceneStepper(Stepper):
         self._kernel = compiler.thread_per_robot(in_scene.advance, tree, self._layout, registers)
 
     def _forget(self) -> None:
-        """Nothing has touched yet."""
+        """Clear contacts and warm starts."""
         for own, first in zip(self._own, self._firsts, strict=True):
             own[:, : len(first)] = first[None, :, None]
         settings, known, rows = self._settings, self._robot.known, self._robot.rows
@@ -97,17 +97,17 @@ class SceneStepper(Stepper):
                 self._put(table, arrays.to_device(values, settings.dtype))
 
     def _view(self, own: Own) -> Any:
-        """The robots' own arrays as they lie: (groups, numbers, robots of a warp)."""
+        """The robots' own arrays in their layout: (groups, numbers, robots of a warp)."""
         start = self._layout.place[id(own)]
         return self._own[int(own.numbers.dtype == np.int64)][:, start : start + own.numbers.size]
 
     def _get(self, own: Own) -> Any:
-        """Own arrays (1, …) of all robots: (batch, …), a copy."""
+        """Return a copy (batch, …) of own arrays (1, …) of all robots."""
         rows = self._view(own).transpose(0, 2, 1)
         return rows.reshape(-1, *own.numbers.shape[1:])[: self._settings.batch]
 
     def _put(self, own: Own, values: Any) -> None:
-        """The other way round."""
+        """Copy (batch, …) values into own arrays; the inverse of the above."""
         import cupy
 
         view = self._view(own)
@@ -143,12 +143,12 @@ class SceneStepper(Stepper):
 
     @property
     def _touch(self) -> Any:
-        """The robots' own arrays of what they touch."""
+        """The robots' own arrays of contacts."""
         return self._robot.touch
 
     @property
     def _left(self) -> tuple[Any, ...]:
-        """What steps leave to the next one, and report of the last."""
+        """The state that steps carry over, and the last step's report."""
         return tuple(self._touch[1:])
 
     def memory(self) -> tuple[Array, ...]:
@@ -168,7 +168,7 @@ class SceneStepper(Stepper):
         self._current_stream().synchronize()
 
     def contacts(self) -> Touches:
-        """Those of the last step, copies on the GPU; of a robot that is frozen none."""
+        """Return copies of the last step's contacts on the GPU; none for a frozen robot."""
         import cupy
 
         _, told, which, _, seen = map(self._get, self._left)
@@ -184,7 +184,7 @@ class SceneStepper(Stepper):
         )  # fmt: skip
 
     def _on_links(self, link: Any, wrench: Any) -> Any:
-        """Wrenches (…, 6) on bodies, in their frames, as wrenches on their links (…), in those frames."""
+        """Return wrenches (…, 6) on bodies, in their frames, as wrenches on their links (…), in those frames."""
         import cupy
 
         rotation, position = (table[link] for table in self._frames)
@@ -199,16 +199,16 @@ class SceneStepper(Stepper):
 
 
 def robots_of_multiprocessor(batch: int) -> int:
-    """How many robots of a batch each multiprocessor has, where it is spread over all."""
+    """Return the robots of a batch per multiprocessor."""
     return -(-batch // int(device.properties()["multiProcessorCount"]))
 
 
 def threads_of_robot(robots: int, bodies: int, dtype: str) -> int:
-    """How many threads work on each of the robots that a multiprocessor has: as many as there are registers for.
+    """Return the threads per robot, by the registers of a multiprocessor with that many robots.
 
-    Small batches gain by more: a multiprocessor whose threads have a robot each waits for memory most of the time. What
-    robots of many bodies work in leaves its caches in any batch. No robot has limbs for more than eight. Bits do not
-    depend on it.
+    Small batches gain from more: a multiprocessor with a thread per robot waits for memory most of the time. The
+    workspace of many bodies exceeds caches in any batch. No robot has limbs for more than eight. Results do not depend
+    on it, bit for bit.
     """
     threads = 8
     while threads > (_LEAST if bodies > _MANY else 1) and threads * robots > WARP * _WARPS[dtype]:
@@ -217,7 +217,7 @@ def threads_of_robot(robots: int, bodies: int, dtype: str) -> int:
 
 
 def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
-    """The arguments of `in_scene.advance`, and where they lie."""
+    """The arguments of `in_scene.advance`, and their layouts."""
     nq, nv, real = settings.model.nq, settings.model.nv, settings.dtype
     state = (OfBatch((n,), real) for n in (nq, nv, nv, nv))
     fixed = in_scene.Fixed(
@@ -233,7 +233,7 @@ def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["
 
 
 def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
-    """What a robot works in, as a kernel has it: tables of all robots, and its own arrays."""
+    """A robot's workspace as a kernel has it: tables of all robots, and its own arrays."""
     model, scene = settings.model, settings.scene
     assert scene is not None
     ground = room.ground(model, scene, "bodies")
@@ -262,7 +262,7 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
 
 
 def _each(value: Any, kind: type) -> Any:
-    """A tree of tuples whose arrays all lie as `kind` says."""
+    """Return a tree of tuples whose arrays all have the layout `kind`."""
     if isinstance(value, tuple):
         items = tuple(_each(item, kind) for item in value)
         return type(value)(*items) if hasattr(value, "_fields") else items

@@ -1,4 +1,4 @@
-"""What the steppers of the GPU share: the state in CuPy arrays, launches by parts, phases and divergence."""
+"""The base of the GPU's steppers: state in CuPy arrays, launches in parts, phases and divergence."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from engine.stepper import fastest
 from engine.validation import Array
 
 _A_LAUNCH, _OF_A_ROBOT = 20_000_000, 20_000
-"""Bodies times steps of a launch where a watchdog would end it after some seconds, of all robots and of one: some
-milliseconds on a fast GPU, tenths of a second in double precision on a small one."""
+"""The most bodies × steps of a launch where a watchdog ends kernels after some seconds, of all robots and of one: some
+milliseconds on a fast GPU, tenths of a second in double precision on a small one.
+"""
 _NULL, _NEVER = np.uint64(0), 2**64 - 1
 
 
 class Stepper(ABC):
-    """The state of the robots in CuPy arrays; no step waits for the GPU."""
+    """The state of the robots in CuPy arrays; steps do not wait for the GPU."""
 
     def __init__(self, settings: StepSettings, more_bytes: int):
         import cupy
@@ -43,11 +44,11 @@ class Stepper(ABC):
         self._batch, self._dt = np.int32(batch), self._type.type(settings.dt)
         self.q, self.v, self.tau, self.target = (cupy.zeros((batch, size), self._type) for size in sizes)
         self._current_stream = cupy.cuda.get_current_stream
-        self._stream = self._current_stream()  # that of the last steps
+        self._stream = self._current_stream()  # stream of the last steps
         self._first = cupy.zeros(1, np.uint64)
         self._phases = cupy.zeros(phases.COUNT + 2, np.int64)
         self._frozen = cupy.zeros(batch, np.int64)
-        """(batch,): after how many steps each robot diverged and was frozen, 0 where it did not."""
+        """(batch,): the number of steps after which each robot diverged and was frozen, else 0."""
         alarm = cupy.cuda.alloc_pinned_memory(8)
         self._alarm_address, self._alarm = np.uint64(alarm.ptr), np.frombuffer(alarm, np.int64, 1)
         self._launches: dict[tuple[compiler.Kernel, int], compiler.Launch] = {}
@@ -56,21 +57,21 @@ class Stepper(ABC):
 
     @abstractmethod
     def _compile(self) -> None:
-        """Make the kernel of the steps, for what `_facts` say acts on the robots."""
+        """Compile the kernel of the steps for the forces in `_facts`."""
 
     @abstractmethod
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         """Launch a part of the steps.
 
-        `steps` are how many there are in all, the first and the last of the part, those done before, and dt; `state`
-        the arrays from q to record_v and every how many steps to record, see robot_step.cu.
+        `steps`: total, first and last of the part, those done before, and dt. `state`: the arrays from q to record_v
+        and the recording interval, see advance_robot in robot_step.cuh.
         """
 
     def _start(
         self, kernel: compiler.Kernel, grid: int, block: int, given: tuple[Any, ...], shared: int = 0,
         together: bool = False, part: int = 0,
     ) -> None:  # fmt: skip
-        """Launch `kernel`; of the parameters `given` only those are laid out that changed since this `part`'s last."""
+        """Launch `kernel`; only parameters that changed since the last launch of this `part` are packed again."""
         launch = self._launches.get((kernel, part))
         if launch is None:
             launch = compiler.Launch(kernel, grid, block, 0, given, shared, together)
@@ -85,29 +86,30 @@ class Stepper(ABC):
         return self._settings.threads
 
     def array(self, x: Any) -> Any:
-        """x as a contiguous CuPy array of the number type."""
+        """Return x as a contiguous CuPy array of the number type."""
         return arrays.to_device(x, self._settings.dtype)
 
     def empty(self, *shape: int) -> Any:
-        """A CuPy array of whatever its memory held."""
+        """Return an uninitialised CuPy array."""
         return arrays.empty(shape, self._settings.dtype)
 
     @property
     def _facts(self) -> dict[str, bool]:
-        """What acts on the robots, by the names that kernels are compiled with."""
+        """The forces on the robots, by the names of compile-time flags."""
         own = {"HAS_WRENCHES": self._wrench is not None, "FREEZES": self._settings.freezes}
         return constraint_facts(self._settings) | own
 
     @property
     def takes_wrenches(self) -> bool:
-        """Whether `wrench` was asked for."""
+        """Whether `wrench` has been used."""
         return self._wrench is not None
 
     @property
     def wrench(self) -> Any:
-        """(batch, links, 6): wrenches (n, f) from outside on the links, each in the link's own frame, about its origin.
+        """(batch, links, 6): external wrenches (n, f) on the links, each in the link's own frame, about its origin.
 
-        Zero at first and held until changed. Who never asks for it pays nothing: only then the kernel is made anew.
+        Zero at first and held until changed. The kernel is recompiled on first use, so that simulations without
+        wrenches have no overhead.
         """
         if self._wrench is None:
             import cupy
@@ -120,11 +122,11 @@ class Stepper(ABC):
             self._wrench = cupy.zeros(shape, self._type)
             self._launches.clear()
             self._compile()
-            arrays.wait()  # so that it is zero for steps on any stream
+            arrays.wait()  # zero for steps on any stream
         return self._wrench
 
     def start(self, q: Array, v: Array) -> None:
-        """The robots at q (1 or batch, nq) and v, with nothing done yet."""
+        """Set all robots to q (1 or batch, nq) and v, with no steps done."""
         import cupy
 
         self._stream.synchronize()
@@ -135,7 +137,7 @@ class Stepper(ABC):
         self._alarm[0] = 0
 
     def restart(self, robots: NDArray[np.int64], q: Array, v: Array) -> None:
-        """Those robots alone at q (1 or as many, nq) and v, with nothing done yet."""
+        """Set the given robots to q (1 or as many, nq) and v, with no steps done."""
         import cupy
 
         if self._current_stream() != self._stream:
@@ -147,10 +149,10 @@ class Stepper(ABC):
         self._stream = self._current_stream()
 
     def _forget_robots(self, robots: Any) -> None:  # noqa: B027 (most steppers remember nothing)
-        """Steps start from the state alone: nothing else is remembered of those robots."""
+        """Clear the further state of those robots; steps start from q and v only."""
 
     def memory(self) -> tuple[Array, ...]:
-        """Steps start from the state alone."""
+        """Clear all further state; steps start from q and v only."""
         return ()
 
     def glance(self) -> tuple[Array, ...]:
@@ -169,7 +171,7 @@ class Stepper(ABC):
     def advance(
         self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any], count: Callable[[int], None]
     ) -> None:
-        """Steps `done` + 1 … `done` + n, see `Simulation.advance`."""
+        """Take steps `done` + 1 … `done` + n, see `Simulation.advance`."""
         self._stream = self._current_stream()
         q, v = (_NULL if array is None else array for array in record)
         rows = 0 if controls is None else len(controls)
@@ -186,11 +188,11 @@ class Stepper(ABC):
 
     @property
     def _report(self) -> tuple[Any, ...]:
-        """Where a kernel says when a robot diverged and how long its phases took."""
+        """The kernel's output of divergence and phase times."""
         return self._first, self._alarm_address, self._phases
 
     def diverged(self, wait: bool) -> int:
-        """After how many steps a state stopped being finite, as far as is known; 0 where all went well."""
+        """Return the known number of steps after which a state stopped being finite, or 0."""
         if wait:
             self._stream.synchronize()
         first = int(self._first.get()[0]) if self._alarm[0] else _NEVER
@@ -202,11 +204,11 @@ class Stepper(ABC):
         return self._frozen != 0
 
     def divergences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """After how many steps each robot diverged, see `engine.stepper.UNKNOWN`, and which velocity is the largest."""
+        """Return each robot's step of divergence, see `engine.stepper.UNKNOWN`, and its largest velocity's index."""
         return self._frozen.get(), fastest(self.v.get())
 
     def contacts(self) -> Touches | None:
-        """What touched in the last step; None where nothing can."""
+        """Return the contacts of the last step, or None for robots without contacts."""
         return None
 
     def contact_wrench(self) -> Any:
@@ -215,7 +217,7 @@ class Stepper(ABC):
         return arrays.sums_by_link(self.contacts(), (s.batch, len(s.model.link_names), 6), s.dtype, s.dt)
 
     def energies(self) -> tuple[Array, Array]:
-        """See `engine.stepper.Stepper`; worked out on the GPU, in the settings' number type."""
+        """See `engine.stepper.Stepper`; computed on the GPU in the settings' number type."""
         return self._energies(self.q, self.v)
 
     @cached_property
@@ -225,15 +227,15 @@ class Stepper(ABC):
 
     @property
     def _on_ground(self) -> bool:
-        """Whether there is something to touch."""
+        """Whether the robots can have contacts."""
         return False
 
     def phases(self) -> dict[str, float]:
-        """Seconds that each phase of the last step took, for the first robots; 0 where nothing is timed."""
+        """Seconds of each phase of the last step, for the first robots; 0 without timing."""
         return self._phase_seconds(self._phases.get())
 
     def _phase_seconds(self, counters: Array) -> dict[str, float]:
-        """Seconds of each phase from the counters of a `Watch`, see divergence.cuh."""
+        """Return seconds per phase from the counters of a `Watch`, see divergence.cuh."""
         cycles, nanoseconds = counters[: phases.COUNT].astype(float), counters[phases.COUNT]
         seconds = cycles * (nanoseconds * 1e-9 / max(1.0, cycles.sum()))
         return {name: float(seconds[phases.NAMES.index(name)]) for name in self._phase_names}
@@ -243,40 +245,40 @@ class Stepper(ABC):
         return phases.of("cuda", self._settings.algorithm, self._on_ground)
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
-        """A reader of frames with the links of so many robots; `steps` tells how many are done."""
+        """Return a reader of frames with the links of `robots` robots; `steps()` is the number of steps done."""
         return FrameReader(self._settings.model, self.q, self.v, self._phases, robots, steps, self._phase_seconds)
 
 
 class StillStepper(Stepper):
-    """Robots in which nothing moves."""
+    """Robots without joints."""
 
     def __init__(self, settings: StepSettings):
         super().__init__(settings, 0)
 
     def _compile(self) -> None:
-        """There is no kernel."""
+        """No kernel is needed."""
 
     def energies(self) -> tuple[Array, Array]:
-        """Nothing moves, and nothing can fall."""
+        """Launch nothing; the state is constant."""
         return np.zeros(self._settings.batch), np.zeros(self._settings.batch)
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
-        """There is nothing to do."""
+        """Nothing to compile."""
 
 
 def launch_steps(bodies: int, batch: int) -> int:
-    """Steps of a launch under a watchdog."""
+    """Return the steps of a launch under a watchdog."""
     bodies = max(1, bodies)
     return max(1, min(_A_LAUNCH // (bodies * batch), _OF_A_ROBOT // bodies))
 
 
 def packed_constants(settings: StepSettings) -> Array:
-    """The robots' constants: (n + 1, CONSTANTS), or (batch, n + 1, CONSTANTS) where each has its own."""
+    """Return the robots' constants: (n + 1, CONSTANTS), or (batch, n + 1, CONSTANTS) where robots differ."""
     return pack(settings.model).constants if settings.parameters is None else settings.parameters.constants()
 
 
 def constraint_facts(settings: StepSettings) -> dict[str, bool]:
-    """What acts on the joints, by the names that kernels are compiled with."""
+    """Return the forces on the joints, by the names of compile-time flags."""
     joints = settings.joints
     return {
         "HAS_LIMITS": settings.has_limits,

@@ -1,18 +1,18 @@
-// Simulation steps of any tree, as many as are asked for in one launch: DCA-ABA by a group of blocks for each robot, by the
-// program of trees/program.cuh. Each body is moved by the same thread in every step, and q and v stand where they came from.
+// Simulation steps of any tree, any number in one launch: DCA-ABA by a group of blocks for each robot, with the program
+// of trees/program.cuh. Each body is integrated by the same thread in every step; q and v stay in global memory.
 #include "constraints/tree_constraints.cuh"
 #include "stepping/divergence.cuh"
 #include "stepping/joint_motion.cuh"
 
-// Of RK4 four stages and, under constraints, the correction at the step's end.
+// RK4's four stages and, with constraints, the correction at the end of the step.
 constexpr int STAGES = !HAS_STAGES ? 1 : HAS_CONSTRAINTS ? 5 : 4, CORRECTION = 4;
 
-// One robot, as the thread that moves some of its bodies knows it.
+// One robot, for the thread that integrates some of its bodies.
 template <typename Real> struct Robot : OwnBodies<Real> {
     using Base = OwnBodies<Real>;
     using Base::bodies, Base::state, Base::tree, Base::q, Base::v, Base::dt, Base::joint;
 
-    // The state before a step, kept and taken up again.
+    // Save and restore the state before a step.
     __device__ __forceinline__ void keep(int kind, int at_q, int first) const {
         for (int k = at_q; k < at_q + coordinates(kind); ++k) state(Q_BEFORE, k) = q[k];
         for (int k = first; k < first + velocities(kind); ++k) state(V_BEFORE, k) = v[k];
@@ -22,7 +22,7 @@ template <typename Real> struct Robot : OwnBodies<Real> {
         for (int k = first; k < first + velocities(kind); ++k) v[k] = state(V_BEFORE, k);
     }
 
-    // The joints' forces at the beginning of a stage, from controls tau and targets (nv,), and its poses.
+    // The joints' forces at the start of a stage, from controls tau and setpoints (nv,), and the poses.
     __device__ __forceinline__ void begin(const Real* tau, const Real* target, int stage) const {
         bodies([&](int i, int kind, int at_q, int first) {
             if (HAS_STAGES && stage == 0) {
@@ -44,12 +44,12 @@ template <typename Real> struct Robot : OwnBodies<Real> {
         });
     }
 
-    // v⁺ of a velocity, once the rounds are over.
+    // v⁺ of a velocity after the last round.
     __device__ __forceinline__ Real next(int k) const {
         if constexpr (HAS_CONSTRAINTS) return state(FEASIBLE, k);
         else return v[k] + dt * state(QDD, k);
     }
-    // The end of a step of semi-implicit or implicit Euler: q⁺ = q ⊕ dt v⁺.
+    // The end of a semi-implicit or implicit Euler step: q⁺ = q ⊕ dt v⁺.
     __device__ __forceinline__ void move(int kind, int at_q, int first) const {
         const auto here = [&](int j) -> Real& { return v[first + j]; };
         Vector<Real> more = {};
@@ -59,7 +59,7 @@ template <typename Real> struct Robot : OwnBodies<Real> {
         advance_joint<Real, BALLS>(kind, [&](int j) -> Real& { return q[at_q + j]; }, here, here, dt);
     }
 
-    // What stage 0 to 3 of RK4 adds to the sums, and the next stage; after the last one the coordinates and velocities there.
+    // Add the rates of RK4's stage 0 to 3 to the sums, and set the next stage; after the last one the new state.
     __device__ __forceinline__ void add_stage(int kind, int at_q, int first, int stage) const {
         const Real weight = stage == 0 || stage == 3 ? 1 : 2, ahead = stage < 2 ? dt / 2 : dt;
         const auto on = [&](int sum, int next, Real begin, int k, Real rate) {
@@ -81,7 +81,7 @@ template <typename Real> struct Robot : OwnBodies<Real> {
     __device__ __forceinline__ void take(int kind, int at_q) const {
         for (int k = at_q; k < at_q + coordinates(kind); ++k) q[k] = state(Q_STAGE, k);
     }
-    // RK4's correction: v⁺ under the constraints; a joint that was held or would pass its limit moves by it.
+    // RK4's correction: v⁺ under the constraints. A joint that was held or would pass its limit moves with it.
     __device__ __forceinline__ void correct(int kind, int at_q, int first) const {
         bool held = false;
         for (int k = first; k < first + velocities(kind); ++k) {
@@ -98,12 +98,12 @@ template <typename Real> struct Robot : OwnBodies<Real> {
     }
 };
 
-// Of `steps` steps of q (batch, nq) and v (batch, nv), in place, after `done` earlier ones, those after `first` up to `last`;
-// the arguments are those of robot_step.cu. `constants` (rows, CONSTANTS, stride), `gravities` (rows, 3) and `joint_table`
-// (rows, 8, nv) have one row, or one for each robot where `own_constants` or `own_joints`. The tables from `tree_bodies` on are
-// those of trees/dca.cu; `begins` (2, WARPS): where in `program` each warp's steps of the twists begin and those of the
-// contraction, after which `inward` rounds bring all joints' inertias. Each group has `workspace_numbers` to work in and
-// `state_numbers` for its State, whose fields have `width`.
+// Steps after `first` up to `last` of a run of `steps` steps of q (batch, nq) and v (batch, nv), in place, after `done`
+// earlier ones; arguments as of advance_robot in robot_step.cuh. `constants` (rows, CONSTANTS, stride), `gravities`
+// (rows, 3) and `joint_table` (rows, 8, nv) have one row, or one per robot with `own_constants` or `own_joints`. The
+// tables from `tree_bodies` on are those of trees/dca.cu; `begins` (2, WARPS) are the first steps of each warp in
+// `program`, for the twists and for the contraction, after which `inward` rounds propagate all joints' inertias. Each
+// group has `workspace_numbers` of workspace and `state_numbers` for its State, whose fields have `width`.
 template <typename Real>
 __global__ void __launch_bounds__(CHUNKS * LANES)
 #if CLUSTER
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                 watch.lap(phase::KINEMATICS);
                 const auto solve = [&](int round) {
                     if (round > 0) watch.lap(phase::CONSTRAINTS);
-                    if (round > BLOCK_PIVOTS) everyone(nullptr);  // a descent changes modes after it last met
+                    if (round > BLOCK_PIVOTS) everyone(nullptr);  // a descent changes modes after its last barrier
                     int met = round > 0 ? doublings : 0;
                     carry_out_program(tree, room, program, begins[round > 0 ? WARPS + warp : warp], lane, [&] {
                         ++met;
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
         everyone(nullptr);
         if constexpr (FREEZES) {
             stopped = *static_cast<volatile int*>(state.stop) != 0;
-            const int still = rests ? first : step - 1;  // from this step on nothing moves
+            const int still = rests ? first : step - 1;  // nothing moves from this step on
             if (stopped || rests) {
                 own.bodies([&](int, int kind, int at_q, int at_v) {
                     if (stopped) own.undo(kind, at_q, at_v);
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                 });
             }
             if (stopped && warp == 0 && lane == 0) frozen[robot] = done + still + 1;
-            everyone(nullptr);  // all know whether this robot stopped before the next one begins
+            everyone(nullptr);  // all threads read the flag before the next robot resets it
         }
     }
 }

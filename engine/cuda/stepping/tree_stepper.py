@@ -15,7 +15,7 @@ from engine.step_settings import INTEGRATORS, StepSettings
 
 
 class TreeStepper(Stepper):
-    """A settings's trees advanced by DCA-ABA; a group takes robot after robot, each through all steps."""
+    """Trees advanced by DCA-ABA; a group takes robot after robot, each through all steps."""
 
     def __init__(self, settings: StepSettings):
         model, batch, dtype = settings.model, settings.batch, np.dtype(settings.dtype)
@@ -70,12 +70,12 @@ class TreeStepper(Stepper):
 
 
 def board(blocks: int) -> int:
-    """Numbers of what all warps of a group tell each other: a value and whose it is, twice; and one of all."""
+    """Numbers that a group's warps exchange: a value and its index, twice; and a flag."""
     return dca.padded(4 * blocks * dca.WARPS + 1)
 
 
 class _Shape:
-    """What of the settings the kernel is compiled for, and what a group keeps."""
+    """The constants of the kernel's text, and a group's memory."""
 
     def __init__(self, settings: StepSettings):
         model, facts = settings.model, constraint_facts(settings)

@@ -1,4 +1,4 @@
-"""Steps of many robots that touch nothing, a thread each, by a kernel that is written out for the robot."""
+"""Steps of many robots without contacts, a thread each, by a kernel that is unrolled for the robot."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from engine.kernels.robot import known
 from engine.step_settings import LOWER, UPPER, VELOCITY_LIMIT, StepSettings
 
 MOST_NUMBERS = {"float32": 400, "float64": 300}
-"""Of a robot's constants that are not zero, by number type, measured on an H200: beyond, `robot_step.cu` is faster,
-since a longer text spends most of its time waiting for instructions, see docs/kernels.md."""
+"""The most nonzero constants of a robot, by number type, measured on an H200.
+
+For more, `robot_step.cuh` is faster, since a longer text mostly waits for instruction fetches, see docs/kernels.md.
+"""
 
 
 def serves(settings: StepSettings) -> bool:
-    """Whether the robots of such a batch, which must be all alike, are stepped so."""
+    """Return whether this stepper takes the batch, whose robots must all be alike."""
     model, dtype = settings.model, settings.dtype
     of_one_kind = settings.parameters is None and len(settings.joints) == 1 and settings.scene is None
     by_aba = settings.algorithm == "abia" and settings.integrator != "rk4"
