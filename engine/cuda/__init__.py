@@ -1,10 +1,9 @@
-"""CUDA kernels: what a GPU runs. CuPy is imported here, and only once a GPU is asked for.
+"""CUDA kernels. CuPy is imported here only, once a GPU is requested.
 
-The kernels stand in `.cu` files, which mirror the text in `engine.algorithms` and `engine.blocks`: one body for both
-number types, compiled for the robot and the GPU at hand when they are first needed (`runtime.compiler`), over one
-header of spatial algebra (`rigid_body/spatial.cuh`). `rigid_body` has the tree passes, a thread a robot; `chains` what
-serves serial chains and `trees` what serves any robot, a group of threads each; `collision` says where robots touch the
-ground; `constraints` has joint limits, joint friction and contacts; `stepping` whole simulation steps; `dynamics` is
-what the rest of the engine calls. Arrays are CuPy's, contiguous, batch first; no call waits for the GPU, but for the
-CPU's part of hybrid ABIA.
+The kernels are in `.cu` files, which mirror `engine.algorithms` and `engine.blocks`: one text for both number types,
+compiled for the robot and the GPU on first use (`runtime.compiler`), over one header of spatial algebra
+(`rigid_body/spatial.cuh`). `rigid_body` has the tree passes, a thread a robot; `chains` algorithms for serial chains
+and `trees` for any robot, a group of threads each; `collision` contact detection; `constraints` joint limits, joint
+friction and contacts; `stepping` whole simulation steps; `dynamics` the interface to the rest of the engine. Arrays are
+CuPy's, contiguous, batch first; no call waits for the GPU, except for the CPU's part of hybrid ABIA.
 """

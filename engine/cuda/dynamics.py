@@ -1,4 +1,4 @@
-"""Dynamics on the GPU for callers that do not know its kernels, from CuPy arrays to CuPy arrays."""
+"""Dynamics on the GPU from CuPy arrays to CuPy arrays, for callers without knowledge of the kernels."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Kernels(Protocol):
 
 
 class Still:
-    """Those of a robot in which nothing moves."""
+    """The dynamics of a robot without joints."""
 
     def prepare(self, batch: int) -> None:
-        """Nothing is launched."""
+        """Launch nothing."""
 
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
-        """q̈ is empty."""
+        """Leave the empty q̈."""
 
 
 def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Recursion) -> Kernels:
-    """Those of an algorithm, with the memory that they take for a batch; on any stream from now on.
+    """Return an algorithm's kernels with their memory for a batch, usable on any stream.
 
-    `recursion` is what "abia-hybrid" leaves to the CPU, see `abia_hybrid`. Raises `device.NoGpu` where there is no GPU
-    and MemoryError where its memory does not suffice.
+    `recursion` is the CPU's part of "abia-hybrid", see `abia_hybrid`. Raises `device.NoGpu` where there is no GPU and
+    MemoryError where its memory does not suffice.
     """
     device.require()
     if not len(model.parent):
@@ -53,7 +53,7 @@ def kernels(model: Model, algorithm: str, dtype: str, batch: int, recursion: Rec
     }
     made = make[algorithm](model, dtype)
     made.prepare(batch)
-    arrays.wait()  # until the model's constants are there, for calls on any stream
+    arrays.wait()  # the model's constants are copied before calls on other streams
     return made
 
 
@@ -70,10 +70,10 @@ def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, external: Any = None)
 
 
 def with_external(model: Model, q: Any, tau: Any, external: Any, sign: int = 1) -> Any:
-    """τ + Σ Jᵢᵀ wᵢ (batch, nv): forces that move a robot as tau and the wrenches wᵢ on its links do together.
+    """Return τ + Σ Jᵢᵀ wᵢ (batch, nv): the generalized force of tau and the wrenches wᵢ on the links.
 
     q (batch, nq), tau (batch, nv) and external (1 or batch, links, 6) are contiguous CuPy arrays of one number type;
-    the wrenches count `sign` times.
+    the wrenches are multiplied by `sign`.
     """
     dtype = _number_type(q)
     out = arrays.empty(tau.shape, dtype)
@@ -102,7 +102,7 @@ def _number_type(x: Any) -> str:
 def _many(
     make: Callable[[Model, str], Callable[..., None]], model: Model, dtype: str, _thread: int
 ) -> Callable[..., None]:
-    """The kernels of a model, made once for each thread, since they serve one at a time."""
+    """The kernels of a model, one set per thread, since a set serves one call at a time."""
     made = make(model, dtype)
     arrays.wait()
     return made

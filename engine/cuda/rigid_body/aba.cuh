@@ -1,28 +1,28 @@
 // ABIA of one robot by one thread: forward dynamics by articulated-body inertias (Featherstone 1983), any tree, O(n).
-// The text of engine/cpu/rigid_body/aba.py, with accelerations counted from those that the velocities and gravity give,
+// As in engine/cpu/rigid_body/aba.py, with accelerations relative to those of velocities and gravity,
 //
 //     a₀ = X a₀_parent + ad_V S q̇,   p = J a₀ − ad_Vᵀ J V
 //     U = I S,  D = SᵀU,  u = τ − Sᵀp
 //     I_parent += Xᵀ (I − U Uᵀ/D) X,   p_parent += Xᵀ (p + U u/D)
 //     q̈ = (u − Uᵀ X a_parent)/D,   a = X a_parent + S q̈
 //
-// and a ball joint is three such joints about x, y and z, none of which carries anything but the next, so that no velocity
-// is needed after the first outward sweep, nor a place to keep it. A kernel calls, in this order,
+// A ball joint is three such joints about x, y and z, the first two on massless bodies. No velocity is needed, or
+// stored, after the first outward sweep. A kernel calls, in this order,
 //
 //     kinematics(at, given)
 //     bias(at, given, robot)
 //     inertia_recursion(at, given, robot)
 //     accelerations(at, given, robot, put)
 //
-// where `at` are Slots, SLOTS of them, and `robot` are Constants. `given` is the kernel's: by the number of a body and
-// that of one of its coordinates its q(i, k), v(i, k) and force(i, k); put(i, k, q̈, reaction) is what becomes of the
-// result. Slots that the sweeps do not need yet may hold them: `kinematics` reads q before it writes a body's first
-// slots, `bias` v before its wrench, and `inertia_recursion` the force before it writes in its place.
+// where `at` are Slots, SLOTS of them, and `robot` are Constants. The kernel supplies `given`: q(i, k), v(i, k) and
+// force(i, k) by the indices of a body and of its coordinate; and put(i, k, q̈, reaction), which receives the result.
+// Inputs may be in slots that are written later: `kinematics` reads q before it writes a body's first slots, `bias` v
+// before its wrench, and `inertia_recursion` the force before it overwrites it.
 //
-// Where `Given` says HAS_WRENCHES, wrenches from outside act on the bodies, external(i), and p is less by them.
+// If `Given` has HAS_WRENCHES, external wrenches external(i) act on the bodies and are subtracted from p.
 //
-// With ADDITIONS, what simulation adds: extra(i, k) joins D; where locked(k) the acceleration is target(k), and
-// the reaction is the force which that needs. A free joint takes none.
+// ADDITIONS, for simulation: extra(i, k) is added to D; where locked(k) holds, the acceleration is target(k), and the
+// reaction is the force required for it. A free joint has no additions.
 #pragma once
 
 #include "rigid_body/tree.cuh"
@@ -52,11 +52,11 @@ __device__ __forceinline__ void kinematics(const Memory& at, const Given& given,
     }
 }
 
-// The rates of a free joint: its twist, or its acceleration.
+// The velocities of a free joint: its twist, or its acceleration.
 template <typename Real, class Read> __device__ __forceinline__ Motion<Real> six(const Read& read) {
     return {{read(0), read(1), read(2)}, {read(3), read(4), read(5)}};
 }
-// The same of one that may be a ball joint, which has ω alone.
+// `six` for a joint that may be a ball joint, which has ω only.
 template <typename Real, class Read> __device__ __forceinline__ Motion<Real> rates(int i, const Read& read) {
     if constexpr (HAS_BALLS) {
         if (is_ball(i)) return {{read(0), read(1), read(2)}, {0, 0, 0}};
@@ -64,7 +64,7 @@ template <typename Real, class Read> __device__ __forceinline__ Motion<Real> rat
     return {{read(0), read(1), read(2)}, {read(3), read(4), read(5)}};
 }
 
-// (2a), (2b) and the body's part of (2c): V, a₀ and p of every body; with q̈ where it is ACCELERATED.
+// (2a), (2b) and the body's term of (2c): V, a₀ and p of every body, including q̈ if ACCELERATED.
 template <typename Real, bool ACCELERATED = false, class Memory, class Given, class Robot>
 __device__ __forceinline__ void bias(const Memory& at, const Given& given, const Robot& robot) {
     Motion<Real> V = {}, a = {};
@@ -106,13 +106,13 @@ __device__ __forceinline__ void bias(const Memory& at, const Given& given, const
     }
 }
 
-// Add to what the children of a body have left in its branch slots.
+// Add to the branch slots of a body the contribution of a child.
 template <class Memory, class Quantity, class Read>
 __device__ __forceinline__ void add_to_parent(const Memory& at, int i, int slot, const Quantity& x, const Read& read) {
     at.store(slot, is_last(i) ? x : read(slot) + x);
 }
 
-// I and p to a body that does not come next.
+// I and p to a parent that is not processed next.
 template <typename Real, class Memory>
 __device__ __forceinline__ void leave_to_parent(const Memory& at, int i, const Inertia<Real>& I, const Force<Real>& p) {
     const int above = parent(i);
@@ -122,12 +122,12 @@ __device__ __forceinline__ void leave_to_parent(const Memory& at, int i, const I
     }
 }
 
-// Number j of a vector; loops over j are written out.
+// Number j of a vector; loops over j are unrolled.
 template <typename Real> __device__ __forceinline__ Real& part(Vector<Real>& x, int j) {
     return j == 0 ? x.x : j == 1 ? x.y : x.z;
 }
 
-// The recursion past the axes of a ball joint, the last one first: from I and p of its body to those before its first one.
+// The recursion over the axes of a ball joint, last axis first: from I and p of its body to those before the joint.
 template <typename Real, class Memory, class Given>
 __device__ __forceinline__ void pass_ball(const Memory& at, const Given& given, int i, Inertia<Real>& I, Force<Real>& p) {
 #pragma unroll
@@ -152,7 +152,7 @@ __device__ __forceinline__ void pass_ball(const Memory& at, const Given& given, 
     }
 }
 
-// q̈ and the reactions about the axes of a ball joint, the first one first; a comes from before it and is its body's then.
+// q̈ and the reactions about the axes of a ball joint, first axis first; a goes from the parent's to the body's.
 template <typename Real, class Memory, class Given, class Put>
 __device__ __forceinline__ void accelerate_ball(const Memory& at, const Given& given, int i, Motion<Real>& a,
                                                 const Put& put) {
@@ -201,7 +201,7 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
                 continue;
             }
         }
-        if (kind(i) == FREE) {  // it accelerates as its own force has it, whatever carries it, and passes that force on
+        if (kind(i) == FREE) {  // its acceleration is set by its own force, whatever its parent's; the force acts on the parent
             const Motion<Real> f = six<Real>([&](int j) { return given.force(i, k + j); });
             const Force<Real> force = {f.o, f.v};
             at.store(s + FREE_WRENCH, solve6(I, force - p));
@@ -232,7 +232,7 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
     }
 }
 
-// q̈ of every joint and the reaction that locking it took, from the base, handed to `put` one after the other.
+// q̈ of every joint, and the reactions of locked ones, from the base, passed to `put`.
 template <typename Real, class Memory, class Given, class Robot, class Put>
 __device__ __forceinline__ void accelerations(const Memory& at, const Given& given, const Robot& robot,
                                               const Put& put) {

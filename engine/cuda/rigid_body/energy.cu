@@ -1,4 +1,4 @@
-// Kinetic and potential energies of many robots, a thread each: the text of engine/cpu/rigid_body/rnea.py, any tree.
+// Kinetic and potential energies of many robots, a thread each, any tree. As in engine/cpu/rigid_body/rnea.py.
 #include "rigid_body/tree.cuh"
 
 // T_i at the robot's coordinates q (NQ,).
@@ -28,7 +28,7 @@ template <typename Real> __device__ __forceinline__ Motion<Real> joint_twist(int
     return {{0, 0, 0}, {0, 0, own_rate(i, u[0])}};
 }
 
-// A body's pose in the world and its twist, of which each number of all robots stands side by side.
+// A body's pose in the world and its twist, interleaved over robots.
 template <typename Real> struct Moving {
     Pose<Real> T;
     Motion<Real> V;
@@ -51,9 +51,9 @@ template <typename Real> struct Movings {
     }
 };
 
-// ½ Σ VᵀJV and −Σ m gᵀx of robots at q (batch, NQ), v (batch, NV) into `kinetic` and `potential` (batch,). `constants` are
-// those of all robots, or have the robot innermost; `workspace` has 18 numbers for each body of each robot, unless the
-// tree is SERIAL.
+// ½ Σ VᵀJV and −Σ m gᵀx of robots at q (batch, NQ), v (batch, NV) into `kinetic` and `potential` (batch,). `constants`
+// are common to all robots, or have the robot index innermost; `workspace` has 18 numbers for each body of each robot,
+// unless the tree is SERIAL.
 template <typename Real>
 __global__ void __launch_bounds__(THREADS)
 energies(int batch, const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ constants,

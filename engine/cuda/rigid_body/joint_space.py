@@ -1,9 +1,9 @@
-"""The joint-space inertia matrix as kernels keep it: a row for each velocity, along its path to the root.
+"""The joint-space inertia matrix in kernels: a row for each velocity, along its path to the root.
 
-M = Lᵀ D L fills nothing in between branches (Featherstone 2005; 2008, table 6.3), so that row k has entries for k and
-the velocities before it on its path alone. Joints that mimic couple branches: GᵀMG has entries beside the paths of the
-robot's tree, and the paths are those of its elimination tree (Liu 1990), on which all that fills in stands as well.
-So are those of bodies that may touch each other: all velocities that a contact of theirs moves by then lie on one path.
+M = Lᵀ D L has no fill-in between branches (Featherstone 2005; 2008, table 6.3), so row k has entries for k and for its
+ancestors only. Mimic joints couple branches: GᵀMG has entries beside the paths of the robot's tree, and paths are then
+those of its elimination tree (Liu 1990), which contain all fill-in. The same holds for bodies that may touch each
+other: all velocities that such a contact involves are then on one path.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from engine.model.joints import NV
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of M, (nv,) each. Their entries stand one after the other: first the right-hand side, then, from the
-    root on, one for each velocity of the path, the last of which is the diagonal's.
+    """The rows of M, (nv,) each.
+
+    The entries of a row are contiguous: the right-hand side, then, from the root on, one for each velocity of the path,
+    the diagonal last.
     """
 
     parent: np.ndarray
-    """The velocity before it on its path, which is a lower one; -1 at the root."""
+    """The parent velocity on the path, a lower index; -1 at the root."""
 
     @cached_property
     def level(self) -> np.ndarray:
-        """Which of its entries is the diagonal's: 1 at the root."""
+        """The index of the diagonal's entry in the row: 1 at the root."""
         level = np.ones(len(self.parent), np.int64)
         for k, above in enumerate(self.parent):
             if above >= 0:
@@ -37,13 +39,13 @@ class Rows:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """Where its entries begin, row after row."""
+        """The first entry of each row."""
         width = self.level + 1
         return np.asarray(np.cumsum(width) - width, np.int64)
 
     @cached_property
     def numbers(self) -> int:
-        """Entries of all rows."""
+        """The number of entries of all rows."""
         return int((self.level + 1).sum())
 
 
@@ -53,7 +55,7 @@ Meeting = tuple[tuple[int, int], ...]
 
 @lru_cache(maxsize=64)
 def rows(model: Model, meeting: Meeting = ()) -> Rows:
-    """Those of a model's matrix, whose paths hold all velocities that contacts between bodies `meeting` move by."""
+    """Return the rows of a model's matrix, whose paths contain all velocities of contacts between bodies `meeting`."""
     parent = tree_velocities(model)
     if not (model.has_mimic or meeting):
         return Rows(parent)
@@ -62,7 +64,7 @@ def rows(model: Model, meeting: Meeting = ()) -> Rows:
 
 
 def moving(model: Model, body: int) -> list[int]:
-    """The model's velocities by which a body moves, the world by none."""
+    """Return the model's velocities that move a body; none for the world."""
     found: set[int] = set()
     while body >= 0:
         first = model.v_start[body]
@@ -72,7 +74,7 @@ def moving(model: Model, body: int) -> list[int]:
 
 
 def tree_velocities(model: Model) -> np.ndarray:
-    """(tree_nv,): for each velocity of the tree the one before it on its path to the root, or -1."""
+    """Return (tree_nv,): for each velocity of the tree its parent on the path to the root, or -1."""
     last = model.v_start + NV[model.kind] - 1
     parent = np.arange(model.tree_nv) - 1
     parent[model.v_start] = np.where(model.parent >= 0, last[model.parent], -1)
@@ -80,7 +82,7 @@ def tree_velocities(model: Model) -> np.ndarray:
 
 
 def _eliminated(tree: np.ndarray, index: np.ndarray, nv: int, together: list[list[int]]) -> np.ndarray:
-    """The elimination tree of GᵀMG and of velocities that go `together`, from the last velocity to the first."""
+    """Return the elimination tree of GᵀMG and of velocities that go `together`, from the last velocity to the first."""
     before: list[set[int]] = [set() for _ in range(nv)]
     for velocities in together:
         if velocities:

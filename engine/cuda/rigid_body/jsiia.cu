@@ -1,8 +1,9 @@
-// Forward dynamics of many robots in one launch: JSIIA, a thread a robot, any tree and joints that mimic, [Y] (6), (7).
+// Forward dynamics of many robots in one launch: JSIIA, a thread a robot, any tree, mimic joints included, [Y] (6),
+// (7).
 #include "rigid_body/ltdl.cuh"
 #include "rigid_body/thread_per_robot.cuh"
 
-// A thread's own numbers; the bias is taken from the forces, which are the right-hand side.
+// A thread's slots; the bias is subtracted from the forces, which are the right-hand side.
 template <typename Real, class Memory> struct GivenForces : Given<Real, Memory> {
     __device__ __forceinline__ void acceleration(int i, int k, Real bias) const {
         this->at(result_slot(k)) -= own_rate(i, bias);

@@ -1,7 +1,6 @@
-// The passes of one robot by a whole warp, a lane a body: outwards each lane takes from the body above, then from what that one
-// has come to, twice as far each time, and inwards from twice as many lanes after it. The first body is free, all others have one
-// coordinate.
-// engine/cuda/rigid_body/lane_bodies.py has the tables.
+// The tree passes of one robot by a whole warp, a lane per body, in logarithmic time: outwards by pointer doubling
+// along ancestors, inwards by doubling over subtrees, which are consecutive lanes. The first body is free, all others
+// have one coordinate. engine/cuda/rigid_body/lane_bodies.py has the tables.
 #pragma once
 
 #include "rigid_body/group.cuh"
@@ -22,8 +21,8 @@ FUNCTION Body<Real> of_lane(Body<Real> x, int lane) {
     return {of_lane(x.m, lane), of_lane(x.h, lane), {c.x, c.y, c.z, d.x, d.y, d.z}};
 }
 
-// Poses of all bodies, each lane's numbers beside those of the next, from slot `first` of a robot's room on, and after them the
-// twists of their frames in the world.
+// Poses of all bodies, interleaved over lanes, from slot `first` of a robot's workspace on, followed by the twists of
+// their frames in the world.
 constexpr int POSE_NUMBERS = 12, PLACED_NUMBERS = POSE_NUMBERS + 6;
 template <typename Real, class Room>
 __device__ __forceinline__ void put_pose(const Room& room, int first, int i, const Matrix<Real>& R, Vector<Real> p) {
@@ -42,7 +41,8 @@ template <typename Real, class Room> __device__ __forceinline__ Pose<Real> pose_
     return {{row(0), row(1), row(2)}, row(3)};
 }
 
-// Upwards: join(lane) takes in what the lane of the body above has, then the one above what that has been joined with, and so on.
+// Pointer doubling towards the root: join(lane) combines with the lane of the parent, then with the combination found
+// there, and so on.
 template <class Join> __device__ __forceinline__ void lane_ascent(const Group& group, const Join& join) {
     int above = group.rank < BODIES ? parent(group.rank) : -1;
 #pragma unroll 1
@@ -52,7 +52,7 @@ template <class Join> __device__ __forceinline__ void lane_ascent(const Group& g
         above = above >= 0 ? next : -1;
     }
 }
-// The sum of all lanes' x on the way from the first body to each.
+// The sum of x over each body's path from the first body.
 FUNCTION Motion<Real> summed(Motion<Real> x, const Group& group) {
     lane_ascent(group, [&](int from, bool any) {
         const Motion<Real> more = of_lane(x, from);
@@ -61,15 +61,14 @@ FUNCTION Motion<Real> summed(Motion<Real> x, const Group& group) {
     return x;
 }
 
-// What a body and the forces on it weigh on the joint above, seen from one point.
+// A body and its force, expressed about a common point.
 template <typename Real> struct LaneLoad {
     Body<Real> body;
     Force<Real> force;
 };
 FUNCTION LaneLoad<Real> operator+(const LaneLoad<Real>& a, const LaneLoad<Real>& b) { return {a.body + b.body, a.force + b.force}; }
 FUNCTION LaneLoad<Real> of_lane(const LaneLoad<Real>& x, int lane) { return {of_lane(x.body, lane), of_lane(x.force, lane)}; }
-// The sum of x over each lane's body and all that hang on it, which are those of the lanes after it: of stretches of 1, 2, 4
-// lanes and so on.
+// The sum of x over the subtree of each lane's body, which is a range of lanes, from sums of 1, 2, 4 … lanes.
 FUNCTION LaneLoad<Real> hanging(LaneLoad<Real> x, const Group& group) {
     const int v = group.rank + 5, many = group.rank == 0 ? BODIES : group.rank < BODIES ? END_OF_SUBTREE[v] - v : 0;
     LaneLoad<Real> total = {};
@@ -83,23 +82,24 @@ FUNCTION LaneLoad<Real> hanging(LaneLoad<Real> x, const Group& group) {
     return total;
 }
 
-// The direction of the joint's axis under which a body is.
+// The axis of the joint of a body.
 FUNCTION Vector<Real> axis_of(const Pose<Real>& T) { return {T.R.x.z, T.R.y.z, T.R.z.z}; }
 
-// How much of a force f at x, with a couple n, acts along joint j, whose axis has direction a and goes through o.
+// The component, along joint j, of a force f at x with couple n; the axis has direction a through o.
 FUNCTION Real along_axis(int j, Vector<Real> a, Vector<Real> o, Vector<Real> x, Vector<Real> n, Vector<Real> f) {
     return kind(j) == REVOLUTE ? dot(a, n + cross(x - o, f)) : dot(a, f);
 }
 
-// The same of a wrench F about x along the six coordinates of the first body, whose pose is `root`, handed to put(r, value).
+// The components of a wrench F about x along the six coordinates of the first body, whose pose is `root`, passed to
+// put(r, value).
 template <typename Real, class Put>
 __device__ __forceinline__ void along_root(const Pose<Real>& root, Vector<Real> x, const Force<Real>& F, const Put& put) {
     along_axes(0, Force<Real>{mul_t(root.R, F.n + cross(x - root.p, F.f)), mul_t(root.R, F.f)}, put);
 }
 
-// (2a)–(2d) and M: take(k, τ) for velocity k, enter(k, l, value) for the entry of M in row k and column l ≤ k. Poses in the world
-// stand in `room` from slot `poses` on, with the twists. Each body is seen along the world's axes, and from the first one's origin
-// where bodies are added up.
+// (2a)–(2d) and M: take(k, τ) for velocity k, enter(k, l, value) for the entry of M in row k and column l ≤ k. The
+// poses in the world are stored in `room` from slot `poses` on, with the twists. Bodies are expressed along the world's
+// axes, and summed about the first body's origin.
 template <typename Real, class Given, class Room, class Robot, class Take, class Enter>
 __device__ __forceinline__ void lane_loads(const Given& given, const Room& room, int poses, const Robot& robot, const Group& group,
                                            const Take& take, const Enter& enter) {
@@ -110,7 +110,7 @@ __device__ __forceinline__ void lane_loads(const Given& given, const Room& room,
     const bool turns = kind(i) == REVOLUTE;
     const int twists = poses + POSE_NUMBERS * WHOLE_WARP + i;
     const Motion<Real> V = {vector_of<Real>(room, twists), vector_of<Real>(room, twists + 3 * WHOLE_WARP)};
-    // What each joint adds to the acceleration, seen from the first body's origin.
+    // each joint's contribution to the acceleration, about the first body's origin
     Motion<Real> a = {{}, -robot.gravity()};
     if (i > 0) {
         const Vector<Real> rate = given.v(i, k) * axis, more = cross(V.o, rate);

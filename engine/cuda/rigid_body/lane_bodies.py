@@ -1,4 +1,4 @@
-"""A lane a body: what lane_bodies.cuh takes as known when it is compiled for robots that have a warp each."""
+"""A lane per body: the tables of lane_bodies.cuh for robots with a warp each."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from engine.cuda.rigid_body import joint_space
 from engine.model import FREE, PRISMATIC, REVOLUTE, Model
 
 WARP = 32
-"""Lanes that have one robot, and the most bodies that it may have."""
+"""Lanes per robot, and the most bodies."""
 _LEAST = 14
-"""Bodies of the smallest robot that a warp is for; smaller ones leave too many lanes without work."""
+"""Bodies of the smallest robot for which a warp pays; smaller ones leave too many lanes idle."""
 
 _TABLES = ("BODY_DEPTH", "END_OF_SUBTREE", "LANE_PATHS")
 _A_WORD = 6
-"""Lanes of a path that stand in one word, of five bits each."""
+"""Lanes of a path per word, of five bits each."""
 
 
 def fits(model: Model) -> bool:
-    """Whether bodies have a lane each: one free body first, all others with one coordinate, in depth-first order.
+    """Return whether a warp can serve the robot: one free body first, all others with one coordinate, depth first.
 
-    And the entries of a row of M as well, with one more beside them.
+    A lane must also hold the entries of a row of M, with one more beside them.
     """
     n = len(model.parent)
     scalar = np.isin(model.kind[1:], (REVOLUTE, PRISMATIC)).all()
@@ -30,7 +30,7 @@ def fits(model: Model) -> bool:
 
 
 def _depth_first(model: Model) -> bool:
-    """Whether the bodies that hang on each one come right after it."""
+    """Return whether every body's subtree is the range of bodies right after it."""
     path = [0]
     for i in range(1, len(model.parent)):
         while path and path[-1] != model.parent[i]:
@@ -42,10 +42,10 @@ def _depth_first(model: Model) -> bool:
 
 
 def tables(model: Model, read: bool) -> dict[str, np.ndarray]:
-    """Tables of bodies and of the rows of M, by the names that kernels have for them; zeros where they are not `read`.
+    """Return the tables of bodies and of the rows of M by their names in kernels; zeros where they are not `read`.
 
-    The bodies' depths; for each velocity the end of those that hang on it; the bodies on the way from the first one to
-    each, which comes last and not the first one itself, by words that hold several of them, the lowest bits first.
+    They are the bodies' depths; for each velocity the end of its subtree; and the bodies on the path from the first
+    one, exclusive, to each, inclusive, packed into words from the lowest bits on.
     """
     if not read:
         return dict.fromkeys(_TABLES, np.zeros(1, int))

@@ -1,12 +1,12 @@
-// Systems whose matrix has entries along the paths to the root, of one robot by a whole warp: a lane has the row and the column
-// of its body's velocity in registers, all lanes alike the six of the first body.
+// Linear systems whose matrix is nonzero along paths to the root, for one robot by a whole warp: a lane has the row and
+// the column of its body's velocity in registers; all lanes duplicate the six of the first body.
 #pragma once
 
 #include "rigid_body/lane_bodies.cuh"
 
 constexpr int FREE_NV = 6;
 
-// The greatest level of a joint on whose body several others hang; FREE_NV where there is none.
+// The largest level of a joint whose body has several children; FREE_NV if there is none.
 __device__ constexpr int fork_level() {
     int found = FREE_NV;
     if constexpr (LANE_A_BODY && !SERIAL) {
@@ -18,7 +18,7 @@ __device__ constexpr int fork_level() {
     return found;
 }
 constexpr int FORK_LEVEL = fork_level();
-// The most joints that hang on one of a greater level, with itself.
+// The largest number of bodies on one level below a fork, the lane's own included.
 __device__ constexpr int most_below_forks() {
     int most = 1;
     if constexpr (LANE_A_BODY) {
@@ -32,8 +32,8 @@ constexpr int UNFORKED = most_below_forks();
 constexpr int ROOT_ENTRIES = LANE_A_BODY ? ROW_START[LANE_A_BODY ? FREE_NV : 0] : 1;
 static_assert(ROOT_ENTRIES <= WHOLE_WARP, "a lane has one entry of the first body's rows");
 
-// The lanes of the bodies on the way from the first one to a body, as lane_bodies.py packs them. Shuffles take a lane's number
-// from the lowest five bits.
+// The lanes on the path from the first body to a body, as packed by lane_bodies.py. Shuffles use the lowest five bits
+// of a lane index.
 constexpr int PATH_LANES = DEPTH - FREE_NV, A_WORD = 6;
 constexpr int PATH_WORDS = LANE_A_BODY ? sizeof LANE_PATHS / sizeof *LANE_PATHS / BODIES : 1;
 static_assert(!LANE_A_BODY || A_WORD * PATH_WORDS >= PATH_LANES, "a row has as many");
@@ -47,11 +47,11 @@ struct LanePath {
     __device__ __forceinline__ int operator()(int k) const { return words[k / A_WORD] >> 5 * (k % A_WORD); }
 };
 
-// The first of the lanes that have a bit; any one where there is none.
+// The index of the lowest set bit; arbitrary if there is none.
 __device__ __forceinline__ int first_of(unsigned lanes) { return (__ffs(lanes) - 1) & WHOLE_WARP - 1; }
 
-// A number of which the compiler does not know that it comes from a table: where it does, it takes a mask of 64 bits and six
-// instructions to ask whether that is less than another.
+// A number that the compiler cannot trace to a table; otherwise it replaces comparisons by a 64-bit mask and six
+// instructions.
 __device__ __forceinline__ int hidden(int x) {
 #ifdef __CUDA_ARCH__
     asm("" : "+r"(x));
@@ -59,11 +59,11 @@ __device__ __forceinline__ int hidden(int x) {
     return x;
 }
 
-// Where a lane's body is in the tree. A lane without one, and that of the first body, have nothing of it as their own.
+// The place of a lane's body in the tree. A lane without a body, and the first body's, own nothing.
 struct LanePlace {
     bool own;
-    int body, v, level, start;  // its velocity, the level of that one's row, and where the row begins
-    unsigned below;             // the bodies that hang on it, a bit each
+    int body, v, level, start;  // its velocity, the level of its row, and the row's first slot
+    unsigned below;  // mask of the bodies below it
 
     __device__ __forceinline__ explicit LanePlace(const Group& group) {
         const int i = min(group.rank, BODIES - 1);
@@ -75,11 +75,11 @@ struct LanePlace {
 
 // Row and column of a velocity, up to the diagonal; its right-hand side.
 template <typename Real, bool SYMMETRIC> struct LaneRow {
-    Real rhs, pivot, row[DEPTH], column[SYMMETRIC ? 1 : DEPTH];  // of level n at n − 1
+    Real rhs, pivot, row[DEPTH], column[SYMMETRIC ? 1 : DEPTH];  // level n at index n − 1
 };
 
-// x ← L⁻¹ x for the joints, where the first body's six are known: first(n), and entry(n) of the lane's row at level n. What is
-// left of x, times `scale`, is the lane's.
+// x ← L⁻¹ x for the joints, given the first body's six in first(n), and entry(n) of the lane's row at level n. Returns
+// the lane's x times `scale`.
 template <typename Real, class First, class Entry>
 __device__ __forceinline__ Real lane_outwards(const LanePlace& place, Real x, Real scale, const First& first,
                                               const Entry& entry) {
@@ -95,7 +95,8 @@ __device__ __forceinline__ Real lane_outwards(const LanePlace& place, Real x, Re
     return scale * x;
 }
 
-// The first body's six: L, whose diagonal has the inverse of U's, by rows, and x, of the lower and upper entries of its rows.
+// The first body's six: L by rows, whose diagonal holds the inverse of U's, and x, from the lower and upper entries of
+// its rows.
 template <typename Real, bool SYMMETRIC> struct RootSystem {
     Real A[FREE_NV][FREE_NV], x[FREE_NV];
 
@@ -144,7 +145,7 @@ template <typename Real, bool SYMMETRIC> struct RootSystem {
     }
 };
 
-// x ← L⁻¹ x, the rows of L standing from slot `first` on, of numbers that stand from slot `x` on.
+// x ← L⁻¹ x, with L's rows from slot `first` on and x from slot `x` on.
 template <typename Real, class Memory>
 __device__ __forceinline__ void lane_spread(const Memory& at, int first, int x, const Group& group) {
     const LanePlace place(group);
@@ -163,12 +164,12 @@ __device__ __forceinline__ void lane_spread(const Memory& at, int first, int x, 
     group.sync();
 }
 
-// An entry of a matrix and the one across the diagonal.
+// An entry of a matrix and its transpose.
 template <typename Real> struct Entries {
     Real lower, upper;
 };
 
-// The first body's rows and columns, less what those of all joints take from them. given(level, n) has what they begin with.
+// The first body's rows and columns, less the contributions of all joints. given(level, n) is their initial value.
 template <typename Real, bool SYMMETRIC, class Memory, class Given>
 __device__ __forceinline__ void lane_roots(const Memory& at, int lower, int upper, const Given& given, const Group& group) {
     const int e = min(group.rank, ROOT_ENTRIES - 1);
@@ -190,10 +191,11 @@ __device__ __forceinline__ void lane_roots(const Memory& at, int lower, int uppe
     group.sync();
 }
 
-// Solves A x = b, where A has entries along the paths to the root, by A = U L without pivoting, from the tips, level by level:
-// rows that are done stand from slot `lower` on, b's entry first, and columns from `upper` on, where those above read what they
-// lose. fill(place, row) gives a lane's row and column, root(level, n) entry n of the first body's, b's being number nought.
-// Leaves x in the place of b, and where A is symmetric L, whose diagonal is 1, with the inverse of U's on it.
+// Solve A x = b, with A nonzero along paths to the root, by A = U L without pivoting, from the tips, level by level:
+// finished rows are stored from slot `lower` on, b's entry first, and columns from `upper` on, from where rows above
+// read their updates. fill(place, row) gives a lane's row and column, root(level, n) entry n of the first body's, with
+// b as entry 0. x replaces b, and for symmetric A the result includes L with unit diagonal, in whose place the inverse
+// of U's is stored.
 template <typename Real, bool SYMMETRIC, class Memory, class Fill, class Root>
 __device__ __forceinline__ void lane_solve(const Memory& at, int lower, int upper, const Fill& fill, const Root& root,
                                            const Group& group) {
@@ -216,7 +218,7 @@ __device__ __forceinline__ void lane_solve(const Memory& at, int lower, int uppe
         }
         group.sync();
         unsigned left = place.below & group.those(now);
-        int bound = level - 1;  // the greatest level of who takes
+        int bound = level - 1;  // the largest level of the receiving rows
         const int most = group.most(__popc(left));
 #pragma unroll 1
         for (int number = 0; number < most; ++number) {
@@ -226,7 +228,7 @@ __device__ __forceinline__ void lane_solve(const Memory& at, int lower, int uppe
                 x.rhs -= u * at(lower + from), x.pivot -= u * l;
 #pragma unroll
                 for (int n = 1; n < DEPTH - 1; ++n) {
-                    if (n % 4 == 1 && n >= bound) break;  // more than a lane has does no harm
+                    if (n % 4 == 1 && n >= bound) break;  // further entries are harmless
                     x.row[n - 1] -= u * at(lower + from + n);
                     if constexpr (!SYMMETRIC) x.column[n - 1] -= at(upper + from + n) * l;
                 }
@@ -245,7 +247,7 @@ __device__ __forceinline__ void lane_solve(const Memory& at, int lower, int uppe
     group.sync();
 }
 
-// The same of a symmetric matrix that stands in the place of L, with b.
+// Solve for a symmetric matrix stored in the place of L, with b.
 template <typename Real, class Memory>
 __device__ __forceinline__ void lane_factor_and_solve(const Memory& at, int lower, int upper, const Group& group) {
     const auto fill = [&](const LanePlace& place, LaneRow<Real, true>& x) {

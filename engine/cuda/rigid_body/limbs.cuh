@@ -1,11 +1,11 @@
-// The passes of one robot by LANES next to each other, each with a limb of its own: a run of bodies that hangs on the first one,
-// whose joint is free. All other joints have one coordinate. engine/cuda/rigid_body/limbs.py chooses the limbs.
+// The tree passes of one robot by LANES adjacent threads, each with a limb: a range of bodies below the first one,
+// whose joint is free. All other joints have one coordinate. engine/cuda/rigid_body/limbs.py selects the limbs.
 #pragma once
 
 #include "rigid_body/group.cuh"
 #include "rigid_body/ltdl.cuh"
 
-// f(i) for the trunk by the first lane, then for each lane's own bodies, outwards; and the other way round.
+// f(i) for the trunk by the first lane, then for each lane's own bodies, outwards; and inwards.
 template <class F> __device__ __forceinline__ void outwards(const Group& group, const F& f) {
     group.sync();
     if (group.rank == 0) f(0);
@@ -20,13 +20,13 @@ template <class F> __device__ __forceinline__ void inwards(const Group& group, c
     if (group.rank == 0) f(0);
     group.sync();
 }
-// Whether what body i has from the one before it stands in memory, since another was done last.
+// Whether body i reads its parent's results from memory, since the previous body is not its parent.
 __device__ __forceinline__ bool starts(int i) { return parent(i) != i - 1 || i == 1; }
-// The velocities of the trunk; then those of the limbs, one for each body.
+// The velocities of the trunk, then those of the limbs, one for each body.
 constexpr int TRUNK_NV = 6;
 __device__ __forceinline__ int limb_velocity(int body) { return body + TRUNK_NV - 1; }
 
-// (2a), (2b) and the body's part of (2c), as `bias` has them.
+// (2a), (2b) and the body's term of (2c), like `bias`.
 template <typename Real, class Memory, class Given, class Robot>
 __device__ __forceinline__ void limb_bias(const Memory& at, const Given& given, const Robot& robot, const Group& group) {
     Motion<Real> V = {}, a = {};
@@ -62,7 +62,7 @@ __device__ __forceinline__ void limb_bias(const Memory& at, const Given& given, 
     });
 }
 
-// What hangs on a body, with the wrench that it takes.
+// The composite body at a joint, with its wrench.
 template <typename Real> struct Load {
     Body<Real> J;
     Force<Real> F;
@@ -79,8 +79,8 @@ template <typename Real, class Memory> __device__ __forceinline__ void put_load(
     at(slot) = x.J.m, at.store(slot + 1, x.J.h), at.store(slot + 4, x.J.I), at.store(slot + 10, x.F);
 }
 
-// (2c), (2d) and M, from the tips, as `forces` and `composite_bodies` have them: take(k, τ) for velocity k, enter(i, c, j, F) for
-// the entries of M. Limbs leave their loads to the trunk in `room`, from slot `loads` on.
+// (2c), (2d) and M from the tips, like `forces` and `composite_bodies`: take(k, τ) for velocity k, enter(i, c, j, F)
+// for the entries of M. Limbs pass their loads to the trunk in `room`, from slot `loads` on.
 template <typename Real, class Memory, class Room, class Robot, class Take, class Enter>
 __device__ __forceinline__ void limb_loads(const Memory& at, const Room& room, int loads, const Robot& robot, const Group& group,
                                            const Take& take, const Enter& enter) {
@@ -116,11 +116,11 @@ __device__ __forceinline__ void limb_loads(const Memory& at, const Room& room, i
     });
 }
 
-// L and 1/D in the place of M, and M⁻¹ b in that of b, as `factor_and_solve` has them.
+// L and 1/D in place of M, and M⁻¹ b in place of b, like `factor_and_solve`.
 template <typename Real, class Memory>
 __device__ __forceinline__ void limb_factor_and_solve(const Memory& at, int first, const Group& group) {
     const int from = limb_velocity(LIMB_FIRST[group.rank]), end = limb_velocity(LIMB_FIRST[group.rank + 1]);
-    // Row k from those of the velocities at levels above `least`; its entries up to there stay as they are.
+    // Row k from those of the velocities at levels above `least`; its entries up to there are unchanged.
     const auto eliminate = [&](int k, int least) {
         const int row = first + ROW_START[k], level = ROW_LEVEL[k];
         const Real inverse = inverse_pivot<Real>(at(row + level));
@@ -137,7 +137,7 @@ __device__ __forceinline__ void limb_factor_and_solve(const Memory& at, int firs
 #pragma unroll 1
     for (int k = end - 1; k >= from; --k) eliminate(k, TRUNK_NV);
     group.sync();
-    // What the limbs take from the rows of the trunk, which stand one after the other.
+    // The limbs' contributions to the rows of the trunk, which are contiguous.
     const int numbers = ROW_START[TRUNK_NV];
 #pragma unroll 1
     for (int e = group.rank; e < numbers; e += LANES) {

@@ -1,4 +1,4 @@
-"""Limbs of a robot for kernels with a lane for each: what limbs.cuh takes as known when it is compiled."""
+"""Limbs of a robot for kernels with a lane for each: the tables of limbs.cuh."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from engine.model import FREE, PRISMATIC, REVOLUTE, Model
 
 LANES = 4
-"""Lanes that have one robot where it has limbs."""
+"""Lanes of a robot with limbs."""
 _LONGEST = 4
-"""The most joints of a limb that its lane has in registers."""
+"""The most joints of a limb that fit a lane's registers."""
 _SHARE = 0.5
-"""The largest limb, of the robot's bodies, with which lanes are faster than a thread alone."""
+"""The largest limb, as a fraction of the robot's bodies, for which lanes are faster than one thread."""
 
 
 @lru_cache(maxsize=64)
 def limbs(model: Model) -> tuple[int, ...] | None:
-    """Where the run of bodies of each of `LANES` lanes begins, and the last one ends; None for a robot without limbs.
+    """Return the first body of each of `LANES` lanes' ranges, and the end of the last; None for a robot without limbs.
 
-    A run is one or more subtrees of the first body. That one is free to move, and all others have one coordinate.
+    A range is one or more subtrees of the first body, which is free; all other joints have one coordinate.
     """
     scalar = np.isin(model.kind[1:], (REVOLUTE, PRISMATIC)).all()
     if model.has_mimic or model.kind[0] != FREE or not scalar or np.any(model.parent[1:] < 0):
@@ -38,7 +38,7 @@ def limbs(model: Model) -> tuple[int, ...] | None:
 
 
 def even(model: Model) -> bool:
-    """Whether each of `LANES` lanes has one chain of joints that turn, all of a length of at most `_LONGEST`."""
+    """Return whether each of `LANES` lanes has one chain of revolute joints, all equally long, at most `_LONGEST`."""
     ends = limbs(model)
     if ends is None or len(set(np.diff(ends))) > 1 or ends[1] - ends[0] > _LONGEST:
         return False
@@ -48,5 +48,5 @@ def even(model: Model) -> bool:
 
 
 def _whole(model: Model, first: int, end: int) -> bool:
-    """Whether the bodies from `first` up to `end` are one subtree."""
+    """Return whether the bodies from `first` up to `end` are one subtree."""
     return all(first <= model.parent[i] < end for i in range(first + 1, end))

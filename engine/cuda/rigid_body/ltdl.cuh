@@ -1,16 +1,16 @@
-// The joint-space inertia matrix of one robot by one thread, M = Lᵀ D L along the paths to the root (Featherstone 2005; 2008,
-// table 6.3): nothing fills in between branches, and none of what is not there is computed.
+// The joint-space inertia matrix of one robot by one thread, M = Lᵀ D L along the paths to the root (Featherstone 2005;
+// 2008, table 6.3): without fill-in between branches, and without computing zeros.
 //
-// joint_space.py says where the entries of a row stand: its right-hand side, then those for the velocities of its path,
-// from the root on, with which it is eliminated as one of them. `first` is the slot at which a matrix begins.
+// joint_space.py has the layout of a row: its right-hand side, then the entries for the velocities of its path, from
+// the root on; the right-hand side is eliminated like an entry. `first` is a matrix's first slot.
 #pragma once
 
 #include "rigid_body/rnea_crba.cuh"
 
-// Where the diagonal's entry of row k stands in a matrix.
+// The offset of row k's diagonal entry.
 __device__ __forceinline__ int diagonal(int k) { return ROW_START[k] + ROW_LEVEL[k]; }
 
-// The entries of M of one pair of bodies, from composite_bodies; where joints mimic, those of GᵀMG, added up.
+// The entries of M for one pair of bodies, from composite_bodies; with mimic joints the sum of those of GᵀMG.
 template <typename Real, class Memory>
 __device__ __forceinline__ void enter(const Memory& at, int first, int i, int c, int j, const Force<Real>& F) {
     const int row = v_start(i) + c;
@@ -26,22 +26,22 @@ __device__ __forceinline__ void enter(const Memory& at, int first, int i, int c,
     });
 }
 
-// Noughts for all entries of a matrix, of which not all are entered where rows have more than the paths of the tree.
+// Zero all entries of a matrix, of which not all are written where rows have more than the paths of the tree.
 template <class Memory> __device__ __forceinline__ void clear(const Memory& at, int first) {
 #pragma unroll 1
     for (int k = 0; k < NV; ++k)
         for (int e = 1; e <= ROW_LEVEL[k]; ++e) at(first + ROW_START[k] + e) = 0;
 }
 
-// M into the matrix, all but the right-hand side.
+// Compute M into the matrix, without the right-hand side.
 template <typename Real, class Memory, class Robot>
 __device__ __forceinline__ void assemble(const Memory& at, int first, const Robot& robot) {
     if constexpr (FILLS) clear(at, first);
     composite_bodies<Real>(at, robot, [&](int i, int c, int j, const Force<Real>& F) { enter(at, first, i, c, j, F); });
 }
 
-// Take from two rows what row k does, from those of velocity i, before it, and of j, the one before that, so that two rows are
-// under way at once: l_i and l_j times its entries up to e and e − 1, which are those of i and j.
+// Subtract row k from two rows at once, those of velocity i, before it on the path, and of j, before i: l_i and l_j
+// times its entries up to e and e − 1, which are those of i and j.
 template <typename Real, class Memory>
 __device__ __forceinline__ void subtract(const Memory& at, int row, int i, int j, int e, Real l_i, Real l_j) {
     constexpr int AT_ONCE = 4;
@@ -63,7 +63,7 @@ __device__ __forceinline__ void subtract(const Memory& at, int row, int i, int j
     at(i + e) -= l_i * at(row + e);
 }
 
-// L and 1/D in the place of M, and M⁻¹ b in that of the right-hand side b.
+// L and 1/D in place of M, and M⁻¹ b in place of the right-hand side b.
 template <typename Real, class Memory> __device__ __forceinline__ void factor_and_solve(const Memory& at, int first) {
 #pragma unroll 1
     for (int k = NV - 1; k >= 0; --k) {

@@ -1,10 +1,10 @@
-// Where the links of robots stand, for who draws them: the poses of all bodies in the world by doubling, any tree.
+// The poses of robots' links for rendering: those of all bodies in the world by pointer doubling, any tree.
 #include "rigid_body/spatial.cuh"
 
-// The robot as poses.py packs it: `n` bodies, of which body i has the kind `kind[i]` and its coordinates from `q_start[i]` on;
-// coordinate k of the tree is scale[k] · q[index[k]] + offset[k]. `home` (n, 12) is a body's frame in its parent's where its
-// coordinates are zero, rotation by rows and position; in round r body i is joined to body above[r · n + i], where that is
-// not negative. Link l stands on body `link_body[l]`, −1 for the world, as `link_frame` (links, 12) says.
+// The robot as packed by poses.py: `n` bodies; body i has the kind `kind[i]` and its coordinates from `q_start[i]` on;
+// coordinate k of the tree is scale[k] · q[index[k]] + offset[k]. `home` (n, 12) is a body's frame in its parent's at
+// zero coordinates, rotation by rows and position; in round r body i is joined to body above[r · n + i], unless
+// negative. Link l is on body `link_body[l]`, −1 for the world, at `link_frame` (links, 12).
 template <typename Real> struct Tree {
     int nq, n, links, rounds;
     const int *kind, *q_start, *index;
@@ -40,7 +40,7 @@ __device__ __forceinline__ Pose<Real> in_parent(const Tree<Real>& tree, const Re
     return after(home, Pose<Real>{R, kind == FREE ? Vector<Real>{x(0), x(1), x(2)} : Vector<Real>{0, 0, 0}});
 }
 
-// Poses of so many items, each number of all items side by side.
+// Poses, interleaved over items.
 template <typename Real> struct Poses {
     Real* first;
     int items;
@@ -56,8 +56,8 @@ template <typename Real> struct Poses {
     }
 };
 
-// The frames of the links in the world, `out` (robots, links, 4, 4), at q (robots, nq). A block sees to `width` robots at a
-// time, whose bodies stand in shared memory, or in the `workspace` where there is one, twice 12 numbers each.
+// The frames of the links in the world, `out` (robots, links, 4, 4), at q (robots, nq). A block takes `width` robots at
+// a time, whose bodies are in shared memory, or in `workspace` if given, twice 12 numbers each.
 template <typename Real, typename Out>
 __global__ void __launch_bounds__(THREADS)
 link_poses(const Real* __restrict__ q, Out* __restrict__ out, int robots, int width, int nq, int n, int links, int rounds,
@@ -100,7 +100,7 @@ link_poses(const Real* __restrict__ q, Out* __restrict__ out, int robots, int wi
     }
 }
 
-// q, v and the counters of the phases side by side, so that one copy takes all to the host.
+// q, v and the phase counters into contiguous memory, for one copy to the host.
 template <typename Real>
 __global__ void __launch_bounds__(THREADS)
 gather_state(const Real* __restrict__ q, const Real* __restrict__ v, const long long* __restrict__ counters, Real* q_out,

@@ -1,4 +1,4 @@
-"""Where the links of a batch of robots stand, from coordinates on the GPU: one launch, any tree, mimic joints too."""
+"""Poses of the links of a batch of robots, from coordinates on the GPU: one launch, any tree, mimic joints too."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from engine.cuda.runtime import arrays, compiler, device, header
 from engine.model import Model
 
 _THREADS = 256
-_NUMBERS = 24  # of a body while the poses of its robot are worked out: two of 12
+_NUMBERS = 24  # workspace of a body: two poses of 12
 _NULL = np.uint64(0)
 
 
 class LinkPoses:
     """``poses(q, out)``: the frames of all links in the world, in the order of `model.link_names`.
 
-    q (robots, nq) of type `dtype` and `out` (robots, links, 4, 4) of type `out_dtype` are contiguous CuPy arrays.
-    Poses are joined by doubling the distance that is bridged, as in `engine.model.poses`: ⌈log₂ depth⌉ rounds, a
-    thread a body.
+    q (robots, nq) of type `dtype` and `out` (robots, links, 4, 4) of type `out_dtype` are contiguous CuPy arrays. Poses
+    are joined by pointer doubling, as in `engine.model.poses`: ⌈log₂ depth⌉ rounds, a thread a body.
     """
 
     def __init__(self, model: Model, dtype: str, out_dtype: str):
@@ -50,7 +49,7 @@ class LinkPoses:
             (self._launches.get(len(out)) or self._prepare(len(out)))(q, out)
 
     def _prepare(self, robots: int) -> compiler.Launch:
-        """The launch for so many robots."""
+        """Return the launch for `robots` robots."""
         grid = min(-(-robots // self._width), self._most)
         rest = np.int32(robots), np.int32(self._width), *self._sizes, *self._tables, self._workspace
         launch = self._launches[robots] = compiler.Launch(self._kernel, grid, _THREADS, 2, rest, self._shared)
@@ -58,10 +57,9 @@ class LinkPoses:
 
 
 class StateGathering:
-    """``gather(q, v, counters, q_out, v_out, counters_out)``: copies of three arrays, contiguous CuPy arrays all.
+    """``gather(q, v, counters, q_out, v_out, counters_out)``: copies of three contiguous CuPy arrays.
 
-    The outputs may lie side by side in one piece of memory, which one copy then takes to the host. `sizes` are those of
-    the three.
+    The outputs may be adjacent in memory, so that one copy takes them to the host. `sizes` are those of the three.
     """
 
     def __init__(self, dtype: str, sizes: tuple[int, int, int]):
@@ -79,7 +77,7 @@ def _load(name: str) -> compiler.Module:
 
 
 def _above(parent: np.ndarray) -> np.ndarray:
-    """(rounds, n): to which body each is joined in each round of doubling, −1 to none."""
+    """Return (rounds, n): the body to which each is joined in each round of doubling, −1 for none."""
     rounds, above = [], parent.copy()
     while np.any(hangs := above >= 0):
         rounds.append(above.copy())

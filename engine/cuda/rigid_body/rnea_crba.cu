@@ -2,7 +2,7 @@
 #include "rigid_body/rnea_crba.cuh"
 #include "rigid_body/thread_per_robot.cuh"
 
-// Gᵀ τ: the forces of joints that mimic are their leaders'.
+// Gᵀ τ: forces of mimic joints act on their leaders.
 template <typename Real, class Memory> __device__ __forceinline__ void to_leaders(const Memory& at) {
     if constexpr (HAS_MIMIC) {
         EACH_BODY
@@ -34,7 +34,7 @@ inverse_dynamics(const Real* __restrict__ q, const Real* __restrict__ v, const R
     }
 }
 
-// A thread's robot under wrenches from outside: their forces at its joints are added to `tau`.
+// A thread's robot with external wrenches: their joint forces are added to `tau`.
 template <typename Real, class Memory> struct Pushed : Given<Real, Memory> {
     const Real* tau;
 
@@ -43,8 +43,8 @@ template <typename Real, class Memory> struct Pushed : Given<Real, Memory> {
     }
 };
 
-// τ + Σ Jᵢᵀ Wᵢ, which moves a robot as τ and wrenches W on its bodies do: `out` from q (batch, NQ), tau (batch, NV) and
-// wrenches (bodies, 6, batch) in the bodies' own frames.
+// τ + Σ Jᵢᵀ Wᵢ, the generalized force equivalent to τ and wrenches W on the bodies: `out` from q (batch, NQ), tau
+// (batch, NV) and wrenches (bodies, 6, batch) in the bodies' own frames.
 template <typename Real, int BLOCKS, int PLACE>
 __global__ void __launch_bounds__(THREADS, BLOCKS)
 external_forces(const Real* __restrict__ q, const Real* __restrict__ tau, const Real* __restrict__ wrenches,

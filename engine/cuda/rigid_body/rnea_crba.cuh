@@ -1,6 +1,5 @@
-// Joint forces and the mass matrix of one robot by one thread: the texts of engine/cpu/rigid_body/rnea.py ([Y] (2a)–(2d)) and
-// crba.py (Featherstone 2008, table 6.2), over the slots and sweeps of aba.cuh. A composite body is rigid: ten numbers
-// say it.
+// Joint forces and the mass matrix of one robot by one thread, as in engine/cpu/rigid_body/rnea.py ([Y] (2a)–(2d)) and
+// crba.py (Featherstone 2008, table 6.2), with the slots and sweeps of aba.cuh. A composite body is rigid: ten numbers.
 #pragma once
 
 #include "rigid_body/aba.cuh"
@@ -18,7 +17,7 @@ __device__ __forceinline__ void along_axes(int j, const Force<Real>& F, const Pu
     }
 }
 
-// (2c), (2d): wrenches from the tips, and τ = SᵀF, handed to given.acceleration(i, k, τ).
+// (2c), (2d): wrenches from the tips, and τ = SᵀF, passed to given.acceleration(i, k, τ).
 template <typename Real, class Memory, class Given, class Robot>
 __device__ __forceinline__ void forces(const Memory& at, const Given& given, const Robot& robot) {
     Force<Real> F = {};
@@ -47,8 +46,8 @@ template <typename Real, class Memory> __device__ __forceinline__ Body<Real> loa
     return {at(slot), at.vector(slot + 1), at.symmetric(slot + 4)};
 }
 
-// M, from the tips: enter(i, c, j, F) has to take S_jᵀ F, the entries for coordinate c of body i and those of body j, which is
-// i or before it.
+// M from the tips: enter(i, c, j, F) receives F for coordinate c of body i; S_jᵀ F are its entries with body j, which
+// is i or an ancestor.
 template <typename Real, class Memory, class Robot, class Enter>
 __device__ __forceinline__ void composite_bodies(const Memory& at, const Robot& robot, const Enter& enter) {
     Body<Real> J = {};

@@ -1,7 +1,7 @@
-// Spatial algebra on numbers in registers, the same names as in engine/kernels/spatial.py.
+// Spatial algebra in registers, with the names of engine/kernels/spatial.py.
 //
 // Twists and accelerations are (o, v), wrenches (n, f): the angular part first. A symmetric 6×6 [A B; Bᵀ C] is its
-// three blocks. A pose (R, p) carries a body's frame to its parent's, X = Ad((R, p)⁻¹).
+// three blocks. A pose (R, p) maps a body's frame to its parent's, X = Ad((R, p)⁻¹).
 #pragma once
 
 template <typename Real> struct Vector { Real x, y, z; };
@@ -51,24 +51,24 @@ FUNCTION Vector<Real> mul_t(Matrix<Real> A, Vector<Real> x) { return mul(transpo
 FUNCTION Matrix<Real> matmul_t(Matrix<Real> A, Matrix<Real> B) { return {mul(B, A.x), mul(B, A.y), mul(B, A.z)}; }
 FUNCTION Matrix<Real> matmul(Matrix<Real> A, Matrix<Real> B) { return matmul_t(A, transpose(B)); }
 
-// The symmetric part of a product that is symmetric, A Bᵀ.
+// The symmetric product A Bᵀ, given that it is symmetric.
 FUNCTION Symmetric<Real> symmetric_t(Matrix<Real> A, Matrix<Real> B) {
     return {dot(A.x, B.x), dot(A.x, B.y), dot(A.x, B.z), dot(A.y, B.y), dot(A.y, B.z), dot(A.z, B.z)};
 }
 // R A Rᵀ
 FUNCTION Symmetric<Real> rotate(Matrix<Real> R, Symmetric<Real> A) { return symmetric_t(matmul(R, full(A)), R); }
 
-// X (o, v): a twist or acceleration seen from the child's frame.
+// X (o, v): a twist or acceleration in the child's frame.
 FUNCTION Motion<Real> motion_to_child(const Pose<Real>& T, const Motion<Real>& a) {
     return {mul_t(T.R, a.o), mul_t(T.R, a.v + cross(a.o, T.p))};
 }
-// Xᵀ (n, f): a wrench seen from the parent's frame.
+// Xᵀ (n, f): a wrench in the parent's frame.
 FUNCTION Force<Real> force_to_parent(const Pose<Real>& T, const Force<Real>& F) {
     const Vector<Real> f = mul(T.R, F.f);
     return {mul(T.R, F.n) + cross(T.p, f), f};
 }
 
-// A, B and C of the parent's orientation moved to its origin, r away: Xᵀ [A B; Bᵀ C] X for X a translation.
+// A, B and C, along the parent's axes, moved to its origin, r away: Xᵀ [A B; Bᵀ C] X for a translation X.
 FUNCTION Inertia<Real> translate(Vector<Real> r, Symmetric<Real> A, Matrix<Real> B, Symmetric<Real> C) {
     const Matrix<Real> E = {
         {B.x.x + r.y * C.xz - r.z * C.xy, B.x.y + r.y * C.yz - r.z * C.yy, B.x.z + r.y * C.zz - r.z * C.yz},
@@ -81,12 +81,12 @@ FUNCTION Inertia<Real> translate(Vector<Real> r, Symmetric<Real> A, Matrix<Real>
              A.yz + r.z * B.z.x - r.x * B.z.z + r.x * E.y.y - r.y * E.y.x,
              A.zz + r.x * (B.z.y + E.z.y) - r.y * (B.z.x + E.z.x)}, E, C};
 }
-// Xᵀ [A B; Bᵀ C] X: an inertia seen from the parent's frame.
+// Xᵀ [A B; Bᵀ C] X: an inertia in the parent's frame.
 FUNCTION Inertia<Real> inertia_to_parent(const Pose<Real>& T, const Inertia<Real>& I) {
     const Matrix<Real> B = matmul_t(matmul(T.R, I.B), T.R);
     return translate(T.p, rotate(T.R, I.A), B, rotate(T.R, I.C));
 }
-// The same where the third rows of A and B are zero, as those of an articulated inertia before a turning joint are.
+// `to_parent` where the third rows of A and B are zero, as for articulated inertias before a revolute joint.
 FUNCTION Inertia<Real> turning_to_parent(const Pose<Real>& T, const Inertia<Real>& I) {
     const Matrix<Real> R = T.R;
     const Vector<Real> a = {I.A.xx, I.A.xy, 0}, b = {I.A.xy, I.A.yy, 0}, s = mul(R, I.B.x), t = mul(R, I.B.y);
@@ -125,12 +125,12 @@ FUNCTION Inertia<Real> full(const Body<Real>& J) {
 FUNCTION Force<Real> momentum(const Body<Real>& J, const Motion<Real>& V) {
     return {mul(J.I, V.o) + cross(J.h, V.v), J.m * V.v - cross(J.h, V.o)};
 }
-// J a − ad_Vᵀ J V, the wrench that moves a rigid body, of (2c).
+// J a − ad_Vᵀ J V, the wrench on a moving rigid body, of (2c).
 FUNCTION Force<Real> wrench(const Body<Real>& J, const Motion<Real>& V, const Motion<Real>& a) {
     const Force<Real> H = momentum(J, V), F = momentum(J, a);
     return {F.n + cross(V.o, H.n) + cross(V.v, H.f), F.f + cross(V.o, H.f)};
 }
-// A rigid body about a point that its own is r away from.
+// A rigid body about a point r away from its origin.
 FUNCTION Body<Real> translate(Vector<Real> r, const Body<Real>& J) {
     const Vector<Real> h = J.h, k = h + J.m * r;
     const Real x = r.x * (k.x + h.x), y = r.y * (k.y + h.y), z = r.z * (k.z + h.z);
@@ -139,13 +139,13 @@ FUNCTION Body<Real> translate(Vector<Real> r, const Body<Real>& J) {
             {I.xx + y + z, I.xy - r.x * k.y - r.y * h.x, I.xz - r.x * k.z - r.z * h.x, I.yy + x + z,
              I.yz - r.y * k.z - r.z * h.y, I.zz + x + y}};
 }
-// The same seen from the parent's frame: about its origin.
+// A rigid body in the parent's frame, about its origin.
 FUNCTION Body<Real> body_to_parent(const Pose<Real>& T, const Body<Real>& J) {
     return translate(T.p, Body<Real>{J.m, mul(T.R, J.h), rotate(T.R, J.I)});
 }
 FUNCTION Body<Real> operator+(const Body<Real>& a, const Body<Real>& b) { return {a.m + b.m, a.h + b.h, a.I + b.I}; }
 
-// 1/x for x that is neither infinite nor denormal, to the last bit or the one before.
+// 1/x for x that is neither infinite nor denormal, within an ulp.
 __device__ __forceinline__ float reciprocal(float x) {
     float r;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
@@ -155,10 +155,10 @@ __device__ __forceinline__ double reciprocal(double x) {
     double r;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
     const double e = fma(-x, r, 1.0);
-    return fma(r, fma(e, e, e), r);  // r (1 + e + e²): what is left is e³
+    return fma(r, fma(e, e, e), r);  // r (1 + e + e²): the error is e³
 }
 
-// 1/D of a factor, or not a number where rounding leaves a matrix without one.
+// 1/D of a factor, or NaN where rounding leaves a matrix that is not positive definite.
 FUNCTION Real inverse_pivot(Real D) { return D > 0 ? reciprocal(D) : Real(nan("")); }
 
 // S⁻¹ b for a symmetric positive definite 3×3, by L D Lᵀ.
@@ -179,7 +179,7 @@ FUNCTION Motion<Real> solve6(const Inertia<Real>& I, const Force<Real>& F) {
     return {o, solve3(I.C, F.f - mul_t(I.B, o))};
 }
 
-// R of the quaternion, which need not be of unit length.
+// R of the quaternion, which need not be normalised.
 FUNCTION Matrix<Real> rotation_from_quaternion(const Quaternion<Real>& q) {
     const Real x = q.x, y = q.y, z = q.z, w = q.w, n = Real(2) / (x * x + y * y + z * z + w * w);
     return {{1 - n * (y * y + z * z), n * (x * y - w * z), n * (x * z + w * y)},
@@ -187,9 +187,9 @@ FUNCTION Matrix<Real> rotation_from_quaternion(const Quaternion<Real>& q) {
             {n * (x * z - w * y), n * (y * z + w * x), 1 - n * (x * x + y * y)}};
 }
 
-// Sine and cosine within an ulp or so, for |x| ≤ 1e6 in single and 1e15 in double precision. What is left of x less
-// the nearest k quarter turns is exact but for the last bit, since k · π/2 enters by fused multiplication; k's last
-// bits stand in those of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones, in double precision those of fdlibm.
+// Sine and cosine within an ulp or so, for |x| ≤ 1e6 in single and 1e15 in double precision. The remainder of x by
+// quarter turns is exact but for the last bit, since k · π/2 enters by fused multiplication; k's last bits are those of
+// x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax, in double precision those of fdlibm.
 __device__ __forceinline__ void sincos_of(float x, float& sine, float& cosine) {
     const float t = fmaf(x, 0.636619772f, 12582912.0f), k = t - 12582912.0f;
     const float r = fmaf(-k, -4.37113883e-8f, fmaf(-k, 1.57079637f, x)), z = r * r;

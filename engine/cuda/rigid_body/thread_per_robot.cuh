@@ -1,4 +1,4 @@
-// What kernels with a thread a robot share: where a block's numbers stand, and how they come and go.
+// The base of kernels with a thread a robot: the memory of a block's robots, and coalesced loads and stores.
 #pragma once
 
 #include "rigid_body/tree.cuh"
@@ -7,19 +7,19 @@ extern "C" {
 __constant__ __align__(16) unsigned char constant_memory[CONSTANT_BYTES > 0 ? CONSTANT_BYTES : 1];
 }
 
-// The constants of a robot like all others: in constant memory where they fit.
+// The constants common to all robots, in constant memory where they fit.
 template <typename Real> __device__ __forceinline__ Constants<Real, false> robot_of_all(const Real* constants) {
     return {CONSTANT_BYTES > 0 ? reinterpret_cast<const Real*>(constant_memory) : constants, 0};
 }
 
-// A block is a warp, THREADS, which needs no barrier but its own.
+// A block is a warp, THREADS, which needs no block barrier.
 //
-// Where the numbers of a block's robots stand: in global memory where they are too many, else in shared memory. For few
-// robots the constants stand there too, fetched all at once: from a cold cache each would be waited for by itself. thread_per_robot.py numbers the three
-// places: IN_GLOBAL, IN_SHARED and WITH_CONSTANTS.
+// The slots of a block's robots are in global memory where they are too large, else in shared memory. For few robots
+// the constants are there too, fetched at once, since cold cache misses would be served one by one. thread_per_robot.py
+// numbers the three variants: IN_GLOBAL, IN_SHARED and WITH_CONSTANTS.
 
-// Where a coordinate of the tree stands, where its velocity waits to be read, and its force or acceleration; and where the
-// result for a velocity of the model does.
+// The slots of a coordinate of the tree, of its velocity as an input, and of its force or acceleration; and that of the
+// result for a velocity of the model.
 __device__ __forceinline__ int joint_slot(int k) { return SCALAR ? BODY_SLOTS * k + JOINT : Q_SLOT[k]; }
 __device__ __forceinline__ int rate_slot(int k) { return SCALAR ? BODY_SLOTS * k + WRENCH : V_SLOT[k]; }
 __device__ __forceinline__ int effort_slot(int k) { return SCALAR ? BODY_SLOTS * k + EFFORT : FORCE_SLOT[k]; }
@@ -28,8 +28,8 @@ __device__ __forceinline__ int result_slot(int k) {
     return SCALAR && !JOINT_SPACE ? BODY_SLOTS * k + EFFORT : RESULT_SLOT[k];
 }
 
-// A block and its robots. Slots are a pitch apart that keeps the coordinates of a robot, which come in together, on
-// different banks of shared memory.
+// A block and its robots. The pitch of slots puts a robot's coordinates, which are loaded together, on different banks
+// of shared memory.
 template <typename Real, int PLACE> struct RobotBlock {
     static constexpr int PITCH = PLACE == IN_GLOBAL ? THREADS : THREADS + 1;
     using Memory = Slots<Real, PITCH>;
@@ -64,7 +64,7 @@ template <typename Real, int PLACE> struct RobotBlock {
         }
     }
 
-    // Part of the robots' rows of WIDTH numbers read(e), as they lie: all is on its way before any is used.
+    // Part of the robots' rows of WIDTH numbers read(e), in array order: all loads are issued before the first use.
     static constexpr int AT_ONCE = TREE_NQ < 10 ? TREE_NQ : 10;
     struct Part {
         Real x[AT_ONCE];
@@ -104,7 +104,7 @@ template <typename Real, int PLACE> struct RobotBlock {
             if (e < robots * WIDTH) put(part.x[n], e % WIDTH, Memory{first + e / WIDTH});
         }
     }
-    // What `kinematics` leaves, every thread for any robot of the block.
+    // `kinematics` of all robots of the block, distributed over its threads.
     __device__ __forceinline__ void spread_q(const Part& part, int from) const {
         spread<TREE_NQ>(part, from, [](Real x, int k, Memory at) {
             const int s = joint_slot(k);
@@ -132,7 +132,7 @@ template <typename Real, int PLACE> struct RobotBlock {
             spread_q(position, from), spread_v(rate, from);
         }
     }
-    // q, v, and accelerations, or forces where nothing mimics.
+    // q, v, and accelerations, or forces in models without mimic joints.
     __device__ __forceinline__ void load(const Real* q, const Real* v, const Real* effort) const {
 #pragma unroll 1
         for (int from = 0; from < TREE_NQ; from += AT_ONCE) {
@@ -141,7 +141,7 @@ template <typename Real, int PLACE> struct RobotBlock {
             spread<TREE_NV>(force, from, [](Real x, int k, Memory at) { at(effort_slot(k)) = x; });
         }
     }
-    // Forces, which stand where the results will.
+    // Forces, into the slots of the results.
     __device__ __forceinline__ void load_forces(const Real* tau) const {
         const Real* const rows = tau + size_t(first_robot) * NV;
 #pragma unroll 8
@@ -155,7 +155,7 @@ template <typename Real, int PLACE> struct RobotBlock {
     }
 };
 
-// A thread's own numbers as the sweeps ask for them.
+// A thread's slots in the interface of the sweeps.
 template <typename Real, class Memory> struct Given {
     static constexpr bool HAS_WRENCHES = false;
     Memory at;

@@ -1,6 +1,6 @@
 """Many robots at once, a thread each: ABIA, JSIIA, inverse dynamics and mass matrices, any tree, one launch a call.
 
-External wrenches take two: they come to the bodies (`wrenches`) and then, as forces, to the joints.
+External wrenches take two launches: they are moved to the bodies (`wrenches`), then to the joints as forces.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from engine.model import Model
 from engine.model.layout import pack
 
 WARP = 32
-_IN_GLOBAL, _IN_SHARED, _WITH_CONSTANTS = 0, 1, 2  # where thread_per_robot.cuh has a block's robots
-_RESERVED = 1024  # bytes of shared memory that every block takes beside its own
-_REGISTERS, _PER_THREAD = 65536, {4: 96, 8: 168}  # of a multiprocessor; what a thread is not to go below, by itemsize
-_LEAST, _ON_GLOBAL = 3, 8  # blocks in a multiprocessor: fewer lose to global memory; there, more gain nothing
+_IN_GLOBAL, _IN_SHARED, _WITH_CONSTANTS = 0, 1, 2  # memory of a block's robots, see thread_per_robot.cuh
+_RESERVED = 1024  # bytes of shared memory reserved in every block
+_REGISTERS, _PER_THREAD = 65536, {4: 96, 8: 168}  # registers of a multiprocessor; the least per thread, by itemsize
+_LEAST, _ON_GLOBAL = 3, 8  # blocks per multiprocessor: with fewer, global memory is faster; there, more gain nothing
 
 
 class _Shape(NamedTuple):
-    """How a batch is spread over the GPU, in blocks of a warp."""
+    """The distribution of a batch over the GPU, in blocks of a warp."""
 
     place: int
-    """Where a block's robots stand."""
+    """The memory of a block's robots."""
     blocks: int
-    """How many a multiprocessor holds at once."""
+    """Blocks per multiprocessor."""
     shared: int
-    """Bytes of shared memory that one takes."""
+    """Bytes of shared memory per block."""
 
     @classmethod
     def for_few(cls, numbers: int, constants: int, itemsize: int) -> _Shape:
-        """For robots that the GPU holds all at once."""
+        """The variant for robots that are all resident at once."""
         for place, shared in ((_WITH_CONSTANTS, numbers + constants), (_IN_SHARED, numbers)):
             if shared * itemsize <= device.properties()["sharedMemPerBlockOptin"]:
                 return cls(place, 1, shared * itemsize)
@@ -43,7 +43,7 @@ class _Shape(NamedTuple):
 
     @classmethod
     def for_many(cls, numbers: int, itemsize: int) -> _Shape:
-        """For any number of robots."""
+        """The variant for any number of robots."""
         shared = numbers * itemsize
         room = device.properties()["sharedMemPerMultiprocessor"] // (shared + _RESERVED)
         if room < _LEAST:
@@ -55,7 +55,7 @@ def preamble(
     model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None,
     diverges: bool = False,
 ) -> str:  # fmt: skip
-    """The C++ text that says `model`, and where a block's robots may stand, to thread_per_robot.cuh."""
+    """Return the C++ text of `model` and of its possible memory layouts for thread_per_robot.cuh."""
     places = {"IN_GLOBAL": _IN_GLOBAL, "IN_SHARED": _IN_SHARED, "WITH_CONSTANTS": _WITH_CONSTANTS}
     return "\n".join(
         [
@@ -69,9 +69,9 @@ class _Many:
     """A kernel of `source` for one model and number type."""
 
     _arrays = 4
-    """How many a launch takes."""
+    """Robots per launch."""
     _matrices = 0
-    """How many mass matrices a robot's numbers hold."""
+    """Mass matrices in a robot's slots."""
 
     def __init__(self, model: Model, dtype: str, source: str, kernel: str):
         import cupy
@@ -91,11 +91,11 @@ class _Many:
         self._launches: dict[int, compiler.Launch] = {}
 
     def launch(self, batch: int, *arrays: Any) -> None:
-        """Launch, without waiting, and without taking memory but for a batch larger than any before."""
+        """Launch without waiting; allocates only for a batch larger than any before."""
         (self._launches.get(batch) or self.prepare(batch))(*arrays)
 
     def prepare(self, batch: int) -> compiler.Launch:
-        """The launch for a batch of that size, with the memory it works in. MemoryError where there is too little."""
+        """Return the launch for a batch of `batch` robots, with its workspace. Raises MemoryError."""
         device.require_count(batch)
         processors = device.properties()["multiProcessorCount"]
         few = batch <= processors * WARP
@@ -129,7 +129,7 @@ class Abia(_Many):
 
 
 class Jsiia(_Many):
-    """Forward dynamics by the mass matrix and its factor: ``(q, v, tau, out)``, also where joints mimic others."""
+    """Forward dynamics by the mass matrix and its factor: ``(q, v, tau, out)``, mimic joints included."""
 
     _matrices = 1
 
@@ -153,14 +153,14 @@ class InverseDynamics(_Many):
 
 
 class ExternalForces(_Many):
-    """τ + Σ Jᵢᵀ wᵢ: generalized forces and with them those that wrenches wᵢ on the links amount to."""
+    """τ + Σ Jᵢᵀ wᵢ: generalized forces plus those of wrenches wᵢ on the links."""
 
     def __init__(self, model: Model, dtype: str):
         super().__init__(model, dtype, "rigid_body/rnea_crba.cu", "external_forces")
         self._on_bodies = BodyWrenches(model, dtype)
 
     def __call__(self, q: Any, tau: Any, external: Any, out: Any, sign: int = 1) -> None:
-        """q (batch, nq), tau and out (batch, nv); external (1 or batch, links, 6), taken `sign` times."""
+        """q (batch, nq), tau and out (batch, nv); external (1 or batch, links, 6), times `sign`."""
         self.launch(len(q), q, tau, self._on_bodies(external, len(q), sign), out)
 
 

@@ -1,11 +1,10 @@
-// What the preamble of engine/cuda/rigid_body/tree.py says of a robot's tree, its constants, and where the numbers of one robot
-// stand while a kernel works on it.
+// The tree of a robot, from the preamble of engine/cuda/rigid_body/tree.py, its constants, and the layout of its slots.
 #pragma once
 
 #include "rigid_body/spatial.cuh"
 
-// What only robots with ball joints need stands behind `if constexpr (HAS_BALLS)`: others have the same machine code as if
-// there were none. A loop over the bodies is never written out: that runs slower, for instructions come to outgrow their cache.
+// Code for ball joints is within `if constexpr (HAS_BALLS)`, so that other robots have the machine code without it.
+// Loops over bodies are not unrolled: the code would outgrow the instruction cache.
 #define EACH_BODY _Pragma("unroll 1")
 
 __device__ __forceinline__ int parent(int i) { return SERIAL ? i - 1 : PARENT[i]; }
@@ -13,8 +12,8 @@ __device__ __forceinline__ int kind(int i) { return ONE_KIND >= 0 ? ONE_KIND : K
 __device__ __forceinline__ bool is_ball(int i) { return HAS_BALLS && kind(i) == SPHERICAL; }
 __device__ __forceinline__ int q_start(int i) { return SCALAR ? i : Q_START[i]; }
 __device__ __forceinline__ int v_start(int i) { return SCALAR ? i : V_START[i]; }
-// Whether body i's joint mimics another's, whose places in q and v are its own too; and its rate and its coordinate, of x,
-// that one's.
+// Whether body i's joint mimics another's, whose places in q and v it shares; and its velocity and coordinate from that
+// one's x.
 __device__ __forceinline__ bool follows(int i) { return HAS_MIMIC && FOLLOWS[i]; }
 template <typename Real> __device__ __forceinline__ Real own_rate(int i, Real x) {
     return HAS_MIMIC ? Real(FACTOR[i]) * x : x;
@@ -22,34 +21,33 @@ template <typename Real> __device__ __forceinline__ Real own_rate(int i, Real x)
 template <typename Real> __device__ __forceinline__ Real own_position(int i, Real x) {
     return HAS_MIMIC ? Real(FACTOR[i]) * x + Real(OFFSET[i]) : x;
 }
-// Whether the body after i hangs on it: then sweeps hand on in registers.
+// Whether the next body is a child of i: then sweeps pass results in registers.
 __device__ __forceinline__ bool continues(int i) { return i + 1 < BODIES && (SERIAL || PARENT[i + 1] == i); }
-// Whether bodies other than the one after i hang on it, which then has `BRANCH_SLOTS` of its own.
+// Whether i has children other than the next body, and so `BRANCH_SLOTS`.
 __device__ __forceinline__ bool branches(int i) { return !SERIAL && BRANCH[i] >= 0; }
-// Whether i is the last of the bodies on its parent, the first that an inward sweep meets.
+// Whether i is the last child of its parent, the first in an inward sweep.
 __device__ __forceinline__ bool is_last(int i) { return SERIAL || LAST[i]; }
 
-// The slots of a body, as tree.py numbers them. One with a single coordinate: the sine and cosine of its angle, or the
-// displacement; a wrench, in its place later U, with 1/D on the joint's own axis; its force, later u; with `ADDITIONS`, U
-// on that axis.
+// The slots of a body, as numbered by tree.py. With one coordinate: sine and cosine of the angle, or the displacement;
+// a wrench, later U, with 1/D on the joint's own axis; the force, later u; with `ADDITIONS`, U on that axis.
 static_assert(WRENCH == JOINT + 2 && EFFORT == WRENCH + 6 && OWN_U == EFFORT + 1 && BODY_SLOTS == OWN_U + ADDITIONS);
-// One on a ball joint: x and y of its quaternion; a wrench, later U of the first axis; the forces about the three, later u;
+// On a ball joint: x and y of its quaternion; a wrench, later U of the first axis; the forces about the three, later u;
 // U of the two others; z and w; with `ADDITIONS`, each axis's U on itself.
 static_assert(BALL_U == EFFORT + 3 && BALL_ZW == BALL_U + 12 && BALL_OWN_U == BALL_ZW + 2 &&
               BALL_SLOTS == BALL_OWN_U + 3 * ADDITIONS);
-// A free one: position and quaternion; a wrench, later the acceleration; and six for its kernel, for its force and q̈.
+// On a free joint: position and quaternion; a wrench, later the acceleration; and six for force and q̈.
 static_assert(FREE_WRENCH == JOINT + 7 && FREE_EFFORT == FREE_WRENCH + 6 && FREE_SLOTS == FREE_EFFORT + 6);
-// What several children of a body have from it, twist and acceleration, and leave to it, an inertia and a wrench.
+// Branch slots: the twist and acceleration passed to several children, and the inertia and wrench summed over them.
 static_assert(BRANCH_SLOTS == 21 + 6);
 
 __device__ __forceinline__ int first_slot(int i) { return SCALAR ? BODY_SLOTS * i : FIRST_SLOT[i]; }
-// Where U of axis j of a ball joint stands.
+// The slot of U of axis j of a ball joint.
 __device__ __forceinline__ int axis_slot(int i, int j) {
     return first_slot(i) + (j == 0 ? WRENCH : BALL_U + 6 * (j - 1));
 }
 __device__ __forceinline__ int branch_slot(int i) { return BRANCH_START + BRANCH_SLOTS * BRANCH[i]; }
 
-// The numbers of one robot, each `PITCH` after the one before, so that the threads of a block have theirs side by side.
+// The numbers of one robot, interleaved over the threads of a block with `PITCH`.
 template <typename Real, int PITCH> struct Slots {
     Real* first;
 
@@ -76,8 +74,8 @@ template <typename Real, int PITCH> struct Slots {
     }
 };
 
-// The robot's constants, (n + 1, CONSTANTS) as engine/model/layout.py packs them; robot innermost where each has its own, `stride`
-// apart.
+// The robot's constants, (n + 1, CONSTANTS) in the layout of engine/model/layout.py; robot index innermost where each
+// robot has its own, `stride` apart.
 template <typename Real, bool OWN> struct Constants {
     const Real* first;
     int stride;
@@ -101,7 +99,7 @@ template <typename Real, bool OWN> struct Constants {
     __device__ __forceinline__ Vector<Real> gravity() const { return vector(BODIES, 0); }
 };
 
-// The wrenches that act on one robot's bodies from outside, of (bodies, 6, batch), `first` being the robot's.
+// The external wrenches on one robot's bodies, of (bodies, 6, batch); `first` is the robot's first number.
 template <typename Real> struct BodyWrenches {
     const Real* first;
     int batch;
@@ -112,7 +110,7 @@ template <typename Real> struct BodyWrenches {
     }
 };
 
-// T_i from what `kinematics` left.
+// T_i from the results of `kinematics`.
 template <typename Real, class Memory, class Robot>
 __device__ __forceinline__ Pose<Real> pose(int i, const Memory& at, const Robot& robot) {
     const Matrix<Real> H = robot.home_rotation(i);

@@ -1,4 +1,4 @@
-"""A robot's tree for kernels with a thread a robot: what tree.cuh takes as known when it is compiled."""
+"""A robot's tree for kernels with a thread a robot: the preamble of tree.cuh."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from engine.model.joints import NQ, NV
 from engine.model.layout import pack, pack_coupling
 
 CONSTANT_MEMORY = 44 * 1024
-"""Up to so many bytes constants stand in constant memory, which holds 64 KiB, the tree's tables among them."""
-_IN_CONSTANT_MEMORY, _ALL_IN_CONSTANT_MEMORY = 256, 128  # bodies whose tables do; with those of M and of mimic joints
+"""The most bytes of a model in constant memory, which has 64 KiB, including the tree's tables."""
+_IN_CONSTANT_MEMORY, _ALL_IN_CONSTANT_MEMORY = 256, 128  # bodies whose tables fit; with those of M and of mimic joints
 _JOINT, _WRENCH, _EFFORT, _OWN_U = 0, 2, 8, 9  # of a body with one coordinate, see tree.cuh
 _FREE_WRENCH, _FREE_EFFORT, _FREE_SLOTS = 7, 13, 19
 _BALL_U, _BALL_ZW, _BALL_OWN_U = 11, 23, 25
 _BRANCH_SLOTS = 27
-_NOTHING = np.zeros(1)  # what a table holds that no kernel of the model reads
+_NOTHING = np.zeros(1)  # a table that the model's kernels do not read
 
 
 class Layout:
-    """How the numbers of one robot stand in its slots.
+    """The layout of one robot's slots.
 
-    A body whose joint mimics another's has that one's places in q and v; `factor` and `offset` make its coordinate of
-    that. With `matrices`, the rows of M (`joint_space`) stand so many times behind the slots of the tree passes; with
-    `meeting`, the pairs of bodies that may touch each other, they are known without standing there.
+    A mimic joint's body shares its leader's places in q and v; `factor` and `offset` give its coordinate. With
+    `matrices`, the rows of M (`joint_space`) follow the slots of the tree passes, `matrices` times; with `meeting`, the
+    pairs of bodies that may touch each other, the rows are defined without slots.
     """
 
     def __init__(self, model: Model, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None):
@@ -62,21 +62,21 @@ class Layout:
         self.serial = not elsewhere.any() and int((self.parent < 0).sum()) == 1
 
     def joint(self) -> np.ndarray:
-        """(tree_nq,): where a coordinate stands."""
+        """The slot of each coordinate, (tree_nq,)."""
         of_ball = np.array([0, 1, _BALL_ZW, _BALL_ZW + 1])
         runs = (of_ball if kind == SPHERICAL else np.arange(NQ[kind]) for kind in self.kind)
         return np.concatenate([first + _JOINT + run for first, run in zip(self.first, runs, strict=True)])
 
     def rate(self) -> np.ndarray:
-        """(tree_nv,): where a velocity waits to be read, in the place of its body's wrench."""
+        """The input slot of each velocity, (tree_nv,), in its body's wrench."""
         return self._per_velocity(_WRENCH, _FREE_WRENCH)
 
     def effort(self) -> np.ndarray:
-        """(tree_nv,): where a force or an acceleration stands."""
+        """The slot of each force or acceleration, (tree_nv,)."""
         return self._per_velocity(_EFFORT, _FREE_EFFORT)
 
     def result(self) -> np.ndarray:
-        """(nv,): where a result stands: with M as its right-hand side, else where the forces of leaders do."""
+        """The slot of each result, (nv,): with M its right-hand side, else that of the leader's force."""
         if self.rows and self.matrices:
             return np.asarray(self.matrix + self.rows.start)
         return np.asarray(self.effort()[np.repeat(~self.follows, NV[self.kind])])
@@ -90,9 +90,9 @@ def preamble(
     model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None,
     diverges: bool = False,
 ) -> str:  # fmt: skip
-    """The C++ text that says `model` to tree.cuh, and with `matrices` or `meeting` to ltdl.cuh.
+    """Return the C++ text of `model` for tree.cuh, and with `matrices` or `meeting` for ltdl.cuh.
 
-    It `diverges` where the lanes of a warp are at different bodies: then no table stands in constant memory.
+    `diverges`: the lanes of a warp are at different bodies, so no table is in constant memory.
     """
     at = Layout(model, additions, matrices, meeting)
     n = len(at.parent)
@@ -150,7 +150,7 @@ def preamble(
 
 
 def _mimics(at: Layout, space: str) -> Iterable[str]:
-    """The tables of a model with joints that mimic: by body, and by the tree's coordinates and velocities."""
+    """The tables of a model with mimic joints: by body, and by the tree's coordinates and velocities."""
     own = at.coupling
     whole = {"Q_INDEX": own.q_index, "V_INDEX": own.v_index}
     real = {"Q_FACTOR": own.q_factor, "Q_OFFSET": own.q_offset, "V_FACTOR": own.v_factor}
@@ -164,7 +164,7 @@ def _mimics(at: Layout, space: str) -> Iterable[str]:
 
 
 def constant_bytes(model: Model, dtype: str) -> int:
-    """What the model's constants take in constant memory; 0 where they do not fit."""
+    """Return the bytes of the model's constants in constant memory; 0 where they do not fit."""
     size = -(-pack(model, dtype).constants.nbytes // 16) * 16
     return size if size <= CONSTANT_MEMORY else 0
 
@@ -175,7 +175,7 @@ def _table(space: str, name: str, values: np.ndarray, kind: Literal["int", "doub
 
 
 def fill_constant_memory(module: Module, model: Model, dtype: str) -> None:
-    """Give a module's constant memory the model's constants, if that is where its kernels look for them."""
+    """Copy the model's constants to a module's constant memory, if its kernels read them there."""
     import cupy
 
     if constant_bytes(model, dtype) == 0:

@@ -1,10 +1,10 @@
-// Wrenches from outside, as the tree passes take them: those on a robot's links as one wrench on each of its bodies.
+// External wrenches for the tree passes: those on a robot's links as one wrench on each of its bodies.
 #include "rigid_body/spatial.cuh"
 
-// Of every body of every robot the sum of the wrenches on its links, seen from the body's frame, times `sign`:
-// `on_bodies` (bodies, 6, batch) from `on_links` (rows, links, 6), one row for all robots or one for each. A link stands
-// on its body as `frames` (links, 12) say, rotation by rows and position. The links of body i are those of numbers
-// link[e] for e from first_link[i] to first_link[i + 1].
+// For every body of every robot the sum of the wrenches on its links, in the body's frame, times `sign`: `on_bodies`
+// (bodies, 6, batch) from `on_links` (rows, links, 6), one row for all robots or one for each. `frames` (links, 12) are
+// the links' poses in their bodies, rotation by rows and position. The links of body i are link[e] for e from
+// first_link[i] to first_link[i + 1].
 template <typename Real>
 __global__ void __launch_bounds__(THREADS)
 body_wrenches(const Real* __restrict__ on_links, Real* __restrict__ on_bodies, int rows, int batch, int bodies,

@@ -1,4 +1,4 @@
-"""External wrenches on a batch of robots: from those on their links to those on their bodies, for the tree passes."""
+"""External wrenches on a batch of robots: from their links to their bodies, for the tree passes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class BodyWrenches:
     """``body_wrenches(external, batch)``: wrenches on bodies (bodies, 6, batch), in the bodies' frames.
 
     `external` (1 or batch, links, 6), a contiguous CuPy array, holds the wrench (n, f) on each link in the link's own
-    frame, about its origin; what acts on links of the world moves nothing. The answer is the same array from call to
-    call, as long as the batch is.
+    frame, about its origin; wrenches on links of the world have no effect. Calls with the same batch return the same
+    array.
     """
 
     def __init__(self, model: Model, dtype: str):
@@ -32,10 +32,10 @@ class BodyWrenches:
         self._on_bodies: Any = None
 
     def __call__(self, external: Any, batch: int, sign: int = 1) -> Any:
-        """The wrenches on the bodies, times `sign`. MemoryError where they do not fit."""
+        """Return the wrenches on the bodies, times `sign`. Raises MemoryError where they do not fit."""
         if self._on_bodies is None or self._on_bodies.shape[-1] != batch:
             device.require_count(batch)
-            self._on_bodies = None  # frees its memory before there is more
+            self._on_bodies = None  # free the old memory first
             self._on_bodies = arrays.empty((self._bodies, 6, batch), self._dtype)
         sizes = (np.int32(n) for n in (len(external), batch, self._bodies, self._links))
         factor = np.dtype(self._dtype).type(sign)

@@ -1,7 +1,7 @@
-"""Dynamics of many robots at once, a thread a robot, by kernels that are written out for the robot.
+"""Dynamics of many robots at once, a thread a robot, by kernels that are unrolled for the robot.
 
-What is known of it is in the instructions, and what passes between bodies in registers. Where that does not fit, or the
-driver's assembler would take too long, a robot has `thread_per_robot`: measured on an H200, see docs/kernels.md.
+Constants are in the instructions, and what passes between bodies is in registers. For robots too large for that, or for
+the driver's assembler, there is `thread_per_robot`: measured on an H200, see docs/kernels.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.model import REVOLUTE, Model
 
 MOST_BODIES = 40
 MOST_TILTED = {"float32": 16, "float64": 12}
-"""Revolute joints whose home rotation has hardly a zero, by number type: they take the most registers."""
+"""The most revolute joints with a full home rotation, by number type: they take the most registers."""
 BLOCK = 64
 
 
@@ -37,21 +37,21 @@ class WrittenOut:
         (self._launches.get(batch) or self.prepare(batch))(*arrays)
 
     def prepare(self, batch: int) -> compiler.Launch:
-        """The launch for a batch of that size. MemoryError where robots are more than a launch counts."""
+        """Return the launch for a batch of `batch` robots. Raises MemoryError for more robots than a launch can index."""
         launch = compiler.Launch(self._kernel, *spread(batch), self._arrays, (np.int32(batch),))
         self._launches[batch] = launch
         return launch
 
 
 def spread(batch: int) -> tuple[int, int]:
-    """Blocks, and threads of a block. MemoryError where robots are more than a launch counts."""
+    """Return blocks, and threads of a block. Raises MemoryError for more robots than a launch can index."""
     device.require_count(batch)
     block = BLOCK if batch > BLOCK * device.properties()["multiProcessorCount"] else BLOCK // 2
     return -(-batch // block), block
 
 
 def serves(model: Model, dtype: str) -> bool:
-    """Whether kernels are written out for a robot in that number type."""
+    """Return whether kernels are unrolled for a robot in that number type."""
     if len(model.parent) > MOST_BODIES or model.has_mimic:
         return False
     tilted = known(model).tree[model.kind == REVOLUTE, TILTED]

@@ -1,1 +1,1 @@
-"""The GPU as the rest of `engine.cuda` sees it: the device, the compiler of kernels, arrays on it, and its clock."""
+"""The GPU for the rest of `engine.cuda`: the device, the compiler of kernels, arrays, and a clock."""

@@ -14,7 +14,7 @@ from engine.validation import on_device
 
 
 def to_device(x: Any, dtype: str | None = None) -> Any:
-    """x as a contiguous CuPy array, without a copy where it is one already or lies in the GPU's memory as it should."""
+    """Return x as a contiguous CuPy array, without a copy where it is one or its memory is already on the GPU."""
     import cupy
 
     if not isinstance(x, cupy.ndarray) and on_device(x):
@@ -23,19 +23,19 @@ def to_device(x: Any, dtype: str | None = None) -> Any:
 
 
 def to_host(x: Any) -> np.ndarray:
-    """x as a NumPy array; waits for the GPU."""
+    """Return x as a NumPy array; waits for the GPU."""
     return x if isinstance(x, np.ndarray) else np.asarray(x.get())
 
 
 def wait() -> None:
-    """Until all that was given to CuPy's current stream is done."""
+    """Wait until all work on CuPy's current stream is done."""
     import cupy
 
     cupy.cuda.get_current_stream().synchronize()
 
 
 def empty(shape: tuple[int, ...], dtype: str) -> Any:
-    """A CuPy array of whatever its memory held. MemoryError, with the bytes needed and free, where it does not fit."""
+    """Return an uninitialised CuPy array. Raises MemoryError, with the bytes needed and free, where it does not fit."""
     import cupy
 
     try:
@@ -46,22 +46,22 @@ def empty(shape: tuple[int, ...], dtype: str) -> Any:
 
 
 def zeros_like(x: Any) -> Any:
-    """A CuPy array of zeros of the shape and number type of x, which is on the GPU."""
+    """Return a CuPy array of zeros with the shape and number type of x, which is on the GPU."""
     import cupy
 
     return cupy.zeros_like(to_device(x))
 
 
 def sums_by_link(touches: Any, shape: tuple[int, int, int], dtype: str, dt: float) -> Any:
-    """A CuPy array of that shape (batch, links, 6): the wrenches of `touches`, if any, over dt, added up by link."""
+    """Return a CuPy array (batch, links, 6): the wrenches of `touches`, if any, over dt, summed by link."""
     import cupy
 
     total = cupy.zeros(shape, dtype)
     if touches is None:
         return total
     robots = cupy.arange(shape[0])
-    on_others = touches.other_wrench.strides[-1] != 0  # else it is one nought for all
-    # One contact of each robot at a time, so that no entry is added to twice.
+    on_others = touches.other_wrench.strides[-1] != 0  # else it is a broadcast zero
+    # one contact of each robot at a time, so that no entry is added to twice at once
     for place in range(touches.link.shape[1]):
         acts = (place < touches.number)[:, None]
         total[robots, touches.link[:, place]] += cupy.where(acts, touches.wrench[:, place] / dt, 0)
@@ -73,7 +73,7 @@ def sums_by_link(touches: Any, shape: tuple[int, int, int], dtype: str, dt: floa
 
 
 def are(model: Model, dtype: np.dtype[Any], q: Any, v: Any, tau: Any, out: Any) -> bool:
-    """Whether these are just what kernels take: contiguous CuPy arrays of a batch; what is not is seen to elsewhere."""
+    """Return whether the arrays are contiguous CuPy arrays of a batch, which kernels take directly."""
     kind = _array_type()
     if not (type(q) is type(v) is type(tau) is type(out) is kind):
         return False
@@ -98,7 +98,7 @@ def _array_type() -> Any:
 
 
 def states(model: Model, dtype: str, **values: Any) -> tuple[list[Any], bool]:
-    """`validation.states` for arrays in the GPU's memory, as contiguous CuPy arrays; none of their numbers are read.
+    """`validation.states` for arrays in the GPU's memory, as contiguous CuPy arrays; their values are not read.
 
     Single rows among them serve a whole batch. Raises TypeError where one is on the host.
     """
@@ -120,9 +120,9 @@ def states(model: Model, dtype: str, **values: Any) -> tuple[list[Any], bool]:
 
 
 def wrenches(model: Model, dtype: str, external: Any, batch: int) -> Any:
-    """`external`, (links, 6) or (batch, links, 6) on the GPU, as a contiguous CuPy array (1 or batch, links, 6).
+    """Return `external`, (links, 6) or (batch, links, 6) on the GPU, as a contiguous CuPy array (1 or batch, links, 6).
 
-    Raises TypeError for what is on the host, ValueError for other shapes.
+    Raises TypeError for arrays on the host, ValueError for other shapes.
     """
     if not on_device(external):
         kind = f"{type(external).__module__}.{type(external).__name__}"

@@ -1,4 +1,4 @@
-"""How long the GPU takes, by its own clock: events around the work, which no host clock can stop too early."""
+"""Times by the GPU's own clock: events around the work, since a host clock may stop too early."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 
 def synchronize() -> None:
-    """Wait until the GPU has done all it was given."""
+    """Wait until the GPU has done all its work."""
     import cupy
 
     cupy.cuda.runtime.deviceSynchronize()
 
 
 def device_seconds(call: Callable[[], Any], inner: int = 1) -> float:
-    """Seconds of one `call` on the GPU, of `inner` one after the other between two events; waits for the second."""
+    """Return the seconds of one `call` on the GPU, from `inner` calls between two events; waits for the second."""
     import cupy
 
     start, end = _events()
@@ -32,7 +32,7 @@ def device_seconds(call: Callable[[], Any], inner: int = 1) -> float:
 
 
 def captured(call: Callable[[], Any], inner: int = 1) -> Callable[[], None] | None:
-    """`inner` calls, one after the other, as one graph to launch: the host holds up none of them.
+    """Return `inner` calls as one CUDA graph, which the host cannot delay.
 
     None where they cannot be captured, since they wait for the GPU.
     """
@@ -40,7 +40,7 @@ def captured(call: Callable[[], Any], inner: int = 1) -> Callable[[], None] | No
 
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
-        call()  # makes what it keeps
+        call()  # allocates its memory
         stream.synchronize()
         stream.begin_capture()
         try:
@@ -54,13 +54,13 @@ def captured(call: Callable[[], Any], inner: int = 1) -> Callable[[], None] | No
 
 
 def _abandon(stream: Any) -> None:
-    """End a capture that came to nothing."""
+    """End a capture that failed."""
     with contextlib.suppress(RuntimeError):
         stream.end_capture()
 
 
 def median_device_seconds(call: Callable[[], Any], inner: int = 1, rounds: int = 15, warm: int = 3) -> float:
-    """The median of `device_seconds` over `rounds`, after `warm` calls that do not count."""
+    """Return the median of `device_seconds` over `rounds`, after `warm` uncounted calls."""
     for _ in range(warm):
         call()
     return float(np.median([device_seconds(call, inner) for _ in range(rounds)]))

@@ -1,9 +1,8 @@
-"""The one function that turns a `.cu` file into kernels: NVRTC through CuPy, with the machine code kept on disk.
+"""Compiles `.cu` files into kernels: NVRTC through CuPy, with machine code cached on disk.
 
-What a robot fixes at compile time is C++ text put before the source, the *preamble*. The number type and whatever else
-a kernel is a template over stands in its name, `abia<double>`. Machine code lies in the user's cache folder under a
-digest of all that it depends on, so that a changed source, robot, GPU or compiler makes a new file and nothing stale
-is ever read.
+A robot's compile-time constants are C++ text before the source, the *preamble*. The number type and other template
+parameters are in a kernel's name, `abia<double>`. Machine code is in the user's cache folder under a digest of all that
+it depends on, so that a changed source, robot, GPU or compiler gives a new file, and no stale code is read.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ REAL = {"float32": "float", "float64": "double"}
 OPTIONS = ("--std=c++17", "-lineinfo", f"-I{FOLDER}")
 _MAX_DYNAMIC_SHARED, _NON_PORTABLE_CLUSTER = 8, 14  # CU_FUNC_ATTRIBUTE_…
 _EIGHT_BYTES = 2**64 - 1
-_DEFAULT_SHARED = 40 * 1024  # bytes that need no leave; with what a kernel declares itself, 48 KiB do
+_DEFAULT_SHARED = 40 * 1024  # bytes without opt-in, with the kernel's static ones: 48 KiB
 
 
 class CompileError(RuntimeError):
-    """A kernel that does not compile: the compiler's own words, with the file and line of the source."""
+    """A kernel that does not compile: the compiler's message, with file and line of the source."""
 
 
 class Kernel:
@@ -48,7 +47,7 @@ class Kernel:
         self._shared = _DEFAULT_SHARED
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...], shared: int = 0) -> None:
-        """`args` are CuPy arrays and NumPy scalars of the parameters' very types; `shared` is in bytes."""
+        """`args` are CuPy arrays and NumPy scalars of the parameters' exact types; `shared` is in bytes."""
         self.allow(shared)
         self._function(grid, block, args, shared_mem=shared)
 
@@ -58,7 +57,7 @@ class Kernel:
         return int(self._function.ptr)
 
     def allow(self, shared: int) -> None:
-        """Let blocks have so many bytes of shared memory."""
+        """Allow blocks that much shared memory."""
         if shared <= self._shared:
             return
         from cupy.cuda import driver
@@ -70,16 +69,16 @@ class Kernel:
         self._shared = shared
 
     def allow_large_clusters(self) -> None:
-        """Let clusters be of more than eight blocks."""
+        """Allow clusters of more than eight blocks."""
         from cupy.cuda import driver
 
         driver.funcSetAttribute(self._function.ptr, _NON_PORTABLE_CLUSTER, 1)
 
 
 class Launch:
-    """A launch with all but its first arguments laid out once: ``launch(*arrays)`` costs the host a microsecond or two.
+    """A launch whose trailing arguments are packed once: ``launch(*arrays)`` costs the host a microsecond or two.
 
-    The parameters behind the arrays are `rest`, CuPy arrays and NumPy scalars of the parameters' very types.
+    The parameters after the arrays are `rest`, CuPy arrays and NumPy scalars of the parameters' exact types.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class Launch:
         self._launch = driver.launchCooperativeKernel if together else driver.launchKernel
 
     def change(self, rest: tuple[Any, ...]) -> None:
-        """Other parameters behind the arrays, as many: what is the very object of before stays as it is."""
+        """Replace the parameters after the arrays, as many; identical objects are not packed again."""
         for index, (old, new) in enumerate(zip(self._rest, rest, strict=True), self._arrays):
             if new is old:
                 continue
@@ -117,7 +116,7 @@ class Launch:
                 self._values[index, : new.itemsize] = np.frombuffer(new, np.uint8)
             else:
                 self._pointers[index] = new.data.ptr
-        self._rest = rest  # which keeps what they point to
+        self._rest = rest  # keeps their memory alive
 
     def __call__(self, *arrays: Any) -> None:
         pointers, index = self._pointers, 0
@@ -129,30 +128,31 @@ class Launch:
 
 @dataclass(frozen=True)
 class Module:
-    """Compiled kernels, loaded for one user: its `__constant__` and `__device__` variables are that user's own."""
+    """Compiled kernels, loaded for one user, whose `__constant__` and `__device__` variables are its own."""
 
     module: Any
     lowered: dict[str, str]
     seconds: float
-    """What compiling took, or reading from disk."""
+    """Seconds to compile, or to read from disk."""
     cached: bool
-    """The machine code was on disk."""
+    """Whether the machine code was on disk."""
 
     def function(self, name: str) -> Kernel:
-        """The kernel of that name expression, one of those given to `load`."""
+        """Return the kernel of a name expression that was given to `load`."""
         return Kernel(self.module.get_function(self.lowered[name]))
 
     def symbol(self, name: str) -> Any:
-        """Where a variable declared ``extern "C"`` lies, as a cupy.cuda.MemoryPointer."""
+        """Return the address of a variable declared ``extern "C"``, as a cupy.cuda.MemoryPointer."""
         from cupy.cuda import MemoryPointer, UnownedMemory
 
         return MemoryPointer(UnownedMemory(self.module.get_global_var(name), 0, self.module), 0)
 
 
 def load(source: str, kernels: Sequence[str], preamble: str = "") -> Module:
-    """The kernels with these name expressions, such as "abia<double>", of a `.cu` file, named from `engine/cuda` on.
+    """Return the kernels with these name expressions, such as "abia<double>", of a `.cu` file named relative to
+    `engine/cuda`.
 
-    Raises `device.NoGpu` without a GPU, and CompileError with file and line where the source is wrong.
+    Raises `device.NoGpu` without a GPU, and CompileError with file and line for an invalid source.
     """
     device.require()
     from cupy.cuda import function
@@ -173,9 +173,9 @@ def load(source: str, kernels: Sequence[str], preamble: str = "") -> Module:
 
 
 def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[int | str, ...], dtype: str) -> Kernel:
-    """A kernel of `engine.kernels`, written out for what is known, a thread a robot: ``(*arguments, batch)``.
+    """Return a kernel of `engine.kernels`, unrolled for its constants, a thread a robot: ``(*arguments, batch)``.
 
-    The arguments are those of `engine.compile.written_out.text`. The machine code is kept on disk, under a digest of
+    The arguments are those of `engine.compile.written_out.text`. The machine code is cached on disk under a digest of
     all that it depends on. Raises `device.NoGpu` without a GPU.
     """
     device.require()
@@ -188,9 +188,10 @@ def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[int |
 
 
 def thread_per_robot(kernel: Function, tree: tuple[Any, ...], layout: Layout, registers: int) -> Kernel:
-    """A kernel of `engine.kernels` with its loops kept, a thread a robot, for arguments that lie as `tree` says.
+    """Return a kernel of `engine.kernels` with its loops, a thread a robot, for arguments with the layouts of `tree`.
 
-    Launches give what `engine.compile.thread_per_robot.text` says. The machine code is kept like that of `written_out`.
+    Launches take the arguments of `engine.compile.thread_per_robot.text`. The machine code is cached like that of
+    `written_out`.
     """
     device.require()
     name, architecture = kernel.__name__, device.architecture()
@@ -203,7 +204,7 @@ def thread_per_robot(kernel: Function, tree: tuple[Any, ...], layout: Layout, re
 
 
 def _assembled(name: str, kept: str, assembly: Callable[[], str]) -> Kernel:
-    """The kernel of that name, read from disk, or assembled by the driver and kept there."""
+    """Return the named kernel, read from disk, or assembled by the driver and cached."""
     from cupy.cuda import function
 
     image = cache.read(kept)
@@ -250,7 +251,7 @@ def _name(source: str, text: str, kernels: Sequence[str]) -> str:
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, str]] | None:
-    """The machine code and the names kept there; None where there is none, or a file that is not whole, or not ours."""
+    """Return the cached machine code and names; None if there is no file, or one that is incomplete or not ours."""
     try:
         head, _, code = files.kept(path).partition(b"\n")
         facts = json.loads(head)
@@ -263,7 +264,7 @@ def _read(path: Path) -> tuple[bytes, dict[str, str]] | None:
 
 
 def _keep(path: Path, code: bytes, lowered: dict[str, str]) -> None:
-    """Write it for the next time. Raises OSError."""
+    """Write the machine code to the cache. Raises OSError."""
     head = json.dumps({"sha256": hashlib.sha256(code).hexdigest(), "lowered": lowered}).encode()
     with files.keeping(path) as file:
         file.write(head + b"\n" + code)

@@ -1,4 +1,4 @@
-"""Which GPU there is, or in one sentence why there is none; and whether its memory suffices."""
+"""The GPU and its free memory, or one sentence that says why there is none."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ MOST_ROBOTS = 1 << 30
 
 
 class NoGpu(RuntimeError):
-    """There is no GPU to work with; the message is one sentence that says why and what to do."""
+    """There is no GPU; the message is one sentence that says why and what to do."""
 
 
 @lru_cache(maxsize=1)
 def why_not() -> str | None:
-    """Why no GPU can be used, in words; None where one can."""
+    """Return the reason why no GPU can be used; None where one can."""
     if not installed():
         return f"CuPy is not installed; {EXTRA}"
     try:
         import cupy
-    except Exception as error:  # of whatever kind: made for another NumPy, or half removed
+    except Exception as error:  # of any kind: built for another NumPy, or partly removed
         return f"CuPy cannot be imported ({_line(error)}); {EXTRA}"
     try:
         if cupy.cuda.runtime.getDeviceCount() == 0:
@@ -37,7 +37,7 @@ def why_not() -> str | None:
         capability = _capability()
     except AttributeError as error:
         return f"CuPy is not whole ({_line(error)}); {EXTRA}"
-    except Exception as error:  # CUDA's, its driver's, the loader's
+    except Exception as error:  # errors of CUDA, the driver, the loader
         return f"CUDA cannot be used ({_line(error)}); check that nvidia-smi lists a device, and its driver's version"
     if capability < LEAST_CAPABILITY:
         least, found = (".".join(map(str, pair)) for pair in (LEAST_CAPABILITY, capability))
@@ -50,17 +50,17 @@ def why_not() -> str | None:
 
 
 def installed() -> bool:
-    """Whether there is a CuPy to import."""
+    """Return whether CuPy can be imported."""
     return importlib.util.find_spec("cupy") is not None
 
 
 def available() -> bool:
-    """Whether a GPU can be used."""
+    """Return whether a GPU can be used."""
     return why_not() is None
 
 
 def count() -> int:
-    """GPUs that can be used."""
+    """Return the number of usable GPUs."""
     if not available():
         return 0
     import cupy
@@ -75,9 +75,9 @@ def require() -> None:
 
 
 def failed(error: BaseException) -> bool:
-    """Whether an error says that a GPU, its driver or CuPy failed, or memory ran out; else it is a program's fault.
+    """Return whether an error is one of a GPU, its driver or CuPy, or lack of memory, rather than of a program.
 
-    What CuPy's compiler did not take is told by an error of ours, of which its own is the cause.
+    A source rejected by CuPy's compiler raises an error of ours, with its own as the cause.
     """
     kinds = (*type(error).__mro__, *type(error.__cause__).__mro__)
     packages = {kind.__module__.partition(".")[0] for kind in kinds}
@@ -85,20 +85,20 @@ def failed(error: BaseException) -> bool:
 
 
 def driver() -> int:
-    """The version of CUDA that the driver serves, which assembles what is written out for a robot."""
+    """Return the CUDA version of the driver, which assembles kernels that are unrolled for a robot."""
     import cupy
 
     return int(cupy.cuda.runtime.driverGetVersion())
 
 
 def architecture() -> str:
-    """What to compile for, such as "sm_90"."""
+    """Return the architecture to compile for, such as "sm_90"."""
     return "sm_{}{}".format(*_capability())
 
 
 @lru_cache(maxsize=1)
 def properties() -> dict[str, Any]:
-    """CUDA's own table of the device: `multiProcessorCount`, `sharedMemPerBlockOptin`, `totalGlobalMem`, …"""
+    """Return CUDA's table of the device: `multiProcessorCount`, `sharedMemPerBlockOptin`, `totalGlobalMem`, …"""
     import cupy
 
     found: dict[str, Any] = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
@@ -107,14 +107,14 @@ def properties() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def watched() -> bool:
-    """Whether a watchdog ends kernels that take seconds, as it does on a GPU that also draws a desktop."""
+    """Return whether a watchdog ends kernels after some seconds, as on a GPU that also draws a desktop."""
     import cupy
 
     return bool(cupy.cuda.Device().attributes["KernelExecTimeout"])
 
 
 def describe() -> dict[str, Any]:
-    """The GPU, its memory in bytes, its highest clock in kHz, and the versions between it and us, for results."""
+    """Return the GPU, its memory in bytes, its highest clock in kHz, and software versions, for results."""
     import cupy
 
     runtime = cupy.cuda.runtime
@@ -131,13 +131,13 @@ def describe() -> dict[str, Any]:
 
 
 def require_count(batch: int) -> None:
-    """ValueError for more robots than kernels count."""
+    """Raise ValueError for more robots than kernels can index."""
     if batch > MOST_ROBOTS:
         raise ValueError(f"a batch of {batch} robots is too large for one launch; expected at most {MOST_ROBOTS}")
 
 
 def require_memory(needed: int, what: str) -> None:
-    """MemoryError, before anything is launched, unless `needed` bytes are free; `what` says for what."""
+    """Raise MemoryError, before any launch, unless `needed` bytes are free; `what` names their use."""
     import cupy
 
     free = cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()

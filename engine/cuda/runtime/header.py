@@ -1,4 +1,4 @@
-"""The numbers that Python and CUDA both count on, as C++ text: each has one home, in Python."""
+"""Numbers shared by Python and CUDA as C++ text; each is defined once, in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _JOINT_ROWS = ("LOWER", "UPPER", "VELOCITY_LIMIT", "EFFORT_LIMIT", "DAMPING", "F
 
 
 def text() -> str:
-    """What stands before every source: kinds of joints, rows of packed tables, integrators, phases, thresholds."""
+    """Return the text before every source: kinds of joints, rows of packed tables, integrators, phases, thresholds."""
     kinds = {name: getattr(joints, name) for name in ("REVOLUTE", "PRISMATIC", "FREE", "SPHERICAL")}
     packed = {name: getattr(layout, name) for name in _CONSTANTS}
     rows = {name: getattr(step_settings, name) for name in _JOINT_ROWS} | {"COUNT": len(_JOINT_ROWS)}
@@ -27,17 +27,17 @@ def text() -> str:
 
 
 def numbers(values: dict[str, int]) -> list[str]:
-    """A line of C++ for each: a constant of that name."""
+    """Return a line of C++ for each integer constant."""
     return [f"constexpr int {name} = {int(value)};" for name, value in values.items()]
 
 
 def flags(values: dict[str, bool]) -> list[str]:
-    """The same for what is true or false."""
+    """Return a line of C++ for each boolean constant."""
     return [f"constexpr bool {name} = {str(bool(value)).lower()};" for name, value in values.items()]
 
 
 def scope(name: str, values: dict[str, int]) -> list[str]:
-    """The same for numbers in a namespace."""
+    """Return C++ lines for integer constants in a namespace."""
     return [f"namespace {name} {{", *numbers(values), "}"]
 
 

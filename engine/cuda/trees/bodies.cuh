@@ -1,14 +1,14 @@
-// What a thread does for one body of a tree: its pose, its twist, the ABA's step towards the parent and the step back.
+// One thread's work on one body of a tree: its pose, its twist, the ABA's step to the parent and the step back.
 //
-// Accelerations count from the base's, −g, with c = ad_V S q̇ at each joint:
+// Accelerations are relative to free fall, −g at the base, with c = ad_V S q̇ at each joint:
 //
 //     I = J + Σ shares,  p = −ad_Vᵀ J V + Σ shares,  U = I S,  D = SᵀU,  u = τ − Sᵀp
 //     to the parent:  Xᵀ (I − U D⁻¹ Uᵀ) X,  Xᵀ (p + U D⁻¹ u + (I − U D⁻¹ Uᵀ) c)
 //     q̈ = G X a_parent + g,  a = X a_parent + c + S q̈,  where G = −D⁻¹ Uᵀ and g = D⁻¹ (u − Uᵀc)
 //
-// With ADDITIONS, what simulation adds: `extra` joins D, and a locked joint has the acceleration `target`, whatever force
-// that takes, which it answers in place of q̈. A ball joint is then three joints about x, y and z, of which the first two
-// carry nothing; a free joint takes no additions.
+// ADDITIONS, for simulation: `extra` is added to D, and a locked joint has the acceleration `target`; its reaction is
+// returned in place of q̈. A ball joint is then three joints about x, y and z, the first two on massless bodies; a free
+// joint has no additions.
 #pragma once
 
 #include "trees/memory.cuh"
@@ -43,7 +43,7 @@ FUNCTION Pose<Real> local_pose(const Tree<Real>& tree, int i) {
     return {R, kind == FREE ? p + mul(H, vector(q)) : p};
 }
 
-// S x for the numbers of a body's joint among `x`.
+// S x for the entries of a body's joint in `x`.
 FUNCTION Motion<Real> along_joint(const Tree<Real>& tree, int i, const Real* x) {
     const int kind = tree.kind(i);
     const Real* at = x + tree.v_start(i);
@@ -52,7 +52,7 @@ FUNCTION Motion<Real> along_joint(const Tree<Real>& tree, int i, const Real* x) 
     return {vector(at), kind == FREE ? vector(at + 3) : Vector<Real>{0, 0, 0}};
 }
 
-// The pose of a body, and its twist where the parent is at rest.
+// The pose of a body, and its twist relative to the parent.
 FUNCTION void start(const Tree<Real>& tree, int i) {
     const Pose<Real> T = local_pose(tree, i);
     const Motion<Real> rate = along_joint(tree, i, tree.v);
@@ -61,8 +61,8 @@ FUNCTION void start(const Tree<Real>& tree, int i) {
     tree.put(TWIST, i, rate);
 }
 
-// Pointer doubling by fours: what was the travel from 4ᵏ bodies before becomes that from four times as many, or from the
-// base, whose end is the twist. Rounds read one half of JOURNEY and write the other.
+// Pointer doubling by fours: the travel from 4ᵏ bodies before becomes that from four times as many, or from the base,
+// whose end is the twist. JOURNEY is double-buffered.
 FUNCTION void double_travel(const Tree<Real>& tree, int i, int round) {
     const int from = JOURNEY + (round & 1) * TRAVEL_NUMBERS, to = JOURNEY + (~round & 1) * TRAVEL_NUMBERS;
     Travel<Real> travel = tree.template get<Travel<Real>>(from, i);
@@ -76,7 +76,7 @@ FUNCTION void double_travel(const Tree<Real>& tree, int i, int round) {
     tree.put(TWIST, i, travel.V);
 }
 
-// G and g of one velocity of a joint; with ADDITIONS, of a body that is absorbed, U and u.
+// G and g of one velocity of a joint; with ADDITIONS, for an absorbed body, U and u.
 template <typename Real> struct Gain { Force<Real> G; Real g; };
 
 FUNCTION void to_parent(const Tree<Real>& tree, int i, const Pose<Real>& T, const Inertia<Real>& I, const Force<Real>& p) {
@@ -104,8 +104,8 @@ FUNCTION void absorb_ball(const Tree<Real>& tree, int i, const Pose<Real>& T, co
     to_parent(tree, i, T, Inertia<Real>{{}, {}, C}, Force<Real>{torque, p.f + mul_t(I.B, k) + mul(C, c.v)});
 }
 
-// With ADDITIONS: the ABA's step past velocity j of a joint, from I and p beyond its axis to those before it, where
-// U = I S has the number `own` on that axis, and p the number `push`.
+// With ADDITIONS: the ABA's step over velocity j of a joint, from I and p after its axis to those before it; U = I S
+// has the number `own` on that axis, and p the number `push`.
 FUNCTION void absorb_axis(const Tree<Real>& tree, int i, int j, const Force<Real>& U, Real own, Real push, Inertia<Real>& I,
                           Force<Real>& p) {
     const int k = tree.v_start(i) + j;
@@ -134,7 +134,7 @@ FUNCTION void absorb_axes(const Tree<Real>& tree, int i, const Pose<Real>& T, In
     to_parent(tree, i, T, I, p + times(I, c));
 }
 
-// The ABA's step from body i to its parent, all its children being done.
+// The ABA's step from body i to its parent, after all its children.
 FUNCTION void absorb(const Tree<Real>& tree, int i) {
     const int kind = tree.kind(i);
     const Pose<Real> T = tree.template get<Pose<Real>>(POSE, i);
@@ -146,7 +146,7 @@ FUNCTION void absorb(const Tree<Real>& tree, int i) {
     Force<Real> p = beyond.p + wrench(J, V, Motion<Real>{});
     if constexpr (HAS_WRENCHES) p = p - tree.external(i);
     tree.put(BIAS, i, c);
-    if (kind == FREE) {  // accelerates as its own force has it, whatever carries it, and passes that force on
+    if (kind == FREE) {  // its acceleration is set by its own force, whatever its parent's; the force acts on the parent
         const Force<Real> force = {vector(effort), vector(effort + 3)};
         tree.put(ACCELERATION, i, solve6(I, force - p));
         to_parent(tree, i, T, Inertia<Real>{}, force);
@@ -165,7 +165,7 @@ FUNCTION void absorb(const Tree<Real>& tree, int i) {
     }
 }
 
-// With ADDITIONS: q̈, or the reaction, of velocity j of a joint along `axis`, 0 to 5, and the acceleration a behind it.
+// With ADDITIONS: q̈, or the reaction, of velocity j of a joint along `axis`, 0 to 5, and the acceleration a after it.
 FUNCTION void accelerate_axis(const Tree<Real>& tree, int i, int j, int axis, Motion<Real>& a) {
     const int k = tree.v_start(i) + j, of_three = axis % 3;
     const Gain<Real> gain = tree.template get<Gain<Real>>(GAIN + 7 * j, i);

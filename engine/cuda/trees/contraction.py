@@ -1,15 +1,15 @@
-"""How a tree is contracted: which bodies a warp absorbs by itself, which form stretches, and in which rounds.
+"""The contraction of a tree: the bodies that a warp absorbs alone, the stretches, and their rounds.
 
-A body is *done* once it is known what it leaves to its parent: an articulated inertia and a force, its *share*. A body
-of which all children are done is *absorbed* by the ABA's own step, a thread a body. Where bodies carry one another in
-a row and all else that hangs on them is done, the row is a *stretch* and DCA-ABA does it: warps reduce chunks of it to
-elements, join these to what lies beyond each chunk, and go through the chunks once more.
+A body is *done* once its *share* for its parent is known: an articulated inertia and a force. A body whose children are
+all done is *absorbed* by the ABA's own step, a thread a body. Successive bodies whose other children are all done are a
+*stretch*, for DCA-ABA: warps reduce its chunks to elements, join them with the elements beyond each chunk, and process
+the chunks once more.
 
-What is a stretch follows from the bodies' orders (Horton 1945, Strahler 1952): a tip has order 1; a body has the
-largest order of its children, and one more where two or more of them have it. Bodies of one order that carry one
-another are a stretch; what hangs on it beside has lower orders. An order k takes 2ᵏ⁻¹ tips, so on the way to the base
-lie at most log₂ n + 1 stretches. Short ones are absorbed body by body, together with whatever small subtrees a warp can
-do level by level on its own, with no round in between.
+Stretches follow from the bodies' Strahler orders (Horton 1945, Strahler 1952): a tip has order 1; a body has the
+largest order of its children, plus one if two or more of them have it. Successive bodies of one order are a stretch;
+their other children have lower orders. An order k takes 2ᵏ⁻¹ tips, so a path to the base has at most log₂ n + 1
+stretches. Short ones are absorbed body by body, together with small subtrees that a warp does level by level, with no
+round in between.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from engine.model.joints import FREE, NV
 
 LANES = 32
 DIRECT = 6
-"""Children whose shares a body adds up itself; of more, warps add up `LANES` at a time first."""
+"""The most children whose shares a body adds up itself; for more, warps add up `LANES` at a time first."""
 _LENGTHS = (4, 8, 16, 24)
-"""Links of a chunk, at most, among which the cheapest is chosen."""
+"""The most links of a chunk; the cheapest length is selected."""
 
 Join = tuple[int, int, int]
-"""Two that become one, by their numbers, and the number of that."""
+"""Two elements or maps that are joined, and the result, by their indices."""
 
 
 class Costs(NamedTuple):
-    """Microseconds on an H200, by which stretches are cut; what matters is how they compare."""
+    """Microseconds on an H200, for the choice of cuts; only ratios matter."""
 
     absorb: float = 1.4
     accelerate: float = 0.6
     reduce: tuple[float, float] = (2.2, 0.1)
-    """Of a chunk, and of each of its links more."""
+    """Of a chunk, and of each of its links."""
     articulate: tuple[float, float] = (4.0, 0.2)
-    """The same, with the accelerations."""
+    """Of a chunk and of each of its links, with the accelerations."""
     join: float = 1.4
     join_maps: float = 0.8
     meet: float = 0.6
@@ -49,7 +49,7 @@ class Costs(NamedTuple):
 
 @dataclass(eq=False)
 class Group:
-    """Bodies that a warp absorbs by itself in one round, level by level from the tips."""
+    """Bodies that a warp absorbs alone in one round, level by level from the tips."""
 
     levels: list[list[int]]
     round: int
@@ -61,10 +61,10 @@ class Group:
 
 @dataclass(eq=False)
 class Stretch:
-    """Bodies that carry one another, in chunks.
+    """Successive bodies, in chunks.
 
-    All else that hangs on them is done after round `ready`. In the next one chunks are reduced to `elements`, then come
-    rounds of joins; in round `round` chunks are articulated, and after it come the rounds of `map_joins`.
+    Their other children are done after round `ready`. In the next one chunks are reduced to `elements`, then joined in
+    rounds; in round `round` chunks are articulated, followed by the rounds of `map_joins`.
     """
 
     chunks: list[list[int]]
@@ -75,9 +75,9 @@ class Stretch:
     joins: list[list[Join]] = field(default_factory=list)
     map_joins: list[list[Join]] = field(default_factory=list)
     beyond: list[int] = field(default_factory=list)
-    """By chunks, the element of all that lies beyond; −1 for nothing."""
+    """By chunks, the element of all beyond it; −1 for none."""
     before: list[int] = field(default_factory=list)
-    """By chunks, the map of all chunks before; −1 for none."""
+    """By chunks, the map of all chunks before it; −1 for none."""
 
     @property
     def bodies(self) -> Iterable[int]:
@@ -85,7 +85,7 @@ class Stretch:
 
 
 class Sum(NamedTuple):
-    """Shares that a warp adds up in a round, of bodies and of earlier sums, which count on from the bodies."""
+    """Shares that a warp adds up in a round, of bodies and of earlier sums, which are numbered after the bodies."""
 
     inputs: list[int]
     round: int
@@ -97,10 +97,10 @@ def width(kind: Sequence[int], bodies: Iterable[int]) -> int:
 
 
 class Contraction:
-    """The contraction of a tree whose bodies come after their parents, −1 being the base, on so many warps.
+    """The contraction, for `warps` warps, of a tree whose bodies follow their parents, −1 being the base.
 
-    `groups` and `stretches` together have every body. `inputs` are whose shares each body adds up: children, or `sums`
-    as n, n + 1, …; `elements` and `maps` say how many there are of these. The first round is 1.
+    `groups` and `stretches` partition the bodies. `inputs` are the shares that each body adds up: of children, or of
+    `sums` as n, n + 1, …; `elements` and `maps` are the numbers of these. The first round is 1.
     """
 
     def __init__(self, parent: Sequence[int], kind: Sequence[int], warps: int, costs: Costs | None = None):
@@ -114,7 +114,7 @@ class Contraction:
         self.sums: list[Sum] = []
         self.group: dict[int, Group] = {}
         self.elements = self.maps = 0
-        self._done = [0] * self.n  # the round in which a body's share is made
+        self._done = [0] * self.n  # the round in which a body's share is computed
         self.stretches = self._cut_stretches()
         heads = {stretch.chunks[0][0]: stretch for stretch in self.stretches}
         on_stretch = {body for stretch in self.stretches for body in stretch.bodies}
@@ -129,7 +129,7 @@ class Contraction:
         """Whether no body of a group has its parent in another."""
         return all(self.parent[i] < 0 or self.group.get(self.parent[i]) is self.group[i] for i in group.bodies)
 
-    # What is a stretch, and how it is cut.
+    # Find the stretches, and cut them.
 
     def _orders(self) -> list[int]:
         order = [1] * self.n
@@ -140,7 +140,7 @@ class Contraction:
         return order
 
     def _cut_stretches(self) -> list[Stretch]:
-        """Those that are long enough, each in chunks. A free joint begins and ends one: nothing is felt through it."""
+        """Return the stretches that are long enough, in chunks. A free joint ends one, since it transmits no motion."""
         order, rows = self._orders(), list[list[int]]()
         row_of = [0] * self.n
         for i, above in enumerate(self.parent):
@@ -161,7 +161,7 @@ class Contraction:
         return found
 
     def _cheapest(self, rows: list[list[int]]) -> tuple[int, int]:
-        """For rows of one order: up to how many bodies they are absorbed one by one, and the links of a chunk."""
+        """Return, for rows of one order, the length up to which they are absorbed one by one, and the links of a chunk."""
         lengths = np.array([len(row) for row in rows])
         widths = np.array([width(self.kind, row) for row in rows])
         each = self.costs.absorb + self.costs.accelerate
@@ -175,7 +175,7 @@ class Contraction:
         return -most, length
 
     def _chunked(self, widths: NDArray[np.int64], length: int) -> float:
-        """What stretches of so many links cost in chunks of that length."""
+        """Return the cost of stretches of the given lengths in chunks of that length."""
         if len(widths) == 0:
             return 0.0
         c, chunks = self.costs, -(-widths // length)
@@ -189,17 +189,17 @@ class Contraction:
         return float(cost)
 
     def _chunks(self, bodies: list[int], length: int) -> Stretch:
-        """Chunks of nearly the same number of links."""
+        """Return chunks of nearly the same number of links."""
         ends = np.cumsum([NV[self.kind[i]] for i in bodies])
         count = -(-int(ends[-1]) // length)
         which = (ends - 1) * count // int(ends[-1])
         chunks = [[bodies[k] for k in np.flatnonzero(which == chunk)] for chunk in range(count)]
         return Stretch([chunk for chunk in chunks if chunk])
 
-    # When bodies are done.
+    # Set the rounds in which bodies are done.
 
     def _gather(self, i: int, inputs: list[int]) -> int:
-        """Have a body add up these shares, of bodies that are done; answers the round after which it can."""
+        """Have a body add up the shares of done bodies. Returns the round after which it can be processed."""
         ready = max((self._done[c] for c in inputs), default=0)
         while len(inputs) > DIRECT:
             ready += 1
@@ -211,7 +211,7 @@ class Contraction:
         return ready
 
     def _absorb(self, i: int) -> None:
-        """Absorb a body by itself; by its children's warp in their round, where this has lanes for them all."""
+        """Absorb a body alone, or with its children's warp in their round, if that has lanes for all."""
         inputs = self.children[i]
         groups = [self.group[c] for c in inputs if c in self.group]
         when = max([g.round for g in groups] + [self._done[c] + 1 for c in inputs if c not in self.group], default=1)
@@ -233,7 +233,7 @@ class Contraction:
         self._done[i] = group.round
 
     def _contract(self, stretch: Stretch) -> None:
-        """Its rounds: when all beside it is done, and how elements and maps are joined from there."""
+        """Set a stretch's rounds: when it is ready, and how elements and maps are joined."""
         inside, count = set(stretch.bodies), len(stretch.chunks)
         for body in stretch.bodies:
             beside = [c for c in self.children[body] if c not in inside]
@@ -251,9 +251,9 @@ class Contraction:
 
 
 def _scanned(places: list[int], reverse: bool) -> tuple[list[int], list[list[Join]]]:
-    """All prefixes, or suffixes, in ⌈log₂⌉ rounds: where each stands in the end, and the joins of each round.
+    """Return all prefixes, or suffixes, in ⌈log₂⌉ rounds: the final index of each, and the joins of each round.
 
-    Each has two places, an even number and the next, and goes from one to the other: others may still read it.
+    Each has two buffers, at an even index and the next, and alternates between them, since others may still read it.
     """
     rounds, distance = [], 1
     while distance < len(places):

@@ -1,9 +1,10 @@
-// Forward dynamics of any tree in one launch: DCA-ABA by the schedule of contraction.py, which gives every warp of a group
-// of blocks its tasks, one after the other; between rounds the group's warps meet.
+// Forward dynamics of any tree in one launch: DCA-ABA by the schedule of contraction.py, which assigns tasks to every
+// warp of a group of blocks; a group barrier separates rounds.
 #include "trees/program.cuh"
 
-// q̈ (batch, NV) from q (batch, NQ), v and τ (batch, NV). The grid is BLOCKS × groups blocks of CHUNKS warps; a group takes
-// robot after robot, and `workspace` has `room` numbers for each group: FIELDS of every place, then elements, then maps.
+// q̈ (batch, NV) from q (batch, NQ), v and τ (batch, NV). The grid is BLOCKS × groups blocks of CHUNKS warps; a group
+// takes robot after robot, and `workspace` has `room` numbers for each group: FIELDS of every place, then elements,
+// then maps.
 template <typename Real>
 __global__ void __launch_bounds__(CHUNKS * LANES)
 #if CLUSTER

@@ -15,17 +15,17 @@ from engine.model.joints import SPHERICAL
 from engine.model.layout import CONSTANTS, pack
 
 WARPS = 8
-"""Of a block: with as many registers as a thread can have, no more run on a multiprocessor."""
+"""The most warps of a block: with the most registers per thread, no more fit a multiprocessor."""
 BODIES = 64
-"""Of a block, beyond which twice the blocks pay."""
+"""Bodies of a block above which twice the blocks are faster."""
 _POSE, _TRAVEL, _MOTION, _INERTIA, _GAIN = 12, 18, 6, 21, 7
 
 
 def fields(balls: bool) -> dict[str, int]:
-    """Where each of a place's numbers begins, and as FIELDS how many they are.
+    """The offset of each of a place's fields; FIELDS is their total.
 
     A body's pose, in its parent or in the body before its chunk; two halves of travels; its twist; its share; for each
-    velocity of its joint what makes q̈ of the acceleration before; ad_V S q̇, or the sum of these along its chunk; its
+    velocity of its joint the map from the acceleration before it to q̈; ad_V S q̇, or its sum along the chunk; its
     acceleration.
     """
     sizes = {
@@ -37,7 +37,7 @@ def fields(balls: bool) -> dict[str, int]:
 
 
 def blocks(n: int, batch: int, processors: int, clusters: bool) -> int:
-    """The blocks of a group for one of `batch` robots of n bodies."""
+    """Return the blocks of a group for one of `batch` robots of n bodies."""
     found = 1
     while clusters and 2 * found <= min(chains.LARGEST_CLUSTER, processors // batch) and n > BODIES * found:
         found *= 2
@@ -45,7 +45,7 @@ def blocks(n: int, batch: int, processors: int, clusters: bool) -> int:
 
 
 class _Tables(NamedTuple):
-    """What the kernel reads of a model, on the GPU, and the numbers that it works in."""
+    """The kernel's tables of a model on the GPU, and its workspace."""
 
     schedule: Schedule
     constants: Any
@@ -67,7 +67,7 @@ class Dca:
         (self._launches.get(len(q)) or self.prepare(len(q)))(q, v, tau, out)
 
     def prepare(self, batch: int) -> compiler.Launch:
-        """The launch for a batch of that size, with the memory it works in. MemoryError where there is too little."""
+        """Return the launch for a batch of `batch` robots, with its workspace. Raises MemoryError."""
         device.require_count(batch)
         facts = device.properties()
         processors, model, size = facts["multiProcessorCount"], self._model, self._type.itemsize
@@ -100,41 +100,41 @@ class Dca:
 
 
 def cut_for(n: int, batch: int, processors: int, clusters: bool, additions: bool = False) -> chains.Cut:
-    """The group of blocks for each of `batch` robots of n bodies, see `chains.Cut`."""
+    """Return the group of blocks for each of `batch` robots of n bodies, see `chains.Cut`."""
     count = blocks(n, batch, processors, clusters)
     return chains.Cut(count, count > 1, WARPS, additions)
 
 
 def scheduled(model: Model, cut: chains.Cut) -> Schedule:
-    """The schedule of a model for a group of that cut."""
+    """Return the schedule of a model for a group of that cut."""
     return schedule(model.parent.tolist(), model.kind.tolist(), cut.blocks * WARPS)
 
 
 def workspace(found: Schedule, balls: bool) -> int:
-    """The numbers that a group works in."""
+    """Return the numbers of a group's workspace."""
     bodies = fields(balls)["FIELDS"] * padded(found.slots)
     return bodies + chains.ELEMENT * found.elements + chains.MAP * found.maps
 
 
 def warp_room(found: Schedule, cut: chains.Cut) -> int:
-    """The numbers in shared memory of a warp."""
+    """Return the numbers of a warp in shared memory."""
     return max(found.longest * cut.link, 2 * chains.ELEMENT) + chains.SCRATCH if found.elements else 0
 
 
 def padded(slots: int) -> int:
-    """Between two numbers of a place: so many places that rows of them are aligned."""
+    """Return the stride between the numbers of a place, padded so that rows are aligned."""
     return -(-slots // 32) * 32
 
 
 def by_places(constants: np.ndarray, found: Schedule, dtype: np.dtype[Any]) -> np.ndarray:
-    """Packed constants (…, n + 1, CONSTANTS) as memory.cuh reads them: (…, CONSTANTS, stride)."""
+    """Return packed constants (…, n + 1, CONSTANTS) in the layout of memory.cuh: (…, CONSTANTS, stride)."""
     rows = np.zeros((*constants.shape[:-2], CONSTANTS, padded(found.slots)), dtype)
     rows[..., : len(found.body)] = np.swapaxes(constants[..., found.body, :], -1, -2)
     return rows
 
 
 def tables(model: Model, found: Schedule) -> tuple[Any, ...]:
-    """The schedule's tables on the GPU, in the kernel's order; without its warps' beginnings."""
+    """Return the schedule's tables on the GPU, in the kernel's order, without its warps' first steps."""
     stride, n = padded(found.slots), len(found.body)
     bodies = np.zeros((5, stride), np.int32)
     of_model = (x[found.body] for x in (model.kind, model.q_start, model.v_start))
@@ -150,7 +150,7 @@ def _not_empty(x: np.ndarray) -> np.ndarray:
 
 
 def preamble(balls: bool, wrenches: bool = False) -> str:
-    """What memory.cuh takes as known beside what chains/dca.cuh does; `wrenches`: some act on bodies from outside."""
+    """Return the preamble of memory.cuh beside that of chains/dca.cuh; `wrenches`: external ones act on bodies."""
     tasks = ["namespace task {", *header.numbers({task.name: task.value for task in Task}), "}"]
     numbers = header.numbers({**fields(balls), "INERTIA_NUMBERS": _INERTIA})
     return "\n".join([*tasks, *numbers, *header.flags({"BALLS": balls, "HAS_WRENCHES": wrenches})])

@@ -1,33 +1,32 @@
-// Forward dynamics of any model in one launch: JSIIA, [Y] (6), (7), a block a robot. Bodies of one depth, and rows of M of one
-// level, are worked on together, from the base or from the tips.
+// Forward dynamics of any model in one launch: JSIIA, [Y] (6), (7), a block a robot. Bodies of one depth, and rows of M
+// of one level, are processed in parallel, from the base or from the tips.
 //
-// Twists, wrenches and inertias stand at their body's own origin but are turned as the world is, and origins count from
-// the root's: what couples two bodies then is the difference of their origins, and each entry of M is found by itself.
-// M = Lᵀ D L along the paths to the root, see rigid_body/ltdl.cuh; each entry takes what the rows beyond its own take from it:
+// Twists, wrenches and inertias are about their body's origin, along the world's axes, and origins are relative to the
+// root's: two bodies are then coupled by the difference of their origins, and each entry of M is computed
+// independently. M = Lᵀ D L along the paths to the root, see rigid_body/ltdl.cuh, in left-looking form:
 //
 //     U_ij = M_ij − Σ_k U_ki D_k⁻¹ U_kj over all k beyond i,  D_i = U_ii,  L_ij = U_ij / D_i
 //
-// and the right-hand side is one of the entries. x_i = D_i⁻¹ (U_ib − Σ_j U_ij x_j) over all j before i.
+// The right-hand side is an entry too. x_i = D_i⁻¹ (U_ib − Σ_j U_ij x_j) over all j before i.
 #include "rigid_body/spatial.cuh"
 
 constexpr int WARP = 32;
-// What stands of a body: its pose; its twist and acceleration, later its composite inertia and the force at its joint.
+// The numbers of a body: its pose; its twist and acceleration, later its composite inertia and the force at its joint.
 constexpr int POSE = 0, TWIST = 12, ACCELERATION = 18, INERTIA = 12, FORCE = 22;
 static_assert(FORCE + 6 == BODY_NUMBERS, "what the launch makes room for");
 
 struct TreeBody { int kind, parent, q_start, v_start; };
-struct Children { int first, last, number, end; };  // `child` from first on; the body's place depth first, and its last one's
-struct Row { int start, level, end, own; };  // its entries; the row behind the last beyond it; where it stands in v
+struct Children { int first, last, number, end; };  // index in `child`; the body's depth-first number, and the last of its subtree
+struct Row { int start, level, end, own; };  // its entries; the row after its subtree; its index in v
 struct Entry { int row, column; };           // −1: the right-hand side
-struct Velocity { int body, axis; };         // of the tree's: which of its body's six axes it goes along
+struct Velocity { int body, axis; };  // of the tree: which of its body's six axes it is along
 
-// How much there is of everything.
+// The sizes of a model.
 struct Sizes { int n, tree_nq, tree_nv, nq, nv, entries, depths, levels; };
 
-// The tables of jsiia.py, of which the last ones serve joints that mimic. What says where each of whole numbers begins stands
-// before them.
+// The tables of jsiia.py, the last ones for mimic joints. The integer tables begin with their offsets.
 template <typename Real> struct Tables {
-    const Real *constants, *q_factor, *q_offset, *v_factor;  // (bodies + 1, CONSTANTS), as engine/model/layout.py packs them
+    const Real *constants, *q_factor, *q_offset, *v_factor;  // (bodies + 1, CONSTANTS), in the layout of engine/model/layout.py
     const TreeBody* bodies;
     const Children* children;
     const int *child, *by_depth, *first_of_depth;
@@ -35,7 +34,7 @@ template <typename Real> struct Tables {
     const Row* rows;
     const int *by_level, *first_of_level;
     const Entry* entries;
-    const int *first_part, *parts, *q_index, *v_index;  // of row p, the velocities of the tree that are multiples of its own
+    const int *first_part, *parts, *q_index, *v_index;  // for row p, the velocities of the tree that are multiples of its own
     int n, tree_nv, nv, numbers, depths, levels;
 
     __device__ Tables(const Real* reals, const int* whole, const Sizes& sizes)
@@ -53,7 +52,7 @@ template <typename Real> struct Tables {
     }
 };
 
-// The robot that the block works on, and its numbers.
+// The block's robot and its numbers.
 template <typename Number, bool MIMIC> struct Robot {
     using Real = Number;
     const Tables<Real>& tables;
@@ -99,7 +98,7 @@ template <typename Number, bool MIMIC> struct Robot {
     }
     __device__ __forceinline__ Vector<Real> gravity() const { return three(tables.n, 0); }
 
-    // sum over the velocities of the tree that row p stands for.
+    // Sum over the velocities of the tree that row p represents.
     template <class Term> __device__ __forceinline__ Real over_parts(int p, const Term& term) const {
         if constexpr (!MIMIC) return term(tables.rows[p].own);
         Real sum = 0;
@@ -154,7 +153,7 @@ __device__ __forceinline__ Motion<Real> joint_rate(const Robot& robot, const Tre
     return {o, body.kind == FREE ? mul(R, Vector<Real>{v(3), v(4), v(5)}) : none};
 }
 
-// (2a), (2b): a body's pose, twist and acceleration in the world's orientation, from its parent's.
+// (2a), (2b): a body's pose, twist and acceleration along the world's axes, from its parent's.
 template <class Robot, typename Real = typename Robot::Real>
 __device__ __forceinline__ void follow_parent(const Robot& robot, int i) {
     const TreeBody body = robot.tables.bodies[i];
@@ -176,7 +175,7 @@ __device__ __forceinline__ void follow_parent(const Robot& robot, int i) {
     robot.put(POSE, i, T), robot.put(TWIST, i, V), robot.put(ACCELERATION, i, a);
 }
 
-// A body's inertia in the world's orientation, and its part of (2c).
+// A body's inertia along the world's axes, and its term of (2c).
 template <class Robot, typename Real = typename Robot::Real>
 __device__ __forceinline__ void turn_inertia(const Robot& robot, int i) {
     const Matrix<Real> R = robot.template get<Matrix<Real>>(POSE, i);
@@ -186,7 +185,7 @@ __device__ __forceinline__ void turn_inertia(const Robot& robot, int i) {
     robot.put(INERTIA, i, J), robot.put(FORCE, i, F);
 }
 
-// What its children carry, about a body's own origin: the composite inertia, and (2c).
+// The sum over its children, about a body's origin: the composite inertia, and (2c).
 template <class Robot, typename Real = typename Robot::Real>
 __device__ __forceinline__ void add_children(const Robot& robot, int i) {
     const Children children = robot.tables.children[i];
@@ -205,7 +204,7 @@ __device__ __forceinline__ void add_children(const Robot& robot, int i) {
     robot.put(INERTIA, i, J), robot.put(FORCE, i, F);
 }
 
-// The wrench that a unit acceleration along one of the tree's velocities takes of all that its body carries.
+// The wrench of a unit acceleration along one of the tree's velocities on its composite body.
 template <class Robot, typename Real = typename Robot::Real>
 __device__ __forceinline__ void composite_wrench(const Robot& robot, int r) {
     const Velocity at = robot.tables.velocities[r];
@@ -214,7 +213,7 @@ __device__ __forceinline__ void composite_wrench(const Robot& robot, int r) {
     Robot::write(robot.wrenches + r, robot.tables.tree_nv, F);
 }
 
-// The entry of M of two of the tree's velocities, i on the body of j or beyond it; where joints mimic, any two.
+// The entry of M of two of the tree's velocities, with i on the body of j or beyond it; with mimic joints, any two.
 template <typename Real, bool MIMIC>
 __device__ __forceinline__ Real entry(const Robot<Real, MIMIC>& robot, int i, int j) {
     const auto& tables = robot.tables;
@@ -248,14 +247,14 @@ __device__ __forceinline__ Real assembled(const Robot<Real, MIMIC>& robot, const
     });
 }
 
-// The sum of x of so many lanes, a power of two.
+// The sum of x over `lanes` lanes, a power of two.
 template <typename Real> __device__ __forceinline__ Real sum_over(int lanes, Real x) {
     const unsigned first = threadIdx.x % WARP & ~(lanes - 1), mask = (lanes == WARP ? ~0u : (1u << lanes) - 1) << first;
     for (int d = lanes / 2; d > 0; d /= 2) x += __shfl_xor_sync(mask, x, d);
     return x;
 }
 
-// U and 1/D of the rows of one level, all beyond them being done; where entries are few, several lanes share the sum of one.
+// U and 1/D of the rows of one level, after all beyond them; where entries are few, several lanes share a sum.
 template <class Robot> __device__ __forceinline__ void eliminate(const Robot& robot, int level) {
     using Real = typename Robot::Real;
     const auto& tables = robot.tables;
@@ -283,7 +282,7 @@ template <class Robot> __device__ __forceinline__ void eliminate(const Robot& ro
     }
 }
 
-// x of the rows of one level, all before them being known, a warp a row.
+// x of the rows of one level, after all before them, a warp per row.
 template <class Robot> __device__ __forceinline__ void substitute(const Robot& robot, int level, typename Robot::Real* out) {
     using Real = typename Robot::Real;
     const auto& tables = robot.tables;
@@ -298,20 +297,21 @@ template <class Robot> __device__ __forceinline__ void substitute(const Robot& r
     }
 }
 
-// All i < n, shared by the threads of the block, which wait for one another then.
+// f(i) for all i < n, distributed over the threads of the block, then a barrier.
 template <class Work> __device__ __forceinline__ void each(int n, const Work& work) {
     for (int i = threadIdx.x; i < n; i += blockDim.x) work(i);
     __syncthreads();
 }
 
-// `count` numbers from global to shared memory, all of them on their way at once.
+// Copy `count` numbers from global to shared memory, all loads issued at once.
 template <typename Number> __device__ __forceinline__ void bring(Number* to, const Number* from, int count) {
 #pragma unroll 8
     for (int e = threadIdx.x; e < count; e += blockDim.x) to[e] = from[e];
 }
 
-// q̈ (batch, nv) from q (batch, nq), v and τ (batch, nv). A robot's numbers, `room` of them, stand in shared memory, or where it
-// has no room in `workspace`, for each block; the tables, so many reals and whole numbers, come there too if they are STAGED.
+// q̈ (batch, nv) from q (batch, nq), v and τ (batch, nv). A robot's numbers, `room` of them, are in shared memory, or
+// if they do not fit in `workspace`, per block; the tables, with their counts of reals and integers, are in shared
+// memory if STAGED.
 template <typename Real, bool MIMIC, bool STAGED>
 __global__ void __launch_bounds__(MOST_THREADS)
 tree_jsiia(const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau, Real* __restrict__ out,

@@ -1,6 +1,6 @@
 """JSIIA on the GPU for any model, [Y] (6), (7): a block a robot (`jsiia.cu`), or for many small ones a thread each.
 
-Serial chains have thread groups of their own, see `chains.jsiia`, until there are many.
+Serial chains have thread groups of their own, see `chains.jsiia`, unless there are many.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from engine.model.joints import BODY_JOINTS
 from engine.model.layout import pack, pack_coupling
 
 BODY_NUMBERS, WRENCH = 28, 6
-"""What stands of a body, and of a velocity of the tree, while a block works on a robot."""
+"""Numbers of a body, and of a velocity of the tree, in a block's workspace."""
 _THREADS = ((0, 64), (256, 128), (1024, 256), (16384, 512))
-"""The threads of a block, from so many entries of M on."""
+"""The threads of a block, by the entries of M from which they pay."""
 _MOST_THREADS = _THREADS[-1][1]
 _RESERVED = 1024
-"""Bytes of shared memory that every block takes beside its own."""
+"""Bytes of shared memory reserved in every block."""
 _MANY, _MANY_CHAINS = ((16, 1), (64, 12)), ((24, 32),)
-"""Up to so many velocities, from so many robots for each multiprocessor on, threads of their own are faster."""
+"""A thread per robot is faster up to `_FEW` velocities, from `_MANY` robots per multiprocessor on."""
 
 
 Made = TypeVar("Made", bound="BlockPerRobot | chains.Jsiia | thread_per_robot.Jsiia")
 
 
 def in_threads(model: Model, batch: int) -> bool:
-    """Whether JSIIA is faster by a thread a robot for a batch of them."""
+    """Return whether JSIIA is faster by a thread a robot for a batch."""
     limits = _MANY_CHAINS if features.serial(model) else _MANY
     many = next((many for most, many in limits if model.nv <= most), device.MOST_ROBOTS)
     return batch >= many * int(device.properties()["multiProcessorCount"])
 
 
 class Tables(NamedTuple):
-    """What `jsiia.cu` reads of a model, in its order: rows of M are numbered depth first by their paths."""
+    """The tables of a model for `jsiia.cu`, in its order: rows of M are numbered depth first by their paths."""
 
     bodies: np.ndarray
     children: np.ndarray
@@ -58,7 +58,7 @@ class Tables(NamedTuple):
 
 
 def tables(model: Model) -> Tables:
-    """Those of a model in which something moves."""
+    """Return the tables of a model with joints."""
     topology, coupling = pack(model).topology, pack_coupling(model)
     parent, kind = topology[:, 0], topology[:, 1]
     number, end = depth_first(parent)
@@ -88,7 +88,7 @@ def tables(model: Model) -> Tables:
 
 
 def packed(model: Model, dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """All tables as whole numbers, before which stands where each begins; constants and G as reals."""
+    """Return the integer tables with their offsets first, and constants and G as reals."""
     found, own = [np.asarray(x).ravel() for x in tables(model)], pack_coupling(model, dtype)
     first = np.cumsum([len(found), *(x.size for x in found)])[:-1]
     reals = pack(model, dtype).constants.ravel(), own.q_factor, own.q_offset, own.v_factor
@@ -96,13 +96,13 @@ def packed(model: Model, dtype: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def depth_first(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each node's number depth first, and the one behind the last of those beyond it. Parents come before children."""
+    """Return each node's depth-first number, and the end of its subtree. Parents precede children."""
     size = np.ones(len(parent), np.int64)
     for i in range(len(parent) - 1, -1, -1):
         if parent[i] >= 0:
             size[parent[i]] += size[i]
     number, roots = np.zeros(len(parent), np.int64), 0
-    free = np.zeros(len(parent), np.int64)  # the next number among those beyond a node
+    free = np.zeros(len(parent), np.int64)  # the next free number in a node's subtree
     for i, above in enumerate(parent):
         number[i] = roots if above < 0 else free[above]
         if above < 0:
@@ -114,7 +114,7 @@ def depth_first(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _levels(parent: np.ndarray) -> np.ndarray:
-    """How many come before each node."""
+    """Return the depth of each node."""
     level = np.zeros(len(parent), np.int64)
     for i, above in enumerate(parent):
         if above >= 0:
@@ -123,12 +123,12 @@ def _levels(parent: np.ndarray) -> np.ndarray:
 
 
 def _by(level: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes by levels, and where each level's begin and the last one's end."""
+    """Return the nodes by levels, and the offsets of the levels with the end of the last."""
     return np.argsort(level, kind="stable"), np.append(0, np.cumsum(np.unique(level, return_counts=True)[1]))
 
 
 def _grouped(key: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where the members of each group begin and the last one's end, and the members; keys below 0 are of none."""
+    """Return the offsets of the groups with the end of the last, and their members; keys below 0 are in none."""
     members = np.argsort(key, kind="stable")[np.sum(key < 0) :]
     return np.searchsorted(key[members], np.arange(groups + 1)), members
 
@@ -157,7 +157,7 @@ class BlockPerRobot:
         (self._launches.get(len(q)) or self.prepare(len(q)))(q, v, tau, out)
 
     def prepare(self, batch: int) -> compiler.Launch:
-        """The launch for a batch of that size, with the memory it works in. MemoryError where there is too little."""
+        """Return the launch for a batch of `batch` robots, with its workspace. Raises MemoryError."""
         device.require_count(batch)
         facts, size = device.properties(), self._type.itemsize
         held = min(1024 // self._threads, facts["sharedMemPerMultiprocessor"] // (self._shared + _RESERVED))
@@ -174,9 +174,9 @@ class BlockPerRobot:
 
 
 class Jsiia:
-    """``jsiia(q, v, tau, out)``: q̈ of any model in which something moves, for contiguous CuPy arrays (batch, …).
+    """``jsiia(q, v, tau, out)``: q̈ of any model with joints, for contiguous CuPy arrays (batch, …).
 
-    q̈ is not a number where rounding leaves a mass matrix that is not positive definite.
+    q̈ is NaN where rounding makes a mass matrix indefinite.
     """
 
     def __init__(self, model: Model, dtype: str = "float64"):
@@ -186,7 +186,7 @@ class Jsiia:
         self._for(len(q))(q, v, tau, out)
 
     def prepare(self, batch: int) -> None:
-        """Take the memory that a batch of that size works in. MemoryError where there is too little."""
+        """Allocate the workspace of a batch of `batch` robots. Raises MemoryError."""
         self._for(batch).prepare(batch)
 
     def _for(self, batch: int) -> BlockPerRobot | chains.Jsiia | thread_per_robot.Jsiia:
@@ -203,7 +203,7 @@ class Jsiia:
 
 
 def _there(made: Made) -> Made:
-    """Once the tables of its model are there, for calls on any stream."""
+    """The event after which the model's tables are there, for calls on any stream."""
     arrays.wait()
     return made
 

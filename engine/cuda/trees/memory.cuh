@@ -1,5 +1,5 @@
-// What a group of blocks knows of one robot while it works on it: a tree of bodies, each at a place of its own, and what
-// bodies leave there for others. dca.py says where in a place's numbers everything stands, and what tasks there are.
+// The memory of a group of blocks for one robot: a tree of bodies, each at a place, and the numbers that bodies
+// exchange there. dca.py has the layout of a place and the kinds of tasks.
 #pragma once
 
 #include "chains/dca.cuh"
@@ -7,7 +7,7 @@
 static_assert(sizeof(Pose<double>) == 12 * 8 && sizeof(Travel<double>) == TRAVEL_NUMBERS * 8 &&
               sizeof(Inertia<double>) == INERTIA_NUMBERS * 8, "what dca.py makes room for");
 
-// A warp's room in shared memory: the links of its chunk, or two elements that it joins; and what it eliminates in.
+// A warp's shared memory: the links of its chunk, or two elements that it joins; and scratch for the elimination.
 template <typename Real> struct Room {
     Link<Real>* link;
     Element<Real>* element;
@@ -19,24 +19,25 @@ template <typename Real> struct Room {
           scratch(reinterpret_cast<Six<Real>*>(reinterpret_cast<Real*>(link) + numbers - SCRATCH_NUMBERS)) {}
 };
 
-// Where articulated chunks keep their bodies' poses, seen from the body before the chunk: journeys are over by then.
+// Articulated chunks store poses relative to the body before the chunk, in the place of journeys, which are done by
+// then.
 constexpr int CHUNK_POSE = JOURNEY;
 
-// The tables of dca.py, and the numbers of the robot that the group works on.
+// The tables of dca.py, and the numbers of the group's robot.
 template <typename Real> struct Tree {
     const Real* constants;  // (CONSTANTS, stride), by places
-    const int* bodies;      // (5, stride): kind, where q and v start, the place of the parent, which body it is
-    const int *first_share, *shares;  // whose shares a place or a sum adds up: shares[first_share[i]] …
+    const int* bodies;  // (5, stride): kind, first indices in q and v, the parent's place, the body's index
+    const int *first_share, *shares;  // the shares that a place or a sum adds up: shares[first_share[i]] …
     const int* ancestors;   // (rounds, 3, stride), −1 before the base
-    const int* links;       // the velocities of bodies that lie on stretches: 4 · place + which of its body's
-    int stride;             // between two numbers of a place
+    const int* links;  // the velocities of bodies on stretches: 4 · place + index in the body
+    int stride;  // stride between the numbers of a place
     Vector<Real> gravity;
     const Real *q, *v, *tau;
     Real *qdd, *numbers;
     Element<Real>* elements;
     Map<Real>* maps;
-    // What steps add, by velocities: to D; the acceleration of a locked joint; 1 where it is locked. And the wrenches on
-    // bodies from outside, (bodies, 6, batch), from this robot's on; nothing where none act.
+    // The additions of steps, by velocities: to D; the acceleration of a locked joint; 1 if locked. And external
+    // wrenches on bodies, (bodies, 6, batch), from this robot's on; null if there are none.
     const Real *extra, *target, *locked, *wrenches;
     int batch;
 
@@ -73,20 +74,20 @@ template <typename Real> struct Tree {
         const auto part = [&](int k) { return first[size_t(k) * batch]; };
         return {{part(0), part(1), part(2)}, {part(3), part(4), part(5)}};
     }
-    // The acceleration of a place, against free fall that of the base.
+    // The acceleration of a place; that of the base is relative to free fall.
     __device__ __forceinline__ Motion<Real> acceleration(int i) const {
         return i < 0 ? Motion<Real>{{0, 0, 0}, -gravity} : get<Motion<Real>>(ACCELERATION, i);
     }
-    // The twist of a place once all rounds of DOUBLE are done.
+    // The twist of a place after all rounds of DOUBLE.
     __device__ __forceinline__ Motion<Real> twist(int i) const {
         return i < 0 ? Motion<Real>{} : get<Motion<Real>>(TWIST, i);
     }
 };
 
-// What a body's children leave to it, seen from its frame: an inertia, and a force where it does not accelerate.
+// A body's share for its parent, in the body's frame: an inertia, and the force at zero acceleration.
 template <typename Real> struct Share { Inertia<Real> I; Force<Real> p; };
 
-// Those of all whom a place or a sum adds up, one after the other.
+// The shares that a place or a sum adds up, in sequence.
 template <typename Real> __device__ __forceinline__ Share<Real> shares_of(const Tree<Real>& tree, int slot) {
     Share<Real> sum = {};
     const int end = tree.first_share[slot + 1];

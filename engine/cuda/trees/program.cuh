@@ -1,15 +1,15 @@
-// What a warp does step by step: its program, made by schedule.py, of tasks and of meetings with all warps of its group.
+// A warp's program, made by schedule.py: tasks, and barriers with all warps of its group.
 #pragma once
 
 #include "trees/stretches.cuh"
 
-// What the warp finds in `from`, with all its lanes.
+// Copy `from` with all lanes of the warp.
 template <typename Real, class SubChain>
 __device__ __forceinline__ void fetch(const SubChain* from, SubChain& to, int lane) {
     copy<Real>(*from, to, lane);
 }
 
-// The sum of the shares that `slot` adds up, a number a lane.
+// The sum of the shares of `slot`, a number per lane.
 template <typename Real> __device__ __forceinline__ void add_shares(const Tree<Real>& tree, int slot, int lane) {
     constexpr int NUMBERS = sizeof(Share<Real>) / sizeof(Real);
     if (lane >= NUMBERS) return;
@@ -32,7 +32,7 @@ __device__ __forceinline__ void join_maps(const Tree<Real>& tree, const Room<Rea
     join(tree.maps[one], tree.maps[two], tree.maps[out], room.scratch, lane);
 }
 
-// A task of one warp: which, and for how many bodies or links, from `x` on; the rest is the task's own.
+// One task of a warp: its kind, and a count of bodies or links from `at.y` on; further operands depend on the task.
 template <typename Real>
 __device__ __forceinline__ void carry_out(const Tree<Real>& tree, const Room<Real>& room, int which, int count, int4 at, int lane) {
     const bool here = lane < count;
@@ -52,7 +52,8 @@ __device__ __forceinline__ void carry_out(const Tree<Real>& tree, const Room<Rea
     __syncwarp();
 }
 
-// A warp's steps from `k` on to the end, where all have met; `met()` after each meeting between rounds.
+// A warp's steps from `k` to the end, where all warps have synchronised; `met()` is called after each barrier between
+// rounds.
 template <typename Real, class Met>
 __device__ __forceinline__ void carry_out_program(const Tree<Real>& tree, const Room<Real>& room,
                                                   const int4* __restrict__ program, int k, int lane, const Met& met) {

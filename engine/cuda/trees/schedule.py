@@ -1,12 +1,13 @@
-"""A tree's contraction as programs, one for each warp: what it does in every round, made once for a model.
+"""A tree's contraction as programs, one for each warp: its tasks in every round, made once for a model.
 
 Twists come first, for all bodies at once, by pointer doubling in fours; then the rounds of the contraction. Groups and
-stretches that nothing else waits for are answered outwards at once: along a stretch the chunks' affine maps of
-accelerations are joined beside all that is still being contracted.
+stretches that nothing else waits for are processed outwards at once: along a stretch the chunks' affine maps of
+accelerations are joined while the contraction continues.
 
-Rounds, between which all warps meet, for n bodies: a chain of n on chunks of m links takes ½ log₂ n + 1 for the twists,
-log₂ n/m to join elements, as many for the maps, and three more; a caterpillar one more at each end; the balanced binary
-tree of height h = log₂ n takes ½ log₂ h + 1 for the twists and 2 ⌈h/6⌉ − 1, since a warp does six levels alone.
+The number of rounds, which barriers of all warps separate, for n bodies: a chain of n on chunks of m links takes ½ log₂
+n + 1 for the twists, log₂ n/m to join elements, as many for the maps, and three more; a caterpillar one more at each
+end; the balanced binary tree of height h = log₂ n takes ½ log₂ h + 1 for the twists and 2 ⌈h/6⌉ − 1, since a warp does
+six levels alone.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ TASK_BITS = 4
 
 
 class Task(IntEnum):
-    """What a warp does, as the kernel numbers it."""
+    """The tasks of a warp, as the kernel numbers them."""
 
     END = 0
     MEET = 1
@@ -48,7 +49,7 @@ class Task(IntEnum):
 
 
 Step = tuple[int, int, int, int]
-"""A task and, from bit `TASK_BITS` on, for how many bodies or links; then three numbers of its own."""
+"""A task and, from bit `TASK_BITS` on, its count of bodies or links; then three operands."""
 
 
 def _step(task: Task, count: int = 0, x: int = 0, y: int = 0, z: int = 0) -> Step:
@@ -84,7 +85,7 @@ class Schedule:
     elements: int
     maps: int
     longest: int
-    """The most links of a chunk, 0 where there is none."""
+    """The most links of a chunk, 0 without chunks."""
     rounds: int
     inward: int
     """The rounds of the contraction after which every body knows all beyond it."""
@@ -95,14 +96,14 @@ class Schedule:
         return len(self.first_share) - 1
 
     def after(self, meetings: int) -> Indices:
-        """(warps,): where in `program` each warp goes on after so many meetings."""
+        """Return (warps,): each warp's step in `program` after the given number of barriers."""
         met = np.cumsum(self.program[:, 0] == Task.MEET)
         before = met[self.first_step] - (self.program[self.first_step, 0] == Task.MEET)
         return np.asarray(np.searchsorted(met, before + meetings) + 1, np.int32)
 
 
 def schedule(parent: Sequence[int], kind: Sequence[int], warps: int, costs: Costs | None = None) -> Schedule:
-    """The schedule for a tree whose bodies come after their parents, −1 being the base, on so many warps."""
+    """Return the schedule, for `warps` warps, of a tree whose bodies follow their parents, −1 being the base."""
     return _Scheduler(Contraction(parent, kind, warps, costs)).schedule()
 
 
@@ -114,7 +115,7 @@ class _Scheduler:
         self.body = np.array([body for unit in units for body in unit.bodies], np.int32)
         self.place = np.empty(self.n, np.int32)
         self.place[self.body] = np.arange(self.n, dtype=np.int32)
-        self.rounds: dict[int, list[list[Step]]] = {}  # what is done in a round, each list by one warp
+        self.rounds: dict[int, list[list[Step]]] = {}  # work per round, each list by one warp
         self.links: list[int] = []
         self.first_link: dict[int, int] = {}  # by the first body of a chunk
 
@@ -148,7 +149,7 @@ class _Scheduler:
         self.rounds.setdefault(when, []).append(list(steps))
 
     def _twists(self, rounds: int) -> None:
-        """Poses, and pointer doubling: the last of these rounds is 0."""
+        """Add poses and pointer doubling; the last of these rounds is 0."""
         for k in range(0, self.n, LANES):
             count = min(LANES, self.n - k)
             self._at(-rounds, _step(Task.START, count, k))
@@ -182,7 +183,7 @@ class _Scheduler:
                     self._at(begin + later, _step(task, 0, *join))
 
     def _accelerate(self) -> None:
-        """Parents before children: what is done later is answered earlier."""
+        """Add the outward pass, parents before children, in reverse order of the contraction."""
         tree = self.tree
         answered = [0] * self.n
         units: list[Group | Stretch] = [*self.groups, *tree.stretches]
@@ -211,7 +212,7 @@ class _Scheduler:
         return first, np.array(shares, np.int32)
 
     def _programs(self) -> tuple[Indices, Indices, Counter[Task]]:
-        """Every round's work dealt to the warps, that of most steps first."""
+        """Return every round's work distributed over the warps, longest first."""
         warps = self.tree.warps
         programs: list[list[Step]] = [[] for _ in range(warps)]
         tasks: Counter[Task] = Counter()
@@ -230,7 +231,7 @@ class _Scheduler:
 
 
 def _packed(groups: list[Group], warps: int) -> list[Group]:
-    """Groups of one round put together where there are more of them than warps."""
+    """Return the groups of one round, merged where there are more than warps."""
     alike: dict[int, list[Group]] = {}
     for group in groups:
         alike.setdefault(group.round, []).append(group)
@@ -249,7 +250,7 @@ def _packed(groups: list[Group], warps: int) -> list[Group]:
 
 
 def _ancestors(parent: Indices) -> Indices:
-    """See `Schedule`; as many rounds as there are bodies with one 4ᵏ before, or with any."""
+    """Return `Schedule.ancestors`, with as many rounds as there are bodies with one 4ᵏ before, or with any."""
     n = len(parent)
     above = np.append(np.where(parent < 0, n, parent), n)
     table = []

@@ -1,14 +1,14 @@
-// What a warp does for a chunk of a stretch, bodies each of which carries the next and shares that are known already: the
-// passes of chains/dca.cuh, where a lane has one velocity of a body. A ball joint has three lanes, links without mass but
-// for the last, whose axes all stand still in that body.
+// A warp's work on a chunk of a stretch, successive bodies with known shares of their other children: the passes of
+// chains/dca.cuh, a lane per velocity. A ball joint has three lanes: massless links but for the last, with axes fixed
+// in that body.
 #pragma once
 
 #include "trees/bodies.cuh"
 
-// A lane's link of a chunk, seen from the body before the chunk.
+// A lane's link of a chunk, in the frame of the body before the chunk.
 template <typename Real> struct OnStretch {
-    int body, velocity;  // its place, and where its velocity stands in v
-    bool here, last;     // whether the lane has a link; and the last one of its body
+    int body, velocity;  // its place, and its velocity's index in v
+    bool here, last;  // whether the lane has a link; whether it is the last one of its body
     Pose<Real> T;
     Motion<Real> S;
 };
@@ -23,7 +23,7 @@ __device__ __forceinline__ OnStretch<Real> on_stretch(const Tree<Real>& tree, in
     x.last = x.here && (tree.kind(x.body) != SPHERICAL || which == 2);
     return x;
 }
-// S, once T is there.
+// S, given T.
 FUNCTION Motion<Real> axis_of(const Tree<Real>& tree, const OnStretch<Real>& x) {
     const int kind = tree.kind(x.body), which = x.velocity - tree.v_start(x.body);
     const Matrix<Real>& R = x.T.R;
@@ -32,7 +32,8 @@ FUNCTION Motion<Real> axis_of(const Tree<Real>& tree, const OnStretch<Real>& x) 
     return kind == PRISMATIC ? Motion<Real>{none, axis} : Motion<Real>{axis, cross(x.T.p, axis)};
 }
 
-// The chunk's links into the warp's room; answers a' of the lane's body, as `pass` and `articulate` want it of the last.
+// Load the chunk's links into the warp's shared memory. Returns a' of the lane's body, as needed for the last link by
+// `pass` and `articulate`.
 template <typename Real>
 __device__ __forceinline__ Motion<Real> gather_chunk(const Tree<Real>& tree, OnStretch<Real>& x, Link<Real>* link,
                                                      int first, int length, int lane) {
@@ -81,8 +82,8 @@ __device__ __forceinline__ Motion<Real> gather_chunk(const Tree<Real>& tree, OnS
     return a;
 }
 
-// The chunk of `length` links from `first` on as the element `out`; or, where everything beyond it is known, as the
-// element `beyond` or nothing, its joints, its share for the body before and the map of accelerations `map`.
+// The chunk of `length` links from `first` on: as the element `out`; or, if all beyond it is known, as the element
+// `beyond` or nothing, its joints, its share for the body before, and the map of accelerations `map`.
 template <typename Real>
 __device__ __forceinline__ void reduce_chunk(const Tree<Real>& tree, Link<Real>* link, int first, int length, int out, int lane) {
     OnStretch<Real> x = on_stretch(tree, first, length, lane);
@@ -121,7 +122,8 @@ __device__ __forceinline__ void articulate_chunk(const Tree<Real>& tree, Link<Re
     if (x.last) tree.put(CHUNK_POSE, x.body, x.T), tree.put(BIAS, x.body, a);
 }
 
-// q̈, or a locked joint's reaction, and the accelerations of a chunk's bodies from that of the body at place `parent`, which `map` carries to the chunk.
+// q̈, or a locked joint's reaction, and the accelerations of a chunk's bodies, from that of the body at place `parent`,
+// which `map` carries to the chunk.
 template <typename Real>
 __device__ __forceinline__ void accelerate_chunk(const Tree<Real>& tree, int first, int length, int map, int parent, int lane) {
     OnStretch<Real> x = on_stretch(tree, first, length, lane);
@@ -136,7 +138,7 @@ __device__ __forceinline__ void accelerate_chunk(const Tree<Real>& tree, int fir
         const Motion<Real> S = axis_of(tree, x);
         tree.qdd[x.velocity] = rate;
 #if ADDITIONS
-        if (tree.locked[x.velocity] != 0) rate = tree.target[x.velocity];  // what it answers is the reaction
+        if (tree.locked[x.velocity] != 0) rate = tree.target[x.velocity];  // the result is the reaction
 #endif
         drive = {rate * S.o, rate * S.v};
     }
