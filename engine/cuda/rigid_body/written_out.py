@@ -37,7 +37,7 @@ class WrittenOut:
         (self._launches.get(batch) or self.prepare(batch))(*arrays)
 
     def prepare(self, batch: int) -> compiler.Launch:
-        """Return the launch for a batch of `batch` robots. Raises MemoryError for more robots than a launch can index."""
+        """Return the launch for `batch` robots. Raises MemoryError for more robots than a launch can index."""
         launch = compiler.Launch(self._kernel, *spread(batch), self._arrays, (np.int32(batch),))
         self._launches[batch] = launch
         return launch

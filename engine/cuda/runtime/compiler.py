@@ -149,8 +149,7 @@ class Module:
 
 
 def load(source: str, kernels: Sequence[str], preamble: str = "") -> Module:
-    """Return the kernels with these name expressions, such as "abia<double>", of a `.cu` file named relative to
-    `engine/cuda`.
+    """Return kernels by name expressions, such as "abia<double>", from a `.cu` file, named relative to `engine/cuda`.
 
     Raises `device.NoGpu` without a GPU, and CompileError with file and line for an invalid source.
     """

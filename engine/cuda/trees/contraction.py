@@ -161,7 +161,7 @@ class Contraction:
         return found
 
     def _cheapest(self, rows: list[list[int]]) -> tuple[int, int]:
-        """Return, for rows of one order, the length up to which they are absorbed one by one, and the links of a chunk."""
+        """Return the length up to which rows of one order are absorbed one by one, and the links of a chunk."""
         lengths = np.array([len(row) for row in rows])
         widths = np.array([width(self.kind, row) for row in rows])
         each = self.costs.absorb + self.costs.accelerate
