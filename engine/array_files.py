@@ -1,4 +1,4 @@
-"""Arrays in files of `numpy.save`, judged before they are believed: nothing is executed, all that is told is there."""
+"""Arrays in `numpy.save` files, with bounds checked before use: nothing is executed, and sizes must match the file."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from numpy.typing import NDArray
 from engine import files
 
 LONGEST_HEADER = 10_000
-"""Bytes that tell an array's shape and type; no array of numbers or text comes near."""
+"""The most bytes of an array's header; no array of numbers or text needs more."""
 FREE, RATIO = 32 << 20, 32
-"""Bytes that an archive's arrays may take in any case, and for each of its own: zeros are packed 1000 to one."""
+"""Bytes that an archive's arrays may take in any case, and per byte of its size: zeros compress 1000 to one."""
 FREE_TEXT, RATIO_TEXT = 4 << 20, 4
-"""The same for arrays of text, which are parsed."""
+"""The limits for arrays of text, which are parsed."""
 Header = tuple[tuple[int, ...], np.dtype[Any]]
 """Shape and type of an array."""
 
 
 class TooTight(ValueError):
-    """An archive holds more than one of its size is believed to; `unpack` makes one of the size that it needs."""
+    """An archive with more data than its size allows; `unpack` rewrites it uncompressed."""
 
 
 def header(file: IO[bytes]) -> tuple[Header, int]:
-    """Shape and type of the array that begins here, and the bytes that tell them; its values come next.
+    """Return the shape and type of the array that begins here, and the size of its header; its values follow.
 
-    Raises ValueError where there is none, or one of Python's objects, which only pickle could read.
+    Raises ValueError where there is none, or one of Python objects, which only pickle could read.
     """
     try:
         version = np.lib.format.read_magic(file)
@@ -44,7 +44,7 @@ def header(file: IO[bytes]) -> tuple[Header, int]:
         beginning = io.BytesIO(length + file.read(told))
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(beginning)
-    except Exception as fault:  # a header is Python's text: its parser may raise whatever a tokenizer does
+    except Exception as fault:  # a header is Python source: its parser may raise any error of the tokenizer
         raise ValueError("no array as numpy.save writes them") from fault
     if dtype.hasobject:
         raise ValueError("no array of numbers or text")
@@ -54,10 +54,10 @@ def header(file: IO[bytes]) -> tuple[Header, int]:
 
 
 def read(path: str | Path) -> NDArray[Any]:
-    """The array of numbers in an .npy file.
+    """Return the array of numbers in an .npy file.
 
-    Raises OSError where it cannot be read, and ValueError with one sentence where it holds no such array, or not all of
-    what its header tells of; before memory is taken for it.
+    Raises OSError where it cannot be read, and ValueError with one sentence where it holds no such array, or fewer
+    values than its header says, before memory is allocated.
     """
     with files.regular(path) as file:
         try:
@@ -77,10 +77,10 @@ def read(path: str | Path) -> NDArray[Any]:
 def read_archive(
     path: str | Path, names: Callable[[str], bool], judge: Callable[[Mapping[str, Header], int], None]
 ) -> dict[str, NDArray[Any]]:
-    """The arrays in an .npz file that have one of these names, none of which is unpacked before all are known to fit.
+    """Return the arrays of an .npz file with the given names; all sizes are checked before any is unpacked.
 
-    `judge` may raise ValueError for what their headers tell of a file of so many bytes. Raises ValueError for what is
-    too large, and for what cannot be read OSError, zipfile.BadZipFile, and what zlib and `numpy.load` raise.
+    `judge` may raise ValueError for the headers and the size of the file. Raises ValueError for arrays that are too
+    large, and for unreadable files OSError, zipfile.BadZipFile, and errors of zlib and `numpy.load`.
     """
     with files.regular(path) as opened, zipfile.ZipFile(opened) as archive:
         size, headers = os.fstat(opened.fileno()).st_size, dict[str, Header]()
@@ -105,7 +105,7 @@ def read_archive(
 def write_archive(
     file: IO[bytes], arrays: Mapping[str, Any], judge: Callable[[Mapping[str, Header], int], None]
 ) -> None:
-    """Write an .npz file that `read_archive` takes: packed, or plain where so small a file may not hold so much."""
+    """Write an .npz file that `read_archive` accepts: compressed, or plain where it would compress too well."""
     start = file.tell() if file.seekable() else 0
     np.savez_compressed(file, **arrays)
     if not file.seekable():
@@ -121,9 +121,10 @@ def write_archive(
 
 
 def unpack(path: str | Path, out: str | Path, most: int) -> None:
-    """Write an archive plain, in pieces: as large as its arrays, and so read again, however tightly they were packed.
+    """Write an archive uncompressed, in pieces, which `read_archive` accepts whatever its compression was.
 
-    Raises OSError where that cannot be, and ValueError where it is damaged or its arrays take more than `most` bytes.
+    Raises OSError where it cannot be read or written, and ValueError where it is damaged or its arrays take more than
+    `most` bytes.
     """
     try:
         with files.regular(path) as opened, zipfile.ZipFile(opened) as archive:
@@ -138,7 +139,7 @@ def unpack(path: str | Path, out: str | Path, most: int) -> None:
 
 
 def require_fits(headers: Mapping[str, Header], size: int) -> None:
-    """ValueError where arrays take more than an archive of so many bytes may hold, or hold what none may."""
+    """Raise ValueError where arrays take more than an archive of `size` bytes may hold, or have types that none may."""
     for what, kinds, most in (("arrays", "biufUS", FREE + RATIO * size), ("text", "US", FREE_TEXT + RATIO_TEXT * size)):
         if (told := total(headers, kinds)) > most:
             raise TooTight(
@@ -148,12 +149,12 @@ def require_fits(headers: Mapping[str, Header], size: int) -> None:
     for name, (shape, dtype) in headers.items():
         if dtype.kind not in "biufUS" or not dtype.itemsize:
             raise ValueError(f"its array {name} holds values of type {dtype}")
-        if max(shape, default=0) * dtype.itemsize > FREE + RATIO * size:  # of nothing, since another length is 0
+        if max(shape, default=0) * dtype.itemsize > FREE + RATIO * size:  # of an empty array, since another length is 0
             raise ValueError(f"its array {name} has the shape {shape}")
 
 
 def total(headers: Mapping[str, Header], kinds: str = "biufUS") -> int:
-    """Bytes that arrays take, or those whose types are of these kinds."""
+    """Return the bytes that arrays take, of those whose type is of `kinds`."""
     return sum(_bytes(shape, dtype) for shape, dtype in headers.values() if dtype.kind in kinds)
 
 

@@ -1,4 +1,4 @@
-"""The command `check`: all that is wrong with robots' files and collision meshes, and a repaired copy."""
+"""The command `check`: all problems of robots' files and collision meshes, and a repaired copy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.urdf.repair import repair
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What `check` takes beside the places where packages are looked for."""
+    """Add the arguments of `check` beside package folders."""
     command.add_argument("robot", nargs="+", help="URDF or xacro files")
     command.add_argument("--fix", type=Path, metavar="OUT", help="write a repaired copy of the one file")
     command.add_argument("--overwrite", action="store_true", help="let --fix replace a file that is there")
@@ -29,14 +29,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def check_files(args: argparse.Namespace) -> int:
-    """Report every fault of every file; 1 where one has errors, in its repaired copy if that was asked for."""
+    """Report all problems of every file. Returns 1 where one has errors, in its repaired copy if that was requested."""
     if args.fix is not None and len(args.robot) != 1:
         raise ValueError(f"--fix repairs one file, not {len(args.robot)}; call it once for each")
     broken = False
     reports: dict[str, Any] = {}
     for name in args.robot:
         path = Path(name)
-        with suppress(FileNotFoundError):  # a file that is not there is a finding like any other
+        with suppress(FileNotFoundError):  # a missing file is a finding too
             path = files.find_robot(name)
         found = _found(path, args)
         reports[name] = [asdict(entry) for entry in found]
@@ -56,13 +56,13 @@ def check_files(args: argparse.Namespace) -> int:
 
 
 def _found(path: Path, args: argparse.Namespace) -> list[Diagnostic]:
-    """All that is wrong with a robot's file, and with the meshes by which it touches."""
+    """Return all problems of a robot's file and of its collision meshes."""
     model, found = examine(path, args.package_dir, trust_xacro=args.trust_xacro)
     return found if model is None else found + _of_meshes(model)
 
 
 def _of_meshes(model: Model) -> list[Diagnostic]:
-    """What is wrong with collision meshes: an error where `run` refuses the robot, which stands on them."""
+    """Return the problems of collision meshes: errors if the robot stands on them, since `run` refuses it."""
     meshes: dict[str, list[int]] = {}
     for shape in model.collisions:
         if shape.mesh is not None and Path(shape.mesh).is_absolute():  # else it is reported as missing

@@ -1,4 +1,4 @@
-"""`Checkpoint`: all that the next steps of a simulation depend on, besides how it was made."""
+"""`Checkpoint`: all state of a simulation on which its next steps depend."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from engine.validation import Array
 
 
 class Checkpoint(NamedTuple):
-    """A simulation's robots between two steps, on the host, in arrays of their own and of its number type.
+    """A simulation's robots between two steps, in copies on the host, of its number type.
 
     `steps` are counted from the last reset. q (batch, nq) and v (batch, nv) are the state; tau and target (batch, nv)
-    and wrench (batch, links, 6) act in the next step, where `wrench` is None if it was never asked for. `frozen`
-    (batch,), bool, are the robots that diverged and stay. `contact` is what the next step under contacts starts its
-    solver from, as the device keeps it; empty where there is no scene. `divergences` (2, batch) tell after how many
-    steps each robot diverged, 0 where it did not, and in which velocity first; None where nobody kept it.
+    and wrench (batch, links, 6) act in the next step; `wrench` is None if it was never used. `frozen` (batch,), bool,
+    are the robots that diverged and are kept. `contact` is the warm start of the contact solver, in the device's
+    layout; empty without a scene. `divergences` (2, batch) are the number of steps after which each robot diverged,
+    else 0, and the index of its first velocity to diverge; None where unknown.
     """
 
     steps: int

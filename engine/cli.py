@@ -1,8 +1,7 @@
 """The headless commands: `main.py run | repeat | unpack | info | check | bench | compare | study | generate …`.
 
-With ``--json`` a command prints one object on standard output; everything else goes to standard error.
-Exit 0: done. 1: it ran and the answer is no (a broken URDF, a diverged run). 2: the call was wrong.
-130: Ctrl-C ended it.
+With ``--json`` a command prints one object on standard output; everything else goes to standard error. Exit 0: done. 1:
+it ran and the result is negative (a broken URDF, a diverged run). 2: wrong usage. 130: ended by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ from engine.simulation import Diverged
 from engine.study.command import add_arguments as add_study_arguments
 from engine.urdf.markup import in_one_line
 
-ROWS = 1000  # of the joints that `info` shows as a table, which takes a second for so many
+ROWS = 1000  # joints that `info` shows as a table, at most; more take over a second
 Command = Callable[[argparse.Namespace], int]
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser to which "-0.1,0.2" and "-1e-3" are values, and no options, as they are to newer versions of Python."""
+    """A parser that takes "-0.1,0.2" and "-1e-3" as values, not options, in all versions of Python."""
 
     def __init__(self, *words: Any, **named: Any):
         super().__init__(*words, **named)
@@ -64,7 +63,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> tuple[argparse.ArgumentParser, Any]:
-    """The parser of all headless commands, and its sub-parsers, to which the window's rooms add theirs."""
+    """Return the parser of all headless commands, and its sub-parsers, to which `app` adds its own."""
     root = _Parser(
         prog="catena",
         description="Catena simulates articulated robots. Without a command it opens the window: "
@@ -118,7 +117,7 @@ def _add_generate(commands: Any) -> None:
 
 
 def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
-    """Carry out a headless command; `extend` may add more commands to the parser."""
+    """Run a headless command; `extend` may add more commands to the parser."""
     root, commands = parser()
     if extend is not None:
         extend(commands)
@@ -127,7 +126,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
         root.error(f"{argv[0]!r} is neither a command nor a robot; {known}")
     args = root.parse_args(argv)
     answers = getattr(args, "json", False) or (args.command == "generate" and args.out is None)
-    if answers and getattr(sys.stdout, "name", "") == os.devnull:  # which stands for one that is closed
+    if answers and getattr(sys.stdout, "name", "") == os.devnull:  # in place of a closed one
         tell(f"catena {args.command}: standard output is closed, where the answer was to go; leave it open")
         return WRONG_CALL
     try:
@@ -139,11 +138,11 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
             print(json.dumps({"robot": args.robot, "diagnostics": [asdict(found) for found in error.diagnostics]}))
         tell(error)
         return NO
-    except BrokenPipeError:  # whoever reads, such as head, has read enough
+    except BrokenPipeError:  # the reader of the pipe, such as head, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
     except (CallError, ValueError, TypeError, OSError, MemoryError, NoGpu) as error:
-        said = str(error) or "there is not enough memory"  # which Python says without a word
+        said = str(error) or "there is not enough memory"  # Python's MemoryError has no message
         tell(f"catena {args.command}: {said}")
         return WRONG_CALL
     except KeyboardInterrupt:
@@ -152,7 +151,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
 
 
 def info(args: argparse.Namespace) -> int:
-    """`info`: what the robot is made of."""
+    """`info`: the robot's bodies, joints and algorithms."""
     model = load_robot(args)
     warn(model)
     chosen, why = choice.choose(model)
@@ -214,7 +213,7 @@ def _joint_facts(model: Model, name: str) -> dict[str, Any]:
 def write_generated(args: argparse.Namespace) -> int:
     """`generate`: a chain or tree as URDF."""
     shares = (args.prismatic, args.spherical)
-    if args.links < 1 or not (min(shares) >= 0 and sum(shares) <= 1):  # which NaN is not
+    if args.links < 1 or not (min(shares) >= 0 and sum(shares) <= 1):  # false for NaN
         raise CallError(
             f"got {args.links} links, a prismatic share of {args.prismatic:g} and a spherical one of "
             f"{args.spherical:g}; expected 1 or more, and shares of 0 to 1 together"

@@ -1,7 +1,8 @@
-"""Machine code that is not on disk yet: how long it takes to make, and making it in a process of its own.
+"""Compilation of missing machine code in a process of its own, with an estimate of its time.
 
-A simulation compiles what it lacks when it first steps, in the process that steps it. A window has that done
-elsewhere, since compiling is for the most part Python that holds the interpreter lock:
+A simulation compiles missing code at its first step, in the process that steps it. A window compiles elsewhere, since
+compiling is mostly Python that holds the interpreter lock:
+
 
 >>> compilation = engine.Compilation(engine.Simulation(model))
 >>> if compilation.needed:
@@ -37,7 +38,7 @@ from engine.simulation import Simulation
 from engine.step_settings import INTEGRATORS
 
 _REFERENCE = 0.024
-"""Seconds of `_pace` on the machine that `Code.seconds` was measured on."""
+"""Seconds of `_pace` on the machine where `Code.seconds` was measured."""
 _CHILD = """
 import json, os, sys, threading, types
 def end_with_parent():
@@ -67,20 +68,19 @@ if nice:
     finish_compiling()
 os._exit(0)
 """
-"""What the other process runs; its parent's end, however it comes, closes its standard input.
+"""The program of the other process; the parent's end closes its standard input.
 
-The package's own module is left out, which imports all of the engine and takes as long as half of the compiling.
+The package's own module is left out, since it imports all of the engine, which takes half as long as compiling.
 
-Who waits for it begins with code that is made quickly, and has it made fast; what is made ahead is fast.
+A simulation that waits starts with quickly compiled code, and has it optimised; code compiled ahead is optimised.
 """
 
 
 class Compilation(NotCopied):
-    """The machine code that a simulation's steps need, made in a process of its own.
+    """The machine code that a simulation's steps need, compiled in a process of its own.
 
-    Whoever steps the simulation afterwards reads the code from disk. One process at a time belongs to an object;
-    everything here answers at once but `wait`. With `wrenches` it is the code of steps that take them, and with it
-    that of `engine.point_mobility`, for whoever pulls at a robot, and what few steps need.
+    Later steps read the code from disk. An object has one process at a time; only `wait` blocks. With `wrenches` it
+    includes the code of steps with wrenches, of `engine.point_mobility`, for pulling at a robot, and of rare branches.
     """
 
     instead = "it is a process: make another of the same simulation, Compilation(simulation)"
@@ -93,31 +93,31 @@ class Compilation(NotCopied):
 
     @property
     def name(self) -> str:
-        """What is compiled, in a few words."""
+        """A short description of the code."""
         return "" if self._code is None else f"{self._code.integrator} steps by {self._code.algorithm}"
 
     def makes_the_same_as(self, other: Compilation) -> bool:
-        """Whether both need the same code."""
+        """Return whether both need the same code."""
         return self._code == other._code
 
     @property
     def needed(self) -> bool:
-        """Whether the first step would have to compile; false on a GPU, which compiles as a simulation is made."""
+        """Whether the first step would have to compile; false on a GPU, which compiles when a simulation is made."""
         return self._code is not None and not self._code.kept()
 
     @property
     def seconds(self) -> float:
-        """About how long compiling takes: as long as the last time, or what it takes elsewhere at this one's pace."""
+        """The estimated seconds to compile: as long as the last time, or reference times scaled to this machine."""
         if self._code is None:
             return 0.0
         return _remembered().get(repr(tuple(self._code))) or self._code.seconds * _pace() / _REFERENCE
 
     def start(self, nice: int = 0) -> None:
-        """Begin to compile, if that is needed and not under way; `nice` is how far the process stands back."""
+        """Start to compile, if needed and not running; `nice` lowers the process's priority."""
         if self._process is not None or self._code is None or not self.needed or not sys.executable:
             return
         self._began, self._nice = perf_counter(), nice
-        with suppress(OSError):  # no process to be had: the first step compiles
+        with suppress(OSError):  # no process can be started: the first step compiles
             process = None if nice else _standing_by().take()
             self._process = process or _process(nice)
             assert self._process.stdin is not None
@@ -126,7 +126,7 @@ class Compilation(NotCopied):
 
     @staticmethod
     def stand_by() -> None:
-        """Have a process import what compiling takes, for the next `start`, if no code is on disk yet."""
+        """Have a process import the compiler's modules for the next `start`, if there is no code on disk yet."""
         if sys.executable and cache.is_empty():
             with suppress(OSError):
                 _standing_by().begin()
@@ -140,11 +140,11 @@ class Compilation(NotCopied):
 
     @property
     def running(self) -> bool:
-        """Whether the process is at work."""
+        """Whether the process is running."""
         return self._process is not None and not self.wait(0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it is done, at most `timeout` seconds; returns whether nothing is under way (any more)."""
+        """Wait until it is done, at most `timeout` seconds. Returns whether nothing is running (any more)."""
         if self._process is None:
             return True
         try:
@@ -152,12 +152,12 @@ class Compilation(NotCopied):
         except subprocess.TimeoutExpired:
             return False
         self._close()
-        if not failed and self._code is not None and not self._nice:  # one that stood back says little of the next
+        if not failed and self._code is not None and not self._nice:  # times at low priority predict little
             _remember(repr(tuple(self._code)), perf_counter() - self._began)
         return True
 
     def cancel(self) -> None:
-        """End the process, if there is one, and what it has not kept yet with it."""
+        """End the process, if there is one; code that it has not written is lost."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -169,10 +169,10 @@ class Compilation(NotCopied):
         self._process = None
 
     def others(self) -> list[Compilation]:
-        """What the same robots take on other grounds, with other integrators and algorithms, if it is not on disk yet.
+        """Return code that is not on disk for the same robots on other grounds, with other integrators and algorithms.
 
-        First come steps that take wrenches, then uneven ground and obstacles for robots that stand in a scene, then
-        what the automatic choice would take.
+        First come steps with wrenches, then uneven ground and obstacles for robots in a scene, then the candidates of
+        the automatic choice.
         """
         simulation = self._simulation
         found: list[Compilation] = []
@@ -188,7 +188,7 @@ class Compilation(NotCopied):
         for where, algorithm, integrator in (
             *((each, simulation.algorithm, simulation.settings.integrator) for each in there), *wanted,
         ):  # fmt: skip
-            with suppress(ValueError):  # an algorithm that does not serve the model, or not there
+            with suppress(ValueError):  # an algorithm that does not support the model, or is not available
                 other = Compilation(
                     Simulation(
                         model, simulation.batch, simulation.dt, integrator, algorithm, device="cpu", scene=where,
@@ -201,8 +201,8 @@ class Compilation(NotCopied):
 
 
 def _process(nice: int) -> subprocess.Popen[bytes]:
-    """A process that compiles the code whose name it is given in a line."""
-    path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]  # without the present folder
+    """A process that compiles the code named in its input line."""
+    path = [str(Path(__file__).parents[1]), *filter(None, sys.path)]  # without the current folder
     return subprocess.Popen(
         [sys.executable, "-P", "-c", _CHILD, json.dumps([path, nice])],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=files.environment(),
@@ -210,19 +210,19 @@ def _process(nice: int) -> subprocess.Popen[bytes]:
 
 
 class _StandingBy:
-    """A process that waits for what it shall compile, if there is one; it ends with this one."""
+    """A waiting process for later compilation, if there is one; it ends with this one."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self) -> None:
-        """Start it."""
+        """Start the process."""
         if self._process is None:
             self._process = _process(0)
             atexit.register(self._end, os.getpid())
 
     def take(self) -> subprocess.Popen[bytes] | None:
-        """It, unless there is none that runs."""
+        """Return the process if it is running."""
         process, self._process = self._process, None
         return process if process is not None and process.poll() is None else None
 
@@ -237,7 +237,7 @@ _standing_by = OnePerProcess(_StandingBy)
 
 
 def _other_scenes(scene: Scene) -> tuple[Scene, ...]:
-    """Scenes that take other code than this one may: on uneven ground, and with an obstacle."""
+    """Return scenes that may need other code than this one: on uneven ground, and with an obstacle."""
     obstacle = Obstacle("box", (0.1, 0.1, 0.1))
     return (
         replace(scene, ground=HeightField(np.zeros((2, 2)), 1.0)),
@@ -246,7 +246,7 @@ def _other_scenes(scene: Scene) -> tuple[Scene, ...]:
 
 
 def _pace() -> float:
-    """Seconds that a fixed piece of Python takes here, the best of three."""
+    """Return the seconds of a fixed piece of Python on this machine, the best of three."""
     times = []
     for _ in range(3):
         began = perf_counter()
@@ -260,7 +260,7 @@ def _times() -> Path:
 
 
 def _remembered() -> dict[str, float]:
-    """How long each kind of code took the last time on this machine."""
+    """Return the last compile time of each kind of code on this machine."""
     try:
         content = json.loads(files.kept(_times()))
         return {name: float(seconds) for name, seconds in content.items() if 0 < float(seconds) < 3600}

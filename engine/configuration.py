@@ -1,8 +1,8 @@
-"""The configuration space: coordinates moved by velocities, and the velocities that move some to others.
+"""The configuration space: integration of velocities to coordinates, and differences of coordinates.
 
-Sliding and turning joints are numbers; of free and ball joints the orientation is a unit quaternion x, y, z, w, moved
-by the angular velocity in the joint's own frame. A free joint's linear velocity is along the axes in which it begins,
-as it is in a step.
+Prismatic and revolute joints have scalar coordinates. The orientation of free and ball joints is a unit quaternion x,
+y, z, w, rotated by the angular velocity in the joint's own frame. A free joint's linear velocity is along the axes at
+the start of the motion, as in a step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.model import Model
 
 
 def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Array:
-    """q ⊕ dt v: the coordinates (nq,) or (batch, nq) that velocities v (nv,) or (batch, nv) lead to in dt, s.
+    """q ⊕ dt v: the coordinates (nq,) or (batch, nq) after velocities v (nv,) or (batch, nv) act on q for dt, s.
 
     Raises ValueError for arguments that do not fit the model, and where dt is not finite.
     """
@@ -35,9 +35,9 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: float = 1.0) -> Arra
 
 
 def difference(model: Model, q: ArrayLike, other: ArrayLike) -> Array:
-    """The velocities (nv,) or (batch, nv) that lead from q to `other`, (nq,) or (batch, nq), in 1 s, the shortest way.
+    """The velocities (nv,) or (batch, nv) that move q to `other`, (nq,) or (batch, nq), in 1 s, the shortest way.
 
-    So `integrate` of q and these is `other`. Raises ValueError for arguments that do not fit the model.
+    The inverse of `integrate`. Raises ValueError for arguments that do not fit the model.
     """
     (begin,), one = validation.states(model, q=q)
     (end,), same = validation.states(model, q=other)
@@ -60,7 +60,7 @@ def difference(model: Model, q: ArrayLike, other: ArrayLike) -> Array:
 
 
 def _rotating(model: Model) -> list[tuple[int, int | None, int, int]]:
-    """Of each free and ball joint where its quaternion, its position, and its angular and linear velocity stand."""
+    """The indices of each free and ball joint's quaternion, position, and angular and linear velocity."""
     found = []
     for joint in model.joints:
         if joint.type.quaternion is not None:
@@ -70,7 +70,7 @@ def _rotating(model: Model) -> list[tuple[int, int | None, int, int]]:
 
 
 def _product(a: Array, b: Array) -> Array:
-    """a ∘ b of unit quaternions (…, 4), of unit length again."""
+    """a ∘ b of unit quaternions (…, 4), normalised."""
     u, s, w, t = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
     product = np.concatenate([s * w + t * u + np.cross(u, w), s * t - np.sum(u * w, -1, keepdims=True)], -1)
     unit: Array = product / np.linalg.norm(product, axis=-1, keepdims=True)
@@ -78,13 +78,13 @@ def _product(a: Array, b: Array) -> Array:
 
 
 def _exponential(omega: Array) -> Array:
-    """The unit quaternions (…, 4) of turns by the vectors omega (…, 3), rad."""
+    """The unit quaternions (…, 4) of rotations by the vectors omega (…, 3), rad."""
     half = 0.5 * np.linalg.norm(omega, axis=-1, keepdims=True)
     return np.concatenate([0.5 * np.sinc(half / np.pi) * omega, np.cos(half)], -1)
 
 
 def _logarithm(x: Array) -> Array:
-    """The shortest turns (…, 3), rad, of unit quaternions x (…, 4)."""
+    """The shortest rotation vectors (…, 3), rad, of unit quaternions x (…, 4)."""
     x = np.where(x[..., 3:] < 0.0, -x, x)
     sine = np.linalg.norm(x[..., :3], axis=-1, keepdims=True)
     half = np.arctan2(sine, x[..., 3:])

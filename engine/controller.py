@@ -1,11 +1,10 @@
-"""Controllers of users: a Python file with a function ``control(t, q, v)`` that answers τ, run in a process of its own.
+"""User controllers: a Python file with a function ``control(t, q, v)`` that returns τ, run in a process of its own.
 
-t is in s, q (nq,) and v (nv,) are the state, and τ (nv,), N m or N, is what drives the joints until the next call. The
-file may say ``PERIOD``, s, for how long an answer is held: a whole number of time steps, by default one. A function
-``start(model)``, if there is one, is called first, with the `Model`. Runs repeat bit for bit: `load` executes the file
-anew, and the user's own modules that it imports, with `random` and `np.random` seeded; `np.random.default_rng` repeats
-itself only with a seed. Numbers that it assigns can be replaced, by its `parameters`, before `start` is called.
-docs/controller.py is an example.
+t is in s, q (nq,) and v (nv,) are the state, and τ (nv,), N m or N, drives the joints until the next call. The file may
+set ``PERIOD``, s, for how long τ is held: a whole number of time steps, by default one. A function ``start(model)``, if
+there is one, is called first, with the `Model`. Runs repeat bit for bit: `load` executes the file again, and the user's
+own modules that it imports, with `random` and `np.random` seeded; `np.random.default_rng` repeats only with a seed.
+`parameters` can replace numbers that the file assigns, before `start` is called. docs/controller.py is an example.
 
 >>> with engine.Controller("docs/controller.py", model) as controller:
 ...     every = controller.every(simulation.dt)
@@ -51,16 +50,16 @@ else:
     from multiprocessing.connection import Connection
 
 FIRST, PATIENCE = 30.0, 2.0
-"""Seconds that loading with the first answer may take, and every later answer."""
+"""The time limits in s of loading with the first call, and of every later call."""
 NAME = "user_controller"
-LOOK = 0.5  # s between two looks at whether the process has ended
+LOOK = 0.5  # s between two checks whether the process has ended
 SEED = 0
 LONGEST, LONGEST_DETAIL = 500, 20_000
-"""Characters of what a file raises, and of its traceback, that are told."""
+"""Reported characters of an error that a file raises, and of its traceback."""
 
 
 class ControllerError(RuntimeError):
-    """A controller that failed: the message says how and on which `line` of its file, `detail` is the traceback."""
+    """A controller failed: the message says how and on which `line` of its file, `detail` is the traceback."""
 
     def __init__(self, message: str, line: int | None = None, detail: str = ""):
         super().__init__(message)
@@ -68,7 +67,7 @@ class ControllerError(RuntimeError):
 
 
 class _Ready(NamedTuple):
-    """The file was executed; `period` is what it says."""
+    """The file was executed; `period` is its PERIOD."""
 
     period: float | None
 
@@ -85,10 +84,10 @@ class _Fault(NamedTuple):
 
 
 class Controller(NotCopied):
-    """A user's file and the process in which it runs, which can be ended whatever it does. Begins to load at once.
+    """A user's file and the process in which it runs, which can be ended at any time. Starts to load at once.
 
-    Either call it, and wait; or `ask`, and look for the `answer`. A fault, also that of loading, is raised as
-    `ControllerError` by whatever asks next; then nothing runs until `load`.
+    Either call it, and wait; or `ask`, and poll `answer`. An error, also of loading, is raised as `ControllerError` by
+    the next method called; then nothing runs until `load`.
     """
 
     instead = "it is a process: make another of the same file, Controller(path, model)"
@@ -101,7 +100,7 @@ class Controller(NotCopied):
         parameters: Mapping[str, float] | None = None,
         seed: int = SEED,
     ):
-        """`patience`: s that an answer may take; None for as long as it takes. `parameters`, `seed`: see `load`."""
+        """`patience`: the time limit of a call in s; None for no limit. `parameters`, `seed`: see `load`."""
         self.path, self.model, self._patience = Path(path), model, patience
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
@@ -112,9 +111,10 @@ class Controller(NotCopied):
         self.load(parameters, seed)
 
     def load(self, parameters: Mapping[str, float] | None = None, seed: int = SEED) -> None:
-        """Execute the file as it is now, in the same process unless that is at work; what was asked is dropped.
+        """Execute the current file, in the same process unless that is busy; a pending question is dropped.
 
-        `parameters` replace numbers that the file assigns at its top level; `random` and `np.random` begin by `seed`.
+        `parameters` replace numbers that the file assigns at its top level; `random` and `np.random` are seeded with
+        `seed`.
         """
         if self._pipe is None or self._loading or self._waiting:
             self.end()
@@ -125,10 +125,10 @@ class Controller(NotCopied):
         self._send(("load", str(self.path.resolve()), self.model, dict(parameters or {}), seed))
 
     def _start(self) -> None:
-        # As here, where pytest or a user's script may have put folders in front; -P: no folder besides.
+        # The path as in this process, where pytest or a user's script may have prepended folders; -P adds none.
         paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
         self._pipe, there = multiprocessing.Pipe()
-        # A session of its own, which ends as a whole: whatever the file starts is in it.
+        # A session of its own, which ends with all processes that the file starts.
         options: dict[str, Any] = {"pass_fds": (there.fileno(),), "start_new_session": True}
         if sys.platform == "win32":
             os.set_handle_inheritable(there.fileno(), True)
@@ -142,14 +142,14 @@ class Controller(NotCopied):
         there.close()
 
     def ask(self, t: float, q: ArrayLike, v: ArrayLike) -> None:
-        """Have the function called with the time t, s, q (nq,) and v (nv,); what was asked before is dropped."""
+        """Start a call with the time t, s, q (nq,) and v (nv,); a pending one is dropped."""
         self._number += 1
         self._waiting, self._asked = True, perf_counter()
         self._limit = self._asked + (self._patience or 0.0) if self._answered else self._asked + FIRST
         self._send(("control", self._number, float(t), np.array(q, float), np.array(v, float)))
 
     def answer(self, seconds: float | None = None) -> Array | None:
-        """τ (nv,) to what was asked last, waiting for it so many seconds at most; None if it is not there yet."""
+        """Return τ (nv,) of the last `ask`, waiting at most `seconds`; None if it is not ready."""
         until = np.inf if seconds is None else perf_counter() + seconds
         while True:
             heard = self._hear(until)
@@ -166,17 +166,17 @@ class Controller(NotCopied):
 
     @property
     def loaded(self) -> bool:
-        """Whether the file is loaded by now."""
+        """Whether the file is loaded."""
         if not self._ready:
             self._hear(0.0)
         return self._ready
 
     def every(self, dt: float) -> int:
-        """How many steps of `dt`, s, an answer is held for; the file must be loaded."""
+        """Return the number of steps of `dt`, s, for which τ is held; the file must be loaded."""
         return _steps_of(self.path.name, self._period, dt)
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        """τ (nv,), N m or N, once it is there."""
+        """Return τ (nv,), N m or N, for q (nq,) and v (nv,); waits for it."""
         self.ask(t, q, v)
         tau = self.answer()
         assert tau is not None
@@ -185,18 +185,18 @@ class Controller(NotCopied):
     def _send(self, message: tuple[Any, ...]) -> None:
         if self._pipe is None:
             raise ControllerError(f"{self.path.name} has stopped; load it again")
-        with suppress(OSError):  # that it has ended is told by `_hear`
+        with suppress(OSError):  # `_hear` reports that it has ended
             self._pipe.send(message)
 
     def _hear(self, until: float) -> _Ready | _Answer | None:
-        """The next message, None if none has come by then. Raises what went wrong."""
+        """Return the next message, None if none arrives by `until`. Raises the controller's error."""
         if self._pipe is None:
             raise ControllerError(f"{self.path.name} has stopped; load it again")
         limit = np.inf if self._patience is None else self._limit
         try:
             while not self._pipe.poll(min(max(0.0, min(until, limit) - perf_counter()), LOOK)):
                 if self._process is not None and _has_ended(self._process) and not self._pipe.poll(0):
-                    raise EOFError  # although what it has started may hold the pipe open
+                    raise EOFError  # a process that it has started may still hold the pipe open
                 if perf_counter() < min(until, limit):
                     continue
                 if until <= limit:
@@ -219,7 +219,7 @@ class Controller(NotCopied):
         return ControllerError(message)
 
     def end(self) -> None:
-        """End the process, whatever it is doing, and what it has started."""
+        """End the process at once, and all that it has started."""
         if self._process is not None:
             _kill(self._process)
             self._process.wait()
@@ -237,9 +237,9 @@ class Controller(NotCopied):
 
 
 class OwnController:
-    """A controller in this very process, for processes that do nothing else, and that somebody else can end.
+    """A controller in this process, for processes that do nothing else and that another one can end.
 
-    Loaded and asked like a `Controller`, to the same bits, without the way to another process and back.
+    It is loaded and called like a `Controller`, with the same bits, without interprocess communication.
     """
 
     def __init__(self, path: Path, model: Model, parameters: Mapping[str, float], seed: int):
@@ -258,14 +258,14 @@ class OwnController:
             _end_copies(self._mine)
 
     def wait(self) -> None:
-        """It is loaded."""
+        """Do nothing: it is loaded."""
 
     def every(self, dt: float) -> int:
-        """How many steps of `dt`, s, an answer is held for."""
+        """Return the number of steps of `dt`, s, for which τ is held."""
         return _steps_of(self.path.name, self._period, dt)
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
-        """τ (nv,), N m or N. Raises ControllerError."""
+        """Return τ (nv,), N m or N. Raises ControllerError."""
         try:
             return _checked(self._control(float(t), np.array(q, float), np.array(v, float)), self._model.nv)
         except BaseException as error:
@@ -274,11 +274,11 @@ class OwnController:
             _end_copies(self._mine)
 
     def end(self) -> None:
-        """It ends with its process."""
+        """Do nothing: it ends with its process."""
 
 
 def _steps_of(name: str, period: float | None, dt: float) -> int:
-    """How many steps a period is. Raises ControllerError where it is no whole number of them."""
+    """Return the steps of a period. Raises ControllerError where it is not a whole number of them."""
     if period is None:
         return 1
     steps = round(period / dt)
@@ -288,14 +288,14 @@ def _steps_of(name: str, period: float | None, dt: float) -> int:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process has ended; its number stays its own until it was waited for, if the system can tell so."""
+    """Return whether a process has ended, without reaping it where the system allows, so that its id stays reserved."""
     if sys.platform == "win32" or not hasattr(os, "waitid"):  # as on macOS before Python 3.13
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a session, whose number nobody else has until it was waited for, and all of that."""
+    """End a process that leads a session, whose id is reserved until it is reaped, and all of its session."""
     if sys.platform != "win32":
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -303,11 +303,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> None:
-    """What the process runs; its parent's end, however it comes, closes its standard input."""
-    with suppress(OSError):  # where memory runs out, Linux ends this process, and not the one that has the run
+    """The program of the process; the parent's end closes its standard input."""
+    with suppress(OSError):  # if memory runs out, Linux ends this process, not the one with the run
         Path("/proc/self/oom_score_adj").write_text("1000")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then ends this process too
-    sys.stdout = sys.stderr  # what a file prints is no output of the program's
+    sys.stdout = sys.stderr  # a file's prints are not output of the program
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _serve(Connection(int(sys.argv[1])))
 
@@ -315,20 +315,20 @@ def main() -> None:
 def _end_with_parent() -> None:
     try:
         os.read(0, 1)
-    except OSError:  # the file has closed it: the pipe tells it too
+    except OSError:  # the file has closed it: the pipe reports it too
         return
     _end_all()
 
 
 def _end_all() -> NoReturn:
-    """End this process and what it has started: whichever of pipe and input first tells of the parent's end."""
+    """End this process and all that it has started, once the pipe or standard input reports the parent's end."""
     if sys.platform != "win32":
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
 def _serve(pipe: Connection) -> None:
-    """Load and ask, as the program says."""
+    """Load and call, as requested by the program."""
     control: Callable[..., Any] | None = None
     path, nv, known, mine = "", 0, set(sys.modules), os.getpid()
     while True:
@@ -350,7 +350,7 @@ def _serve(pipe: Connection) -> None:
                 tau = _checked(control(t, q, v), nv)
                 _end_copies(mine)
                 pipe.send(_Answer(number, tau))
-        except BaseException as error:  # SystemExit too: whatever a file raises is told
+        except BaseException as error:  # SystemExit too: any error of a file is reported
             _end_copies(mine)
             with suppress(OSError):
                 pipe.send(_fault(error, path))
@@ -358,13 +358,13 @@ def _serve(pipe: Connection) -> None:
 
 
 def _end_copies(mine: int) -> None:
-    """End a copy that the file has made of the process by `os.fork`: one alone may answer."""
+    """End a copy of the process that the file made by `os.fork`: only the original may respond."""
     if os.getpid() != mine:
         os._exit(0)
 
 
 def _forget(known: set[str]) -> None:
-    """Have modules imported anew that are not `known`, and not installed: a user's own, which keep a state."""
+    """Forget modules that are not `known` and not installed, the user's own, so that their state starts over."""
     libraries = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     installed = *libraries, *site.getsitepackages(), site.getusersitepackages(), str(Path(__file__).parent)
     places = [Path(place).resolve() for place in installed]
@@ -377,13 +377,13 @@ def _forget(known: set[str]) -> None:
 
 
 def _execute(path: str, model: Model, parameters: Mapping[str, float], seed: int) -> ModuleType:
-    """The file's module, freshly executed and started."""
+    """Return the file's module, freshly executed and started."""
     linecache.checkcache(path)
     random.seed(seed)
     np.random.seed(seed)
     module = ModuleType(NAME)
     module.__file__ = path
-    sys.modules[NAME] = module  # where dataclasses and pickle look a class's module up
+    sys.modules[NAME] = module  # where dataclasses and pickle look up a class's module
     exec(compile(content(path), path, "exec"), module.__dict__)
     if not callable(getattr(module, "control", None)):
         raise AttributeError(f"{Path(path).name} has no function control(t, q, v)")
@@ -395,7 +395,7 @@ def _execute(path: str, model: Model, parameters: Mapping[str, float], seed: int
 
 
 def _replace(module: ModuleType, name: str, value: float) -> None:
-    """Give a number that the file assigns another value; a whole one stays an int where that is whole too."""
+    """Replace a number that the file assigns; an int stays an int if the value is whole."""
     own = module.__dict__.get(name)
     if not isinstance(own, int | float) or isinstance(own, bool):
         came = "no number" if name in module.__dict__ else "not there"
@@ -427,7 +427,7 @@ def _short(words: str) -> str:
 
 
 def _fault(error: BaseException, path: str) -> _Fault:
-    """What was raised, with the last line of the file that was on the way."""
+    """Return the error, with the file's line that is deepest in the traceback."""
     try:
         words = str(error)
     except BaseException:  # SystemExit too

@@ -1,4 +1,4 @@
-"""What is not pickled, nor copied: objects that hold a process, or what several threads write to."""
+"""Objects that refuse to be pickled or copied, since they hold a process or locks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import ClassVar, NoReturn
 
 
 class NotCopied:
-    """A base whose objects refuse `pickle`, `copy.copy` and `copy.deepcopy` by a TypeError; `instead` is what to do."""
+    """A base whose objects refuse `pickle`, `copy.copy` and `copy.deepcopy` by a TypeError, which names `instead`."""
 
     instead: ClassVar[str]
 

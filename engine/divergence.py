@@ -1,4 +1,4 @@
-"""What is said of a robot whose state stopped being finite."""
+"""Reports of a robot whose state is no longer finite."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from engine.step_settings import StepSettings
 
 
 class Diverged(ArithmeticError):
-    """A simulation whose state stopped being finite.
+    """The state of a simulation is no longer finite.
 
-    `trajectory` is what a `rollout` had kept until then; None from elsewhere.
+    `trajectory` is what a `rollout` had recorded until then, else None.
     """
 
     trajectory: Any = None
 
 
 def sentence(settings: StepSettings, robot: int, steps: int, velocity: int) -> str:
-    """That a robot diverged after so many steps, UNKNOWN for none that is known, and in which velocity first."""
+    """Return the message that a robot diverged after `steps` steps, or UNKNOWN, and in which velocity first."""
     cure = f"halve dt (it is {settings.dt:g} s)"
     gains = np.any(settings.kp > 0) or np.any(settings.kd > 0)
     if settings.integrator != "implicit" and (gains or np.any(settings.model.damping > 0)):

@@ -1,7 +1,7 @@
-"""The dynamics functions users call: arrays in, arrays out.
+"""The public dynamics functions: arrays in, arrays out.
 
-Every function takes one state or a batch, as lists or arrays of any number type, and answers in kind.
-Shapes below are those of one state; a batch puts its size in front.
+Every function takes one state or a batch, as lists or arrays of any number type, and returns the same kind. Shapes
+below are those of one state; a batch adds a leading axis.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from engine.validation import Array
 
 
 def _tree(model: Model, *, q: Array | None = None, v: Array | None = None) -> Array:
-    """Independent coordinates or velocities as those of every body."""
+    """Return the independent coordinates or velocities, expanded to those of every body."""
     if q is not None:
         return np.ascontiguousarray(model.coupling.expand_q(q)) if model.has_mimic else q
     assert v is not None
@@ -46,24 +46,23 @@ def _made_again(kind: type[ForwardDynamics], how: tuple[Any, ...], why: str) -> 
 
 
 class ForwardDynamics:
-    """Forward dynamics of one model, with its buffers made once: ``fd(q, v, tau) -> q̈``.
+    """Forward dynamics of one model, with buffers allocated once: ``fd(q, v, tau) -> q̈``.
 
-    `algorithm` is one of `engine.algorithms(model)`, or "auto": then `selection.choice` chooses for batches of the
-    given size. `device` is "cpu", "cuda" or "auto", the faster one. `dtype` is "float64" or "float32". `fd.algorithm`,
-    `fd.device` and `fd.why` say what was chosen. A call takes q (nq,), v and tau (nv,) or batches of them, of any size,
-    and answers q̈ (nv,) or (batch, nv), into `out` where that is given: one of the three, or an array that overlaps
-    none of them. `external` are wrenches on the links, see `forward_dynamics`. A call that raises leaves in `out`
-    whatever it came to. One object serves one thread, and on a GPU one stream, at a time: another that comes is told by
-    a RuntimeError. `threads`: how many take part at most, on the CPU, in a batch ("abia") or in one robot ("dca"); None
-    takes as many as pay.
+    `algorithm` is one of `engine.algorithms(model)`, or "auto": the fastest by `selection.choice` for batches of size
+    `batch`. `device` is "cpu", "cuda" or "auto", the faster one. `dtype` is "float64" or "float32". `fd.algorithm`,
+    `fd.device` and `fd.why` are the choice and its reason. A call takes q (nq,), v and tau (nv,) or batches of any
+    size, and returns q̈ (nv,) or (batch, nv), in `out` if given: one of the three, or an array that overlaps none of
+    them. `external` are wrenches on the links, see `forward_dynamics`. A call that raises may have written to `out`.
+    One object serves one thread, and on a GPU one stream, at a time; a concurrent call raises RuntimeError. `threads`:
+    the most on the CPU, for a batch ("abia") or one robot ("dca"); None takes as many as pay.
 
-    On "cuda", arrays in the GPU's memory (CuPy's, or others' by DLPack) are answered by a CuPy array without a copy and
-    without waiting, but for the CPU's part of "abia-hybrid"; so nothing looks at their numbers, and what is not finite
-    shows in the answer. Others are copied there and back.
+    On "cuda", arrays in the GPU's memory (CuPy's, or others' by DLPack) give a CuPy array, without a copy and without
+    waiting, except for the CPU's part of "abia-hybrid". Their values are not checked: what is not finite shows in the
+    result. Other arrays are copied to the GPU and back.
 
-    Raises ValueError for an algorithm that does not serve the model, wrong shapes and numbers that are not finite,
-    ArithmeticError where the mass matrix has no inverse, RuntimeError where there is no GPU to be had, and MemoryError
-    where its memory does not suffice.
+    Raises ValueError for an algorithm that does not support the model, wrong shapes and numbers that are not finite,
+    ArithmeticError where the mass matrix is singular, RuntimeError where there is no GPU, and MemoryError where its
+    memory does not suffice.
     """
 
     def __init__(
@@ -122,7 +121,7 @@ class ForwardDynamics:
             if (kernels := self._on_cpu) is None:
                 there: Array = self._there(self._on_gpu, q, v, tau, out)
                 return there
-            if out is None or not (out is q or out is v or out is tau):  # a refusal tells of their numbers
+            if out is None or not (out is q or out is v or out is tau):  # the error of `require` describes the numbers
                 axes = getattr(q, "ndim", 0)
                 if axes == 1:
                     answer = np.empty(self._nv, self._type) if out is None else out
@@ -137,12 +136,12 @@ class ForwardDynamics:
             self._busy = False
 
     def _here(self, kernels: on_cpu.Kernels, q: Any, v: Any, tau: Any, out: Array | None) -> Array:
-        """The answer on the CPU to whatever came, or what is wrong with it."""
+        """Return the result on the CPU. Raises for arguments that do not fit."""
         if validation.on_device(q):
             raise TypeError("q is on the GPU, and these dynamics are on the CPU; make them with device='cuda'")
         states, single = validation.states(self.model, self.dtype, q=q, v=v, tau=tau)
         out = validation.result(out, (self.model.nv,) if single else states[1].shape, self.dtype)
-        q, v, tau = (x if x.flags.writeable else x.copy() for x in states)  # what kernels are compiled for
+        q, v, tau = (x if x.flags.writeable else x.copy() for x in states)  # the number type of kernels
         status = kernels.one(q[0], v[0], tau[0], out) if single else kernels.many(q, v, tau, out)
         if status != FITS:
             raise self._not_finite()
@@ -155,7 +154,7 @@ class ForwardDynamics:
         )
 
     def _there(self, kernels: on_gpu.Kernels, q: Any, v: Any, tau: Any, out: Any) -> Any:
-        """The answer on the GPU, which is there for arrays that are."""
+        """Return the result on the GPU, for arrays in its memory."""
         if out is not None and arrays.are(self.model, self._type, q, v, tau, out):
             kernels(q, v, tau, out)
             return out
@@ -188,11 +187,11 @@ def forward_dynamics(
 ) -> Array:
     """q̈ (nv,), rad/s² or m/s², from q (nq,), v (nv,) and the generalized forces tau (nv,), N m or N; or of a batch.
 
-    `external` (links, 6) are wrenches (n, f) that act on the links from outside, in the order of `model.link_names`,
-    each in the link's own frame, about its origin, N m and N. With J their Jacobians they act like Σ Jᵢᵀ wᵢ in tau.
+    `external` (links, 6) are wrenches (n, f) on the links from outside, in the order of `model.link_names`, each in the
+    link's own frame, about its origin, N m and N. With J their Jacobians they act like Σ Jᵢᵀ wᵢ in tau.
 
-    Joint damping, friction and limits are the simulation's business and take no part. See `ForwardDynamics`,
-    which is faster for repeated calls, for `algorithm`, `device`, `dtype` and what is raised.
+    Joint damping, friction and limits belong to the simulation and are not included. See `ForwardDynamics`, which is
+    faster for repeated calls, for `algorithm`, `device`, `dtype` and errors.
     """
     rows = max(1, np.shape(q)[0]) if np.ndim(q) == 2 else 1
     device = "cuda" if device == "auto" and validation.on_device(q) else device
@@ -204,8 +203,8 @@ def inverse_dynamics(
 ) -> Array:
     """The generalized forces τ (nv,) that give q̈ = a (nv,) at q (nq,), v (nv,): [Y] (2a)–(2d), the RNEA.
 
-    `external` (links, 6) are wrenches that act on the links meanwhile, see `forward_dynamics`.
-    Arrays in a GPU's memory are answered there; so does `mass_matrix`.
+    `external` (links, 6) are wrenches on the links from outside, see `forward_dynamics`. For arrays in a GPU's memory
+    it runs there, as does `mass_matrix`.
     """
     if validation.on_device(q):
         tau: Array = on_gpu.inverse_dynamics(model, q, v, a, external)
@@ -224,9 +223,9 @@ def inverse_dynamics(
 
 
 def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, **forces: Any) -> Any:
-    """τ ± Σ Jᵢᵀ wᵢ (nv,): the forces that move a robot as τ, which is named as the caller knows it, and wrenches do.
+    """τ ± Σ Jᵢᵀ wᵢ (nv,): the generalized force of τ, which errors call `name`, and of the wrenches.
 
-    On the GPU for arrays that are there, as numbers of type `dtype`; else in double precision.
+    On the GPU for arrays in its memory, in type `dtype`; else in double precision.
     """
     if validation.on_device(q):
         (there, tau), single = arrays.states(model, dtype, q=q, **forces)
@@ -254,8 +253,9 @@ def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
 
 
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
-    """M (nv, nv) at q (nq,), symmetric, by composite bodies, the CRBA (Featherstone 2008, table 6.2); with mimic joints
-    GᵀMG.
+    """M (nv, nv) at q (nq,), symmetric, by composite bodies, the CRBA (Featherstone 2008, table 6.2).
+
+    With mimic joints it is GᵀMG.
     """
     if validation.on_device(q):
         M: Array = on_gpu.mass_matrix(model, q)
@@ -269,10 +269,10 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
 
 
 def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
-    """M⁻¹ (nv, nv) at q (nq,), symmetric: ∂q̈/∂τ, so that column j is what a unit of τ_j adds to q̈.
+    """M⁻¹ (nv, nv) at q (nq,), symmetric: ∂q̈/∂τ; column j is the change of q̈ per unit of τ_j.
 
-    The ABA's inertias are worked out once, then solved with for every column, O(n²); (GᵀMG)⁻¹ with mimic joints.
-    Raises ArithmeticError where M has no inverse.
+    The ABA's inertias are computed once, then each column is solved, O(n²); (GᵀMG)⁻¹ with mimic joints. Raises
+    ArithmeticError where M is singular.
     """
     (q,), single = validation.states(model, q=q)
     if model.has_mimic:
@@ -290,14 +290,14 @@ def inverse_mass_matrix(model: Model, q: ArrayLike) -> Array:
 
 
 def link_poses(model: Model, q: ArrayLike) -> Array:
-    """The frames of all links in the world, (…, links, 4, 4), in the order of `model.link_names`, for q (…, nq)."""
+    """The frames of all links in the world, (…, links, 4, 4), in the order of `model.link_names`, at q (…, nq)."""
     (q,), single = validation.states(model, q=q)
     frames = poses.link_poses(model, q)
     return frames[0] if single else frames
 
 
 def link_twists(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
-    """The motion of all links, (…, links, 6), by `model.link_names`: ω (rad/s), and v (m/s) of the origin.
+    """The twists of all links, (…, links, 6), as in `model.link_names`: ω (rad/s), and v (m/s) of the origin.
 
     Both are along the world's axes. The state is q (nq,), v (nv,).
     """
@@ -307,11 +307,11 @@ def link_twists(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
 
 
 def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> Array:
-    """Λ⁻¹ (3, 3), 1/kg, symmetric: what 1 N at a point of a link adds to the point's acceleration, in the world's axes.
+    """Λ⁻¹ (3, 3), 1/kg, symmetric: the acceleration of a point of a link per unit force on it, in the world's axes.
 
-    It is the linear part of the inverse operational-space inertia J M⁻¹ Jᵀ (Khatib 1987). q is (nq,), `link` a place in
-    `model.link_names`, `point` (3,) in its frame, m; the model is alone, without constraints. By the ABA, O(n),
-    whichever algorithm simulates it. Raises ValueError for a link that there is not.
+    It is the linear part of the inverse operational-space inertia J M⁻¹ Jᵀ (Khatib 1987). q is (nq,), `link` an index
+    in `model.link_names`, `point` (3,) in its frame, m; constraints and contacts are ignored. By the ABA, O(n),
+    whichever algorithm simulates it. Raises ValueError for an invalid link.
     """
     (pose,), _ = validation.states(model, q=q)
     link = validation.whole("link", link, 0)
@@ -319,7 +319,7 @@ def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> A
         raise ValueError(f"link is {link}; {model.name} has {len(model.link_names)} links, numbered from 0")
     p = validation.vector("point", point, 3, "three finite numbers, m")
     R = poses.link_poses(model, pose)[0, link, :3, :3]
-    external = np.zeros((4, len(model.link_names), 6))  # the last is none
+    external = np.zeros((4, len(model.link_names), 6))  # the last is massless
     external[:3, link, 3:] = R  # row i: eᵢ of the world in the link's frame, Rᵀ eᵢ
     external[:3, link, :3] = np.cross(p, R)
     rows, still = np.repeat(pose, 4, 0), np.zeros((4, model.nv))
@@ -333,7 +333,7 @@ def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> A
 def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     """Kinetic and potential energy in J, scalars; the potential is zero where all mass lies at the world's origin.
 
-    The state is q (nq,), v (nv,); of a batch both are (batch,).
+    The state is q (nq,), v (nv,); for a batch both are (batch,).
     """
     (q, v), single = validation.states(model, q=q, v=v)
     kinetic, potential = energies(model, q, v, pack(model).constants[None])

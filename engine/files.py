@@ -1,4 +1,4 @@
-"""Finding the robots that ship, the cache, and writing files so that nothing a user made is ever lost."""
+"""Robots that ship, the cache, and writing of files without loss of a user's data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROBOTS = Path(__file__).resolve().parents[1] / "robots"
 
 
 def find_robot(name: str | os.PathLike[str]) -> Path:
-    """The file of that name, or that of the robot which ships under it, such as "arm7". Raises FileNotFoundError."""
+    """Return the file `name`, or that of the shipped robot of this name, such as "arm7". Raises FileNotFoundError."""
     for candidate in (Path(name), ROBOTS / f"{name}.urdf"):
         if candidate.is_file() or candidate.is_fifo():
             return candidate
@@ -39,15 +39,15 @@ def find_robot(name: str | os.PathLike[str]) -> Path:
 
 
 LARGEST = 256 << 20
-"""Bytes that are read of one file, or of a pipe."""
+"""The most bytes read of one file, or of a pipe."""
 PATIENCE = 10
 """Seconds for which a pipe may be silent."""
 
 
 def refuse_endless(path: str | os.PathLike[str]) -> None:
-    """Raises ValueError where a path leads to a pipe or a device, whose end may never come; OSError as `Path.exists`.
+    """Raise ValueError where a path leads to a pipe or a device, which may never end; OSError as `Path.exists`.
 
-    A path that leads to nothing is reported by whoever opens it.
+    A path without a file is reported when it is opened.
     """
     file = Path(path)
     if file.exists() and not (file.is_file() or file.is_dir()):
@@ -55,9 +55,9 @@ def refuse_endless(path: str | os.PathLike[str]) -> None:
 
 
 def content(path: str | os.PathLike[str], pipes: bool = False) -> bytes:
-    """What a file holds, of at most `LARGEST` bytes; with `pipes` also what comes out of a pipe, until it is silent.
+    """Return a file's content, at most `LARGEST` bytes; with `pipes` also a pipe's, until it is silent.
 
-    Raises OSError, for devices too, which never come to an end.
+    Raises OSError, for devices too, which never end.
     """
     with regular(path, pipes) as file:
         status = os.fstat(file.fileno())
@@ -73,7 +73,7 @@ def content(path: str | os.PathLike[str], pipes: bool = False) -> bytes:
 
 
 def read_json(path: str | os.PathLike[str], **how: Any) -> Any:
-    """The value in a file of JSON; `how` is passed to `json.loads`. Raises OSError and what that raises."""
+    """Return the value of a JSON file; `how` is passed to `json.loads`. Raises OSError and errors of `json.loads`."""
     text = content(path).decode()
     with nothing_collected():
         return json.loads(text, **how)
@@ -81,7 +81,7 @@ def read_json(path: str | os.PathLike[str], **how: Any) -> Any:
 
 @contextmanager
 def nothing_collected() -> Iterator[None]:
-    """Hold the garbage collector: a file leaves it nothing, and up to two thirds of the time went into looking."""
+    """Pause the garbage collector, which took up to two thirds of the time of reading and found nothing."""
     held = gc.isenabled()
     gc.disable()
     try:
@@ -93,9 +93,9 @@ def nothing_collected() -> Iterator[None]:
 
 @contextmanager
 def regular(path: str | os.PathLike[str], pipes: bool = False) -> Iterator[IO[bytes]]:
-    """A file opened to be read, without waiting for it. Raises OSError for devices, and for pipes unless those may be.
+    """Open a file for reading without blocking. Raises OSError for devices, and for pipes unless `pipes`.
 
-    Opening a pipe waits for a writer otherwise, and reading what a terminal says for whoever types.
+    A blocking open of a pipe waits for a writer, and reading a terminal waits for its user.
     """
 
     def opener(name: str, flags: int) -> int:
@@ -111,7 +111,7 @@ def regular(path: str | os.PathLike[str], pipes: bool = False) -> Iterator[IO[by
 
 
 def _next(pipe: IO[bytes], path: str | os.PathLike[str]) -> bytes:
-    """What comes out of a pipe next; nothing at its end."""
+    """Return the next bytes of a pipe, empty at its end."""
     if hasattr(select, "poll"):
         comes = select.poll()
         comes.register(pipe, select.POLLIN)
@@ -122,14 +122,14 @@ def _next(pipe: IO[bytes], path: str | os.PathLike[str]) -> bytes:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any]]:
-    """Open a temporary file beside `path` that takes its place once it is whole; an error leaves `path` as it was.
+    """Open a temporary file beside `path` that replaces it once complete; an error leaves `path` as it was.
 
-    It is whole on the disk before it takes the place, so that a machine that stops keeps the old file or has the new.
-    Where `path` is a link, what it leads to is replaced; pipes and devices, which nothing can replace, are written to.
-    `mode` is as for `open`; text is in UTF-8.
+    It is synced to disk before it replaces `path`, so that a crash keeps the old file or the new one. If `path` is a
+    link, its target is replaced; pipes and devices, which cannot be replaced, are written to. `mode` is as for `open`;
+    text is in UTF-8.
 
-    Raises OSError in one sentence, before anything is written where `path` is a folder, lies in none or may not be
-    written to.
+    Raises OSError in one sentence, before anything is written, where `path` is a folder, its folder does not exist, or
+    it may not be written to.
     """
     encoding = None if "b" in mode else "utf-8"
     named, target = os.fspath(path), _place(path)
@@ -145,7 +145,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
             return
         with _whole(target, mode) as (file, temporary):
             yield file
-            with suppress(OSError):  # disks of other systems know no modes
+            with suppress(OSError):  # file systems of other operating systems have no modes
                 temporary.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
     except OSError as error:
         if error.errno is None or isinstance(error, BrokenPipeError) or not _is_of(error, target):
@@ -155,7 +155,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
 
 @contextmanager
 def _whole(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
-    """A temporary file beside `target` that nobody else can read, and where it is; then it takes the place."""
+    """Yield a temporary file beside `target` that nobody else can read, with its path; it then replaces `target`."""
     with _temporary(target) as (handle, temporary):
         with os.fdopen(handle, mode, encoding=None if "b" in mode else "utf-8") as file:
             yield file, temporary
@@ -165,16 +165,16 @@ def _whole(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:
-    """PermissionError where a file, or the folder that it would be in, may not be written to."""
+    """Raise PermissionError where a file, or its folder, may not be written to."""
     target = _place(path)
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise PermissionError(f"{os.fspath(path)!r} may not be written to; name another file, or let it be written to")
 
 
 def _place(path: str | os.PathLike[str]) -> Path:
-    """What links lead to; a pipe or a device by the name given, since that of a pipe may lead to no place.
+    """Return the target of links; for a pipe or a device the given name, since that of a pipe may not be a path.
 
-    On Linux /dev/stdout of a pipeline resolves to "/proc/N/fd/pipe:[…]", which is not there.
+    On Linux /dev/stdout of a pipeline resolves to "/proc/N/fd/pipe:[…]", which does not exist.
     """
     with suppress(OSError):
         mode = Path(path).stat().st_mode
@@ -184,9 +184,9 @@ def _place(path: str | os.PathLike[str]) -> Path:
 
 
 class Unwritten(OSError):
-    """A file that could not be written: the text says what that means for it, `strerror` has the system's words.
+    """A file could not be written: the text says what that means for it, `strerror` has the system's message.
 
-    It is also of the class that Python has for its number, such as PermissionError.
+    It is also of Python's class for its error number, such as PermissionError.
     """
 
     _what: str
@@ -206,21 +206,21 @@ class Unwritten(OSError):
 
 
 def _is_of(error: OSError, target: Path) -> bool:
-    """Whether an error is one of writing to the target's folder, and not of another file that was read meanwhile."""
+    """Return whether an error is one of writing to the target's folder, not of another file that was read meanwhile."""
     return error.filename is None or Path(os.fsdecode(error.filename)).parent == target.parent
 
 
 @contextmanager
 def _temporary(target: Path) -> Iterator[tuple[int, Path]]:
-    """A new file beside the target, locked while it is written; one that is left goes, and so do those of the dead."""
+    """Make a new file beside the target, locked while it is written; abandoned ones of ended processes are removed."""
     _remove_unfinished(target)
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=_UNFINISHED)
         held = locked(handle)
         if held is None or (held and os.fstat(handle).st_nlink):
             break
-        os.close(handle)  # another writer took it for one of the dead, and removes it
-    lock = os.dup(handle) if held else None  # held until it is in its place, or gone
+        os.close(handle)  # another writer took it for an abandoned one, and removed it
+    lock = os.dup(handle) if held else None  # held until it replaces the target, or is removed
     try:
         yield handle, Path(name)
     except BaseException:
@@ -239,7 +239,7 @@ def _prefix(target: Path) -> str:
 
 
 def _remove_unfinished(target: Path) -> None:
-    """Remove what writers of this file left that were killed: nobody holds its lock any more."""
+    """Remove temporary files of this target whose writers were killed: they are not locked any more."""
     pattern = glob.escape(_prefix(target)) + "?" * 8 + _UNFINISHED
     for path in target.parent.glob(pattern):
         with suppress(OSError):
@@ -252,7 +252,7 @@ def _remove_unfinished(target: Path) -> None:
 
 
 def locked(handle: int) -> bool | None:
-    """Lock a file, and answer whether nobody else had; None where there are no locks."""
+    """Lock a file. Returns whether nobody else had locked it; None where there are no locks."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -261,17 +261,17 @@ def locked(handle: int) -> bool | None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a disk without locks
+    except OSError:  # a file system without locks
         return None
     return True
 
 
 def cache_folder() -> Path:
-    """Where this platform keeps what programs can make again.
+    """Return this platform's folder for data that programs can recreate.
 
-    The environment may name another place: CATENA_CACHE_DIR, or XDG_CACHE_HOME on all platforms. Where there is
-    none, as for a user without a home, it is `temporary_cache`. It is never the present folder, unless that is named:
-    what lies there may be anybody's, and this is run.
+    The environment may name another folder: CATENA_CACHE_DIR, or XDG_CACHE_HOME on all platforms. Where there is none,
+    as for a user without a home, it is `temporary_cache`. It is never the current folder, unless named explicitly: its
+    files may be anybody's, and cached code is run.
     """
     if named := os.environ.get("CATENA_CACHE_DIR"):
         return Path(named).absolute()
@@ -286,12 +286,13 @@ def cache_folder() -> Path:
 
 
 def cache_folders() -> tuple[Path, ...]:
-    """Where to look for what was kept: `cache_folder`, and `temporary_cache` if this process made one."""
+    """Return the folders to search: `cache_folder`, and `temporary_cache` if this process made one."""
     return (cache_folder(), temporary_cache()) if temporary_cache.cache_info().currsize else (cache_folder(),)
 
 
 def writable_cache(*inside: str) -> Path:
-    """`cache_folder`, or a folder inside it; of `temporary_cache` where that cannot be, or others can write to it.
+    """Return `cache_folder`, or a folder in it; one of `temporary_cache` if that is impossible or others can write
+    there.
 
     Raises OSError where there is no temporary folder either.
     """
@@ -305,7 +306,7 @@ def writable_cache(*inside: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """That of a process of ours which is to have this one's cache, and not to tell of it again."""
+    """Return the environment of a child process that shares this one's cache and does not repeat its warnings."""
     found = {**os.environ}
     with suppress(OSError):
         made = temporary_cache.cache_info().currsize
@@ -314,7 +315,7 @@ def environment() -> dict[str, str]:
 
 
 def kept(path: Path) -> bytes:
-    """What a file of the cache holds. Raises OSError; one that others could have written is reported, once."""
+    """Return a cached file's content. Raises OSError; a file that others could have written is reported, once."""
     try:
         return ownership.own_content(path)
     except ownership.NotOurs as error:
@@ -324,11 +325,11 @@ def kept(path: Path) -> bytes:
 
 @contextmanager
 def keeping(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
-    """Write a file of the cache as `replacing` does, for nobody else to read; a link in its place is replaced.
+    """Write a file of the cache like `replacing`, readable by this user only; a link in its place is replaced.
 
-    Folders that are not there are made, and those that others can look into closed, but what the environment names
-    and links lead to: all kinds of things may lie there. Raises OSError, before anything is written where others can
-    write there, which is reported.
+    Missing folders are made, and those that others can read are closed, except folders that the environment names or
+    links lead to, which may have other uses. Raises OSError, before anything is written, where others can write there,
+    which is reported.
     """
     make_own(path.parent)
     with _whole(path, mode) as (file, _):
@@ -342,7 +343,7 @@ def keeping(path: Path, mode: str = "wb") -> Iterator[IO[Any]]:
 
 
 def make_own(folder: Path) -> None:
-    """Make a folder of the cache, if it is not there. Raises OSError; one that others can write to is reported."""
+    """Make a folder of the cache, if it does not exist. Raises OSError; one that others can write to is reported."""
     try:
         ownership.make_own_folder(folder)
     except ownership.NotOurs as error:
@@ -351,7 +352,7 @@ def make_own(folder: Path) -> None:
 
 
 def _tell(error: ownership.NotOurs) -> None:
-    """Say what follows from it, once in a process."""
+    """Report the consequence, once per process."""
     if not _told.is_set():
         _told.set()
         logging.getLogger(__name__).warning("%s, %s", error, _consequence(error))
@@ -372,14 +373,14 @@ def _consequence(error: ownership.NotOurs) -> str:
 
 @lru_cache(maxsize=1)
 def temporary_cache() -> Path:
-    """A folder in place of a cache folder that cannot be written to; it goes with this process."""
+    """Return a folder in place of a cache folder that cannot be written to; it is removed with this process."""
     folder = Path(tempfile.mkdtemp(prefix="catena-"))
     atexit.register(_remove, folder, os.getpid())
     return folder
 
 
 def _remove(folder: Path, maker: int) -> None:
-    if os.getpid() == maker:  # not a fork of it
+    if os.getpid() == maker:  # not by a fork of it
         shutil.rmtree(folder, ignore_errors=True)
 
 

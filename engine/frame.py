@@ -1,4 +1,4 @@
-"""`Frame`: the state of a simulation's robots for who shows them, and `FrameReader`, which brings it to the host."""
+"""`Frame`: the state of a simulation's robots for display, and `FrameReader`, which copies it to the host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.validation import Array
 
 
 class Spent(NamedTuple):
-    """Seconds by the clock of the device that did it; NaN where that is not known."""
+    """Seconds by the device's clock; NaN where unknown."""
 
     steps: float
     """All steps between `FrameReader.begin` and `FrameReader.request`."""
@@ -20,11 +20,11 @@ class Spent(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The state after so many `steps` since the reset, on the host, valid until the reader's next request.
+    """The state after `steps` steps since the reset, on the host, valid until the reader's next request.
 
-    q (batch, nq) and v (batch, nv) are those of all robots, `link_poses` (robots, links, 4, 4) those of the first so
-    many, in the order of `model.link_names`; `phases` are the seconds of the last step's phases by name, `spent`
-    those that steps, poses and copy took on the device.
+    q (batch, nq) and v (batch, nv) are those of all robots, `link_poses` (robots, links, 4, 4) those of the first
+    robots, in the order of `model.link_names`; `phases` are the seconds of the last step's phases by name, `spent`
+    those of steps, poses and copy on the device.
     """
 
     steps: int
@@ -36,21 +36,21 @@ class Frame(NamedTuple):
 
 
 class FrameReader(Protocol):
-    """Brings one frame at a time to the host: ``begin()``, steps, ``request()``, and ``take()`` when it is there.
+    """Copies one frame at a time to the host: ``begin()``, steps, ``request()``, and ``take()`` when it is ready.
 
-    On a GPU nothing waits but `take`: poses are worked out there, after the steps, and one copy into pinned memory
-    follows them, while the caller has time for something else. On the CPU the frame is there with the request.
+    On a GPU only `take` waits: poses are computed there, after the steps, followed by one asynchronous copy into pinned
+    memory. On the CPU the frame is ready with the request.
     """
 
     def begin(self) -> None:
-        """The steps of the next frame are about to begin."""
+        """Mark the start of the next frame's steps."""
 
     def request(self) -> None:
-        """Have the state read once all steps so far are done."""
+        """Request the state after all steps so far."""
 
     @property
     def ready(self) -> bool:
-        """Whether `take` would not wait."""
+        """Return whether `take` would not wait."""
 
     def take(self) -> Frame:
-        """The frame that was requested; waits for it."""
+        """Return the requested frame; waits for it."""

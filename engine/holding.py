@@ -1,6 +1,6 @@
-"""Joint gains that hold a robot where it stands, from its inertias and weights, without compiled code.
+"""Joint gains that hold a robot in a pose, from its inertias and weights, without compiled code.
 
-In comes a `Model` and a pose q (nq,); out go gains (nv,) for `Simulation(kp=, kd=)`.
+Inputs are a `Model` and a pose q (nq,); outputs are gains (nv,) for `Simulation(kp=, kd=)`.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from engine.model.joints import BODY_JOINTS, NV
 from engine.model.model import Indices
 from engine.step_settings import INTEGRATORS
 
-FREQUENCY = 20.0  # rad/s: at least so stiff is each joint against what it carries
-SAG = (0.004, 0.0005)  # rad and m: at most so far does a joint sink under what it carries
-FULL_EFFORT = 0.02  # rad: so far from where it is held a joint that a robot stands on gives all its effort
-LEVEL = 0.01  # m above the lowest shape, within which others stand on the ground too
-EXPLICIT = (0.1, 0.2)  # of kp dt² μ and kd dt μ, where gains act at the step's beginning; μ is the joint's mobility
+FREQUENCY = 20.0  # rad/s: the least natural frequency of each joint with what it carries
+SAG = (0.004, 0.0005)  # rad and m: the most that a joint sinks under what it carries
+FULL_EFFORT = 0.02  # rad: the deflection at which a joint that supports the robot gives its full effort
+LEVEL = 0.01  # m above the lowest shape, within which other shapes count as on the ground
+EXPLICIT = (0.1, 0.2)  # of kp dt² μ and kd dt μ for explicit gains; μ is the joint's mobility
 
 
 def holding_gains(
     model: Model, dt: float = 1e-3, integrator: str = "implicit", q: ArrayLike | None = None
 ) -> tuple[Array, Array]:
-    """Gains kp and kd, (nv,) each, that hold every joint which has angles or lengths at q (nq,), by default neutral.
+    """Gains kp and kd, (nv,) each, that hold every joint with a scalar coordinate at q (nq,), by default neutral.
 
-    With M_ii the inertia that joint i carries, the diagonal of the mass matrix, and G_i the greatest moment of its
-    weight about the axis: ``kp = max(20² M_ii, G_i / 0.004 rad)``, or 0.5 mm for a sliding joint, so that no joint
-    sinks further under gravity, and ``kd = 2 √(kp M_ii)``, which is critical damping. N m/rad, N m s/rad; N/m, N s/m.
+    With M_ii the inertia that joint i carries, the diagonal of the mass matrix, and G_i the largest moment of its
+    weight about the axis: ``kp = max(20² M_ii, G_i / 0.004 rad)``, or 0.5 mm for a prismatic joint, so that no joint
+    sinks further under gravity, and ``kd = 2 √(kp M_ii)``, critical damping. N m/rad, N m s/rad; N/m, N s/m.
 
-    A robot with a free base stands on the joints beyond which it is lowest, see `standing`. They carry the rest of it:
-    they give their whole effort at `FULL_EFFORT`, and their damping is that of an inertia between the two.
+    A robot with a free base is supported by the joints above its lowest shapes, see `standing`. They carry the rest of
+    it: they give their full effort at `FULL_EFFORT`, and their damping is that of an inertia between the two.
 
     The "implicit" integrator takes gains at the end of the step and is stable for all of them. For the others both are
     bounded by `dt` and the joint's mobility, see `mobility`; the hold may then be softer.
 
-    Free joints and ball joints have no coordinate that kp could pull to, and are not held: their gains are 0.
+    Free joints and ball joints have no coordinate for kp and are not held: their gains are 0.
 
-    The effort limits clip what the gains ask for: a joint whose limit is below its weight sinks nevertheless.
+    Effort limits clip the drive: a joint whose limit is below its weight sinks nevertheless.
     """
     integrator, dt = validation.one_of("integrator", integrator, INTEGRATORS), validation.time_step(dt)
     (pose,), _ = validation.states(model, q=model.neutral() if q is None else q)
@@ -59,18 +59,18 @@ def holding_gains(
 
 
 def carried(model: Model, q: Array) -> tuple[Array, Array]:
-    """The diagonal of the mass matrix, and the greatest moment of weight about each joint, (nv,) each, at q (nq,).
+    """Return the diagonal of the mass matrix and each joint's largest moment of weight, (nv,) each, at q (nq,).
 
-    All bodies beyond a joint are one rigid body, the sums over a run of the depth-first order. Where joints mimic,
-    both are upper bounds. 0 for free joints; a ball joint has the three axes of the body that it carries.
+    All bodies beyond a joint are one rigid body, summed over a range of the depth-first order. With mimic joints, both
+    are upper bounds. 0 for free joints; a ball joint has the three axes of its body.
     """
     R, p, moment = _placed(model, q)
-    # Each body's inertia about the world's origin, from that about its own.
+    # each body's inertia about the world's origin, from that about its own
     P, H = lie.skew(p), lie.skew(moment)
     about = R @ model.inertia @ np.swapaxes(R, 1, 2) - P @ H - H @ P - model.mass[:, None, None] * (P @ P)
     end = _ends(model)
     mass, first, second = (_sums(x, end) for x in (model.mass, moment + model.mass[:, None] * p, about))
-    # And the composite body's about the joint's own frame.
+    # and the composite body's about the joint's own frame
     arm, F = first - mass[:, None] * p, lie.skew(first)
     own = second + P @ F + F @ P - mass[:, None, None] * (P @ P)
     at, body, local, slides = _axes(model)
@@ -86,7 +86,7 @@ def carried(model: Model, q: Array) -> tuple[Array, Array]:
 
 
 def standing(model: Model, q: Array) -> NDArray[np.bool_]:
-    """(nv,): the joints beyond which are the lowest collision shapes, by their origins, of a robot with a free base."""
+    """Return (nv,): the joints on the paths to the lowest collision shapes, by origins, of a robot with a free base."""
     below = np.zeros(len(model.parent), bool)
     shapes = [shape for shape in model.collisions if model.link_body[shape.link] != WORLD]
     if shapes and np.any(model.kind == FREE):
@@ -106,7 +106,7 @@ def standing(model: Model, q: Array) -> NDArray[np.bool_]:
 def static_loads(model: Model, q: ArrayLike) -> Array:
     """The efforts that hold the model at rest at q (nq,) against its weight, (nv,), N m or N, without compiled code.
 
-    What `inverse_dynamics` answers for no velocity and no acceleration; but 0 for free joints.
+    Equal to `inverse_dynamics` for zero velocity and acceleration, except 0 for free joints.
     """
     (pose,), _ = validation.states(model, q=q)
     R, p, moment = _placed(model, pose[0])
@@ -121,7 +121,7 @@ def static_loads(model: Model, q: ArrayLike) -> Array:
 
 
 def _axes(model: Model) -> tuple[Indices, Indices, Array, NDArray[np.bool_]]:
-    """The axes of all joints but free ones: the tree's velocity, the body, the axis in its frame (3,), whether slid."""
+    """The axes of all joints but free ones: index of the velocity, body, axis in its frame (3,), whether prismatic."""
     body = np.repeat(np.arange(len(model.parent)), NV[model.kind])
     columns = [column for kind in model.kind.tolist() for column in BODY_JOINTS[kind].columns]
     at = np.flatnonzero(model.kind[body] != FREE)
@@ -137,13 +137,13 @@ def _placed(model: Model, q: Array) -> tuple[Array, Array, Array]:
 
 
 def mobility(model: Model) -> Array:
-    """An upper bound of the diagonal of M⁻¹, (nv,), at any pose: what a unit effort at one joint accelerates it by.
+    """An upper bound of the diagonal of M⁻¹, (nv,), in any pose: a joint's acceleration per unit effort.
 
-    Were the two bodies at a joint free of all others, a unit effort between them would accelerate it by the sum of
-    both bodies' inverse inertias; further joints can only take mobility away (Gauss's principle). Two that slide turn
-    together, as far as their centres of mass are beside each other: with d between these and a the axis that adds
-    (d × a)ᵀ (I₁ + I₂)⁻¹ (d × a). Where a body has no inertia of its own it is taken to move with all that it carries,
-    which is an estimate, and no bound. 0 for free joints.
+    If the two bodies at a joint were free of all others, a unit effort between them would accelerate it by the sum of
+    both bodies' inverse inertias; further joints can only reduce the mobility (Gauss's principle). Two bodies at a
+    prismatic joint also rotate together if their centres of mass are offset: with d between these and a the axis that
+    adds (d × a)ᵀ (I₁ + I₂)⁻¹ (d × a). A body without inertia of its own is taken as rigid with all that it carries,
+    which is an estimate, not a bound. 0 for free joints.
     """
     center = model.first_moment / np.where(model.mass > 0, model.mass, 1.0)[:, None]
     C = lie.skew(center)
@@ -154,10 +154,10 @@ def mobility(model: Model) -> Array:
     turned = (model.home_rotation[body] @ axis[..., None])[..., 0]
     ball = model.kind[body] == SPHERICAL
     other = _inverse(model.mass[above], central[above], turned, slides)
-    other[ball] = _largest_inverse(central[above[ball]])  # its axes may point anywhere in the body before
+    other[ball] = _largest_inverse(central[above[ball]])  # its axes may have any direction in the body before
     other = np.where(slides, other + _turning(model, center, central, body, axis), other)
     both, G = own + np.where(model.parent[body] >= 0, other, 0.0), model.coupling.v_scale[at]
-    result = np.full(model.nv, np.inf)  # of joints that move together any one bounds all
+    result = np.full(model.nv, np.inf)  # any one bounds all of a group of mimic joints
     np.minimum.at(result, model.coupling.v_index[at], np.where(G != 0, both / np.where(G != 0, G, 1.0) ** 2, np.inf))
     composite, _ = carried(model, model.neutral())
     rigid = 1 / np.where(composite > 0, composite, np.inf)
@@ -165,7 +165,7 @@ def mobility(model: Model) -> Array:
 
 
 def _turning(model: Model, center: Array, central: Array, body: Indices, axis: Array) -> Array:
-    """(d × a)ᵀ (I₁ + I₂)⁻¹ (d × a) of two bodies that slide along a, see `mobility`, in the frames of those given."""
+    """(d × a)ᵀ (I₁ + I₂)⁻¹ (d × a) of two bodies that slide along a, see `mobility`, in the given bodies' frames."""
     above, R = np.maximum(model.parent, 0)[body], model.home_rotation[body]
     d = center[body] - np.einsum("nji,nj->ni", R, center[above] - model.home_position[body])
     both = central[body] + np.swapaxes(R, 1, 2) @ central[above] @ R
@@ -197,7 +197,7 @@ def _largest_inverse(inertia: Array) -> Array:
 
 
 def _ends(model: Model) -> Indices:
-    """(n,): one past the last body that hangs on each; those on body i are i … end − 1."""
+    """(n,): the end of each body's subtree, which is the range i … end − 1."""
     end = np.arange(1, len(model.parent) + 1)
     for i in range(len(end) - 1, -1, -1):
         parent = model.parent[i]
@@ -207,7 +207,7 @@ def _ends(model: Model) -> Indices:
 
 
 def _sums(x: Array, end: Indices) -> Array:
-    """The sum of x (n, …) over each body and all that hang on it."""
+    """The sum of x (n, …) over each body's subtree."""
     suffix = np.concatenate([np.cumsum(x[::-1], 0)[::-1], np.zeros_like(x[:1])])
     total: Array = suffix[:-1] - suffix[end]
     return total

@@ -1,7 +1,7 @@
-"""Inverse kinematics: the joints' coordinates that bring a link to where it is wanted, by damped least squares.
+"""Inverse kinematics: the joint coordinates that bring a link to a target, by damped least squares.
 
-In come a `Model`, the pose q (nq,) to start from, and where the link is to be; out comes a q next to it. NumPy alone,
-so that nothing waits for a compiler.
+Inputs are a `Model`, the start q (nq,) and the target; the result is a q near the start. NumPy only, without
+compilation.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from engine.lie import Array
 from engine.model import FREE, PRISMATIC, Model, poses
 
 CLOSE = 1e-8
-"""Of the lever, and in rad: within so much a target is reached."""
+"""Position tolerance relative to the lever, and angle tolerance in rad."""
 FLAT = 1e-10
-"""The error's slope below which no coordinate brings the link closer."""
+"""The slope of the error below which no coordinate brings the link closer."""
 DAMPING = 1e-3
 """λ² of the first step."""
 LEAST, MOST = 1e-12, 1e6
-"""Between which λ² stays; at the most, a step is too short to change anything."""
+"""The bounds of λ²; at the upper one a step is too short to change anything."""
 
 
 class Reach(NamedTuple):
-    """What `inverse_kinematics` found.
+    """The result of `inverse_kinematics`.
 
-    `q` (nq,) is within the joints' limits; `distance` in m and `angle` in rad say how far from the target it leaves the
-    link, 0 for the angle where only a position was asked for; `reached` whether both are as good as 0.
+    `q` (nq,) is within the joints' limits; `distance` in m and `angle` in rad are the link's deviation from the target,
+    with angle 0 for a position target; `reached`: whether both are within the tolerance.
     """
 
     q: Array
@@ -46,27 +46,27 @@ def inverse_kinematics(
     point: ArrayLike = (0.0, 0.0, 0.0),
     iterations: int = 200,
 ) -> Reach:
-    """The pose next to q (nq,) in which a link, by its place in `model.link_names`, is at `target`.
+    """The pose near q (nq,) in which a link, by its index in `model.link_names`, is at `target`.
 
-    `target` is a position (3,) in the world, m, for a point of the link, whatever its orientation; or a pose (4, 4) of
-    the link's frame in the world. `point` (3,) is in the link's frame, m, and that whose distance is made least.
+    `target` is a position (3,) in the world, m, for a point of the link, in any orientation; or a pose (4, 4) of the
+    link's frame in the world. `point` (3,) is in the link's frame, m; its distance is minimised.
 
-    Damped least squares: each step is ``Δ = Jᵀ (J Jᵀ + λ²)⁻¹ e`` over the coordinates that may move, e the way that is
-    left, along and about the world's axes. λ falls while steps bring the link closer and rises where one does not, so
-    that near a singular pose, and where the target is out of reach, the joints slow down instead of flailing. A radian
-    counts as the lever, the longest distance from the point to a joint that moves it.
+    Damped least squares: each step is ``Δ = Jᵀ (J Jᵀ + λ²)⁻¹ e`` over the coordinates that may move, with the remaining
+    error e along and about the world's axes. λ decreases while steps bring the link closer and increases where one does
+    not, so that near a singular pose, and for a target out of reach, the joints slow down rather than oscillate. A
+    radian is weighted by the lever, the longest distance from the point to a joint that moves it.
 
-    Limits are kept: q is first brought within them, and a coordinate at its limit that would leave it rests. Joints
-    that mimic follow their leaders. Free joints stay where they are, and so does what is not between the link and the
-    root. A target that cannot be reached gives the closest pose that descent from q finds, after `iterations` steps at
-    the latest, with `reached` False; another q may lead closer.
+    Limits are kept: q is first brought within them, and a coordinate at its limit that would leave it is fixed. Mimic
+    joints follow their leaders. Free joints do not move, nor do joints off the path from the link to the root. For a
+    target out of reach the result is the closest pose found by descent from q, after at most `iterations` steps, with
+    `reached` False; another q may lead closer.
 
     Sources: Y. Nakamura, H. Hanafusa, "Inverse kinematic solutions with singularity robustness for robot manipulator
     control" (1986), (18); C. W. Wampler, "Manipulator inverse kinematic solutions based on vector formulations and
     damped least-squares methods" (1986); S. R. Buss, "Introduction to inverse kinematics with Jacobian transpose,
     pseudoinverse and damped least squares methods" (2009), section 6.
 
-    Raises ValueError, in one sentence, for a link that there is not, a target that is neither, and more than one q.
+    Raises ValueError, in one sentence, for an invalid link, a target of another shape, and more than one q.
     """
     (start,), single = validation.states(model, q=q)
     if not single:
@@ -82,7 +82,7 @@ def inverse_kinematics(
 
 
 class _Descent:
-    """Towards one target."""
+    """The iteration towards one target."""
 
     def __init__(self, model: Model, link: int, wanted: Array, point: Array, turns: bool):
         self.model, self.link, self.wanted, self.point, self.turns = model, link, wanted, point, turns
@@ -122,12 +122,12 @@ class _Descent:
         return bool(np.linalg.norm(error[3:]) <= CLOSE and np.linalg.norm(error[:3]) <= CLOSE)
 
     def _frame(self, T: Array) -> tuple[Array, Array]:
-        """The link's rotation (3, 3), and where the point is (3,)."""
+        """Return the link's rotation (3, 3), and the point's position (3,)."""
         R, p = poses.link_frame(self.model, T, self.link)
         return R, R @ self.point + p
 
     def _error(self, T: Array) -> Array:
-        """(6,): the rotation that is left, rad, about the world's axes, and the way that is left, in levers."""
+        """Return the remaining error (6,): rotation, rad, about the world's axes, and translation, in levers."""
         R, x = self._frame(T)
         left = np.zeros(6)
         left[3:] = (self.place - x) / self.lever
@@ -136,7 +136,7 @@ class _Descent:
         return left
 
     def _jacobian(self, T: Array) -> Array:
-        """(6, nv) of the point, in rad and levers, for velocities in rad/s and levers/s; 0 for what may not move."""
+        """Return the point's Jacobian (6, nv), in rad and levers, per rad/s and levers/s; 0 for fixed coordinates."""
         J, (R, _) = poses.link_jacobian(self.model, T, self.link), self._frame(T)
         J[3:] -= lie.skew(R @ self.point) @ J[:3]
         J[3:] /= self.lever
@@ -145,13 +145,13 @@ class _Descent:
         return J if self.turns else np.concatenate([np.zeros((3, self.model.nv)), J[3:]])
 
     def _lever(self, T: Array) -> float:
-        """The longest distance from the point to a joint that moves it, m; 1 where there is none."""
+        """Return the longest distance from the point to a joint that moves it, m; 1 where there is none."""
         path, (_, x) = poses.ancestors(self.model, self.link), self._frame(T)
         origins = T[path[self.model.kind[path] != FREE], :3, 3]
         return float(np.linalg.norm(origins - x, axis=1).max(initial=0.0)) or 1.0
 
     def _free(self, q: Array, slope: Array) -> NDArray[np.bool_]:
-        """(nv,): which coordinates may move along the slope (nv,), without leaving their limits."""
+        """Return (nv,): the coordinates that may move along the slope (nv,) without leaving their limits."""
         free = self.model.constrained.copy()
         value, slope = q[self.coordinate], slope[self.scalar]
         over = (value >= self.model.upper[self.scalar]) & (slope > 0)
@@ -160,7 +160,7 @@ class _Descent:
         return free
 
     def _moved(self, q: Array, step: Array) -> Array:
-        """q (nq,) after a step (nv,), rad and levers, within the limits."""
+        """Return q (nq,) after a step (nv,), rad and levers, within the limits."""
         model, moved, step = self.model, q.copy(), np.where(self.slides, self.lever, 1.0) * step
         moved[self.coordinate] += step[self.scalar]
         for joint in model.joints:
@@ -172,7 +172,7 @@ class _Descent:
 
 
 def _within_limits(model: Model, q: Array) -> Array:
-    """q (nq,) with every coordinate brought to its nearer limit where it is outside."""
+    """Return q (nq,) with every coordinate clipped to its limits."""
     within, scalar = q.copy(), model.q_of_v >= 0
     at = model.q_of_v[scalar]
     within[at] = np.clip(q[at], model.lower[scalar], model.upper[scalar])

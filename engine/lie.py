@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.floating]
-_STRAIGHT = 1e-6  # how far RᵀR may be from the identity
+_STRAIGHT = 1e-6  # tolerance of RᵀR − 1
 
 
 def skew(w: Array) -> Array:
@@ -27,7 +27,7 @@ def skew(w: Array) -> Array:
 def Ad(R: Array, p: Array) -> Array:
     """The adjoint of a pose, (..., 3, 3) and (..., 3) -> (..., 6, 6).
 
-    ``Ad(T_i)`` carries a twist of frame i to its parent; ``X_i = Ad(T_i⁻¹)`` the other way.
+    ``Ad(T_i)`` maps a twist of frame i to its parent; ``X_i = Ad(T_i⁻¹)`` is the inverse.
     """
     matrix = np.zeros_like(p, shape=(*p.shape[:-1], 6, 6))
     matrix[..., :3, :3] = matrix[..., 3:, 3:] = R
@@ -50,9 +50,9 @@ def inverse(R: Array, p: Array) -> tuple[Array, Array]:
 
 
 def pose(value: ArrayLike, of: str) -> Array:
-    """A position (3,), m, or a pose (4, 4), as a pose (4, 4) that nobody writes into.
+    """Return a position (3,), m, or a pose (4, 4), as a read-only pose (4, 4).
 
-    Raises ValueError with one sentence that names whose it is, `of`, where it is neither.
+    Raises ValueError with one sentence that names the argument, `of`, for anything else.
     """
     try:
         given = np.asarray(value, float)
@@ -88,7 +88,7 @@ def _sinc_terms(angle: Array) -> tuple[Array, Array, Array]:
 
 
 def exp(V: ArrayLike) -> tuple[Array, Array]:
-    """The pose reached by moving with the twist V for unit time: (..., 6) -> (..., 3, 3), (..., 3).
+    """The pose after moving with the twist V for unit time: (..., 6) -> (..., 3, 3), (..., 3).
 
     Rodrigues' formula for R; ``p = G(ω) v`` with the left Jacobian G of SO(3).
     """
@@ -141,20 +141,20 @@ def rpy_from_rotation(R: ArrayLike) -> Array:
 
 
 def rotation_to(axis: ArrayLike) -> Array:
-    """A rotation whose third column is the unit vector `axis`: (3,) -> (3, 3).
+    """The rotation of least angle whose third column is the unit vector `axis`: (3,) -> (3, 3).
 
-    Of all such rotations the one of least angle, so that an axis along z gives the identity.
+    An axis along z gives the identity.
     """
     x, y, z = np.asarray(axis, float)
     aside = x * x + y * y
     if z < 0 and aside < 1e-300:
         return np.diag([1.0, -1.0, -1.0])
-    k = (1 - z) / aside if z < 0 else 1 / (1 + z)  # the same number; 1 + z has no digits near −1
+    k = (1 - z) / aside if z < 0 else 1 / (1 + z)  # the same number; 1 + z loses its digits near −1
     return np.array([[1 - x * x * k, -x * y * k, x], [-x * y * k, 1 - y * y * k, y], [-x, -y, z]])
 
 
 def rotation_from_quaternion(q: ArrayLike) -> Array:
-    """(..., 4) as x, y, z, w, of unit length -> (..., 3, 3)."""
+    """R (..., 3, 3) of a unit quaternion q (..., 4), x, y, z, w."""
     x, y, z, w = np.moveaxis(np.asarray(q, float), -1, 0)
     rows = [
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],

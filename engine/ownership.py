@@ -1,13 +1,13 @@
-"""Whose a file is: code is run, and objects are unpickled, only of files that nobody but this user can have written.
+"""Ownership of files: code is run, and objects are unpickled, only from files that nobody but this user can write.
 
-As OpenSSH's StrictModes has it, and sudo for its own files, but up to the root and through links: a file and its folder
-belong to the effective user, all folders above and links on the way to this user or to root, and nobody else can write
-to any of them. A folder where anybody can write, but only a file's owner remove it, as in /tmp, may stand above.
+The rule of OpenSSH's StrictModes and of sudo, extended up to the root and through links: a file and its folder belong
+to the effective user, all folders above and links on the path to this user or to root, and nobody else can write to any
+of them. A folder where anybody can write, but only a file's owner can remove it, such as /tmp, may be above.
 
-It is looked at from the root downwards. So what was found good cannot be exchanged before it is used: for that one must
-write to what stands above it, which was found good before. The file is looked at once it is open.
+The path is checked from the root downwards, so that what was checked cannot be exchanged before its use: that would
+need write access to a folder checked before. The file is checked once it is open.
 
-Systems without such users, as Windows, have no such rule here.
+Systems without such users, such as Windows, have no such rule here.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from pathlib import Path
 
 ROOT = 0
 KNOWN = hasattr(os, "geteuid")
-"""Whether this system tells whose a file is by numbers."""
+"""Whether this system identifies a file's owner by number."""
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OPEN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
-_MOST_LINKS = 40  # as Linux has it
+_MOST_LINKS = 40  # Linux's value
 
 
 class NotOurs(PermissionError):
-    """Somebody else could have written it; the message says what, and why."""
+    """Somebody else could have written the file; the message says what it is, and why."""
 
     path = ""
     entry = False
-    """It is a file that was asked for, and not a folder or a link above it."""
+    """The requested file, not a folder or a link above it."""
     loose = False
-    """It is a folder of this user's, and ``chmod go-w`` mends it."""
+    """A folder of this user that ``chmod go-w`` fixes."""
 
 
 def own_folder(folder: Path) -> Path:
-    """The folder with its links followed. Raises OSError, NotOurs where others may write to what is in it."""
+    """Return the folder with its links resolved. Raises OSError, NotOurs where others may write into it."""
     return Path(_own_folder(folder)) if KNOWN else folder
 
 
 def make_own_folder(folder: Path) -> None:
-    """Make a folder for this user only, and those above, where there is none. Raises OSError as `own_folder` does."""
+    """Make a folder for this user only, with its parents, where there is none. Raises OSError as `own_folder` does."""
     if not KNOWN:
         folder.mkdir(parents=True, exist_ok=True)
         return
@@ -59,14 +59,14 @@ def make_own_folder(folder: Path) -> None:
 
 
 def close(folder: Path) -> None:
-    """Take from all others what leave they have to an own folder. Raises OSError."""
+    """Remove all permissions of others from an own folder. Raises OSError."""
     state = folder.lstat()
     if KNOWN and stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and state.st_mode & 0o077:
         folder.chmod(stat.S_IMODE(state.st_mode) & ~0o077)
 
 
 def own_content(path: Path) -> bytes:
-    """What a file holds. Raises OSError, NotOurs where somebody else could have written it, and for a link."""
+    """Return a file's content. Raises OSError, NotOurs where somebody else could have written it, and for a link."""
     whole = f"{_own_folder(path.parent)}/{path.name}" if KNOWN else os.fspath(path)
     try:
         handle = os.open(whole, _OPEN)
@@ -92,7 +92,7 @@ def _own_folder(folder: Path) -> str:
 
 
 def _safe_folder(folder: Path) -> tuple[str, os.stat_result]:
-    """A folder with its links followed, where nobody but this user and root can exchange what is on the way."""
+    """Return a folder with its links resolved, on whose path only this user and root can exchange anything."""
     me, place, links, waiting = os.geteuid(), "", 0, [*reversed(folder.absolute().parts[1:])]
     state = os.lstat("/")
     _require_safe("/", state, me)
@@ -119,7 +119,7 @@ def _safe_folder(folder: Path) -> tuple[str, os.stat_result]:
 
 
 def _require_safe(path: str, state: os.stat_result, me: int) -> None:
-    """That others cannot exchange what is in a folder, or a link; modes of links mean nothing."""
+    """Require that others cannot exchange what is in a folder, or a link; modes of links are ignored."""
     owner, mode = state.st_uid, state.st_mode
     if owner not in (ROOT, me):
         raise _not_ours(path, f"belongs to another user (number {owner})")

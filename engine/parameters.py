@@ -1,4 +1,4 @@
-"""`Parameters`: what may differ between the robots of a batch."""
+"""`Parameters`: model parameters that may differ between the robots of a batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _JOINT = ("damping", "friction", "effort_limit")
 
 
 class Parameters:
-    """The parameters of `batch` robots of one model, a row a robot, filled from the model: write what differs.
+    """The parameters of `batch` robots of one model, a row a robot, initialised from the model: write what differs.
 
     ==================  ==================  ==========================================================
     name                shape               meaning
@@ -31,7 +31,7 @@ class Parameters:
     effort_limit        (batch, nv)         N m or N; inf where there is none
     ==================  ==================  ==========================================================
 
-    n counts the model's bodies, see `Model`. A simulation reads them once, when it is made.
+    n is the number of the model's bodies, see `Model`. A simulation reads the arrays once, when it is made.
     """
 
     def __init__(self, model: Model, batch: int):
@@ -41,7 +41,7 @@ class Parameters:
         )
 
     def copy(self) -> Parameters:
-        """The same parameters in arrays of their own."""
+        """Return a copy with arrays of its own."""
         other = Parameters.__new__(Parameters)
         other.model, other.batch = self.model, self.batch
         for name in (*_BODY, "gravity", *_JOINT):
@@ -49,7 +49,7 @@ class Parameters:
         return other
 
     def check(self) -> None:
-        """Raise ValueError with one sentence about the first number or shape that no robot can have."""
+        """Raise ValueError with one sentence about the first invalid number or shape."""
         n = len(self.model.parent)
         shapes = {name: (n, *shape) for name, shape in _BODY.items()}
         shapes |= {"gravity": (3,)} | dict.fromkeys(_JOINT, (self.model.nv,))
@@ -73,7 +73,7 @@ class Parameters:
             raise ValueError(f"parameters.{name}{list(where)} is {value[where]}; {rule}")
 
     def _check_inertia(self) -> None:
-        """Symmetric, and positive semidefinite by its principal minors, up to rounding."""
+        """Require symmetric inertias that are positive semidefinite by their principal minors, up to rounding."""
         I = np.asarray(self.inertia, float)
         xx, yy, zz, xy, xz, yz = (I[..., i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
         size = np.abs(I).max((-2, -1)) if I.size else np.zeros(I.shape[:2])
@@ -89,12 +89,12 @@ class Parameters:
                 )
 
     def robot(self, robot: int) -> Model:
-        """The model of one robot: the batch's model with that robot's own numbers."""
+        """Return the model of one robot: the batch's model with that robot's parameters."""
         numbers = {name: np.asarray(getattr(self, name), float)[robot] for name in (*_BODY, "gravity", *_JOINT)}
         return dataclasses.replace(self.model, **numbers)
 
     def constants(self) -> Array:
-        """(batch, n + 1, CONSTANTS): the rows of `engine.model.layout` for each robot."""
+        """Return (batch, n + 1, CONSTANTS): the rows of `engine.model.layout` for each robot."""
         n = len(self.model.parent)
         constants = np.repeat(pack(self.model).constants[None], self.batch, 0)
         rows, columns = np.triu_indices(3)

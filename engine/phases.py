@@ -1,7 +1,7 @@
-"""The phases into which a step's time is split: what they are called, and which an algorithm has on a device.
+"""The timed phases of a step: their names, and those of each algorithm on a device.
 
-A kernel adds the time of a phase to the counter of that number; so their order is the same for all, and each algorithm
-has those that `PHASES` gives, in the order in which they are done. `Simulation.phases` bears these names.
+A kernel adds a phase's time to the counter of that index, so their order is the same for all; each algorithm has those
+of `PHASES`, in execution order. `Simulation.phases` has these names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEANINGS: Mapping[str, str] = {
     "contact": "the impulses of what touches, with joint limits and frictions, and the velocities after them",
     "constraints": "which joint limits and frictions act: what is decided between the accelerations under them",
 }
-"""By name, in the order of the counters."""
+"""Descriptions by name, in the order of the counters."""
 NAMES = tuple(MEANINGS)
 COUNT = len(NAMES)
 (
@@ -50,19 +50,19 @@ PHASES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "dca": ("kinematics", "chunks", "joins", "inertia recursion", "acceleration", *_ENDS),
     },
 }
-"""By device and algorithm, in the order in which a step has them; an algorithm without a row has ABIA's."""
+"""By device and algorithm, in execution order; an algorithm without a row has ABIA's."""
 WRITTEN_OUT = ("acceleration", "integration")
-"""Those of ABIA on a GPU where its text is written out for the robot, which has no other parts."""
+"""Phases of ABIA on a GPU where its kernel is unrolled for the robot and not split further."""
 
 
 def of(device: str, algorithm: str, ground: bool = False) -> tuple[str, ...]:
-    """The names of an algorithm's phases on a device; `ground`: there is something to touch."""
+    """Return the names of an algorithm's phases on a device; `ground`: the robot can have contacts."""
     names = PHASES[device].get(algorithm, PHASES[device]["abia"])
     return (*names[:-1], "collision", "contact", names[-1]) if ground else names
 
 
 def markdown() -> str:
-    """The table for the documentation, as Markdown."""
+    """Return the table for the documentation, as Markdown."""
     rows = [(device, f"`{name}`", ", ".join(names)) for device, row in PHASES.items() for name, names in row.items()]
     lines = [("device", "algorithm", "phases of a step"), ("---",) * 3, *rows]
     meanings = [("phase", "what is done in it"), ("---",) * 2, *MEANINGS.items()]

@@ -1,4 +1,4 @@
-"""What a process has one of, and a forked process anew: threads stay behind there, and locks as they were held."""
+"""Objects that exist once per process and are made again after a fork, which drops threads and copies locks as held."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class OnePerProcess(Generic[T]):
-    """What `make` makes, when it is first asked for, whichever thread asks: ``one()``."""
+    """The result of `make`, made on first use by any thread: ``one()``."""
 
     def __init__(self, make: Callable[[], T]):
         self._make = make
@@ -27,6 +27,6 @@ class OnePerProcess(Generic[T]):
         return self._made[0]
 
     def forget(self) -> None:
-        """Have it made anew when it is next asked for."""
+        """Discard it, so that the next use makes it again."""
         self._made: list[T] = []
         self._making = threading.Lock()

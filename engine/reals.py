@@ -1,4 +1,4 @@
-"""What counts as real numbers, of all that NumPy makes numbers of."""
+"""The values that count as real numbers, a subset of what NumPy converts to numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _KINDS = {
     "T": "text",
     "V": "records, not numbers",
 }
-"""What arrays hold that NumPy would turn into numbers: without imaginary parts, as counts of days, as zeros."""
+"""Element types that NumPy would convert: by dropping imaginary parts, to days, to zeros."""
 
 
 def reals(value: ArrayLike, dtype: DTypeLike = float) -> NDArray[Any]:
-    """`value` as an aligned array of a number type, contiguous by rows; whole numbers and booleans are numbers too.
+    """Return `value` as an aligned, C-contiguous array of a number type; integers and booleans are numbers too.
 
-    Raises TypeError or ValueError, with a few words why, for what holds no real numbers: besides what NumPy refuses,
-    complex numbers, dates, text, records, masked elements and whole numbers beyond every float.
+    Raises TypeError or ValueError, with a short reason, for anything else: besides what NumPy refuses, complex numbers,
+    dates, text, records, masked elements and integers beyond every float.
     """
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError("some of its elements are masked")
@@ -37,5 +37,5 @@ def reals(value: ArrayLike, dtype: DTypeLike = float) -> NDArray[Any]:
 
 
 def shown(value: object) -> str:
-    """The beginning of how Python writes a value, on one line, for what is said of it."""
+    """Return the beginning of a value's repr, on one line, for messages."""
     return " ".join(repr(value).split())[:80]

@@ -1,4 +1,4 @@
-"""The commands for files of runs: `repeat` computes one again, to the same bits, and `unpack` writes it plain."""
+"""The commands for files of runs: `repeat` recomputes one, to the same bits, and `unpack` writes it uncompressed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.urdf.load import load
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What `repeat` takes."""
+    """Add the arguments of `repeat`."""
     command.add_argument("run", type=Path, metavar="RUN.npz", help="a file of `run --out`, or of the window")
     command.add_argument("--robot", metavar="FILE", help="the robot's file, where it has moved")
     command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
@@ -26,7 +26,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def add_unpack_arguments(command: argparse.ArgumentParser) -> None:
-    """What `unpack` takes."""
+    """Add the arguments of `unpack`."""
     command.add_argument("run", type=Path, metavar="RUN.npz", help="a file that is packed too tightly to be read")
     command.add_argument("out", type=Path, metavar="NEW.npz", help="where it is written as large as what it holds")
     command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
@@ -34,7 +34,7 @@ def add_unpack_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def unpack(args: argparse.Namespace) -> int:
-    """Write the file of a run plain."""
+    """Write the file of a run uncompressed."""
     array_files.unpack(args.run, args.out, LARGEST)
     if args.json:
         print(json.dumps({"run": str(args.run), "file": str(args.out)}))
@@ -42,7 +42,7 @@ def unpack(args: argparse.Namespace) -> int:
 
 
 def repeat_run(args: argparse.Namespace) -> int:
-    """Run it again and compare every state; 1 where a bit differs."""
+    """Run it again and compare every state. Returns 1 where a bit differs."""
     saved = read_run(args.run)
     settings = saved.settings
     told, srdf = settings.get("package_dir"), settings.get("srdf")
@@ -80,7 +80,7 @@ def repeat_run(args: argparse.Namespace) -> int:
 
 
 def _robot(args: argparse.Namespace, saved: SavedRun) -> Path:
-    """Where the run's robot is described."""
+    """Return the file of the run's robot."""
     named = args.robot or saved.settings.get("robot")
     if not isinstance(named, str) or not named:
         raise CallError(f"{args.run.name} names no robot; give --robot FILE")

@@ -1,4 +1,4 @@
-"""What headless commands on a robot share: the arguments that name it, how it is loaded, and how they answer."""
+"""Common parts of headless commands on a robot: arguments that name it, loading, and output."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from engine.urdf.markup import in_one_line
 
 DONE, NO, WRONG_CALL = 0, 1, 2
 INTERRUPTED = 130
-"""By Ctrl-C, as shells have it."""
+"""The exit status after Ctrl-C, as in shells."""
 
 
 class CallError(Exception):
-    """A call that cannot be carried out; its message is shown as it is."""
+    """A command that cannot be carried out; its message is shown unchanged."""
 
 
 def add_robot(command: argparse.ArgumentParser) -> None:
-    """The arguments that name a robot and say how to load it."""
+    """Add the arguments that name a robot and say how to load it."""
     command.add_argument("robot", help="a URDF or xacro file, or the name of a robot that ships, such as arm7")
     add_sources(command)
     command.add_argument("--floating", action="store_true", help="put the root link on a free joint")
@@ -36,7 +36,7 @@ def add_robot(command: argparse.ArgumentParser) -> None:
 
 
 def add_sources(command: argparse.ArgumentParser) -> None:
-    """The arguments that say what a robot's file may read, and run."""
+    """Add the arguments that say what a robot's file may read and run."""
     command.add_argument(
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
@@ -44,7 +44,7 @@ def add_sources(command: argparse.ArgumentParser) -> None:
 
 
 def add_parts(command: argparse.ArgumentParser) -> None:
-    """The arguments that put more robots and bodies beside the robot."""
+    """Add the arguments that put more robots and bodies beside the robot."""
     for word, base in (("--add", "fixed"), ("--add-free", "free")):
         command.add_argument(
             word, nargs=4, action="append", default=[], metavar=("FILE", "X", "Y", "Z"),
@@ -53,13 +53,13 @@ def add_parts(command: argparse.ArgumentParser) -> None:
 
 
 def load_robot(args: argparse.Namespace, srdf: Path | None = None) -> Model:
-    """The robot that the arguments of `add_robot` name, with an SRDF. Raises FileNotFoundError or ModelError."""
+    """Return the robot named by the arguments of `add_robot`, with an SRDF. Raises FileNotFoundError or ModelError."""
     path = files.find_robot(args.robot)
     return load(path, args.package_dir, args.floating, not args.no_mimic, args.trust_xacro, srdf)
 
 
 def load_parts(args: argparse.Namespace, model: Model) -> Model:
-    """The robot with what the arguments of `add_parts` put beside it. Raises CallError for what is no place, too."""
+    """Return the robot with the parts of `add_parts` beside it. Raises CallError, for an invalid position too."""
     named = [(word, free) for free, words in ((False, args.add), (True, args.add_free)) for word in words]
     if not named:
         return model
@@ -76,21 +76,21 @@ def load_parts(args: argparse.Namespace, model: Model) -> Model:
 
 
 def count(text: str) -> int:
-    """A whole number of 1 or more, for argparse."""
+    """Parse an integer of 1 or more, for argparse."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number of 1 or more")
     return int(text)
 
 
 def seed(text: str) -> int:
-    """A whole number of 0 or more, for argparse."""
+    """Parse an integer of 0 or more, for argparse."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text} is not a whole number of 0 or more")
     return int(text)
 
 
 def positive(text: str) -> float:
-    """A positive number, for argparse."""
+    """Parse a positive number, for argparse."""
     value = float(text)
     if not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
@@ -98,29 +98,29 @@ def positive(text: str) -> float:
 
 
 def plain(text: str) -> str:
-    """A text of several lines without what no screen shows, or obeys; parts of it come from files."""
+    """Return a text of several lines without control characters, since parts of it come from files."""
     return "\n".join(map(in_one_line, text.split("\n")))
 
 
 class _Screen(Console):
-    """A console that shows texts as they are, marks of writing direction and commands to terminals too."""
+    """A console that shows texts literally, including marks of writing direction and terminal escapes."""
 
     def render_str(self, text: str, **how: Any) -> Text:
-        """The text as tables and lines show it."""
+        """Return the text as tables and lines show it."""
         return super().render_str(plain(text), **how)
 
 
 def console(args: argparse.Namespace) -> Console:
-    """Where a command tells people what it found; standard error where programs read its JSON."""
+    """Return the console for people: standard error if standard output has JSON."""
     return _Screen(stderr=args.json, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def warn(model: Model) -> None:
-    """Print what there is to say of a robot's file."""
+    """Print the diagnoses of a robot's file."""
     for found in model.diagnostics:
         tell(found)
 
 
 def tell(said: object) -> None:
-    """Print what people are to know, on standard error."""
+    """Print a message for people on standard error."""
     print(plain(str(said)), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`rollout`: a whole motion in one call, and the file that keeps it."""
+"""`rollout`: a whole motion in one call, and the file format of runs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from engine.validation import Array
 FORMAT = 1
 """Of the files that `save` writes: newer ones may hold more."""
 KEPT = ("q", "v", "tau")
-"""What of a motion can be kept."""
+"""The arrays of a motion that can be kept."""
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """States at `time` (samples,): q (samples, nq), v and tau (samples, nv); a batch stands in front.
+    """States at `time` (samples,): q (samples, nq), v and tau (samples, nv); a batch adds a leading axis.
 
-    `tau` is the control during the step that ends at the sample; of a recorded run it is the drives' effort, with what
-    gains gave. The first sample is the start. What was not kept is None. q, v and tau are arrays of the simulation's
-    device and number type, `time` is NumPy's. `wrench` (samples, links, 6) is what acted from outside in that step, as
-    `Simulation.wrench`, on the links of which a recorded run has any: `wrench_links`.
+    `tau` is the control during the step that ends at the sample; of a recorded run it is the drives' effort, including
+    gains. The first sample is the start. Arrays that were not kept are None. q, v and tau are arrays of the
+    simulation's device and number type, `time` is NumPy's. `wrench` (samples, links, 6) are the external wrenches in
+    that step, as `Simulation.wrench`, on the links of a recorded run that have any: `wrench_links`.
     """
 
     time: Array
@@ -70,12 +70,12 @@ def rollout(
     threads: int | None = None,
     scene: Scene | None = None,
 ) -> Trajectory:
-    """The motion from q0 (nq,) or (batch, nq) and v0, by default rest, every `every`-th state of it.
+    """The motion from q0 (nq,) or (batch, nq) and v0, by default rest, with every `every`-th state.
 
     `controls` are generalized forces: (steps, nv) for all robots, (batch, steps, nv), or (nv,) held for `steps` steps;
-    none means zero. `target` (nv,) or (batch, nv) is held, by default where the robots start; what else `Simulation`
-    takes is explained there. Only what `keep` names is written. Raises `Diverged` like `Simulation`, with all samples
-    of before that as its `trajectory`.
+    none means zero. `target` (nv,) or (batch, nv) is held, by default the start; other arguments are those of
+    `Simulation`. Only arrays that `keep` names are recorded. Raises `Diverged` like `Simulation`, with all earlier
+    samples as its `trajectory`.
     """
     rows = [len(x) for x in (q0, v0) if np.ndim(x) == 2]
     single, batch = not rows, max(rows, default=1)
@@ -120,7 +120,7 @@ def rollout(
 
 
 def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tuple[Any, int]:
-    """Controls as (1 or batch, steps, nv), or (1, 1, nv) where one is held for all steps; and how many steps."""
+    """Return controls as (1 or batch, steps, nv), or (1, 1, nv) if constant; and the number of steps."""
     array: Any = np.zeros(model.nv) if controls is None else controls
     if not validation.on_device(array):
         try:
@@ -142,7 +142,7 @@ def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tup
 
 
 def _target(model: Model, target: Any, batch: int) -> Any:
-    """A target as it came, if it is (nv,) or (1 or batch, nv)."""
+    """Return a target unchanged, if it is (nv,) or (1 or batch, nv)."""
     if not validation.on_device(target):
         target, _ = validation.batched("target", target, model.nv, "where the gains pull to")
     if target.shape not in ((model.nv,), (1, model.nv), (batch, model.nv)):
@@ -151,11 +151,11 @@ def _target(model: Model, target: Any, batch: int) -> Any:
 
 
 class Recorder:
-    """Runs a simulation in short stretches, so that a caller can look up; keeps states and timings, on the host.
+    """Runs a simulation in short stretches, with callbacks in between; keeps states and timings, on the host.
 
     `controls` are (1 or batch, steps, nv) or None; with `keep` false only the timings are kept. A `controller` of one
-    robot gives them as it goes. After `run`, also one cut short by an exception, `trajectory` and `controls` hold what
-    was done and `phases` the median seconds of a step's phases.
+    robot supplies them during the run. After `run`, also one ended by an exception, `trajectory` and `controls` are
+    those of the completed steps and `phases` the median seconds of a step's phases.
     """
 
     def __init__(
@@ -182,11 +182,11 @@ class Recorder:
 
     @property
     def controls(self) -> Array | None:
-        """(1 or batch, steps, nv): those of the steps that were done."""
+        """(1 or batch, steps, nv): those of the completed steps."""
         return None if self._controls is None else self._controls[:, : self._done]
 
     def run(self, look_up: Callable[[int], None], seconds: float = 0.05) -> None:
-        """All steps; `look_up` is told how many are done about every `seconds` of wall time."""
+        """Take all steps; `look_up` is called with the number completed about every `seconds` of wall time."""
         if self._controller is not None:
             self._run_controlled(self._controller, look_up, seconds)
             return
@@ -201,7 +201,7 @@ class Recorder:
             look_up(done)
 
     def _run_controlled(self, controller: Controller, look_up: Callable[[int], None], seconds: float) -> None:
-        """All steps, in stretches for which an answer is held, and in which every state is looked at."""
+        """Take all steps, in stretches of constant control, recording every state for the controller."""
         simulation, done, told = self._simulation, 0, perf_counter()
         while done < self._steps:
             n = min(self._held, self._steps - done)
@@ -247,7 +247,7 @@ class Recorder:
     def _advanced(
         self, n: int, controls: Any, every: int, record: tuple[Any, Any] | None
     ) -> tuple[int, Diverged | None]:
-        """How many of n steps were sound, and the divergence that ended them."""
+        """Return how many of n steps were finite, and the divergence that ended them."""
         simulation, before = self._simulation, self._simulation.steps
         try:
             simulation.advance(n, controls, every, record)
@@ -258,7 +258,7 @@ class Recorder:
 
     @property
     def end(self) -> float:
-        """The time up to which steps were taken, s."""
+        """The time of the last step taken, s."""
         return float(self._done * self._simulation.dt)
 
     def phases(self) -> dict[str, float]:
@@ -267,7 +267,7 @@ class Recorder:
         return {name: float(np.median([sample[name] for sample in self._phases] or [0.0])) for name in names}
 
     def trajectory(self) -> Trajectory:
-        """What was recorded so far; with one robot without the batch in front."""
+        """The record so far; for one robot without the batch axis."""
         n, every, batch = self._samples, self._every, self._simulation.batch
         tau = np.zeros((batch, n, self._simulation.model.nv))
         if self._controls is not None:
@@ -279,7 +279,7 @@ class Recorder:
 
 
 def arrays_of(trajectory: Trajectory) -> dict[str, Any]:
-    """The arrays of a trajectory by their names, as files have them; wrenches where there are any."""
+    """Return the arrays of a trajectory by their names in files; wrenches where there are any."""
     arrays = {name: getattr(trajectory, name) for name in ("time", *KEPT)}
     if trajectory.wrench_links:
         arrays |= {"wrench": trajectory.wrench, "wrench_links": np.array(trajectory.wrench_links)}
@@ -294,7 +294,7 @@ def save(
     controls: Array | None = None,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Write a trajectory and all it takes to run it again to an .npz file, whole or not at all.
+    """Write a trajectory and all settings to run it again to an .npz file, atomically.
 
     The file holds the arrays of `Trajectory`, `joint_names`, `coordinate_names`, `settings` as JSON text and, where
     there are any, all `controls` (1, steps, nv). `more` are further arrays.
@@ -312,11 +312,11 @@ def save(
 
 
 FREE_SAMPLES, BYTES = 20_000, 16
-"""States that any file may have, and the bytes of a file that each of more takes: one that moves takes as many."""
+"""States that any file may have, and the file's bytes per further state, about those of a moving robot."""
 
 
 def require_run(headers: Mapping[str, array_files.Header], size: int) -> None:
-    """ValueError unless arrays are those of a trajectory, of no more states than a file of so many bytes may have."""
+    """Raise ValueError unless arrays are a trajectory, with at most the states that a file of `size` bytes may have."""
     _, (time, _), *rest = (headers[name] for name in ("settings", "time", *KEPT))
     for name in ("time", *KEPT):
         if (dtype := headers[name][1]).kind != "f":

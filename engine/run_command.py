@@ -1,4 +1,4 @@
-"""The command `run`: a robot simulated, its speed told, its trajectory written."""
+"""The command `run`: simulate a robot, report the speed, write the trajectory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from engine.validation import MOST_STEPS, Array
 
 
 def add_arguments(run: argparse.ArgumentParser) -> None:
-    """What `run` takes beside a robot."""
+    """Add the arguments of `run` beside the robot's."""
     run.add_argument("--seconds", type=positive, default=10.0, help="time to simulate (default 10)")
     run.add_argument(
         "--dt",
@@ -145,7 +145,7 @@ def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | Non
 
 
 def run_robot(args: argparse.Namespace) -> int:
-    """`run`: simulate, report the speed, the energy's drift and where the time went, write the trajectory."""
+    """`run`: simulate, report the speed, the energy's drift and the times of phases, write the trajectory."""
     began = perf_counter()
     if args.srdf is not None and not args.self_collision:
         raise CallError("--srdf says which links never touch each other; add --self-collision, or leave it out")
@@ -216,13 +216,13 @@ def run_robot(args: argparse.Namespace) -> int:
 
 
 def _gpu_failure(recorder: Recorder, error: Exception) -> str:
-    """What is to be said of a GPU that was taken away or had no memory left; what it holds is lost."""
+    """Return the message for a GPU that was removed or out of memory; its data is lost."""
     reason = str(error).strip().partition("\n")[0] or type(error).__name__
     return f"the GPU failed ({reason}); what was simulated until {recorder.end:g} s is kept, --device cpu needs none"
 
 
 def _divergences(simulation: Simulation) -> str:
-    """What is to be said of a batch's robots that diverged and were frozen; nothing where none did."""
+    """Return the message for a batch's robots that diverged and were frozen; empty if none did."""
     lost = np.flatnonzero(arrays.to_host(simulation.diverged)).tolist()
     if not lost:
         return ""
@@ -232,11 +232,11 @@ def _divergences(simulation: Simulation) -> str:
 
 _INTERRUPTED = "interrupted"
 _TOLD = 3
-"""Robots of a batch whose divergence is told."""
+"""The most robots of a batch whose divergence is reported."""
 
 
 def _require_controller(args: argparse.Namespace) -> None:
-    """CallError for a controller that cannot be taken."""
+    """Raise CallError for a controller that cannot be used."""
     if args.controller is None:
         return
     if args.controls is not None:
@@ -248,7 +248,7 @@ def _require_controller(args: argparse.Namespace) -> None:
 
 
 def _controller(args: argparse.Namespace, model: Model) -> AbstractContextManager[Controller | None]:
-    """What drives the robot, which may take its time."""
+    """Return the controller, without a time limit, or a null context."""
     return nullcontext() if args.controller is None else Controller(args.controller, model, patience=None)
 
 
@@ -273,7 +273,7 @@ def _result(
     energies: list[float],
     seconds: tuple[float, ...],
 ) -> dict[str, Any]:
-    """What there is to say of a run; `seconds` to load, compile, simulate and write."""
+    """Return the report of a run; `seconds` to load, compile, simulate and write."""
     wall = seconds[2]
     return {
         "robot": simulation.model.name,
@@ -299,7 +299,7 @@ def _result(
 
 
 def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
-    """What was asked for to touch, or stands to reason."""
+    """Return the requested scene, or the default one."""
     ground = _ground(args) if _has_ground(args, model) else None
     if args.self_collision and not model.collisions:
         raise CallError(f"--self-collision: {_BARE.format(model.name, 'touch each other')}")
@@ -313,7 +313,7 @@ _BARE = "{} has no collision shapes that could {}; give its links <collision>"
 
 
 def _has_ground(args: argparse.Namespace, model: Model) -> bool:
-    """Whether there is to be ground."""
+    """Return whether there is to be ground."""
     asked = args.ground or args.terrain is not None
     if args.ground is False or (not asked and not _stands(model)):
         if args.terrain is not None:
@@ -325,10 +325,10 @@ def _has_ground(args: argparse.Namespace, model: Model) -> bool:
 
 
 def _stands(model: Model) -> bool:
-    """Whether it is on the ground by itself."""
+    """Return whether the robot is on the ground by default."""
     try:
         return stands(model)
-    except ValueError:  # of a mesh that cannot be read, which is reported where the ground is asked for, or needed
+    except ValueError:  # an unreadable mesh, reported where the ground is requested, or needed
         return bool(np.any(model.kind == FREE))
 
 
@@ -351,7 +351,7 @@ def _require_ground(args: argparse.Namespace, model: Model, scene: Scene | None)
 
 
 def _gains(args: argparse.Namespace, model: Model, q: Array) -> tuple[Array | None, Array | None]:
-    """Gains kp and kd, (1, nv) or (batch, nv), that hold the robots at q, where that was asked for."""
+    """Return gains kp and kd, (1, nv) or (batch, nv), that hold the robots at q, if requested."""
     if not args.hold:
         return None, None
     gains = [holding_gains(model, args.dt, args.integrator, row) for row in q]
@@ -359,7 +359,7 @@ def _gains(args: argparse.Namespace, model: Model, q: Array) -> tuple[Array | No
 
 
 def _run_with_progress(recorder: Recorder, steps: int, screen: Console) -> None:
-    """Run it all, with a progress bar where there is a terminal."""
+    """Run all steps, with a progress bar on a terminal."""
     if not screen.is_terminal:
         recorder.run(lambda _: None)
         return
@@ -370,7 +370,7 @@ def _run_with_progress(recorder: Recorder, steps: int, screen: Console) -> None:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ctrl-C waits until this is done: what was simulated is written first."""
+    """Delay Ctrl-C until the block is done: the results are written first."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -379,7 +379,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any]:
-    """All it takes to run it again, as JSON knows it."""
+    """Return all settings to run it again, as JSON."""
     settings = {key: value for key, value in vars(args).items() if key not in ("function", "command", "json", "out")}
     return settings | {
         "robot": str(files.find_robot(args.robot).resolve()),

@@ -32,32 +32,32 @@ class Simulation:
 
     `integrator` is "semi-implicit" (Euler: the new velocity moves the coordinates), "rk4" (classical Runge-Kutta;
     fourth order while neither friction nor a limit acts) or "implicit" (semi-implicit Euler with joint damping and
-    gains taken at the end of the step: stable for any of them). In free flight Euler's keep linear momentum, but let
-    what tumbles turn ever faster; "rk4" keeps both. `dt` is in s; `suggested_step` gives it and the integrator.
-    `limits`: keep the model's position and velocity limits. `parameters`: robots that differ from the model in masses,
-    gravity, damping, friction or effort limits.
+    gains at the end of the step: stable for any of them). In free flight Euler's integrators conserve linear momentum,
+    but a tumbling body gains energy; "rk4" conserves both well. `dt` is in s; `suggested_step` gives it and the
+    integrator. `limits`: keep the model's position and velocity limits. `parameters`: robots that differ from the model
+    in masses, gravity, damping, friction or effort limits.
 
-    A joint's effort is ``tau + kp (target − q) − kd v``, clipped to its effort limit. The gains kp and kd are
-    numbers, (nv,) or (batch, nv), by default 0; free joints take none. `holding_gains` gives those that hold a robot.
-    With "implicit", an effort that is within its limit as a step begins may pass it in that step.
+    A joint's effort is ``tau + kp (target − q) − kd v``, clipped to its effort limit. The gains kp and kd are numbers,
+    (nv,) or (batch, nv), by default 0; free joints take none. `holding_gains` gives those that hold a robot. With
+    "implicit", an effort that is within its limit at the start of a step may pass it in that step.
 
-    `scene` is what the robots stand on; `contacts` and `contact_wrench` tell what touched in the last step. On a GPU
-    robots touch it by "abia" or "jsiia"; "auto" takes the CPU, in double precision.
+    `scene` is the robots' surroundings; `contacts` and `contact_wrench` are the contacts of the last step. On a GPU
+    "abia" and "jsiia" support contact; "auto" takes the CPU, in double precision.
 
-    `on_divergence` says what becomes of a batch where a robot's state stops being finite: "raise" ends the run with
-    `Diverged`, "freeze" leaves that robot in its last finite state, and the others go on to the same bits as without
-    it. `diverged` tells which those are and `divergence` when and in which joint; a `reset` sets them free.
+    `on_divergence`: where a robot's state is no longer finite, "raise" ends the run with `Diverged`; "freeze" keeps
+    that robot in its last finite state, and the others go on to the same bits as without it. `diverged` marks those
+    robots, and `divergence` says when and in which joint; a `reset` frees them.
 
-    `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are the live arrays: write into them between
-    steps. `tau` and `target`, which at first is where the joints stand, are held until changed; so is `wrench`
-    (batch, links, 6), which acts on the links from outside. `time` is in s.
-    `phases` holds how long the last step's phases took, in s, unless `timed` is false.
+    `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are live arrays: write into them between steps.
+    `tau` and `target`, which is initially the joints' position, are held until changed; so is `wrench` (batch, links,
+    6), which acts on the links from outside. `time` is in s. `phases` are the times of the last step's phases, in s,
+    unless `timed` is false.
 
     `device` is "cpu", "cuda" or "auto", the faster one; by default it is where q and v are. On "cuda" the arrays are
     CuPy's, of type `dtype`, and whole runs of steps stay on the GPU: `step` launches one kernel and returns at once. A
-    divergence is then raised by the first later call that learns of it, or by `check`, which waits. On the CPU a batch
-    is shared between at most so many `threads`, by default as many as pay, up to the number of cores; no bit depends on
-    it. With algorithm "dca" they share one long chain, which is cut for so many of them: other numbers round otherwise.
+    divergence is then raised by the first later call that detects it, or by `check`, which waits. On the CPU at most
+    `threads` share a batch, by default as many as pay, up to the number of cores; no bit depends on it. With algorithm
+    "dca" they share one long chain, which is cut by their number, so that rounding depends on it.
     """
 
     def __init__(
@@ -111,12 +111,11 @@ class Simulation:
         self.target[:, scalar] = self.q[:, model.q_of_v[scalar]]
 
     def reset(self, q: Any = None, v: Any = None, robots: Any = None) -> None:
-        """Back to time 0, at q (nq,) or (batch, nq), by default the neutral one, and v, by default rest.
+        """Return to time 0, at q (nq,) or (batch, nq), by default the neutral one, and v, by default rest.
 
-        With `robots`, a mask (batch,) or their numbers, those robots alone: q is (nq,) or has a row for each of them.
-        Time goes on, the others step to the same bits as without it, and chosen ones that are frozen are free again.
-        `tau`, `target` and `wrench` stay as they are.
-        Raises ValueError for states that do not fit, and for robots that there are not.
+        With `robots`, a mask (batch,) or indices, reset those robots only: q is (nq,) or has a row for each of them.
+        Time goes on, the others step to the same bits as without it, and frozen robots among them are freed.
+        `tau`, `target` and `wrench` are kept. Raises ValueError for states that do not fit and invalid robots.
         """
         chosen = None if robots is None else _chosen(robots, self.batch)
         if chosen is not None and not len(chosen):  # as of a mask where no robot is done: no rows are no state
@@ -141,11 +140,11 @@ class Simulation:
             self._watcher(True)
 
     def array(self, x: Any) -> Any:
-        """x as a contiguous array of the simulation's device and number type."""
+        """Return x as a contiguous array of the simulation's device and number type."""
         return self._stepper.array(x)
 
     def empty(self, *shape: int) -> Any:
-        """An array of a shape, of whatever its memory held, of the simulation's device and number type."""
+        """Return an uninitialised array of a shape, of the simulation's device and number type."""
         return self._stepper.empty(*shape)
 
     @property
@@ -165,7 +164,7 @@ class Simulation:
 
     @property
     def effort(self) -> Array:
-        """(batch, nv): what the drives give in the present state, N m or N: tau and the gains' pull, within the limits.
+        """(batch, nv): the drives' efforts in the present state, N m or N: tau plus gains, within the limits.
 
         On the host; waits for the steps. With "implicit" a step's effort is that at its end, see `Simulation`.
         """
@@ -183,14 +182,14 @@ class Simulation:
     def wrench(self) -> Any:
         """(batch, links, 6): wrenches (n, f) from outside on the links, N m and N, in the order of `model.link_names`.
 
-        Each is given in the link's own frame, about its origin. Like `tau` a live array, at first zero. It is made when
-        it is first asked for, and steps are then compiled anew, to take it; until then they cost no more.
+        Each is given in the link's own frame, about its origin. A live array like `tau`, initially zero. Its first use
+        recompiles the steps to include it; until then steps have no overhead.
         """
         return self._stepper.wrench
 
     @property
     def takes_wrenches(self) -> bool:
-        """Whether `wrench` was asked for."""
+        """Whether `wrench` has been used."""
         return self._stepper.takes_wrenches
 
     @property
@@ -215,19 +214,19 @@ class Simulation:
 
     @property
     def phases(self) -> dict[str, float]:
-        """Seconds that each phase of the last step took; with a batch, for its first block of robots.
+        """Seconds of each phase of the last step; with a batch, for its first block of robots.
 
-        The names are those that `engine.PHASES` has for the device and the algorithm, see `engine.PHASE_MEANINGS`.
+        The names are those of `engine.PHASES` for the device and the algorithm, see `engine.PHASE_MEANINGS`.
         """
         return self._stepper.phases()
 
     def state(self) -> tuple[Array, Array]:
-        """Copies of q (batch, nq) and v (batch, nv) on the host; waits for the steps."""
+        """Return copies of q (batch, nq) and v (batch, nv) on the host; waits for the steps."""
         q, v = (np.array(arrays.to_host(x), float) for x in (self.q, self.v))
         return q, v
 
     def checkpoint(self) -> Checkpoint:
-        """All that the next steps depend on, copied to the host; waits for the steps. See `restore`."""
+        """Return all state on which the next steps depend, copied to the host; waits for the steps. See `restore`."""
         q, v, tau, target = (np.array(arrays.to_host(x)) for x in (self.q, self.v, self.tau, self.target))
         wrench = np.array(arrays.to_host(self.wrench)) if self.takes_wrenches else None
         frozen = np.array(arrays.to_host(self.diverged), bool)
@@ -235,17 +234,17 @@ class Simulation:
         return Checkpoint(self.steps, q, v, tau, target, wrench, frozen, self._stepper.memory(), divergences)
 
     def glance(self) -> tuple[Array, tuple[Array, ...]]:
-        """A checkpoint's `divergences` (2, batch) and `contact` without zeros at their end, read before the next step.
+        """A checkpoint's `divergences` (2, batch) and `contact` without trailing zeros, valid until the next step.
 
-        For who writes states as they pass: this copies a tenth of what a checkpoint does. Waits for the steps.
+        For recording at every step: it copies a tenth of what a checkpoint does. Waits for the steps.
         """
         return np.array(self._stepper.divergences()), self._stepper.glance()
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint of this simulation, or of one that was made with the same arguments.
+        """Continue from a checkpoint of this simulation, or of one that was made with the same arguments.
 
-        The steps from there give the same bits as they did. Without a `wrench` in the checkpoint none acts; since a
-        simulation that takes wrenches rounds otherwise, the bits are then those of one that was never asked for them.
+        The steps from there give the same bits as they did. Without a `wrench` in the checkpoint there is none; since a
+        simulation with wrenches rounds differently, the bits are then those of a simulation that never used them.
 
         Raises ValueError, and changes nothing, where the arrays are those of another robot, batch, scene or device.
         """
@@ -277,14 +276,16 @@ class Simulation:
         return self._busy
 
     def watch(self, watcher: Callable[[bool], None] | None) -> None:
-        """Have `watcher` called after each call for steps with False, and with True where the state begins anew.
+        """Have `watcher` called after each call for steps with False, and with True after a reset or restore.
 
         It is called in the thread of the caller; None ends it.
         """
         self._watcher = watcher
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles and copies are simulations of their own, made alike, which go on from here to the same bits."""
+        """Pickles and copies are independent simulations with the same arguments and state, and continue to the same
+        bits.
+        """
         s = self.settings
         how = (
             self.model, self.batch, self.dt, self.integrator, self.algorithm, s.limits, None, None, self.device,
@@ -293,9 +294,9 @@ class Simulation:
         return _made_again, (type(self), how, self.checkpoint(), self.why)
 
     def frames(self, robots: int = 1) -> FrameReader:
-        """A reader of this simulation's state for who shows it, with the links' poses of its first `robots` robots.
+        """Return a reader of frames for display, with the links' poses of the first `robots` robots.
 
-        Raises ValueError for more than the batch has.
+        Raises ValueError for more robots than the batch has.
         """
         robots = validation.whole("robots", robots, 1)
         if robots > self.batch:
@@ -303,14 +304,14 @@ class Simulation:
         return self._stepper.frames(robots, lambda: self.steps)
 
     def step(self, n: int = 1) -> None:
-        """Advance by n steps of dt. Raises Diverged where the state stops being finite, but see `on_divergence`."""
+        """Advance by n steps of dt. Raises Diverged where the state is no longer finite, but see `on_divergence`."""
         self.advance(n)
 
     def advance(self, n: int, controls: Any = None, every: int = 1, record: tuple[Any, Any] | None = None) -> None:
-        """`step`, under `controls` (1 or batch, n, nv) where given, every `every`-th state written to `record`.
+        """`step`, under `controls` (1 or batch, n, nv) if given, with every `every`-th state written to `record`.
 
-        `record` is a pair of arrays (batch, 1 + n // every, nq) and (…, nv), or None for what is not wanted; first
-        comes the present state. All are contiguous, of the device and type of `q`; ValueError for others.
+        `record` is a pair of arrays (batch, 1 + n // every, nq) and (…, nv), or None for either; the initial state
+        comes first. All are contiguous, of the device and type of `q`; ValueError for others.
         """
         n, every = validation.whole("n", n, 0, validation.MOST_STEPS), validation.whole("every", every, 1)
         nv, samples, record = self.model.nv, 1 + n // every, record or (None, None)
@@ -332,7 +333,7 @@ class Simulation:
         self.steps += steps
 
     def _require(self, name: str, x: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
-        """ValueError unless x is None, or an array of one of these shapes that the stepper reads as it lies."""
+        """Raise ValueError unless x is None, or an array of one of these shapes that the stepper reads in place."""
         if x is None or (
             type(x) is type(self.q) and x.shape in shapes and x.dtype == self.dtype and x.flags.c_contiguous
         ):
@@ -342,7 +343,7 @@ class Simulation:
         raise ValueError(f"{name} is {found}; expected a contiguous {self.dtype} array {shape} on {self.device!r}")
 
     def check(self) -> None:
-        """Wait until all steps are done. Raises Diverged where the state stopped being finite."""
+        """Wait until all steps are done. Raises Diverged where the state is no longer finite."""
         self._raise_divergence(wait=True)
 
     def _raise_divergence(self, wait: bool) -> None:
@@ -353,8 +354,8 @@ class Simulation:
     def divergence(self, robot: int = 0) -> str | None:
         """When a robot diverged, in which joint first, and what to do, in a sentence; None where it did not.
 
-        A frozen robot is named by its fastest joint where its velocities lost their bounds all at once, and on a GPU,
-        where `Diverged` alone tells of what ends the run. Waits for the steps. ValueError where there is no such robot.
+        A frozen robot is named by its fastest joint if its velocities diverged all at once, and on a GPU, where only
+        `Diverged` describes what ends the run. Waits for the steps. ValueError for an invalid robot.
         """
         if validation.whole("robot", robot, 0) >= self.batch:
             raise ValueError(f"robot is {robot} and the batch {self.batch}; robots are numbered from 0")
@@ -362,7 +363,7 @@ class Simulation:
         return None if steps[robot] == 0 else sentence(self.settings, robot, int(steps[robot]), int(velocity[robot]))
 
     def _first_divergence(self) -> str:
-        """`divergence` of the robot that was the first; on a GPU where all end, from the numbers that it came to."""
+        """Return `divergence` of the robot that diverged first; on a GPU where all end, from its last numbers."""
         steps, _ = self._stepper.divergences()
         if np.any(steps):
             return self.divergence(int(np.argmin(np.where(steps > 0, steps, np.inf)))) or ""
@@ -373,7 +374,7 @@ class Simulation:
     def energy(self) -> tuple[Array, Array]:
         """Kinetic and potential energy of each robot, (batch,) each, J; waits for the steps.
 
-        On a GPU they are worked out there, in the simulation's number type.
+        On a GPU they are computed there, in the simulation's number type.
         """
         return self._stepper.energies()
 

@@ -1,4 +1,4 @@
-"""`StepSettings`: what a simulation's steps are made for, checked, as the stepper of every device reads it."""
+"""`StepSettings`: the checked settings of a simulation's steps, read by the steppers of every device."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from engine.scene.pairs import NO_PAIRS
 from engine.validation import Array
 
 INTEGRATORS = ("semi-implicit", "rk4", "implicit")
-DIVERGED = 1e12  # a velocity that no robot has
+DIVERGED = 1e12  # a velocity beyond every robot's
 
 NO_POSITION, NO_ROW = -1, -2  # in `StepSettings.q_of_v`
 LOWER, UPPER, VELOCITY_LIMIT, EFFORT_LIMIT, DAMPING, FRICTION, KP, KD = range(8)  # rows of `StepSettings.joints`
 
 
 State = tuple[Array, Array]
-"""q (batch, nq) and v (batch, nv)."""
+"""Numbers of q (batch, nq) and v (batch, nv)."""
 
 
 class Rotations(NamedTuple):
-    """Where the coordinates and the velocities of each free joint and of each ball joint start, (joints, 2) each."""
+    """First indices of the coordinates and the velocities of each free and each ball joint, (joints, 2) each."""
 
     free: np.ndarray
     balls: np.ndarray
@@ -36,7 +36,7 @@ class Rotations(NamedTuple):
 
 @dataclass(frozen=True)
 class StepSettings:
-    """How the robots of a batch are stepped, see `Simulation`; kp and kd are (1, nv) or (batch, nv)."""
+    """The settings of a batch's steps, see `Simulation`; kp and kd are (1, nv) or (batch, nv)."""
 
     model: Model
     batch: int
@@ -50,16 +50,16 @@ class StepSettings:
     kd: Array
     parameters: Parameters | None
     freezes: bool = False
-    """A robot that diverges stays as it was before that step, and the others go on."""
+    """A robot that diverges keeps its state before that step, and the others go on."""
     scene: Scene | None = None
     pairs: Pairs = NO_PAIRS
     """The pairs of shapes that may touch in the scene."""
     threads: int | None = None
-    """How many of the CPU's share a batch at most; None: as many as pay."""
+    """The most CPU threads that share a batch; None: as many as pay."""
 
     @cached_property
     def joints(self) -> Array:
-        """What is known of the coordinates: (1, 8, nv), or (batch, 8, nv) where robots differ in it."""
+        """The parameters of the coordinates: (1, 8, nv), or (batch, 8, nv) where robots differ."""
         model, own = self.model, self.parameters or self.model
         rows = max(len(self.kp), len(self.kd), 1 if self.parameters is None else self.batch)
         limits = (model.lower, model.upper, model.velocity_limit, own.effort_limit)
@@ -67,7 +67,7 @@ class StepSettings:
         return np.stack([np.broadcast_to(x, (rows, model.nv)) for x in table], 1).astype(float)
 
     def effort(self, q: Array, v: Array, tau: Array, target: Array) -> Array:
-        """(batch, nv): what the drives give, N m or N: tau and the gains' pull to the target, within the limits.
+        """Return the drives' efforts (batch, nv), N m or N: tau plus gains, within the limits.
 
         q is (batch, nq), the others (batch, nv).
         """
@@ -75,9 +75,10 @@ class StepSettings:
         return clipped
 
     def applied(self, before: State, after: State, tau: Array, target: Array) -> Array:
-        """(batch, nv): the drives' effort in a step, N m or N; q (batch, nq) and v (batch, nv) before it and after it.
+        """Return a step's efforts, (batch, nv), N m or N, from q (batch, nq) and v (batch, nv) before and after it.
 
-        With "implicit" it is that at the step's end, unless that of `before`, moved on by dt v, is beyond the limit.
+        With "implicit" it is the effort at the step's end, unless the one at `before`, with q advanced by dt v, is
+        beyond the limit.
         """
         q, v = before
         if self.integrator != "implicit":
@@ -93,7 +94,7 @@ class StepSettings:
         return self.joints[:, EFFORT_LIMIT]
 
     def _pull(self, q: Array, v: Array, tau: Array, target: Array) -> Array:
-        """(batch, nv): tau and the gains' pull, whatever the limits are."""
+        """Return tau plus gains, (batch, nv), without limits."""
         rows, q_of_v = self.joints, self.model.q_of_v
         ahead = np.where(q_of_v >= 0, target - q[:, q_of_v], 0.0)
         pull: Array = tau + rows[:, KP] * ahead - rows[:, KD] * v
@@ -101,23 +102,26 @@ class StepSettings:
 
     @property
     def has_limits(self) -> bool:
-        """Position or velocity limits act."""
+        """Whether position or velocity limits act."""
         return self.limits and bool(np.any(self.model.bounded | np.isfinite(self.model.velocity_limit)))
 
     @property
     def has_constraints(self) -> bool:
-        """They, or friction, do."""
+        """Whether limits or friction act."""
         return self.has_limits or bool(np.any(self.joints[:, FRICTION] > 0))
 
     @cached_property
     def q_of_v(self) -> np.ndarray:
-        """(nv,): where the coordinate of a velocity stands in q; NO_POSITION for an axis of a ball joint, which has
-        none; NO_ROW for a free joint's velocities, on which no limit, friction, damping or gain acts."""
+        """(nv,): the index in q of a velocity's coordinate.
+
+        NO_POSITION for an axis of a ball joint, which has none; NO_ROW for a free joint's velocities, which have no
+        limit, friction, damping or gain.
+        """
         return np.where(self.model.constrained, self.model.q_of_v, NO_ROW)
 
     @cached_property
     def rotations(self) -> Rotations:
-        """Where the joints with quaternions have theirs."""
+        """The indices of the joints with quaternions."""
 
         def starts(kind: int) -> np.ndarray:
             found = [(joint.q.start, joint.v.start) for joint in self.model.joints if joint.type.bodies == (kind,)]
@@ -127,10 +131,10 @@ class StepSettings:
 
 
 def gains(model: Model, batch: int, name: str, value: ArrayLike | None) -> Array:
-    """Gains (1, nv) or (batch, nv), 0 by default; one number is that of every coordinate that can have it.
+    """Return gains (1, nv) or (batch, nv), 0 by default; a scalar applies to every coordinate that can have it.
 
-    A free joint takes none, and a ball joint no kp, since its quaternion is no number to pull at. Raises ValueError for
-    those and for negative ones.
+    A free joint takes none, and a ball joint no kp, since its quaternion is not a scalar coordinate. Raises ValueError
+    for those and for negative ones.
     """
     takes = model.q_of_v >= 0 if name == "kp" else model.constrained
     if value is None:

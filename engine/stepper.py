@@ -1,4 +1,4 @@
-"""`Stepper`: what a simulation asks of the device that steps it; `Row`: what a device says of a stepper."""
+"""`Stepper`: the interface of a device to a simulation; `Row`: a stepper in the registry."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from engine.step_settings import StepSettings
 from engine.validation import Array
 
 UNKNOWN = -1
-"""A number of steps that nobody kept: of a robot that had diverged when its simulation was taken up."""
+"""An unknown number of steps: of a robot that had diverged when its simulation was resumed."""
 
 
 def fastest(v: Array) -> NDArray[np.int64]:
-    """(batch,): which of each robot's velocities, v (batch, nv), is the largest."""
+    """Return (batch,): the index of the largest of each robot's velocities, v (batch, nv)."""
     return np.argmax(np.abs(v), 1) if v.shape[1] else np.zeros(len(v), np.int64)
 
 
 class Stepper(Protocol):
-    """What each device does for a simulation: the arrays of a `StepSettings`, and the loop over its steps."""
+    """A device's part of a simulation: the arrays of a `StepSettings`, and the loop over its steps."""
 
     q: Any
     v: Any
@@ -32,10 +32,10 @@ class Stepper(Protocol):
 
     @property
     def threads(self) -> int | None:
-        """How many share the steps at most: those that bits depend on, else what the settings have."""
+        """The most threads that share the steps: those on which bits depend, else those of the settings."""
 
     def array(self, x: Any) -> Any:
-        """x as a contiguous array of the device and the number type. Raises TypeError for what another one holds."""
+        """Return x as a contiguous array of the device and number type. Raises TypeError for another device's array."""
 
     def empty(self, *shape: int) -> Any: ...
     @property
@@ -44,19 +44,19 @@ class Stepper(Protocol):
     def takes_wrenches(self) -> bool: ...
     def start(self, q: Array, v: Array) -> None: ...
     def restart(self, robots: NDArray[np.int64], q: Array, v: Array) -> None:
-        """Those robots alone at q (1 or as many, nq) and v, with nothing done yet."""
+        """Set the given robots to q (1 or as many, nq) and v, with no steps done."""
 
     def memory(self) -> tuple[Array, ...]: ...
     def glance(self) -> tuple[Array, ...]:
-        """`memory` to be read before the next step: copied where it has to be, without rows of zeros at its end."""
+        """Return `memory` valid until the next step: copied where necessary, without trailing rows of zeros."""
 
     def resume(self, q: Array, v: Array, divergences: NDArray[np.int64], memory: tuple[Array, ...]) -> None:
-        """The robots at q (batch, nq) and v, as `memory` and `divergences` (2, batch) were there."""
+        """Set the robots to q (batch, nq) and v, with the `memory` and `divergences` (2, batch) of that state."""
 
     def advance(
         self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any], count: Callable[[int], None]
     ) -> None:
-        """Steps `done` + 1 … `done` + n, see `Simulation.advance`; `count` is told each time that some are done."""
+        """Take steps `done` + 1 … `done` + n, see `Simulation.advance`; `count` is called each time some are done."""
 
     def diverged(self, wait: bool) -> int: ...
     @property
@@ -67,7 +67,7 @@ class Stepper(Protocol):
     def contacts(self) -> Touches | None: ...
     def contact_wrench(self) -> Any: ...
     def energies(self) -> tuple[Array, Array]:
-        """Kinetic and potential energy of each robot, (batch,) each, J, on the host."""
+        """Return the kinetic and potential energy of each robot, (batch,) each, J, on the host."""
 
 
 class Row(NamedTuple):
@@ -77,6 +77,6 @@ class Row(NamedTuple):
     make: Callable[[StepSettings], Stepper]
     dtypes: tuple[str, ...] = ("float64", "float32")
     in_scene: bool = True
-    """It steps robots that may touch something as well."""
+    """Whether it supports contacts."""
     takes: Callable[[StepSettings], bool] = lambda _: True
-    """Whether it has a batch of these settings, by one of its algorithms, if no row before it does."""
+    """Whether it takes a batch of these settings, by one of its algorithms, if no row before it does."""

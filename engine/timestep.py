@@ -1,4 +1,4 @@
-"""A time step and an integrator that hold for a model, from how fast its joints can turn, without compiled code."""
+"""A stable time step and integrator for a model, from its joints' possible speeds, without compiled code."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from engine.lie import Array
 from engine.model import PRISMATIC, Model, poses
 
 LONGEST = 1e-3  # s
-STEPS = (1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5)  # s, those that are suggested
-TURN = 0.12  # rad, or parts of a metre, that the fastest joint moves in a step
-DAMPED = 10.0  # 1/s: a joint whose damping slows it at such a rate does not come to speed
+STEPS = (1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5)  # s, suggested ones
+TURN = 0.12  # rad, or fraction of a metre, that the fastest joint moves in a step
+DAMPED = 10.0  # 1/s: a joint damped at such a rate does not gain speed
 
 
 class SuggestedStep(NamedTuple):
-    """How to step a model in time: `dt` in s, `integrator`, one of `engine.INTEGRATORS`, and why, in a sentence."""
+    """A time step: `dt` in s, `integrator`, one of `engine.INTEGRATORS`, and why, in a sentence."""
 
     dt: float
     integrator: str
@@ -27,11 +27,11 @@ class SuggestedStep(NamedTuple):
 def suggested_step(model: Model, held: bool = False) -> SuggestedStep:
     """The time step, at most 1 ms, and the integrator by which a model should be simulated.
 
-    What limits an explicit step is how far a joint turns in it, since centrifugal and Coriolis forces change with the
-    square of the speed. `top_speeds` estimates that speed. Where the fastest joint turns by less than 0.12 rad in 1 ms,
-    and wherever the joints are `held` by `holding_gains`, "implicit" with 1 ms serves: it is also stable for any
-    damping and any gains. Otherwise, in long chains without damping, semi-implicit Euler gains energy until it
-    diverges; "rk4" with the step in which the fastest joint turns by 0.12 rad does not.
+    An explicit step is limited by a joint's rotation in it, since centrifugal and Coriolis forces are quadratic in the
+    speed. `top_speeds` estimates that speed. Where the fastest joint turns by less than 0.12 rad in 1 ms, and wherever
+    the joints are `held` by `holding_gains`, "implicit" with 1 ms suffices: it is also stable for any damping and any
+    gains. Otherwise, in long chains without damping, semi-implicit Euler gains energy until it diverges; "rk4" with the
+    step in which the fastest joint turns by 0.12 rad does not.
     """
     if held:
         return SuggestedStep(LONGEST, "implicit", "gains hold the joints, and act at the end of each step")
@@ -45,8 +45,8 @@ def suggested_step(model: Model, held: bool = False) -> SuggestedStep:
 def top_speeds(model: Model) -> Array:
     """An estimate of the speed that each joint reaches in free motion from rest at the neutral pose, (nv,).
 
-    At most its velocity limit, and what it has when the energy of the deepest fall, E, is shared evenly by the n
-    coordinates, ``√(2 E/n · μ)`` with the joint's `mobility` μ: equipartition, to which long chains come. 0 for free
+    At most its velocity limit, and the speed at which the energy of the deepest fall, E, is shared evenly by the n
+    coordinates, ``√(2 E/n · μ)`` with the joint's `mobility` μ: equipartition, which long chains approach. 0 for free
     joints and for those that damping slows within 0.1 s.
     """
     scalar = model.constrained
@@ -57,7 +57,7 @@ def top_speeds(model: Model) -> Array:
 
 
 def _deepest_fall(model: Model) -> float:
-    """What gravity can do at most, J: every body hanging from its root joint by its links' whole length."""
+    """Return an upper bound of gravity's work, J: every body hanging from its root joint by its links' whole length."""
     T = poses.body_poses(model, model.neutral()[None])[0]
     down = -model.gravity
     n = len(model.parent)
@@ -74,7 +74,7 @@ def _deepest_fall(model: Model) -> float:
 
 
 def _travel(model: Model) -> Array:
-    """How far each body's sliding joint goes from zero, m; 0 where it has no limits, and for other joints."""
+    """Return the travel of each body's prismatic joint from zero, m; 0 without limits, and for other joints."""
     reach = np.maximum(np.abs(model.lower), np.abs(model.upper))
     reach = np.where(np.isfinite(reach), reach, 0.0)
     at = model.coupling.v_index[model.v_start]

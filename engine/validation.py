@@ -1,4 +1,4 @@
-"""What a caller may pass: lists, other number types, strided arrays, one state or a batch; and what is refused."""
+"""Checks of public arguments: lists, other number types, strided arrays, one state or a batch."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from engine.model import Model
 from engine.reals import reals, shown
 
 Array = NDArray[np.floating]
-_CUDA, _MANAGED = 2, 13  # DLPack's numbers for such memory
+_CUDA, _MANAGED = 2, 13  # DLPack's device types of such memory
 
 
 def on_device(x: Any) -> bool:
-    """Whether x is an array in a GPU's memory, CuPy's or another library's that speaks DLPack."""
+    """Return whether x is an array in a GPU's memory, CuPy's or another library's with DLPack."""
     if isinstance(x, np.ndarray | list | tuple) or not hasattr(x, "__dlpack_device__"):
         return False
     return int(x.__dlpack_device__()[0]) in (_CUDA, _MANAGED)
@@ -24,9 +24,9 @@ def on_device(x: Any) -> bool:
 def batched(
     name: str, value: ArrayLike, width: int, meaning: str, dtype: str = "float64", finite: bool = True
 ) -> tuple[Array, bool]:
-    """`value` as a contiguous (batch, width) array, and whether it came as one state of shape (width,).
+    """Return `value` as a contiguous (batch, width) array, and whether it was one state of shape (width,).
 
-    Raises ValueError or TypeError with one sentence that names the argument, what came and what was expected.
+    Raises ValueError or TypeError with one sentence that names the argument, what was given and what was expected.
     """
     shapes = f"({width},) or (batch, {width})"
     array = _numbers(name, value, shapes, meaning, dtype)
@@ -39,7 +39,7 @@ def batched(
 
 
 def _numbers(name: str, value: ArrayLike, shapes: str, meaning: str, dtype: str) -> Array:
-    """`value` as a contiguous array of a number type; TypeError for what holds no numbers, or rows of many lengths."""
+    """Return `value` as a contiguous array of a number type; TypeError for no numbers, or rows of different lengths."""
     try:
         return np.atleast_1d(reals(value, dtype))
     except (TypeError, ValueError) as error:
@@ -47,14 +47,14 @@ def _numbers(name: str, value: ArrayLike, shapes: str, meaning: str, dtype: str)
 
 
 def _require_finite(name: str, array: Array) -> None:
-    """ValueError that names the first number which is not finite."""
+    """Raise ValueError that names the first number which is not finite."""
     if not np.all(np.isfinite(array)):
         where = tuple(int(index) for index in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name}{list(where)} is {array[where]}; every number must be finite")
 
 
 def vector(name: str, value: ArrayLike, width: int, meaning: str) -> Array:
-    """`value` as a contiguous array (width,) of finite numbers; ValueError with one sentence for anything else."""
+    """Return `value` as a contiguous array (width,) of finite numbers; else raise ValueError with one sentence."""
     try:
         array = reals(value)
     except (TypeError, ValueError) as error:
@@ -65,10 +65,10 @@ def vector(name: str, value: ArrayLike, width: int, meaning: str) -> Array:
 
 
 def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[list[Array], bool]:
-    """The named arguments checked against the model and brought to one batch size.
+    """Check the named arguments against the model and broadcast them to one batch size.
 
-    `q` is (nq,) or (batch, nq), any other name (nv,) or (batch, nv). The single rows among them serve a whole
-    batch. Answers the arrays, in the order of the names, and whether all came as one state.
+    `q` is (nq,) or (batch, nq), any other name (nv,) or (batch, nv). Single rows among them serve a whole batch.
+    Returns the arrays, in the order of the names, and whether all were one state.
     """
     arrays, singles = [], []
     for name, value in values.items():
@@ -92,7 +92,7 @@ def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[l
 
 
 def wrenches(model: Model, value: ArrayLike) -> tuple[Array, bool]:
-    """Wrenches on the links as a contiguous (batch, links, 6) array, and whether they came as those of one state."""
+    """Return wrenches on the links as a contiguous (batch, links, 6) array, and whether they were of one state."""
     links = len(model.link_names)
     shapes = f"({links}, 6) or (batch, {links}, 6)"
     meaning = f"a wrench (n, f) for each of the {links} links of {model.name}"
@@ -104,11 +104,11 @@ def wrenches(model: Model, value: ArrayLike) -> tuple[Array, bool]:
 
 
 SHORTEST, LONGEST = 1e-9, 1e9
-"""Of the quaternions that are taken; the squares of others are lost, in single precision at the latest."""
+"""The norms of accepted quaternions; squares of others under- or overflow, in single precision at the latest."""
 
 
 def _require_rotations(model: Model, q: Array) -> None:
-    """ValueError where the quaternion of a joint is no rotation: zero, or nearly so, or nearly infinite."""
+    """Raise ValueError where the quaternion of a joint is no rotation: zero, or nearly so, or nearly infinite."""
     for name, quaternion in model.quaternions:
         largest = np.max(np.abs(q[:, quaternion]), 1)
         if not np.all((largest >= SHORTEST) & (largest <= LONGEST)):
@@ -118,13 +118,13 @@ def _require_rotations(model: Model, q: Array) -> None:
 
 
 SHORTEST_STEP = 1e-12
-"""s; no robot moves in less, and there is no end to so many steps."""
+"""s; no robot moves in less, and such runs would not end."""
 MOST_STEPS = 10**12
-"""That one call may ask for: they take days."""
+"""The most of one call: they take days."""
 
 
 def whole(name: str, value: int, least: int, most: int | None = None) -> int:
-    """`value` as an int of `least` or more, `most` at most; ValueError with one sentence if it is none."""
+    """Return `value` as an int of at least `least` and at most `most`; ValueError with one sentence if it is not."""
     if not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} is {value!r}; expected a whole number of {least} or more")
     if most is not None and value > most:
@@ -133,7 +133,7 @@ def whole(name: str, value: int, least: int, most: int | None = None) -> int:
 
 
 def chosen(name: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
-    """The numbers that a mask (count,) or numbers below `count` choose; ValueError with one sentence for others."""
+    """Return the indices that a mask (count,) or indices below `count` select; else raise a one-sentence ValueError."""
     found = np.asarray(value)
     if found.dtype == bool and found.shape == (count,):
         return np.flatnonzero(found)
@@ -146,7 +146,7 @@ def chosen(name: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
 
 
 def time_step(value: float) -> float:
-    """A time step in s as a float; ValueError with one sentence if it is none."""
+    """Return a time step in s as a float; ValueError with one sentence if it is invalid."""
     number = isinstance(value, int | float | np.floating | np.integer)
     if not (number and SHORTEST_STEP <= value < np.inf):
         raise ValueError(
@@ -156,7 +156,7 @@ def time_step(value: float) -> float:
 
 
 def result(out: Array | None, shape: tuple[int, ...], dtype: str) -> Array:
-    """`out` if an answer of that shape and type can be written there, a new array if it is None."""
+    """Return `out` if a result of that shape and type fits it, a new array if it is None."""
     if out is None:
         return np.empty(shape, dtype)
     if not isinstance(out, np.ndarray):
@@ -170,7 +170,7 @@ def result(out: Array | None, shape: tuple[int, ...], dtype: str) -> Array:
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
-    """The choice that `value` is, also as NumPy's text or type, else ValueError naming them."""
+    """Return the choice equal to `value`, also as NumPy's text or type, else raise ValueError naming the choices."""
     text = value.name if isinstance(value, np.dtype) else value
     for choice in choices:
         if isinstance(text, str) and text == choice:

@@ -61,7 +61,7 @@ __device__ __forceinline__ void eliminate(Triangle<Real, M> neighbour, Square<Re
     factor<M>(neighbour);
 #pragma unroll
     for (int r = 0; r < M; ++r) forward<M>(neighbour, &C[r * M]);
-    // E Cᵀ = (L⁻¹Cᵀ)ᵀ δ⁻¹ (L⁻¹Cᵀ): symmetric as it stands
+    // E Cᵀ = (L⁻¹Cᵀ)ᵀ δ⁻¹ (L⁻¹Cᵀ): symmetric by construction
 #pragma unroll
     for (int r = 0; r < M; ++r)
 #pragma unroll
