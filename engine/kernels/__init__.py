@@ -1,1 +1,1 @@
-"""The one text of what works on one robot, which `engine.compile` takes to machines, written out for the robot."""
+"""Kernels that work on one robot: one source text, which `engine.compile` translates for CPUs and GPUs."""

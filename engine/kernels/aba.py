@@ -1,17 +1,17 @@
 """ABA: forward dynamics of one robot by articulated-body inertias (Featherstone 1983), any tree, O(n).
 
-The recursion of [Y] section II.C in its scalar form. Accelerations are counted from those that the velocities and
-gravity give, a₀, so that no velocity is needed once a body has been entered:
+The recursion of [Y] section II.C in its scalar form. Accelerations are relative to a₀, those that velocities and
+gravity cause, so that a body's velocity is not needed after it is entered:
 
     a₀ = X a₀_parent + ad_V S q̇,   p = J a₀ − ad_Vᵀ J V
     U = I S,  D = SᵀU,  u = τ − Sᵀp
     I_parent += Xᵀ (I − U Uᵀ/D) X,   p_parent += Xᵀ (p + U u/D)
     q̈ = (u − Uᵀ X a_parent)/D,   a = X a_parent + S q̈
 
-A body is entered on the way out from the base and left on the way back, branch after branch. A ball joint is three such
-joints about z, y and x, none of which carries anything but the next. A free joint accelerates as its own force has it,
-whatever carries it, and its parent feels that force alone. A joint that is held keeps its I, U q̈ comes to its p, and
-what holds it is the reaction r = Uᵀ a − u; what damping and gains at a step's end add to its inertia, D has besides.
+Bodies are entered on the way out from the base and left on the way back, branch by branch. A ball joint is three such
+joints about z, y and x with massless bodies between. A free joint's acceleration depends on its own force alone, which
+is passed on to the parent. A held joint keeps its I, adds U q̈ to its p, and has the reaction r = Uᵀ a − u. Implicit
+damping and gains add to D.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.compile import inline, kernel
 from engine.compile.operations import reciprocal, rows
 from engine.compile.shared import array_at, count
 from engine.compile.vectors import every, robots_at
-from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia, total, total9
+from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
 from engine.kernels.joint_forces import (
     Given,
     added_inertia,
@@ -33,7 +33,7 @@ from engine.kernels.joint_forces import (
 )
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START, with_constants
-from engine.kernels.spatial import add, dot, less_rank_one, mul_t, scale, sub
+from engine.kernels.spatial import add, dot, less_rank_one, mul_t, plus, scale, sub
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.kernels.transforms import force_to_parent, inertia_in_parent, motion_to_child
 from engine.model import FREE
@@ -53,7 +53,7 @@ def _column(A, B, C, axis):
 
 @inline
 def _cleared(A, B, C, axis):
-    """I − U Uᵀ/D, whose row and column of the axis are zero but for rounding."""
+    """I − U Uᵀ/D, with exact zeros in the row and column of the axis."""
     if axis == 0:
         return (0.0, 0.0, 0.0, A[3], A[4], A[5]), (0.0, 0.0, 0.0, B[3], B[4], B[5], B[6], B[7], B[8]), C
     if axis == 1:
@@ -97,7 +97,7 @@ def _solve6(A, B, C, n, f):
 
 @inline
 def _past_axis(forces, k, axis, goes_on, n, f, A, B, C, kept):
-    """p and I before a joint's axis, from those behind it; U, 1/D, u and U's own entry are kept."""
+    """Pass p and I through a joint's axis; store U, 1/D, u and U's own entry in `kept`."""
     U, others = _column(A, B, C, axis)
     own, u = U[axis], joint_force(forces, k) - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
     inverse = reciprocal(own + added_inertia(forces, k) if is_stiff(forces, k) else own)
@@ -118,7 +118,7 @@ def _past_axis(forces, k, axis, goes_on, n, f, A, B, C, kept):
 
 @inline
 def leave(robot, i, forces, numbers, inertia, force, kept):
-    """U, 1/D and u of a body's joint; what is left of I and p, added to its parent's."""
+    """Compute U, 1/D and u of a body's joint, and add the remaining I and p to its parent's."""
     kind, parent, c, x = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i], numbers[i]
     at = robot.tree[i, V_START]
     A, B, C = inertia[i]
@@ -137,13 +137,13 @@ def leave(robot, i, forces, numbers, inertia, force, kept):
         A, B, C = inertia_in_parent(kind, c, x, A, B, C)
         n, f = force_to_parent(kind, c, x, n, f)
         a, b, d = inertia[parent]
-        inertia[parent] = total(a, A), total9(b, B), total(d, C)
+        inertia[parent] = plus(a, A), plus(b, B), plus(d, C)
         force[parent] = add(force[parent][0], n), add(force[parent][1], f)
 
 
 @inline
 def _replaced(a, axis, x):
-    """Six numbers with another at one place."""
+    """A tuple of six numbers with x at place `axis`."""
     return (
         x if axis == 0 else a[0], x if axis == 1 else a[1], x if axis == 2 else a[2],
         x if axis == 3 else a[3], x if axis == 4 else a[4], x if axis == 5 else a[5],
@@ -152,7 +152,7 @@ def _replaced(a, axis, x):
 
 @inline
 def accelerate(robot, i, forces, numbers, kept, acceleration, out, reaction):
-    """q̈ of a body's joint, the reaction where it is held, and the body's acceleration, from that of its parent."""
+    """Compute q̈ of a body's joint, the reaction of a held one, and the body's acceleration from its parent's."""
     kind, parent, c, at = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i], robot.tree[i, V_START]
     above = acceleration[parent] if parent >= 0 else (ZERO, ZERO)
     o, v = motion_to_child(kind, c, numbers[i], above[0], above[1])
@@ -183,7 +183,7 @@ def accelerate(robot, i, forces, numbers, kept, acceleration, out, reaction):
 
 @kernel
 def forward_dynamics(robot, q, v, tau, out):
-    """q̈ into `out` (nv,), from q (nq,), v and τ (nv,) of a robot that is known."""
+    """Compute q̈ into `out` (nv,) from q (nq,), v and τ (nv,) of a known robot."""
     n, forces = robot.tree.shape[0], Given(tau)
     numbers, twist, bias, inertia, force = rows(n), rows(n), rows(n), rows(n), rows(n)
     acceleration, kept = rows(n), rows(v.shape[0])
@@ -199,7 +199,7 @@ def forward_dynamics(robot, q, v, tau, out):
 
 @inline
 def _widths(pattern):
-    """nq and nv."""
+    """Return nq and nv."""
     last = pattern.tree.shape[0] - 1
     kind = pattern.tree[last, KIND]
     return pattern.tree[last, Q_START] + NQ[kind], pattern.tree[last, V_START] + NV[kind]
@@ -207,7 +207,7 @@ def _widths(pattern):
 
 @inline
 def _checked(pattern, constants, q, v, tau, out):
-    """q̈ into `out`; returns whether every number is finite."""
+    """Compute q̈ into `out`; return whether every number is finite."""
     nv, finite = out.shape[0], True
     found = rows(nv)
     forward_dynamics(with_constants(pattern, constants), q, v, tau, found)
@@ -219,7 +219,7 @@ def _checked(pattern, constants, q, v, tau, out):
 
 @kernel
 def forward_dynamics_of_one(pattern, constants, q, v, tau, out):
-    """The same of a robot of which only its `pattern` is known; returns FITS, WRONG_SHAPE or NOT_FINITE."""
+    """Compute q̈ of a robot with a known `pattern`; return FITS, WRONG_SHAPE or NOT_FINITE."""
     (nq, nv), status = _widths(pattern), WRONG_SHAPE
     if q.shape[0] == nq and v.shape[0] == nv and tau.shape[0] == nv and out.shape[0] == nv:
         status = FITS if _checked(pattern, constants, q[:nq], v[:nv], tau[:nv], out[:nv]) else NOT_FINITE
@@ -228,9 +228,10 @@ def forward_dynamics_of_one(pattern, constants, q, v, tau, out):
 
 @kernel
 def forward_dynamics_of_some(known, constants, q, v, tau, out, robots, unfit):
-    """The same of as many robots as `known` has lanes, or of the `robots` that are left, all arrays by their addresses.
+    """Compute q̈ of as many robots as `known` has lanes, or of the last `robots`; all arrays come as addresses.
 
-    `known` are the pattern, the number type and the lanes. Where a number is not finite, `unfit` (1,) counts it.
+    `known` is the pattern, the number type and the number of lanes. A number that is not finite is counted in `unfit`
+    (1,).
     """
     pattern, dtype, lanes = known
     nq, nv = _widths(pattern)

@@ -1,4 +1,4 @@
-"""How the coordinates of one robot's joints move with its velocities."""
+"""Motion of one robot's joint coordinates with its velocities."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from engine.kernels.robot import KIND, Q_START, V_START
 from engine.kernels.sines import sine_and_cosine
 from engine.kernels.spatial import add, cross, dot, load3, mul, rotation_from_quaternion, scale, turned_back
 from engine.model import FREE, SPHERICAL
+from engine.step_settings import DIVERGED
 
 
 @kernel
 def expand(q, q_index, q_factor, q_offset, out):
-    """G q + g₀, one robot: (nq,) -> (tree_nq,)."""
+    """G q + g₀ of one robot: (nq,) -> (tree_nq,)."""
     for i in spread(out.size):
         out[i] = q_factor[i] * q[q_index[i]] + q_offset[i]
 
@@ -33,7 +34,7 @@ def exponential(w, dt):
 
 @inline
 def unit_product(x, y):
-    """x ∘ y of two quaternions, brought back to unit length."""
+    """x ∘ y of two quaternions, normalised."""
     a, b, d, c = y
     p = x[0] * c + x[3] * a + x[1] * d - x[2] * b
     q = x[1] * c + x[3] * b + x[2] * a - x[0] * d
@@ -45,10 +46,10 @@ def unit_product(x, y):
 
 @inline
 def advance_joint(robot, i, q, v, after, dt):
-    """Move q (nq,) of a body's joint by v⁺, `after` (nv,), for dt, and put v⁺ into v (nv,).
+    """Advance q (nq,) of a body's joint by v⁺, `after` (nv,), for dt, and store v⁺ in v (nv,).
 
-    A free joint's v⁺ comes as v + dt v̇, and v̇ has the share −ω × v of its frame's turning. Without that it is a twist
-    in the frame in which the step begins, by which the pose moves; then it is turned into the frame of the step's end.
+    A free joint's v⁺ is v + dt v̇, where v̇ includes −ω × v, the rotation of its frame. Without that term it is a twist
+    in the frame in which the step begins; it moves the pose and is then rotated into the frame in which the step ends.
     """
     kind, a, c = robot.tree[i, KIND], robot.tree[i, Q_START], robot.tree[i, V_START]
     if kind == FREE:
@@ -72,3 +73,12 @@ def advance_joint(robot, i, q, v, after, dt):
     else:
         v[c] = after[c]
         q[a] += dt * after[c]
+
+
+@inline
+def is_bounded(v):
+    """Whether every velocity of v (nv,) is a number below `DIVERGED`."""
+    bounded = True
+    for k in range(v.shape[0]):
+        bounded = abs(v[k]) < DIVERGED and bounded
+    return bounded

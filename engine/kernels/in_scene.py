@@ -1,10 +1,9 @@
-"""The steps of one robot in a scene, in three stages: what begins a step, one Newton step of its search, its end.
+"""The steps of one robot in a scene, in three stages: its beginning, one Newton step of its search, its end.
 
-On a GPU the threads of a block take each stage together, so that a multiprocessor runs through the same instructions at
-a time. A round takes a step of the search as long as more than one in `FEW` of the block's robots needs one; then those
-that wait end their steps and begin the next ones, and the few search on with them. So a robot whose impulses need many
-steps of the search does not keep a block waiting. Each robot's numbers are its own: no bit depends on which robots
-share a block, or on how many threads work on it.
+On a GPU the threads of a block take each stage together, so that a multiprocessor executes the same instructions at a
+time. Rounds take a step of the search while more than one in `FEW` of the block's robots needs one; then the waiting
+robots end their steps and begin the next, and the few continue with them. So a robot with a long search does not delay
+its block. Robots are independent: no bit depends on which robots share a block, or on the number of threads.
 """
 
 from __future__ import annotations
@@ -18,32 +17,33 @@ from engine.compile import inline, kernel
 from engine.compile.operations import address, least, spread, votes
 from engine.kernels.contact.by_bodies import (
     begin_impulses,
-    begin_take_back,
+    begin_overlap_correction,
     check_impulses,
-    end_take_back,
+    end_overlap_correction,
     free_velocity,
-    put_down,
-    rows_by_bodies,
+    store_impulses,
 )
-from engine.kernels.contact.problem import LEAST
+from engine.kernels.contact.problem import BEST_RESIDUAL
+from engine.kernels.contact.problem_rows import rows_by_bodies
 from engine.kernels.contact.room import Touch
 from engine.kernels.contact.search import advance as advance_search
 from engine.kernels.contact.step import move_on, remember, report, stop_turning, touches, warm
+from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_rows import JointRows, Robots, joint_forces
 from engine.kernels.watch import lap, start_watch, stop_watch
 from engine.model.layout import PackedCoupling
 from engine.phases import COLLISION, CONTACT, INTEGRATION
-from engine.step_settings import DIVERGED, Rotations
+from engine.step_settings import Rotations
 
 BEGIN, SEARCH, END, DONE = range(4)
-"""The stages of a step; a robot that is done has no more to take."""
+"""The stages of a step; `DONE` after the last step."""
 FEW = 12
 """A block takes steps of the search alone only while more than one in `FEW` of its busy robots needs one."""
-_FRICTIONAL, _CONTACTS, _JOINTS, _FOUND, _OVERLAPS, _COUNTS = range(6)
+_FRICTIONAL, _CONTACTS, _JOINTS, _OVERLAPS, _COUNTS = range(5)
 
 
 class Fixed(NamedTuple):
-    """What is fixed as the kernel is made: texts are known then, on the host as well."""
+    """Settings that are known when the kernel is compiled; they are strings, also on the host."""
 
     integrator: Literal["semi-implicit", "implicit"]
     on_divergence: Literal["raise", "freeze"]
@@ -52,15 +52,15 @@ class Fixed(NamedTuple):
 
 
 class Forces(NamedTuple):
-    """The generalized forces, and what is added to the diagonal of the mass matrix, (1, nv) each."""
+    """The generalized forces and the diagonal added to the mass matrix, (1, nv) each."""
 
     force: NDArray[np.floating]
     inertia: NDArray[np.floating]
 
 
 class Room(NamedTuple):
-    """What a robot is stepped in: its state as it is and as a step begins, forces, wrenches on its bodies (n, 6), and
-    counts of the step that is under way (5,)."""
+    """The workspace of a robot: its state, the state as the step began, forces, wrenches (n, 6) and the step's counts
+    (4,)."""
 
     state: Robots
     before: Robots
@@ -70,14 +70,14 @@ class Room(NamedTuple):
 
 
 def room(bodies: int, nq: int, nv: int) -> Room:
-    """Room for a robot of that many bodies, coordinates and velocities."""
+    """Return the workspace of a robot with these numbers of bodies, coordinates and velocities."""
     state, before = (Robots(np.zeros((1, nq)), *(np.zeros((1, nv)) for _ in range(3))) for _ in range(2))
     forces = Forces(np.zeros((1, nv)), np.zeros((1, nv)))
     return Room(state, before, forces, np.zeros((bodies, 6)), np.zeros(_COUNTS, np.int64))
 
 
 class Known(NamedTuple):
-    """A robot's arrays, see `model.layout`: what kernels take for its dynamics."""
+    """A robot's arrays for its dynamics, see `model.layout`."""
 
     topology: NDArray[np.int64]
     constants: NDArray[np.floating]
@@ -85,7 +85,7 @@ class Known(NamedTuple):
 
 
 class Robot(NamedTuple):
-    """A robot in its scene: what is known of it, its rows and rotations, its room, and what it touches."""
+    """A robot in its scene: its arrays, joint rows, rotations, workspace and contacts."""
 
     known: Known
     rows: JointRows
@@ -102,7 +102,7 @@ def _copy(x, out):
 
 @inline
 def _record(state, record_q, record_v, sample):
-    """The state as sample number `sample` of those that are kept, of all robots, unless nothing is."""
+    """Record the state as sample number `sample`, counted over all robots, if there is a record."""
     nq, nv = state.q.shape[1], state.v.shape[1]
     if address(record_q) != 0:
         for k in spread(nq):
@@ -114,7 +114,7 @@ def _record(state, record_q, record_v, sample):
 
 @kernel
 def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases):
-    """Begin a step of robot `number`; returns whether the impulses of the step before are those of this one."""
+    """Begin a step of robot `number`; return whether the previous step's impulses are those of this step."""
     state, before, forces, counts = robot.room.state, robot.room.before, robot.room.forces, robot.room.counts
     known, rows, touch, ground = robot.known, robot.rows, robot.touch, robot.touch.ground
     start_watch(watched, phases)
@@ -143,7 +143,7 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
 
 @kernel
 def _search(robot):
-    """A Newton step of a search; returns whether it is over."""
+    """Take a Newton step of a search; return whether it is over."""
     counts, ground = robot.room.counts, robot.touch.ground
     joints = counts[_JOINTS] if counts[_OVERLAPS] == 0 else 0
     return advance_search(
@@ -154,24 +154,24 @@ def _search(robot):
 
 @kernel
 def _end(found, robot, watched, phases):
-    """End a step after its search, or without one where it is `found`; returns whether it is ended; else one begins."""
+    """End a step after its search, or directly if its impulses are `found`; return False if another search begins."""
     counts, touch, ground, dt = robot.room.counts, robot.touch, robot.touch.ground, robot.rows.dt
     frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
     topology, state, ended = robot.touch.ground.topology, robot.room.state, True
     inertia = robot.room.forces.inertia[0]
     if counts[_OVERLAPS] == 0:
         if found or check_impulses(contacts, joints, dt, False, inertia, topology, ground):
-            put_down(contacts, frictional, joints, ground)
+            store_impulses(contacts, frictional, joints, ground)
             remember(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
-            report(ground.tree.search.numbers[LEAST] if contacts > 0 else 0.0, contacts, touch, 0)
+            report(ground.tree.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, touch, 0)
             for j in spread(state.v.shape[1]):
                 ground.free[j] += ground.column[j]
-            if begin_take_back(contacts, dt, inertia, topology, ground):
+            if begin_overlap_correction(contacts, dt, inertia, topology, ground):
                 counts[_OVERLAPS], ended = 1, False
         else:
             ended = False
     else:
-        end_take_back(contacts, dt, topology, ground)
+        end_overlap_correction(contacts, dt, topology, ground)
     if ended:
         lap(watched, phases, CONTACT)
         move_on(counts[_OVERLAPS] == 1, state.q[0], state.v[0], robot.rows, robot.rotations, ground)
@@ -181,17 +181,8 @@ def _end(found, robot, watched, phases):
 
 
 @inline
-def _is_sound(v):
-    """Whether every velocity is one that a robot may have."""
-    sound = True
-    for k in range(v.shape[1]):
-        sound = abs(v[0, k]) < DIVERGED and sound
-    return sound
-
-
-@inline
 def _round(stage):
-    """The stage that the threads of a block take together; `DONE` where none has anything to do."""
+    """The stage that the threads of a block take together; `DONE` if none has work."""
     searching, ending, beginning = votes(stage == SEARCH), votes(stage == END), votes(stage == BEGIN)
     if FEW * searching > searching + ending + beginning:
         return SEARCH
@@ -205,12 +196,12 @@ def advance(
     number, exists, batch, steps, first, last, done, q, v, tau, target, controls, control_rows, record_q, record_v,
     every, diverged, alarm, phases, wrenches, frozen, fixed, robot,
 ):  # fmt: skip
-    """Of `steps` steps of q (1, nq) and v (1, nv), in place, after `done` earlier ones, those from `first` to `last`.
+    """Take the steps after `first` up to `last` of `steps` steps of q (1, nq) and v (1, nv), in place.
 
-    `number` is the robot's in the batch; a thread without a robot has none that `exists`. The controls are tau (1, nv),
-    or `controls` (control_rows, steps, nv) of one robot or of all. The present state and every `every`-th go to
-    record_q (batch, …, nq) and record_v. What is not there has no address. `diverged`, `alarm`, `phases`, `wrenches`
-    and `frozen` are as in `kernels.steps.advance`.
+    `number` is the robot's in the batch; threads without a robot have `exists` false. `done` steps were taken before.
+    The controls are tau (1, nv), or `controls` (control_rows, steps, nv) of one robot or of all. The present state and
+    every `every`-th go to record_q (batch, …, nq) and record_v. Arrays that are not given have no address. `diverged`,
+    `alarm`, `phases`, `wrenches` and `frozen` are as in `kernels.steps.advance`.
     """
     state, before = robot.room.state, robot.room.before
     stage, step, sample, until = DONE, first, number * (steps // every + 1), every - first % every
@@ -240,7 +231,7 @@ def advance(
             else:
                 step += 1
                 until -= 1
-                sound = _is_sound(state.v)
+                sound = is_bounded(state.v[0])
                 if not sound:
                     if fixed.on_divergence == "freeze":
                         _copy(before.q, state.q)

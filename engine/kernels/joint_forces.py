@@ -1,8 +1,8 @@
-"""What acts on the joints of one robot: forces that are given, or those of a step, with what its constraints hold.
+"""Forces on the joints of one robot: given ones, or those of a step with its constraints.
 
-A step's are the controls and the gains' pull, within the effort limits, less damping and friction. `implicit` takes
-damping and gains at the step's end, v + dt q̈ and q + dt (v + dt q̈); a joint whose effort is clipped has no gains for
-this step.
+A step's force is the controls and gains, clipped to the effort limits, less damping and friction. `implicit` takes
+damping and gains at the end of the step, v + dt q̈ and q + dt (v + dt q̈); a joint with a clipped effort has no gains
+in this step.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from engine.step_settings import (
 
 
 class Given(NamedTuple):
-    """Forces that nothing is known of: τ (nv,)."""
+    """Given forces τ (nv,)."""
 
     tau: Any
 
 
 class Settings(NamedTuple):
-    """What is known of a robot's steps as they are written out."""
+    """The settings of a robot's steps that are known at compile time."""
 
     robot: Robot
     joints: NDArray[np.floating]
-    """(8, nv): as `StepSettings.joints` has them; without limits, the limits are infinite."""
+    """(8, nv): those of `StepSettings.joints`; infinite limits where limits are off."""
     q_of_v: NDArray[np.int64]
-    """(nv,): as `StepSettings.q_of_v`."""
+    """(nv,): that of `StepSettings`."""
     implicit: bool
     freezes: bool
     has_wrenches: bool
@@ -50,7 +50,7 @@ class Settings(NamedTuple):
 
 
 class Acting(NamedTuple):
-    """What acts in a step: what is known, the state at its beginning, each joint's mode (nv,), dt and 1/dt."""
+    """The inputs of a step: its settings, the initial state, each joint's mode (nv,), dt and 1/dt."""
 
     known: Settings
     q: Any
@@ -64,7 +64,7 @@ class Acting(NamedTuple):
 
 @inline
 def may_hold(known, k):
-    """Whether friction or a limit acts on a velocity."""
+    """Whether friction or a limit can act on a velocity."""
     if known.q_of_v[k] == NO_ROW:
         return False
     joints = known.joints
@@ -74,7 +74,7 @@ def may_hold(known, k):
 
 @inline
 def is_stiff(forces, k):
-    """Whether a velocity may be held, or has more than the bodies' inertia to move."""
+    """Whether a velocity may be held, or has added inertia."""
     if len(forces) == 1:
         return False
     known = forces.known
@@ -84,7 +84,7 @@ def is_stiff(forces, k):
 
 @inline
 def _drive(acting, k):
-    """The controls and the gains' pull; implicit gains pull from where v takes q in the step."""
+    """The controls and gains; implicit gains use the position that v reaches in the step."""
     known, tau, v = acting.known, acting.tau[k], acting.v[k]
     index, kp, kd = known.q_of_v[k], known.joints[KP, k], known.joints[KD, k]
     if index == NO_ROW or (kp == 0.0 and kd == 0.0):
@@ -96,7 +96,7 @@ def _drive(acting, k):
 
 @inline
 def beside_friction(acting, k):
-    """A joint's force but for its friction."""
+    """A joint's force without its friction."""
     drive, most = _drive(acting, k), acting.known.joints[EFFORT_LIMIT, k]
     if most < np.inf:
         drive = min(max(drive, -most), most)
@@ -105,7 +105,7 @@ def beside_friction(acting, k):
 
 @inline
 def joint_force(forces, k):
-    """The force on a joint, of velocity k."""
+    """The force on the joint of velocity k."""
     if len(forces) == 1:
         return forces.tau[k]
     force, f = beside_friction(forces, k), friction(forces.known.joints, k, forces.v[k])
@@ -116,7 +116,7 @@ def joint_force(forces, k):
 
 @inline
 def added_inertia(acting, k):
-    """What damping and gains at the step's end add to a joint's inertia."""
+    """The inertia that implicit damping and gains add to a joint."""
     known, dt = acting.known, acting.dt
     if not known.implicit:
         return 0.0
@@ -144,6 +144,6 @@ def bounds(acting, k):
 
 @inline
 def target_acceleration(acting, k):
-    """q̈ of a velocity that is held."""
+    """The prescribed q̈ of a held velocity."""
     low, high = bounds(acting, k)
     return (held_at(acting.mode[k], low, high) - acting.v[k]) * acting.rate

@@ -23,9 +23,9 @@ from engine.step_settings import (
 
 
 class JointRows(NamedTuple):
-    """The rows of a robot: `joints` (8, nv) and `q_of_v` (nv,) are those of `StepSettings`; dt in s.
+    """The rows of a robot: `joints` (8, nv) and `q_of_v` (nv,) of `StepSettings`; dt in s.
 
-    `has_limits`: position or velocity limits act; `has_constraints`: they, or friction, do.
+    `has_limits`: position or velocity limits act; `has_constraints`: they or friction act.
     """
 
     dt: float
@@ -36,7 +36,7 @@ class JointRows(NamedTuple):
 
 
 class Robots(NamedTuple):
-    """Robots and their controls: q (batch, nq), and v, tau and the targets of the gains, (batch, nv) each."""
+    """A batch's state and controls: q (batch, nq), and v, tau and the gains' targets, (batch, nv) each."""
 
     q: NDArray[np.floating]
     v: NDArray[np.floating]
@@ -45,9 +45,9 @@ class Robots(NamedTuple):
 
 
 class ActiveSet(NamedTuple):
-    """Where the rows of a block of L robots stand, (L, nv) each: their modes, and velocities within their bounds.
+    """The active set of a block of L robots, (L, nv) each: the rows' modes, and velocities within their bounds.
 
-    `settled` (L,) is 1 for the robots whose modes are those that their result asks for.
+    `settled` (L,) is 1 for robots whose modes agree with their solution.
     """
 
     mode: NDArray[np.floating]
@@ -63,7 +63,7 @@ def is_row(rows, j):
 
 @inline
 def position(rows, j, q):
-    """The coordinate of velocity j for a robot at q (nq,), 0 where it has none."""
+    """The coordinate of velocity j of a robot at q (nq,), 0 for one without."""
     return q[rows.q_of_v[j]] if rows.q_of_v[j] >= 0 else 0.0
 
 
@@ -79,7 +79,8 @@ def bounds(rows, j, q):
 
 @inline
 def set_mode(mode, k, j, rows, start, active, forces):
-    """Put row j of robot k into a mode, its friction into `forces`, or its lock; `start` is that of the step."""
+    """Set the mode of row j of robot k, with its friction in `forces` or its lock; `start` is the step's initial
+    state."""
     before, v = active.mode[k, j], start.v[k, j]
     low, high = bounds(rows, j, start.q[k])
     forces.force[k, j] += friction(rows.joints, j, v) * (
@@ -92,10 +93,10 @@ def set_mode(mode, k, j, rows, start, active, forces):
 
 @inline
 def joint_forces(robots, q, v, rows, forces, implicit):
-    """Controls and gains, clipped, less damping into `forces`; the implicit part's share of the matrix likewise.
+    """Compute controls and gains, clipped, less damping, into `forces`, with the implicit part's diagonal.
 
-    With `implicit`, damping and gains are those at the step's end, v + dt q̈ and q + dt (v + dt q̈); a joint whose effort
-    is clipped has no gains for this step.
+    With `implicit`, damping and gains are those at the end of the step, v + dt q̈ and q + dt (v + dt q̈); a joint with
+    a clipped effort has no gains in this step.
     """
     joints, dt = rows.joints, rows.dt
     for k in range(v.shape[0]):

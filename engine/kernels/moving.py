@@ -1,4 +1,4 @@
-"""Coordinates moved by velocities: those of sliding and turning joints, and the quaternions of free and ball joints."""
+"""Integration of coordinates: those of prismatic and revolute joints, and the quaternions of free and ball joints."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from engine.kernels.spatial import add, cross, load3, mul, rotation_from_quatern
 
 @inline
 def _advance_free(x, at_q, way, v, at_v, dt):
-    """A free joint's pose moved by `way` for dt, and its linear velocity in v turned into the frame in which that ends.
+    """Advance a free joint's pose by `way` for dt, and rotate its linear velocity in v into the frame at the end.
 
-    Both are twists in the frame in which the step begins, so that nothing of the momentum is lost on the way.
+    Both are twists in the frame at the beginning, so that momentum is kept.
     """
     before = (x[at_q + 3], x[at_q + 4], x[at_q + 5], x[at_q + 6])
     R = rotation_from_quaternion(before[0], before[1], before[2], before[3])
@@ -29,7 +29,7 @@ def _advance_free(x, at_q, way, v, at_v, dt):
 
 @inline
 def advance_ball(x, at_q, u, at_v, dt):
-    """A ball joint's quaternion moved by ω for dt."""
+    """Advance a ball joint's quaternion by ω for dt."""
     omega = (u[at_v], u[at_v + 1], u[at_v + 2])
     after = unit_product((x[at_q], x[at_q + 1], x[at_q + 2], x[at_q + 3]), exponential(omega, dt))
     for r in range(4):
@@ -38,10 +38,10 @@ def advance_ball(x, at_q, u, at_v, dt):
 
 @inline
 def advance(q, way, v, dt, q_of_v, rotations):
-    """q moved by the velocities `way` for dt, and v turned as the frames of free joints are: q (nq,), the others (nv,).
+    """Advance q (nq,) by the velocities `way` (nv,) for dt, and rotate the free joints' velocities in v (nv,).
 
-    Linear velocities of free joints come in the frames in which the step begins and leave, in v, in those in which it
-    ends. v may be `way`.
+    Linear velocities of free joints are in the frame at the beginning of the step, on return, in v, in that at its end.
+    v may be `way`.
     """
     for j in spread(v.size):
         if q_of_v[j] >= 0:
@@ -57,7 +57,7 @@ def advance(q, way, v, dt, q_of_v, rotations):
 def stop_turning(before, dt, v, rotations):
     """Put v + dt v̇ of one robot into the frames in which the step begins, where free joints' v̇ has no −ω × v.
 
-    v (nv,) is that of the step's beginning as `before`.
+    `before` is v (nv,) at the beginning of the step.
     """
     free = rotations.free
     for f in range(free.shape[0]):
@@ -68,7 +68,7 @@ def stop_turning(before, dt, v, rotations):
 
 @inline
 def _quaternion_rate(q, a, v, c, rate):
-    """½ x ∘ (ω, 0) of the quaternion x that stands at `a`."""
+    """½ x ∘ (ω, 0) of the quaternion x at `a`."""
     x, y, z, s = q[a], q[a + 1], q[a + 2], q[a + 3]
     rate[a] = 0.5 * (s * v[c] + y * v[c + 2] - z * v[c + 1])
     rate[a + 1] = 0.5 * (s * v[c + 1] + z * v[c] - x * v[c + 2])
@@ -78,7 +78,7 @@ def _quaternion_rate(q, a, v, c, rate):
 
 @inline
 def rates(q, v, rate, q_of_v, rotations):
-    """q̇ of one robot: (nq,); a quaternion's is ½ x ∘ (ω, 0)."""
+    """Compute q̇ of one robot, (nq,); that of a quaternion is ½ x ∘ (ω, 0)."""
     for j in range(v.size):
         if q_of_v[j] >= 0:
             rate[q_of_v[j]] = v[j]
@@ -96,7 +96,7 @@ def rates(q, v, rate, q_of_v, rotations):
 
 @inline
 def normalise(x, a):
-    """Bring the quaternion that stands at `a` back to unit length."""
+    """Normalise the quaternion at `a`."""
     n = np.sqrt(x[a] * x[a] + x[a + 1] * x[a + 1] + x[a + 2] * x[a + 2] + x[a + 3] * x[a + 3])
     for r in range(4):
         x[a + r] /= n

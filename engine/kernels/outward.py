@@ -1,4 +1,4 @@
-"""The way out from the base, which the ABA and the RNEA share: what a body's motion takes, from that of its parent."""
+"""The outward pass of the ABA and the RNEA: a body's velocity, bias acceleration and wrench, from its parent's."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from engine.kernels.transforms import joint_numbers, motion_to_child
 
 @inline
 def enter(robot, i, q, v, rate, numbers, twist, acceleration, force):
-    """[Y] (2a), (2b) and the body's part of (2c): V, its derivative with gravity's, and the wrench that they take.
+    """[Y] (2a), (2b) and the body's part of (2c): V, its derivative including gravity, and the wrench for that motion.
 
-    `rate` is S q̈, two zeros where only what velocities and gravity give is wanted.
+    `rate` is S q̈, or two zeros for the motion by velocities and gravity alone.
     """
     kind, parent, c = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i]
     x = joint_numbers(kind, c, robot.tree[i, TILTED] == 1, q, robot.tree[i, Q_START])

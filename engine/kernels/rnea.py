@@ -13,7 +13,7 @@ from engine.kernels.transforms import force_to_parent
 
 @inline
 def _leave(robot, i, numbers, force, out):
-    """(2d): τ of a body's joint; the wrench, with those of what it carries, goes to the parent."""
+    """(2d): compute τ of a body's joint, and add its wrench to the parent's."""
     kind, parent, at = robot.tree[i, KIND], robot.tree[i, PARENT], robot.tree[i, V_START]
     n, f = force[i]
     for j in range(NV[kind]):
@@ -25,7 +25,7 @@ def _leave(robot, i, numbers, force, out):
 
 @kernel
 def inverse_dynamics(robot, q, v, a, out):
-    """τ into `out` (nv,), from q (nq,), v and q̈ (nv,) of a robot that is known."""
+    """Compute τ into `out` (nv,) from q (nq,), v and q̈ (nv,) of a known robot."""
     n = robot.tree.shape[0]
     numbers, twist, acceleration, force = rows(n), rows(n), rows(n), rows(n)
     for e in range(robot.walk.shape[0]):

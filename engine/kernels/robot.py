@@ -1,4 +1,4 @@
-"""What is known of a robot when kernels are written out for it."""
+"""The constants of a robot that kernels are written out for."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from engine.model.layout import HOME_POSITION, pack
 PARENT, KIND, Q_START, V_START, TILTED = range(5)
 ENTER, LEAVE = 0, 1
 _TILTED = 8
-"""Of the nine entries of a rotation that are not zero."""
+"""Non-zero entries of a home rotation from which on a body is tilted."""
 _ROUNDING = 4e-16
-"""How far from 0 and ±1 rounding leaves the entries of rotations by quarter turns."""
+"""The rounding error of 0 and ±1 in rotations by quarter turns."""
 
 
 class Robot(NamedTuple):
-    """A robot's tree and constants, see `engine.model.layout.Packed`, and an order to walk its bodies in."""
+    """A robot's tree and constants, see `engine.model.layout.Packed`, and the order of its bodies in passes."""
 
     tree: NDArray[np.int64]
-    """(n, 5): parent, kind, where the body's q and v start, and whether its home rotation has hardly a zero."""
+    """(n, 5), by columns `PARENT` to `TILTED`: parent, kind, first entries in q and v, and 1 if the home rotation is
+    tilted."""
     bodies: NDArray[np.floating]
     """(n, CONSTANTS): home rotation and position, mass, first moment, inertia."""
     gravity: NDArray[np.floating]
     """(3,), m/s²."""
     walk: NDArray[np.int64]
-    """(2 n, 2): body and ENTER or LEAVE; a body is entered after its parent, and left after all that it carries."""
+    """(2 n, 2): body, and ENTER or LEAVE; a body is entered after its parent and left after its subtree."""
 
 
 @lru_cache(maxsize=64)
 def known(model: Model) -> Robot:
-    """A model's numbers for kernels; entries of rotations that only rounding keeps from 0 and ±1 are made so."""
+    """Return a model's constants for kernels; entries of rotations within rounding of 0 and ±1 become these."""
     packed = pack(model)
     bodies = packed.constants[:-1].copy()
     rotation = bodies[:, :HOME_POSITION]
@@ -48,7 +49,7 @@ def known(model: Model) -> Robot:
 
 
 def pattern(robot: Robot) -> Robot:
-    """What robots of one shape have in common: of their constants those that are 0, 1 or −1; NaN stands for others."""
+    """The common part of robots of one shape: constants that are 0, 1 or −1; NaN marks the others."""
 
     def common(x: NDArray[np.floating]) -> NDArray[np.floating]:
         return np.where(np.isin(x, (0.0, 1.0, -1.0)), x, np.nan)
@@ -57,13 +58,13 @@ def pattern(robot: Robot) -> Robot:
 
 
 def constants(robot: Robot, dtype: str) -> NDArray[np.floating]:
-    """What `with_constants` takes."""
+    """Return the constants that `with_constants` takes."""
     return np.concatenate([robot.bodies.ravel(), robot.gravity]).astype(dtype)
 
 
 @inline
 def with_constants(pattern, numbers):
-    """The robot of that pattern whose constants are `numbers`."""
+    """The robot of a pattern with the constants `numbers`."""
     bodies, gravity = pattern.bodies, pattern.gravity
     n = bodies.shape[0] * bodies.shape[1]
     return Robot(pattern.tree, shaped(bodies, numbers, 0), shaped(gravity, numbers, n), pattern.walk)
@@ -72,7 +73,7 @@ def with_constants(pattern, numbers):
 def _walk(parent: NDArray[np.int64]) -> NDArray[np.int64]:
     children: list[list[int]] = [[] for _ in range(len(parent) + 1)]
     for i, above in enumerate(parent):
-        children[int(above)].append(i)  # of the world, −1: the last list
+        children[int(above)].append(i)  # the world's, −1, is the last list
     found, ahead = [], [(i, ENTER) for i in reversed(children[-1])]
     while ahead:
         i, way = ahead.pop()

@@ -1,4 +1,4 @@
-"""Sine and cosine, the same on both machines."""
+"""Sine and cosine with the same bits on CPUs and GPUs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from engine.compile.operations import fma, is_single, low_bits
 
 @inline
 def sine_and_cosine(x):
-    """sin x and cos x within an ulp or so, for |x| ≤ 1e6 in single and 1e15 in double precision.
+    """sin x and cos x within 2 ulp, for |x| ≤ 1e6 in single and 1e15 in double precision.
 
-    What is left of x less the nearest k quarter turns is exact but for the last bit, since k π/2, in two parts, enters
-    by fused multiplication; k's last bits are those of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones, in double
-    precision those of fdlibm.
+    The remainder of x after the nearest k quarter turns is exact but for the last bit: k π/2, in two parts, is
+    subtracted by fused multiplication; k is in the last bits of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones,
+    in double precision fdlibm's.
     """
-    if is_single(1.0 * x):  # whether literals are of single precision as well
+    if is_single(1.0 * x):  # literals have the kernel's number type
         t = fma(x, 0.6366197723675814, 12582912.0)
         k = t - 12582912.0
         r = fma(-k, -4.3711388286737929e-08, fma(-k, 1.5707963705062866, x))

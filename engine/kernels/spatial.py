@@ -1,8 +1,8 @@
 """Spatial algebra on scalars in tuples, which compile to registers.
 
-A vector is 3 numbers, a matrix 9 by rows, a symmetric one its upper triangle (xx xy xz yy yz zz).
-A symmetric 6×6 ``[A B; Bᵀ C]`` is the three blocks A (6), B (9), C (6). Workspaces hold one number
-per robot of a block: number k of a row starts at ``k · L``.
+A vector is 3 numbers, a matrix 9 by rows, a symmetric one its upper triangle (xx xy xz yy yz zz). A symmetric 6×6 ``[A
+B; Bᵀ C]`` is the three blocks A (6), B (9), C (6). In workspaces of L robots, numbers are interleaved: number k of a
+row begins at ``k · L``.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def cross_matrix(r, A):
 
 @inline
 def inertia_shifted(r, A, B, C):
-    """[A B; Bᵀ C] of a place that lies r away: Tᵀ [A B; Bᵀ C] T, T the shift of twists to it."""
+    """Tᵀ [A B; Bᵀ C] T, with T the shift of twists by r: an inertia about a point r away."""
     PC = cross_matrix(r, full(C))
     B2 = (
         B[0] + PC[0],
@@ -163,7 +163,7 @@ def inertia_shifted(r, A, B, C):
 
 @inline
 def inertia_to_parent(R, r, A, B, C):
-    """Xᵀ [A B; Bᵀ C] X with X = Ad((R, r)⁻¹): an inertia seen from the parent's frame."""
+    """Xᵀ [A B; Bᵀ C] X with X = Ad((R, r)⁻¹): an inertia in the parent's frame."""
     A, C = rotate_symmetric(R, A), rotate_symmetric(R, C)
     B = matmul(matmul(R, B), transpose(R))
     return inertia_shifted(r, A, B, C)
@@ -193,7 +193,7 @@ def minus(a, b):
 
 @inline
 def cross_right(A, r):
-    """−A [r], for a 3 × 3 matrix: its rows turned by r ×."""
+    """−A [r] of a 3 × 3 matrix: r × each row."""
     x, y, z = r
     return (
         y * A[2] - z * A[1], z * A[0] - x * A[2], x * A[1] - y * A[0],
@@ -204,14 +204,14 @@ def cross_right(A, r):
 
 @inline
 def at_place(r, omega):
-    """The blocks of what a 3 × 3 matrix asks of the velocity of a place r away: Eᵀ Ω E, E = [−[r] 1]."""
+    """The blocks of Eᵀ Ω E, E = [−[r] 1]: a damping Ω of the velocity of a place r away."""
     turned = cross_matrix(r, omega)
     return cross_right(turned, r), turned, cross_right(omega, r), omega
 
 
 @inline
 def shifted(r, a, b, c, d):
-    """The blocks [a b; c d] of a place that lies r away: Tᵀ [a b; c d] T, T the shift of twists to it."""
+    """Tᵀ [a b; c d] T, with T the shift of twists by r: any 6 × 6 matrix about a point r away."""
     turned = cross_matrix(r, d)
     corner = plus(plus(a, cross_right(b, r)), cross_matrix(r, plus(c, cross_right(d, r))))
     return corner, plus(b, turned), plus(c, cross_right(d, r)), d
@@ -219,7 +219,7 @@ def shifted(r, a, b, c, d):
 
 @inline
 def minus_outer(A, x, y):
-    """A − x yᵀ, for a 3 × 3 matrix."""
+    """A − x yᵀ of a 3 × 3 matrix."""
     return (
         A[0] - x[0] * y[0], A[1] - x[0] * y[1], A[2] - x[0] * y[2],
         A[3] - x[1] * y[0], A[4] - x[1] * y[1], A[5] - x[1] * y[2],
@@ -273,13 +273,13 @@ def less_rank_one(A, B, C, x, y, d):
 
 @inline
 def motion_to_child(R, p, o, v):
-    """X (o, v) with X = Ad((R, p)⁻¹): a twist or acceleration seen from the child's frame."""
+    """X (o, v) with X = Ad((R, p)⁻¹): a twist or acceleration in the child's frame."""
     return mul_t(R, o), mul_t(R, add(v, cross(o, p)))
 
 
 @inline
 def force_to_parent(R, p, n, f):
-    """Xᵀ (n, f): a wrench seen from the parent's frame."""
+    """Xᵀ (n, f): a wrench in the parent's frame."""
     f = mul(R, f)
     return add(mul(R, n), cross(p, f)), f
 
@@ -290,7 +290,7 @@ def momentum(m, h, inertia, w, v):
     return add(mul(inertia, w), cross(h, v)), add(scale(m, v), cross(w, h))
 
 
-_ROUND = 6755399441055744.0  # 1.5 · 2⁵²: adding and taking it away rounds to an integer
+_ROUND = 6755399441055744.0  # 1.5 · 2⁵²: adding and subtracting it rounds to an integer
 _TWO_OVER_PI = 0.6366197723675814
 # π/2 in three parts, the first two of 33 bits (Cody and Waite 1980; the split of fdlibm)
 _HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
@@ -299,15 +299,15 @@ LARGEST_ANGLE = 1e6
 
 @inline
 def nearest(x):
-    """x rounded to an integer, |x| < 2⁵¹."""
+    """x rounded to an integer, for |x| < 2⁵¹."""
     return (x + _ROUND) - _ROUND
 
 
 @inline
 def quarter_turns(x):
-    """How many quarter turns are nearest to the angle x, |x| ≤ LARGEST_ANGLE, and sine and cosine of what is left.
+    """The number of quarter turns nearest to the angle x, |x| ≤ LARGEST_ANGLE, and sine and cosine of the remainder.
 
-    The polynomials are the minimax ones of fdlibm's k_sin and k_cos.
+    The minimax polynomials are those of fdlibm's k_sin and k_cos.
     """
     k = nearest(x * _TWO_OVER_PI)
     r = ((x - k * _HALF_PI[0]) - k * _HALF_PI[1]) - k * _HALF_PI[2]
@@ -329,7 +329,7 @@ def quarter_turns(x):
 
 @inline
 def sincos(x):
-    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within an ulp or so; compiles to vector code."""
+    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within 2 ulp; compiles to vector code."""
     k, s, c = quarter_turns(x)
     quadrant = k - 4.0 * nearest(k * 0.25)
     odd = abs(quadrant) == 1.0
@@ -341,7 +341,7 @@ def sincos(x):
 
 @inline
 def rotation_from_quaternion(x, y, z, w):
-    """R of the quaternion, which need not be of unit length."""
+    """The rotation matrix of a quaternion of any length."""
     n = 2.0 / (x * x + y * y + z * z + w * w)
     return (
         1.0 - n * (y * y + z * z),
@@ -358,7 +358,7 @@ def rotation_from_quaternion(x, y, z, w):
 
 @inline
 def turned_back(turn, x):
-    """Rᵀ x of the unit quaternion `turn`; what rounding takes from its length hardly touches that of x."""
+    """Rᵀ x of the unit quaternion `turn`; an error in its length hardly changes that of x."""
     a = (turn[0], turn[1], turn[2])
     t = scale(2.0, cross(a, x))
     return add(sub(x, scale(turn[3], t)), cross(a, t))

@@ -1,3 +1,3 @@
-"""How a call of a model's kernels went, as the number that it answers."""
+"""The status that a call of a model's kernels returns."""
 
 FITS, WRONG_SHAPE, NOT_FINITE = 0, 1, 2

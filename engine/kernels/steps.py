@@ -1,10 +1,9 @@
-"""Steps of one robot that touches nothing, as many as are asked for: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺.
+"""Steps of one robot without contacts: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺.
 
-Joint friction and limits are solved exactly, as `engine.cpu.constraints.active_set` has it: for given modes the ABA
-finds q̈ of all joints and the reactions of those that are held, and every joint moves to the mode that they ask for,
-until none has to. A turn of the loop is such a round, not a step, so that a robot whose joints change their modes does
-not have others wait that run beside it. Where moving all at once goes round in circles, a primal active set method
-takes over.
+Joint friction and limits are solved exactly, as in `engine.cpu.constraints.active_set`: for given modes the ABA
+computes q̈ of all joints and the reactions of held ones, and each joint changes to the mode that follows, until none
+changes. One turn of the loop is such a round, not a step, so that a robot whose joints change modes does not delay
+others of its warp. Where these rounds cycle, a primal active-set method takes over.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from engine.compile import inline, kernel
 from engine.compile.operations import address, at_run_time, least, local, rows
 from engine.kernels.aba import accelerate, leave
 from engine.kernels.bodies import NV, ZERO, rigid_inertia
-from engine.kernels.coordinates import advance_joint
+from engine.kernels.coordinates import advance_joint, is_bounded
 from engine.kernels.joint_constraints import (
     ACTIVE_SET_STEPS,
     BLOCK_PIVOTS,
@@ -38,9 +37,8 @@ from engine.kernels.robot import ENTER, KIND, V_START
 from engine.kernels.spatial import sub
 from engine.kernels.watch import lap, start_watch, stop_watch
 from engine.phases import ACCELERATION, INTEGRATION
-from engine.step_settings import DIVERGED
 
-_ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # of a descent's table
+_ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # rows of `_descend`'s table
 
 
 @inline
@@ -51,7 +49,7 @@ def _load(row, count, into):
 
 @inline
 def _constrained(known):
-    """Whether friction or a limit acts on any joint."""
+    """Whether friction or a limit can act on any joint."""
     found = False
     for k in range(known.q_of_v.shape[0]):
         found = found or may_hold(known, k)
@@ -68,7 +66,8 @@ def _begin_modes(acting):
 
 @inline
 def _settle(acting, k, qdd, reaction, descending, after):
-    """v⁺ of a velocity, and the mode that it asks for; returns whether that is another. A descent chooses by itself."""
+    """Compute v⁺ of a velocity and its next mode; return whether the mode changes. The active-set method keeps the
+    mode."""
     v, f = acting.v[k], friction(acting.known.joints, k, acting.v[k])
     following = v + acting.dt * qdd
     if not may_hold(acting.known, k):
@@ -86,7 +85,7 @@ def _settle(acting, k, qdd, reaction, descending, after):
 
 @inline
 def _round(acting, wrenches, number, batch, descending, after, reaction):
-    """The ABA in the joints' modes: v⁺ into `after` (nv,), reactions; returns whether a joint changed its mode."""
+    """Run the ABA in the present modes: v⁺ into `after` (nv,), reactions; return whether a joint changed its mode."""
     known = acting.known
     robot, changed = known.robot, False
     n, nv = robot.tree.shape[0], known.q_of_v.shape[0]
@@ -110,14 +109,14 @@ def _round(acting, wrenches, number, batch, descending, after, reaction):
 
 @inline
 def _less_wrench(p, w, at, batch):
-    """p less the wrench of which number r stands at at + r · batch."""
+    """p minus the wrench whose number r is at w[at + r · batch]."""
     n, f = (w[at], w[at + batch], w[at + 2 * batch]), (w[at + 3 * batch], w[at + 4 * batch], w[at + 5 * batch])
     return sub(p[0], n), sub(p[1], f)
 
 
 @inline
 def _set_feasible(table, count):
-    """A feasible velocity, the last one tried brought into its bounds, and its modes."""
+    """Set a feasible velocity, the last one clipped to its bounds, and its modes."""
     for k in range(count):
         after = table[_NEXT, k]
         if table[_ROW, k] != 0.0:
@@ -129,7 +128,7 @@ def _set_feasible(table, count):
 
 @inline
 def _active_set_step(table, count):
-    """To the velocity of the modes, or to the row in the way; returns whether there is still to go."""
+    """Move to the velocity of the present modes, or to the first blocking row; return False at the solution."""
     share, blocking, edge, mode = 1.0, -1, 0.0, STUCK
     for k in range(count):
         if table[_ROW, k] != 0.0 and slides(table[_MODE, k]):
@@ -155,7 +154,7 @@ def _active_set_step(table, count):
 
 @inline
 def _release(table, count):
-    """The held row that pulls the most beyond what holds it, −1 for none, and the mode that it asks for."""
+    """The held row with the largest reaction beyond its friction, −1 for none, and its next mode."""
     worst, which, mode = 0.0, -1, STUCK
     for k in range(count):
         if table[_ROW, k] != 0.0 and not slides(table[_MODE, k]):
@@ -170,9 +169,9 @@ def _release(table, count):
 
 @inline
 def _descend(acting, begins, after, reaction, table):
-    """A step of the primal active set method, for which `table` (9, nv) is room; returns whether there is still to go.
+    """Take a step of the primal active-set method with the work array `table` (9, nv); return False at the solution.
 
-    Such steps are rare, and robots do not have text of their own for them: what they need is put into a table.
+    Such steps are rare, so they are not written out for the robot: their inputs are put into a table.
     """
     nv = acting.known.q_of_v.shape[0]
     for k in range(nv):
@@ -198,7 +197,7 @@ def _descend(acting, begins, after, reaction, table):
 
 @inline
 def _record(q, v, record_q, record_v, sample):
-    """The state as sample number `sample` of those that are kept, of all robots, unless nothing is."""
+    """Record the state as sample number `sample`, counted over all robots, if there is a record."""
     if address(record_q) != 0:
         for k in range(q.shape[0]):
             record_q[sample * q.shape[0] + k] = q[k]
@@ -208,29 +207,20 @@ def _record(q, v, record_q, record_v, sample):
 
 
 @inline
-def _is_sound(v):
-    """Whether every velocity is one that a robot may have."""
-    sound = True
-    for k in range(v.shape[0]):
-        sound = abs(v[k]) < DIVERGED and sound
-    return sound
-
-
-@inline
 def _take(acting, after):
-    """Move to v⁺; returns whether it is one that a robot may have. One that freezes does not go there if it is not."""
+    """Move to v⁺; return whether it is bounded. With freezing, do not move to one that is not."""
     known, sound = acting.known, True
     if known.freezes:
-        sound = _is_sound(after)
+        sound = is_bounded(after)
     if sound:
         for i in range(known.robot.tree.shape[0]):
             advance_joint(known.robot, i, acting.q, acting.v, after, acting.dt)
-    return sound if known.freezes else _is_sound(acting.v)
+    return sound if known.freezes else is_bounded(acting.v)
 
 
 @inline
 def _begin(acting, controls, row):
-    """The step's controls, where it has any of its own, and the modes that it begins with."""
+    """Set the step's controls, if it has any of its own, and the initial modes."""
     if address(controls) != 0:
         for k in range(acting.tau.shape[0]):
             acting.tau[k] = controls[row * acting.tau.shape[0] + k]
@@ -242,14 +232,14 @@ def advance(
     known, robot, batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows, record_q, record_v,
     every, diverged, alarm, phases, wrenches, frozen,
 ):  # fmt: skip
-    """Of `steps` steps of q (nq,) and v (nv,), in place, after `done` earlier ones, those after `first` up to `last`.
+    """Take the steps after `first` up to `last` of `steps` steps of q (nq,) and v (nv,), in place.
 
-    The controls are tau (nv,), or `controls` (control_rows, steps, nv) of one robot or of all. The present state and
-    every `every`-th go to record_q (batch, …, nq) and record_v. What is not there has no address. `diverged` keeps the
-    least number of steps after which a robot's velocity was beyond any robot's, and `alarm`, which the host sees, then
-    is 1. A robot that freezes stays as it was before that step, and `frozen` (batch,) reports after how many. `phases`
-    (COUNT + 2,) are the cycles that the first robot's last step took, their sum in ns, and when a phase began.
-    `wrenches` (bodies, 6, batch) act on the bodies, each in its body's frame.
+    `done` steps were taken before. The controls are tau (nv,), or `controls` (control_rows, steps, nv) of one robot or
+    of all. The present state and every `every`-th go to record_q (batch, …, nq) and record_v. Arrays that are not given
+    have no address. `diverged` keeps the least number of steps after which a robot's velocity was not bounded; `alarm`,
+    which the host reads, is then 1. A frozen robot keeps its state before that step, and `frozen` (batch,) the number
+    of steps. `phases` (COUNT + 2,) are the cycles of the first robot's last step, their sum in ns, and when a phase
+    began. `wrenches` (bodies, 6, batch) act on the bodies, each in its body's frame.
     """
     nq, nv = q.shape[0], v.shape[0]
     acting = Acting(known, local(nq), local(nv), local(nv), local(nv), local(nv), dt, 1.0 / dt)

@@ -1,11 +1,10 @@
-"""A joint's transform T_i = home · exp(S q), and what it does to motions, forces and inertias, for one robot.
+"""A joint's transform T_i = home · exp(S q), applied to motions, forces and inertias of one robot.
 
-A body's constants are a row of `engine.model.layout.Packed`. What a transform takes of the coordinates are its *joint
-numbers*: sine and cosine of a revolute joint, the displacement of a prismatic one, the rotation (9) of a ball joint,
-rotation and position of a free one. Where the home rotation of a revolute joint has hardly a zero, they are in single
-precision the rotation of T_i (9): one product is less work than two, and in double precision the nine would not fit
-beside all else. A motion is (o, v), a force (n, f), an inertia (A, B, C), see
-`spatial`.
+A body's constants are a row of `engine.model.layout.Packed`. Its *joint numbers* are the part of the transform that
+depends on q: sine and cosine of a revolute joint, the displacement of a prismatic one, the rotation (9) of a ball
+joint, rotation and position of a free one. Of a revolute joint with a tilted home rotation they are, in single
+precision, the rotation of T_i (9): one product is less work than two; in double precision nine numbers need too many
+registers. A motion is (o, v), a force (n, f), an inertia (A, B, C), see `spatial`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 @inline
 def joint_numbers(kind, c, tilted, q, at):
-    """The joint numbers of coordinates q[at…] of a body with constants c, whose home rotation `tilted` says of."""
+    """The joint numbers at q[at…] of a body with constants c; `tilted` is that of its home rotation."""
     if kind == REVOLUTE:
         x = sine_and_cosine(q[at])
         R, _ = home(c)
@@ -50,7 +49,7 @@ def joint_numbers(kind, c, tilted, q, at):
 
 @inline
 def home(c):
-    """Rotation and position of a body for coordinates of zero, from its constants."""
+    """Rotation and position of a body at zero coordinates, from its constants."""
     R = c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8]
     return R, (c[layout.HOME_POSITION], c[layout.HOME_POSITION + 1], c[layout.HOME_POSITION + 2])
 

@@ -1,4 +1,4 @@
-"""How long the phases of one robot's last step take, in cycles, their sum in ns, and when the last of them began."""
+"""Timing of the phases of one robot's last step: cycles, their sum in ns, and when the last phase began."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.phases import COUNT
 
 @inline
 def start_watch(watched, phases):
-    """Begin to time a step, where it is watched."""
+    """Begin to time a step, if it is watched."""
     if watched:
         for k in range(COUNT):
             phases[k] = 0
@@ -18,7 +18,7 @@ def start_watch(watched, phases):
 
 @inline
 def lap(watched, phases, phase):
-    """The time since the last phase ended is that of this one."""
+    """Add the time since the last call to this phase."""
     if watched:
         time = cycles()
         phases[phase] += time - phases[COUNT + 1]
@@ -27,6 +27,6 @@ def lap(watched, phases, phase):
 
 @inline
 def stop_watch(watched, phases):
-    """End a step that is timed."""
+    """End the timing of a step."""
     if watched:
         phases[COUNT] += now()

@@ -1,6 +1,6 @@
-"""The bodies of one robot in the axes of the world: poses, twists, inertias and what their motion takes, in one pass.
+"""The bodies of one robot in world axes: poses, twists, inertias and bias forces, in one pass.
 
-Vectors of a body are about the origin of its own frame: from body to body they are shifted and never turned.
+Vectors of a body are about its own origin: passing them from body to body shifts them without rotation.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.compile import apart, inline
 from engine.compile.operations import is_single, spread
+from engine.kernels.robot import KIND, PARENT, Q_START, V_START
 from engine.kernels.sines import sine_and_cosine
 from engine.kernels.spatial import (
     LARGEST_ANGLE,
@@ -38,11 +39,11 @@ from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, layout
 
 ZERO = (0.0, 0.0, 0.0)
 MASS, FIRST_MOMENT, INERTIA, RIGID = 0, 1, 4, 10
-"""Where the numbers of a rigid body stand in a row of `Bodies.rigid`, and how many they are."""
+"""Columns of `Bodies.rigid`, and their number."""
 
 
 class Bodies(NamedTuple):
-    """The bodies of a robot in the world, of which there are n.
+    """The n bodies of a robot in world axes.
 
     `rotation` (n, 9) by rows, `position` (n, 3) of the origin and `arm` (n, 3) to it from the parent's; `twist` (n, 6);
     `rigid` (n, 10) mass, first moment and rotational inertia; the `bias` force (n, 6) −ad_Vᵀ J V, and `product` (n, 6),
@@ -59,7 +60,7 @@ class Bodies(NamedTuple):
 
 
 def bodies(n: int) -> Bodies:
-    """Room for the bodies of a robot."""
+    """Return the arrays for a robot's bodies."""
     return Bodies(*(np.zeros((n, width)) for width in (9, 3, 3, 6, RIGID, 6, 6)))
 
 
@@ -72,7 +73,7 @@ def _sine_and_cosine(x):
 
 @inline
 def _in_parent(kind, c, q, at):
-    """Rotation and place of a body in its parent's frame."""
+    """Rotation and position of a body in its parent's frame."""
     R, p = load9(c, layout.HOME_ROTATION, 1), load3(c, layout.HOME_POSITION, 1)
     if kind == REVOLUTE:
         u, v, w = columns(R)
@@ -89,7 +90,7 @@ def _in_parent(kind, c, q, at):
 
 @inline
 def joint_twist(kind, R, v, at):
-    """S q̇ of a joint whose body has the rotation R, from its velocities v[at], …"""
+    """S q̇ of a joint whose body has the rotation R, from its velocities v[at…]."""
     if kind == REVOLUTE:
         return scale(v[at], (R[2], R[5], R[8])), ZERO
     if kind == PRISMATIC:
@@ -101,9 +102,9 @@ def joint_twist(kind, R, v, at):
 
 @inline
 def _place_body(i, q, v, wrenches, topology, constants, bodies):
-    """Body i, after its parent."""
-    kind, parent, c = topology[i, 1], topology[i, 0], constants[i]
-    R, p = _in_parent(kind, c, q, topology[i, 2])
+    """Compute body i, after its parent."""
+    kind, parent, c = topology[i, KIND], topology[i, PARENT], constants[i]
+    R, p = _in_parent(kind, c, q, topology[i, Q_START])
     omega, velocity, arm = ZERO, ZERO, p
     if parent != WORLD:
         above = load9(bodies.rotation[parent], 0, 1)
@@ -114,7 +115,7 @@ def _place_body(i, q, v, wrenches, topology, constants, bodies):
     store9(bodies.rotation[i], 0, 1, R)
     store3(bodies.position[i], 0, 1, p)
     store3(bodies.arm[i], 0, 1, arm)
-    turning, shifting = joint_twist(kind, R, v, topology[i, 3])
+    turning, shifting = joint_twist(kind, R, v, topology[i, V_START])
     store3(bodies.product[i], 0, 1, cross(omega, turning))
     store3(bodies.product[i], 3, 1, add(cross(velocity, turning), cross(omega, shifting)))
     omega, velocity = add(omega, turning), add(velocity, shifting)
@@ -136,7 +137,8 @@ def _place_body(i, q, v, wrenches, topology, constants, bodies):
 
 @apart
 def place(q, v, wrenches, topology, constants, limbs, bodies):
-    """The bodies at q (tree_nq,) and v (tree_nv,), under wrenches (n, 6) in their own frames or an empty tuple."""
+    """Compute the bodies at q (tree_nq,) and v (tree_nv,), under wrenches (n, 6) in their own frames or an empty
+    tuple."""
     for level in range(limbs.level.size - 1):
         for limb in spread(limbs.level[level + 1] - limbs.level[level]):
             for i in range(limbs.begin[limbs.level[level] + limb], limbs.end[limbs.level[level] + limb]):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import lie
-from engine.kernels.collision.found import room
+from engine.kernels.collision.pair_workspace import workspace
 from engine.kernels.collision.pairs import pair_contacts
 from engine.scene.shapes import Solid, shapes
 
@@ -28,7 +28,7 @@ def contacts(solids: Any, poses: tuple[Pose, Pose], reach: float = np.inf, pair:
     both = solids if hasattr(solids, "kind") else shapes(solids)
     rotation = np.array([np.ravel(R) for R, _ in poses])
     position = np.array([p for _, p in poses], float)
-    found = room(both)
+    found = workspace(both)
     number = pair_contacts(*pair, both, rotation, position, float(reach), found)
     return Touching(*(np.copy(part[:number]) for part in found[:4]))
 

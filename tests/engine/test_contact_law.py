@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.cpu.constraints.contact_law import System, joint_law, one_contact, project, residual, size_of
+from engine.cpu.constraints.contact_law import System, one_contact, project, residual, size_of
+from engine.kernels.joint_constraints import joint_law
 
 FRICTIONS = (0.0, 0.3, 1.0, 2.5)
 

@@ -149,12 +149,12 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         assert contacts > 0
         shared = robot.room.forces.inertia[0], robot.known.topology, robot.touch.ground.bodies, work
         found, count = [], np.zeros(3, np.int64)
-        for plan in (search.INSIDE, search.COLD):
+        for plan in (search.INTERIOR, search.COLD_START):
             search.begin(plan, 1e-9, 1e-9, contacts, joints, *shared)
             over = False
-            while not over and (plan != search.INSIDE or work.search.counts[problem.PLAN] == plan):
+            while not over and (plan != search.INTERIOR or work.search.counts[problem.PLAN] == plan):
                 over = search.advance(contacts, joints, *shared, count)
-            assert work.search.numbers[problem.LEAST] <= 1e-7
+            assert work.search.numbers[problem.BEST_RESIDUAL] <= 1e-7
             work.problem.impulse[:], work.problem.joint_impulse[:] = work.problem.best, work.problem.joint_best
             newton.respond(contacts, joints, *shared[1:], out := np.zeros(model.nv))
             found.append(out)

@@ -13,7 +13,7 @@ import engine
 from engine import lie
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.kernels import spatial, world
-from engine.kernels.contact import by_bodies, mimics, newton, recursion, reduced, room
+from engine.kernels.contact import mimics, newton, problem_rows, recursion, reduced, room
 from engine.kernels.contact.body_pairs import body_pairs, join
 from engine.kernels.contact.limbs import limbs
 from engine.kernels.contact.problem import Work, work
@@ -298,10 +298,10 @@ def test_rows_have_their_mobility_and_their_velocity(model, pairs, chance):
     p, C, R = robot.work.problem, len(robot.J) // 3, len(robot.rows)
     ground = room.ground(model, Scene(), "bodies")._replace(bodies=robot.bodies, tree=robot.work)
     ground.free[:] = chance.normal(size=model.nv)
-    by_bodies._mobilities(R, robot.topology, ground)
+    problem_rows._mobilities(R, robot.topology, ground)
     between = np.zeros(C, bool)
     if robot.work.tree.pairs:
-        by_bodies._between(C, robot.d, robot.topology, ground)
+        problem_rows._pair_rows(C, robot.d, robot.topology, ground)
         between[:] = ~np.isin(np.arange(C), _of_one_body(robot))
         assert between.sum() >= pairs
     G = robot.J @ np.linalg.solve(robot.M, robot.J.T)

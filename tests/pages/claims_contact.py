@@ -18,7 +18,7 @@ from engine.cuda.stepping import scene_stepper
 from engine.kernels.collision import convex, manifold
 from engine.kernels.contact import rounding, search
 from engine.kernels.contact.body_pairs import MOST_PAIRS
-from engine.kernels.contact.by_bodies import NEAR
+from engine.kernels.contact.by_bodies import WARM_START_RESIDUAL
 from engine.lessons import contact as lesson_contact
 from engine.scene import Scene, pairs, points, thresholds
 from engine.scene.points import KEPT, WALKED
@@ -72,7 +72,8 @@ def restitution_and_gaps() -> Iterable[str]:
     by_rows = (ROOT / "engine" / "cpu" / "constraints" / "contact_dynamics.py").read_text("utf-8")
     by_inertias = (ROOT / "engine" / "kernels" / "contact" / "by_bodies.py").read_text("utf-8")
     assert "share = 0.5 * share if attempt < HALVINGS else 0.0" in by_rows
-    assert "0.5 * search.numbers[SHARE] if search.counts[ATTEMPT] <= HALVINGS else 0.0" in by_inertias
+    share = "0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0"
+    assert share in " ".join(by_inertias.split())
     yield (
         f"Where it is positive, $e$ is halved for this robot and step and the system is solved again, up to "
         f"{word(thresholds.HALVINGS)} times; then $e = 0$"
@@ -159,15 +160,16 @@ def solver() -> Iterable[str]:
 @page_text.of(SOLVER)
 def by_bodies() -> Iterable[str]:
     """Where Newton's steps over the bodies begin, and their damping."""
-    yield f"from the impulses of the step before, where these leave a residual below {g(NEAR)}"
-    plans = search.COLD, search.INSIDE, search.POLISH, search.SMOOTHER, search.POLISH_AGAIN
-    assert [search._next_plan.function(k, 1) for k in (search.WARM, *plans[:-1])] == list(plans)
+    yield f"from the impulses of the step before, where these leave a residual below {g(WARM_START_RESIDUAL)}"
+    plans = search.COLD_START, search.INTERIOR, search.POLISH, search.SMOOTH_INTERIOR, search.POLISH_AGAIN
+    assert [search._next_plan.function(k, 1) for k in (search.WARM_START, *plans[:-1])] == list(plans)
     yield (
-        f"$\\epsilon$ goes with the merit, down to {g(rounding.least_weight(1.0))}, and the last step is taken with "
-        f"{e(search._LAST_STEP)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
+        f"$\\epsilon$ goes with the merit, down to {g(rounding.least_damping(1.0))}, and the last step is taken with "
+        f"{e(search._FINAL_EPSILON)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
     )
-    yield f"down to a residual of {e(search._NEAR)} ({e(search._NEAR_SINGLE)} in single precision), and Newton's steps"
-    yield f"give up after {word(search._STALLED)} in a row that gain less than half"
+    single = f"({e(search._HAND_OVER_SINGLE)} in single precision)"
+    yield f"down to a residual of {e(search._HAND_OVER)} {single}, and Newton's steps"
+    yield f"give up after {word(search._MOST_STALLED)} in a row that gain less than half"
     longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
     halvings = int(re.findall(r"for _ in range\((\d+)\):\n        left = merit", longest)[0]) - 1
     yield f"all of it or one of {word(halvings)} halvings"

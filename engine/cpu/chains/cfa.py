@@ -22,6 +22,7 @@ from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import copy_row
 from engine.cpu.runtime.cores import checked
+from engine.kernels.robot import KIND
 from engine.kernels.spatial import (
     add,
     force_to_parent,
@@ -73,7 +74,7 @@ def inertia_times(x, extra, out, topology, constants, w):
             o, v = motion_to_child(R, p, load3(w[i - 1], at.ACC, 1), load3(w[i - 1], at.ACC + 3, 1))
         store3(row, at.ACC, 1, o)
         store3(row, at.ACC + 3, 1, v)
-        row[at.ACC + (2 if topology[i, 1] == REVOLUTE else 5)] += x[i]
+        row[at.ACC + (2 if topology[i, KIND] == REVOLUTE else 5)] += x[i]
         inertia = full(load6(c, layout.INERTIA, 1))
         o, v = load3(row, at.ACC, 1), load3(row, at.ACC + 3, 1)
         force, moment = momentum(c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), inertia, o, v)
@@ -81,7 +82,7 @@ def inertia_times(x, extra, out, topology, constants, w):
         store3(row, at.BIAS + 3, 1, moment)
     for i in range(n - 1, -1, -1):
         row = w[i]
-        out[i] = row[at.BIAS + (2 if topology[i, 1] == REVOLUTE else 5)] + extra[i] * x[i]
+        out[i] = row[at.BIAS + (2 if topology[i, KIND] == REVOLUTE else 5)] + extra[i] * x[i]
         if i > 0:
             below, R, p = w[i - 1], load9(row, at.R, 1), load3(row, at.P, 1)
             force, moment = force_to_parent(R, p, load3(row, at.BIAS, 1), load3(row, at.BIAS + 3, 1))

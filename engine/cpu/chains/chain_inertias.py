@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import kernel
+from engine.kernels.robot import KIND
 from engine.kernels.spatial import (
     LARGEST_ANGLE,
     add,
@@ -30,7 +31,7 @@ def axial_inertias(topology, constants, q, out):
         A = C = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         B = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         for i in range(n - 1, -1, -1):
-            c, U, revolute = constants[i], out[k, i], topology[i, 1] == REVOLUTE
+            c, U, revolute = constants[i], out[k, i], topology[i, KIND] == REVOLUTE
             m, (x, y, z), own = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), load6(c, layout.INERTIA, 1)
             A = (A[0] + own[0], A[1] + own[1], A[2] + own[2], A[3] + own[3], A[4] + own[4], A[5] + own[5])
             B = (B[0], B[1] - z, B[2] + y, B[3] + z, B[4], B[5] - x, B[6] - y, B[7] + x, B[8])

@@ -32,6 +32,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.robot import KIND
 from engine.kernels.spatial import (
     add,
     cross,
@@ -45,6 +46,7 @@ from engine.kernels.spatial import (
     motion_to_child,
     mul,
     mul_t,
+    plus,
     rotate_symmetric,
     scale,
     store3,
@@ -117,14 +119,6 @@ def _put(row, start, rows, columns, A):
     row[c + columns[0]], row[c + columns[1]], row[c + columns[2]] = A[6], A[7], A[8]
 
 
-@inline
-def _sum9(A, B):
-    return (
-        A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5], A[6] + B[6], A[7] + B[7],
-        A[8] + B[8],
-    )  # fmt: skip
-
-
 @kernel
 def _set_body(row, c):
     """J⁻¹ of a body by its centre of mass, from its constants."""
@@ -148,7 +142,7 @@ def assemble(blocks, topology, constants, w):
     for i in range(topology.shape[0]):
         row = blocks[i]
         _set_body(row, constants[i])
-        first, last = _places(topology[i, 1])
+        first, last = _places(topology[i, KIND])
         A, B, C = _mobility(load3(row, CENTRE, 1), load6(row, INVERSE, 1), row[LIGHTNESS])
         if i > 0:
             above, R, p = blocks[i - 1], load9(w[i], at.R, 1), load3(w[i], at.P, 1)
@@ -156,12 +150,12 @@ def assemble(blocks, topology, constants, w):
             inverse = rotate_symmetric(transpose(R), load6(above, INVERSE, 1))
             A1, B1, C1 = _mobility(centre, inverse, above[LIGHTNESS])
             RA, RBt = matmul(R, A1), matmul(R, transpose(B1))
-            before, behind = _places(topology[i - 1, 1])
+            before, behind = _places(topology[i - 1, KIND])
             _put(above, BESIDE, before, first, RA)
             _put(above, BESIDE, before, last, RBt)
-            _put(above, BESIDE, behind, first, _sum9(matmul(R, B1), cross_matrix(p, RA)))
-            _put(above, BESIDE, behind, last, _sum9(matmul(R, C1), cross_matrix(p, RBt)))
-            A, B, C = _sum9(A, A1), _sum9(B, B1), _sum9(C, C1)
+            _put(above, BESIDE, behind, first, plus(matmul(R, B1), cross_matrix(p, RA)))
+            _put(above, BESIDE, behind, last, plus(matmul(R, C1), cross_matrix(p, RBt)))
+            A, B, C = plus(A, A1), plus(B, B1), plus(C, C1)
         _put(row, DIAGONAL, first, first, A)
         _put(row, DIAGONAL, last, first, B)
         _put(row, DIAGONAL, first, last, transpose(B))
@@ -238,7 +232,7 @@ def _along(topology, locked, tau, i):
     """S τ of joint i; nothing of a locked one, whose force is not known."""
     if i >= tau.size:
         return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    size, revolute = tau[i] if locked[i] == 0.0 else 0.0, topology[i, 1] == REVOLUTE
+    size, revolute = tau[i] if locked[i] == 0.0 else 0.0, topology[i, KIND] == REVOLUTE
     return (0.0, 0.0, size if revolute else 0.0), (0.0, 0.0, 0.0 if revolute else size)
 
 
@@ -251,7 +245,7 @@ def solve(blocks, topology, w, locked, tau, qdd):
         (tn, tf), (tn1, tf1) = _along(topology, locked, tau, i), _along(topology, locked, tau, i + 1)
         _motion(blocks, w, i, tn, tf, tn1, tf1)
         o, v = _across(blocks, w, i)
-        first, last = _places(topology[i, 1])
+        first, last = _places(topology[i, KIND])
         row[X + first[0]], row[X + first[1]], row[X + first[2]] = -o[0], -o[1], -o[2]
         row[X + last[0]], row[X + last[1]], row[X + last[2]] = -v[0], -v[1], -v[2]
         row[X + 5] *= row[SCALE]
@@ -274,7 +268,7 @@ def solve(blocks, topology, w, locked, tau, qdd):
             for k in range(r + 1, 6):
                 row[X + r] -= row[PIVOT + 6 * k + r] * row[X + k]
         own = (tau[i] if locked[i] == 0.0 else 0.0) + row[SCALE] * row[X + 5]
-        revolute, third = topology[i, 1] == REVOLUTE, row[X + 2]
+        revolute, third = topology[i, KIND] == REVOLUTE, row[X + 2]
         fn = (row[X], row[X + 1], own if revolute else third)
         ff = (row[X + 3], row[X + 4], third if revolute else own)
         store3(row, FORCE, 1, fn)
@@ -284,7 +278,7 @@ def solve(blocks, topology, w, locked, tau, qdd):
     for i in range(n):
         row = blocks[i]
         o, v = _across(blocks, w, i)
-        qdd[i] = o[2] if topology[i, 1] == REVOLUTE else v[2]
+        qdd[i] = o[2] if topology[i, KIND] == REVOLUTE else v[2]
         if locked[i] != 0.0:
             qdd[i] = 0.0
         elif row[SCALE] * row[SCALE] * row[DIAGONAL + 35] > 1.0:  # q̈ = −z/s, exact to the last digits where E is large

@@ -23,7 +23,12 @@ from engine.cpu.constraints.contact_rows import contact_rows, delassus, half_row
 from engine.cpu.constraints.contact_solver import solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.kernels.contact.by_bodies import free_velocity, impulses_by_bodies, rows_by_bodies, take_back_by_bodies
+from engine.kernels.contact.by_bodies import (
+    free_velocity,
+    impulses_by_bodies,
+    overlap_correction_by_bodies,
+)
+from engine.kernels.contact.problem_rows import rows_by_bodies
 from engine.kernels.contact.step import remember, report, stop_turning, warm
 from engine.scene.thresholds import BACK, HALVINGS, SHUT
 from engine.scene.touches import TOLERANCE
@@ -145,7 +150,7 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
     """v⁺ into `ground.free`, under the `count` contacts that `touches` found; and into `ground.shift`, where they
     overlap, by what to displace the coordinates: returns whether they do.
 
-    `exact`: where nothing touches, steps keep the energy, see `kernels.contact.by_bodies`. q (nq,) and v (nv,) are
+    `exact`: where nothing touches, steps keep the energy, see `kernels.contact.problem_rows`. q (nq,) and v (nv,) are
     those of one `robot`, `forces` its first; its rows of `touch` are read and written.
     """
     ground, topology = touch.ground, touch.ground.topology
@@ -168,7 +173,7 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
     report(left, moved, touch, robot)
     for j in range(v.size):
         ground.free[j] += ground.column[j]
-    return take_back_by_bodies(moved, rows.dt, forces, topology, ground)
+    return overlap_correction_by_bodies(moved, rows.dt, forces, topology, ground)
 
 
 @rare

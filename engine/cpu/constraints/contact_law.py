@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
+from engine.kernels.joint_constraints import joint_law
 
 TINY = 1e-300
 EPS = 2.220446049250313e-16
@@ -52,12 +53,6 @@ def project(z, mu):
         return 0.0, 0.0, 0.0
     n = (z[0] + mu * t) / (1.0 + mu * mu)
     return n, mu * n / t * z[1], mu * n / t * z[2]
-
-
-@inline
-def joint_law(y, gf, lo, hi):
-    """clamp(soft(y, g f), lo, hi)."""
-    return min(max(y - gf if y > gf else (y + gf if y < -gf else 0.0), lo), hi)
 
 
 @inline

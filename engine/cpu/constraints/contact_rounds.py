@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel, rare
-from engine.cpu.constraints.contact_law import joint_law, one_contact, residual, size_of
+from engine.cpu.constraints.contact_law import one_contact, residual, size_of
 from engine.cpu.constraints.linear_systems import factorise, substitute
+from engine.kernels.joint_constraints import joint_law
 
 _REGULAR = 4.2e-10
 """ε^0.6, times 1/r on G's diagonal in Newton's matrix at least: redundant contacts leave it regular. The right-hand

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.cpu.constraints.contact_law import EPS
-from engine.kernels.contact.by_bodies import springing
+from engine.kernels.contact.problem_rows import rebound_velocity
 from engine.kernels.contact.touching import bodies_of, exchange, friction_of, restitution_of
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
+from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import cross, load3, load9, mul_t, scale, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE
 from engine.scene.thresholds import HELD, IMPACT, REACH, SHUT
@@ -18,7 +19,7 @@ def _add_joint(row, direction, x, i, topology, ground):
     """Add what the joint of body i does to the velocity of a point x, which hangs from it, along a direction."""
     index, factor = ground.rows.coupling_index, ground.rows.coupling_factor
     R, p = load9(ground.bodies.rotation[i], 0, 1), load3(ground.bodies.position[i], 0, 1)
-    kind, start = topology[i, 1], topology[i, 3]
+    kind, start = topology[i, KIND], topology[i, V_START]
     turn, shift = mul_t(R, cross(sub(x, p), direction)), mul_t(R, direction)
     if kind == REVOLUTE:
         row[index[start]] += factor[start] * turn[2]
@@ -43,14 +44,14 @@ def _jacobian_row(row, direction, x, bodies, topology, ground):
         while i != other:  # what both hang from moves them alike
             if i > other:
                 _add_joint(row, direction, x, i, topology, ground)
-                i = topology[i, 0]
+                i = topology[i, PARENT]
             else:
                 _add_joint(row, against, x, other, topology, ground)
-                other = topology[other, 0]
+                other = topology[other, PARENT]
     else:
         while i >= 0:
             _add_joint(row, direction, x, i, topology, ground)
-            i = topology[i, 0]
+            i = topology[i, PARENT]
 
 
 @inline
@@ -190,7 +191,7 @@ def hold_across(frictional, G):
 def right_side(count, frictional, n, share, dt, exact, ground):
     """b = J v_f + c, c for the gaps and for `share` of the restitution; returns whether any contact springs back.
 
-    `exact` is said in `kernels.contact.by_bodies`.
+    `exact` is as in `kernels.contact.problem_rows`.
     """
     touching, b, springs = ground.contacts, ground.rows.system.b, False
     for k in range(n):
@@ -203,7 +204,7 @@ def right_side(count, frictional, n, share, dt, exact, ground):
         e = share * restitution_of(touching.shape[i], ground)
         if e > 0.0 and before < -IMPACT and gap + dt * b[k] <= 0.0:
             springs = True
-            c = min(c, -springing(e * before, b[k] - before) if exact else e * before)
+            c = min(c, -rebound_velocity(e * before, b[k] - before) if exact else e * before)
         ground.rows.offset[k] = c
         b[k] += c
     return springs

@@ -26,6 +26,7 @@ import numpy as np
 from engine.compile import apart, inline, kernel, specialise
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
     add,
     dot,
@@ -38,6 +39,7 @@ from engine.kernels.spatial import (
     load9,
     mul,
     mul_t,
+    plus,
     scale,
     store3,
     store6,
@@ -160,11 +162,6 @@ def _ball_axis(row, L, k, axis, A, B, C, n, f):
 
 
 @inline
-def _plus(a, b):
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5]
-
-
-@inline
 def _ball(w, i, parent, L):
     """The three axes of a ball joint, and what is left of inertia and bias, with that of c, added to its parent's."""
     row = w[i]
@@ -182,11 +179,11 @@ def _ball(w, i, parent, L):
             A, B, C = inertia_to_parent(R, p, A, B, C)
             n, f = force_to_parent(R, p, n, f)
             below = w[parent]
-            store6(below, at.I * L + k, L, _plus(load6(below, at.I * L + k, L), A))
+            store6(below, at.I * L + k, L, plus(load6(below, at.I * L + k, L), A))
             a, b = load6(below, at.I_B * L + k, L), load3(below, (at.I_B + 6) * L + k, L)
-            store6(below, at.I_B * L + k, L, _plus(a, (B[0], B[1], B[2], B[3], B[4], B[5])))
+            store6(below, at.I_B * L + k, L, plus(a, (B[0], B[1], B[2], B[3], B[4], B[5])))
             store3(below, (at.I_B + 6) * L + k, L, add(b, (B[6], B[7], B[8])))
-            store6(below, at.I_C * L + k, L, _plus(load6(below, at.I_C * L + k, L), C))
+            store6(below, at.I_C * L + k, L, plus(load6(below, at.I_C * L + k, L), C))
             store3(below, at.BIAS * L + k, L, add(load3(below, at.BIAS * L + k, L), n))
             store3(below, (at.BIAS + 3) * L + k, L, add(load3(below, (at.BIAS + 3) * L + k, L), f))
 
@@ -196,7 +193,7 @@ def inertia_recursion(topology, w, lanes):
     """Articulated inertias and biases, from the tips to the base."""
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
-        row, parent, kind = w[i], topology[i, 0], topology[i, 1]
+        row, parent, kind = w[i], topology[i, PARENT], topology[i, KIND]
         if kind == SPHERICAL:
             _ball(w, i, parent, L)
             continue
@@ -242,7 +239,7 @@ def accelerations(topology, w, lanes, gravity):
     """q̈ and what locking took, from the base to the tips."""
     L = len(lanes)
     for i in range(topology.shape[0]):
-        row, kind = w[i], topology[i, 1]
+        row, kind = w[i], topology[i, KIND]
         if kind == FREE:
             for k in range(6 * L):
                 row[at.U * L + k] = row[at.ACC * L + k]
@@ -279,7 +276,7 @@ def factor(topology, constants, w, lanes):
         _clear(row, at.VXS, 6, L)
         _clear(row, at.BIAS, 6, L)
     for i in range(topology.shape[0] - 1, -1, -1):
-        row, parent, kind = w[i], topology[i, 0], topology[i, 1]
+        row, parent, kind = w[i], topology[i, PARENT], topology[i, KIND]
         if kind == FREE:
             continue
         if kind == SPHERICAL:
@@ -331,7 +328,7 @@ def solve(topology, w, lanes, weightless):
     """
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
-        row, parent, kind = w[i], topology[i, 0], topology[i, 1]
+        row, parent, kind = w[i], topology[i, PARENT], topology[i, KIND]
         if kind == FREE:
             _free(row, L)
         elif kind == SPHERICAL:

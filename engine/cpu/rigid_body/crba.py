@@ -6,6 +6,7 @@ from engine.compile import apart, inline, kernel
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import fill
+from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import force_to_parent, inertia_to_parent, load3, load6, load9, store6, store9
 
 
@@ -27,7 +28,7 @@ def _column(row, k, L, kind, j):
 @inline
 def _row_into(M, k, topology, wrench, j, column):
     """S_jᵀ F for body j into M[·, column] and its mirror."""
-    start, kind = topology[j, 3], topology[j, 1]
+    start, kind = topology[j, V_START], topology[j, KIND]
     for r in range(at.NV[kind]):
         value = wrench[at.AXIS[kind] + r]
         M[k, start + r, column] = value
@@ -42,14 +43,14 @@ def composite_bodies(M, topology, constants, w, lanes):
         fill(M[k], 0.0)
     tree_passes.rigid_inertias(topology, constants, w, lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
-        row, parent, kind, start = w[i], topology[i, 0], topology[i, 1], topology[i, 3]
+        row, parent, kind, start = w[i], topology[i, PARENT], topology[i, KIND], topology[i, V_START]
         for column in range(at.NV[kind]):
             for k in range(L):
                 _column(row, k, L, kind, column)
                 F, j = load6(row, at.ACC * L + k, L), i
                 while True:
                     _row_into(M, k, topology, F, j, start + column)
-                    above = topology[j, 0]
+                    above = topology[j, PARENT]
                     if above < 0:
                         break
                     R, p = load9(w[j], at.R * L + k, L), load3(w[j], at.P * L + k, L)

@@ -7,6 +7,7 @@ import numpy as np
 from engine.compile import kernel
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
     add,
     dot,
@@ -29,7 +30,7 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
     """(2b)–(2d): τ = SᵀF of every body to where OF_TAU says; q̈ is taken as 0 unless `accelerated`."""
     L = len(lanes)
     for i in range(topology.shape[0]):
-        row, c, kind = w[i], constants[i], topology[i, 1]
+        row, c, kind = w[i], constants[i], topology[i, KIND]
         m, h = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1)
         inertia = full(load6(c, layout.INERTIA, 1))
         tree_passes.base_accelerations(topology, w, lanes, gravity, i)
@@ -51,7 +52,7 @@ def joint_forces(topology, w, lanes):
     """(2c), (2d): τ = SᵀF of every body into TAU, a free one's into U, from the bodies' own parts of F in BIAS."""
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
-        row, kind, parent = w[i], topology[i, 1], topology[i, 0]
+        row, kind, parent = w[i], topology[i, KIND], topology[i, PARENT]
         axis, place = at.BIAS + at.AXIS[kind], at.OF_TAU[kind]
         for k in range(at.NV[kind] * L):
             row[place * L + k] = row[axis * L + k]
@@ -86,7 +87,7 @@ def world_poses(q, rotations, positions, topology, constants, w, lanes):
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
         tree_passes.poses(topology, constants, w, lanes)
         for i in range(topology.shape[0]):
-            parent, R, p = topology[i, 0], load9(w[i], at.R, 1), load3(w[i], at.P, 1)
+            parent, R, p = topology[i, PARENT], load9(w[i], at.R, 1), load3(w[i], at.P, 1)
             if parent >= 0:
                 Rp = load9(rotations[b, parent], 0, 1)
                 R, p = matmul(Rp, R), add(load3(positions[b, parent], 0, 1), mul(Rp, p))

@@ -10,6 +10,7 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.operations import is_single
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.robot import KIND, PARENT, Q_START, V_START
 from engine.kernels.sines import sine_and_cosine
 from engine.kernels.spatial import (
     LARGEST_ANGLE,
@@ -41,8 +42,8 @@ def shapes_fit(topology, q, v, tau, out):
     n, batch = topology.shape[0], q.shape[0]
     nq, nv = 0, 0
     if n > 0:
-        kind = topology[n - 1, 1]
-        nq, nv = topology[n - 1, 2] + at.NQ[kind], topology[n - 1, 3] + at.NV[kind]
+        kind = topology[n - 1, KIND]
+        nq, nv = topology[n - 1, Q_START] + at.NQ[kind], topology[n - 1, V_START] + at.NV[kind]
     return (
         q.shape[1] == nq
         and v.shape == (batch, nv)
@@ -60,7 +61,7 @@ def scatter_q(q, start, topology, constants, w, lanes):
     """
     L, last = len(lanes), q.shape[0] - 1
     for i in range(topology.shape[0]):
-        row, j, kind = w[i], topology[i, 2], topology[i, 1]
+        row, j, kind = w[i], topology[i, Q_START], topology[i, KIND]
         if kind != FREE and kind != SPHERICAL:
             for k in range(L):
                 row[at.Q * L + k] = q[min(start + k, last), j]
@@ -84,7 +85,7 @@ def scatter_v(v, start, topology, w, lanes, place):
     """Rows start… of v (batch, tree_nv) to the bodies; `place` says by kind of joint where, such as `at.OF_TAU`."""
     L, last = len(lanes), v.shape[0] - 1
     for i in range(topology.shape[0]):
-        row, first, kind = w[i], topology[i, 3], topology[i, 1]
+        row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
         width, slot = at.NV[kind], place[kind]
         for j in range(width):
             for k in range(L):
@@ -96,7 +97,7 @@ def scatter_additions(extra, locked, target, topology, w, lanes):
     """What ABIA adds for simulation, (L, tree_nv) each, to the bodies; a free joint takes none."""
     L = len(lanes)
     for i in range(topology.shape[0]):
-        row, first, kind = w[i], topology[i, 3], topology[i, 1]
+        row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
         if kind != FREE:
             width, of_extra, of_lock, of_target = at.NV[kind], at.OF_E[kind], at.OF_LOCK[kind], at.OF_TARGET[kind]
             for j in range(width):
@@ -111,7 +112,7 @@ def gather_v(v, start, topology, w, lanes, place):
     """The inverse of `scatter_v`; returns whether every number is finite."""
     L, finite = len(lanes), True
     for i in range(topology.shape[0]):
-        row, first, kind = w[i], topology[i, 3], topology[i, 1]
+        row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
         width, slot = at.NV[kind], place[kind]
         for j in range(width):
             for k in range(min(L, v.shape[0] - start)):
@@ -157,9 +158,9 @@ def _prismatic(row, constants, i, L):
 def poses(topology, constants, w, lanes):
     """T_i of every body, from its coordinate."""
     for i in range(topology.shape[0]):
-        if topology[i, 1] == REVOLUTE:
+        if topology[i, KIND] == REVOLUTE:
             _revolute(w[i], constants, i, len(lanes))
-        elif topology[i, 1] == PRISMATIC:
+        elif topology[i, KIND] == PRISMATIC:
             _prismatic(w[i], constants, i, len(lanes))
 
 
@@ -168,7 +169,7 @@ def velocities(topology, w, lanes):
     """(2a): V = X V_parent + S q̇, and c = ad_V S q̇."""
     L = len(lanes)
     for i in range(topology.shape[0]):
-        row, parent = w[i], topology[i, 0]
+        row, parent = w[i], topology[i, PARENT]
         if parent >= 0:
             above = w[parent]
             for k in range(L):
@@ -180,13 +181,13 @@ def velocities(topology, w, lanes):
         else:
             for k in range(6 * L):
                 row[at.V * L + k] = 0.0
-        if topology[i, 1] == REVOLUTE:
+        if topology[i, KIND] == REVOLUTE:
             for k in range(L):
                 rate, x, y = row[at.QD * L + k], load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
                 row[(at.V + 2) * L + k] = x[2] + rate
                 store3(row, at.VXS * L + k, L, (x[1] * rate, -x[0] * rate, 0.0))
                 store3(row, (at.VXS + 3) * L + k, L, (y[1] * rate, -y[0] * rate, 0.0))
-        elif topology[i, 1] == FREE:
+        elif topology[i, KIND] == FREE:
             for k in range(L):
                 o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
                 do, dv = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L)
@@ -194,7 +195,7 @@ def velocities(topology, w, lanes):
                 store3(row, (at.V + 3) * L + k, L, add(v, dv))
                 store3(row, at.VXS * L + k, L, cross(o, do))
                 store3(row, (at.VXS + 3) * L + k, L, add(cross(v, do), cross(o, dv)))
-        elif topology[i, 1] == SPHERICAL:
+        elif topology[i, KIND] == SPHERICAL:
             for k in range(L):
                 o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
                 do = load3(row, at.VXS * L + k, L)
@@ -242,7 +243,7 @@ def rigid_inertias(topology, constants, w, lanes):
 def base_accelerations(topology, w, lanes, gravity, i):
     """X_i a_parent into A: the parent's acceleration, or −g at the base, carried to body i."""
     L = len(lanes)
-    row, parent = w[i], topology[i, 0]
+    row, parent = w[i], topology[i, PARENT]
     if parent >= 0:
         above = w[parent]
         for k in range(L):

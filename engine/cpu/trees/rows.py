@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.kernels.robot import KIND
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, layout
 from engine.model.joints import NQ, NV
 from engine.model.layout import Packed
@@ -79,7 +80,7 @@ def rows(topology: NDArray[np.int64]) -> Rows:
 def row_constants(packed: Packed, rows: Rows) -> NDArray[np.floating]:
     """(n + 1, CONSTANTS): the rows' numbers, and those of a row that is not there."""
     n, home = len(rows.of), layout.HOME_ROTATION
-    kind, carries = packed.topology[rows.of, 1], rows.body >= 0
+    kind, carries = packed.topology[rows.of, KIND], rows.body >= 0
     table = np.zeros((n + 1, CONSTANTS), packed.constants.dtype)
     table[:n, :TURNS] = packed.constants[rows.of]
     table[:n][~carries, layout.MASS :] = 0
@@ -95,4 +96,4 @@ def row_constants(packed: Packed, rows: Rows) -> NDArray[np.floating]:
 
 def coordinates(topology: NDArray[np.int64]) -> tuple[int, int]:
     """nq and nv of a packed topology."""
-    return int(NQ[topology[:, 1]].sum()), int(NV[topology[:, 1]].sum())
+    return int(NQ[topology[:, KIND]].sum()), int(NV[topology[:, KIND]].sum())

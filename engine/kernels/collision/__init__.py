@@ -1,1 +1,1 @@
-"""Where a robot's shapes touch, or nearly touch, what is around them."""
+"""Contacts of a robot's shapes with the ground, obstacles and each other."""

@@ -1,8 +1,8 @@
-"""The axis along which two boxes are farthest apart, or overlap least; a capsule's axis is a box without thickness.
+"""The separating axis of two boxes: largest distance or least overlap. A capsule's axis is a box without thickness.
 
-Source: S. Gottschalk, M. C. Lin, D. Manocha, "OBBTree" (1996): the axes are the normals of faces and the cross products
-of edges. Where boxes overlap, one of them is the direction of least depth; where they are apart the distance may be
-greater than what the axes say.
+Source: S. Gottschalk, M. C. Lin, D. Manocha, "OBBTree" (1996): the axes are face normals and cross products of edges.
+Where boxes overlap, one of them is the direction of least depth; where they are apart, the distance may exceed the gap
+along the axis.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.kernels.spatial import cross, dot, load3, load9, scale, store3
+from engine.kernels.spatial import columns, cross, dot, load3, load9, scale, store3
 from engine.scene.shapes import BOX
 
 _PARALLEL = 1e-12  # the squared sine below which two edges have no common normal
-_FACES_FIRST = 1e-10  # relative to the boxes: edges must be farther apart than faces by so much
+_FACES_FIRST = 1e-10  # relative to the boxes: by how much the gap of edges must exceed that of faces
 
 
 @inline
@@ -26,23 +26,18 @@ def _half(k, shapes):
 
 
 @inline
-def _columns(R):
-    return (R[0], R[3], R[6]), (R[1], R[4], R[7]), (R[2], R[5], R[8])
-
-
-@inline
 def _reach(n, axes, half):
-    """How far a box reaches along n."""
+    """The support of a box along n."""
     return half[0] * abs(dot(n, axes[0])) + half[1] * abs(dot(n, axes[1])) + half[2] * abs(dot(n, axes[2]))
 
 
 @kernel
 def separating_axis(a, b, shapes, rotation, d, work):
-    """Of boxes or capsules' axes at d and 0 the axis (from the second to the first) and the gap along it, in `axis`.
+    """Compute the axis, from the second shape to the first, and the gap along it into `axis`.
 
-    Radii do not count.
+    The shapes are boxes or capsules' axes, without radii, at d and 0.
     """
-    first, second = _columns(load9(rotation[a], 0, 1)), _columns(load9(rotation[b], 0, 1))
+    first, second = columns(load9(rotation[a], 0, 1)), columns(load9(rotation[b], 0, 1))
     half, other = _half(a, shapes), _half(b, shapes)
     axis = work.axis
     axis[3] = -1e30

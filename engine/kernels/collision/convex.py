@@ -1,4 +1,4 @@
-"""The signed distance of any two convex shapes, and the normal along which it is."""
+"""The signed distance of any two convex shapes, and its normal."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from engine.kernels.collision.support import begin, core_radius, facing, gap_alo
 from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.shapes import BOX, CYLINDER, HULL, SPHERE
 
-_NEAR = 1e-4  # relative to the smaller shape: the distance below which its direction is not well known
+_NEAR = 1e-4  # relative to the smaller shape: the distance below which its direction is inaccurate
 _SHIFT = 1e-2  # relative to the smaller shape
 _ROUNDS = 8
-_SETTLED = 1e-10  # relative to it: a gain that is none
+_SETTLED = 1e-10  # relative to it: the least gain
 _ALIKE = 1e-5  # the angle within which a normal may be a face's
 _ROUNDING = 1e-14
 
 
 @kernel
 def _settle(a, b, shapes, rotation, d, n, work):
-    """From a normal n that is nearly right, of shapes that overlap or nearly touch, the answer into `axis`.
+    """Refine a nearly exact normal n of shapes that overlap or nearly touch, with the result in `axis`.
 
-    Held apart along n by a little, they have well-known closest points, and the normal there is a better one; where
-    faces meet it is the exact one at once. On mantles its error shrinks by a constant factor a round, which is taken
-    ahead. The best normal is kept, along which they are farthest apart.
+    Shifted apart along n by a little, the shapes have well-defined closest points, and a better normal; it is exact at
+    once where faces meet. On curved sides the error shrinks linearly, and is extrapolated. The normal of the largest
+    gap is kept.
     """
     small = min(shapes.bound[a, 3], shapes.bound[b, 3])
     if small == 0.0:  # a point
@@ -63,7 +63,7 @@ def _settle(a, b, shapes, rotation, d, n, work):
 
 @inline
 def _face_normal(k, side, shapes, rotation, e, work):
-    """The outward normal of a shape's face that looks most along e, or of its mantle if e is nearly that."""
+    """The outward normal of a shape's face most aligned with e, or of its curved side if e is nearly that."""
     R = load9(rotation[k], 0, 1)
     inside, kind = mul_t(R, e), shapes.kind[k]
     n = inside
@@ -85,7 +85,7 @@ def _face_normal(k, side, shapes, rotation, e, work):
 
 @inline
 def _snap(a, b, shapes, rotation, d, work):
-    """The normal of a face in place of one that is nearly that, if the shapes are no less far apart along it."""
+    """Replace a normal by that of a nearly parallel face, if the gap along it is no smaller."""
     large = max(shapes.bound[a, 3], shapes.bound[b, 3])
     for side in range(2):
         n, gap = load3(work.axis, 0, 1), work.axis[3]
@@ -104,28 +104,28 @@ def _snap(a, b, shapes, rotation, d, work):
 
 @kernel
 def signed_distance(a, b, shapes, rotation, d, reach, work):
-    """FAR where shapes, the first at d and the other at 0, are farther apart than `reach`, else APART.
+    """Return FAR where shapes, the first at d, the second at 0, are farther apart than `reach`, else APART.
 
-    `axis` then has the normal from the second to the first, the gap, negative where they overlap, and the place midway
-    between the closest points. Radii of spheres and capsules count.
+    `axis` then has the normal from the second to the first, the gap, negative where they overlap, and the midpoint of
+    the closest points. Radii of spheres and capsules count.
     """
     radius_a, radius_b = core_radius(a, shapes), core_radius(b, shapes)
     small = min(shapes.bound[a, 3], shapes.bound[b, 3])
     radii = radius_a + radius_b
     begin(a, b, shapes, work)
-    answer = closest_points(a, b, shapes, rotation, d, reach + radii, work)
-    if answer == FAR or (answer == APART and work.axis[3] > reach + radii):
+    outcome = closest_points(a, b, shapes, rotation, d, reach + radii, work)
+    if outcome == FAR or (outcome == APART and work.axis[3] > reach + radii):
         return FAR
     x, y = load3(work.axis, 4, 1), load3(work.axis, 7, 1)
-    if answer == APART and work.axis[3] > _NEAR * small:
+    if outcome == APART and work.axis[3] > _NEAR * small:
         store3(work.axis, 4, 1, scale(0.5, add(x, y)))
     else:
-        if answer >= OVERLAP:
-            least_overlap(a, b, shapes, rotation, d, answer - OVERLAP + 1, work)
+        if outcome >= OVERLAP:
+            least_overlap(a, b, shapes, rotation, d, outcome - OVERLAP + 1, work)
         _settle(a, b, shapes, rotation, d, load3(work.axis, 0, 1), work)
     _snap(a, b, shapes, rotation, d, work)
     n = load3(work.axis, 0, 1)
-    # Midway between the surfaces, not between the points inside.
+    # Midway between the surfaces, not between the core points.
     store3(work.axis, 4, 1, add(load3(work.axis, 4, 1), scale(0.5 * (radius_b - radius_a), n)))
     work.axis[3] -= radii
     return APART if work.axis[3] <= reach else FAR

@@ -1,7 +1,7 @@
-"""The direction in which two convex shapes that overlap come apart after the shortest way.
+"""The direction of least penetration of two overlapping convex shapes (EPA).
 
 Source: G. van den Bergen, "Proximity queries and penetration depth computation on 3D game objects" (2001): a polytope
-inside the shapes' difference grows where its surface is nearest to the origin.
+inside the shapes' Minkowski difference grows where its surface is nearest to the origin.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from engine.compile import inline, kernel
 from engine.kernels.collision.support import farthest
 from engine.kernels.spatial import cross, dot, load3, load6, scale, store3, store6, sub
 
-_ENOUGH = 1e-6  # relative to the smaller shape: how much nearer the surface may be than the polytope
-_VISIBLE = 1e-12  # relative to the numbers that are added up
-_FOLDED = 1e-8  # relative to them: more than what the origin may be outside where shapes just touch
-_THIN = 1e-10  # relative: what has no length, area or volume
+_ENOUGH = 1e-6  # relative to the smaller shape: the tolerance of the depth
+_VISIBLE = 1e-12  # relative to the summands
+_FOLDED = 1e-8  # relative to them: above the origin's distance outside where shapes just touch
+_THIN = 1e-10  # relative: a degenerate length, area or volume
 _NEVER = 1e300
 
 
 @inline
 def _new_vertex(a, b, shapes, rotation, d, e, slot, work):
-    """The difference's farthest point along e, into a place among the vertices."""
+    """Put the support point of the difference along e into a vertex."""
     w, x = farthest(a, b, shapes, rotation, d, e, work)
     store3(work.vertex[slot], 0, 1, w)
     store3(work.vertex[slot], 3, 1, x)
@@ -30,7 +30,7 @@ def _new_vertex(a, b, shapes, rotation, d, e, slot, work):
 
 @inline
 def _put_triangle(work, slot, i, j, k):
-    """A triangle with its outward normal and its offset; one without an area is never the nearest."""
+    """Put a triangle with its outward normal and offset; a degenerate one is never the nearest."""
     a = load3(work.vertex[i], 0, 1)
     ab, ac = sub(load3(work.vertex[j], 0, 1), a), sub(load3(work.vertex[k], 0, 1), a)
     n = cross(ab, ac)
@@ -48,7 +48,7 @@ def _put_triangle(work, slot, i, j, k):
 
 @kernel
 def _far_from(a, b, shapes, rotation, d, e, count, size, work):
-    """A vertex along e or against it, if one is off the point, line or plane of those there are; how many then."""
+    """Add a vertex along e or −e, if one is off the point, line or plane of the others; return their number."""
     for turn in range(2):
         w = _new_vertex(a, b, shapes, rotation, d, e if turn == 0 else scale(-1.0, e), count, work)
         if abs(dot(sub(w, load3(work.vertex[0], 0, 1)), e)) > _THIN * size * np.sqrt(dot(e, e)):
@@ -58,7 +58,7 @@ def _far_from(a, b, shapes, rotation, d, e, count, size, work):
 
 @inline
 def _across(x, turn):
-    """A vector across x, one of two."""
+    """A vector perpendicular to x, one of two."""
     least = abs(x[0]) <= abs(x[1]) and abs(x[0]) <= abs(x[2])
     e = (1.0, 0.0, 0.0) if least else ((0.0, 1.0, 0.0) if abs(x[1]) <= abs(x[2]) else (0.0, 0.0, 1.0))
     y = cross(x, e)
@@ -67,7 +67,7 @@ def _across(x, turn):
 
 @kernel
 def _first_vertices(a, b, shapes, rotation, d, count, size, work):
-    """Four vertices that span a volume, beginning with those of the simplex; answers how many there are."""
+    """Find four vertices that span a volume, beginning with the simplex; return their number."""
     for k in range(count):
         store6(work.vertex[k], 0, 1, load6(work.simplex[k], 0, 1))
     if count == 1:
@@ -89,9 +89,9 @@ def _first_vertices(a, b, shapes, rotation, d, count, size, work):
 
 @inline
 def _toggle(work, edges, i, j):
-    """Note a rim's edge, or forget it if it is there the other way round; answers how many there are.
+    """Add an edge of the rim, or remove it if it is there in the other direction; return their number.
 
-    Of a surface that rounding has torn into many holes only so many are noted as there is room for.
+    Where rounding has torn the surface into many holes, edges beyond the room for them are dropped.
     """
     for k in range(edges):
         if work.rim[k, 0] == j and work.rim[k, 1] == i:
@@ -105,7 +105,7 @@ def _toggle(work, edges, i, j):
 
 @inline
 def _opened(work, triangles, nearest, w, margin):
-    """Without the triangles that see w, the nearest among them: how many are left, and the edges of the hole's rim."""
+    """Remove the triangles visible from w; return the number of the others and of the edges of the hole's rim."""
     edges, k = 0, triangles - 1
     while k >= 0:
         if k == nearest or dot(load3(work.triangle[k], 0, 1), w) - work.triangle[k, 3] > margin:
@@ -122,7 +122,7 @@ def _opened(work, triangles, nearest, w, margin):
 
 @inline
 def _first_triangles(work):
-    """The faces of the tetrahedron of the first four vertices."""
+    """Put the faces of the tetrahedron of the first four vertices."""
     p = load3(work.vertex[0], 0, 1)
     n = cross(sub(load3(work.vertex[1], 0, 1), p), sub(load3(work.vertex[2], 0, 1), p))
     above = dot(n, sub(load3(work.vertex[3], 0, 1), p)) > 0.0
@@ -144,9 +144,10 @@ def _nearest(work, triangles):
 
 @kernel
 def least_overlap(a, b, shapes, rotation, d, count, work):
-    """The way out, as a unit vector from the second shape to the first, into `axis`; the first is at d, the other at 0.
+    """Compute the penetration direction, a unit vector from the second shape to the first, into `axis`.
 
-    `simplex` holds so many points of the difference, among which the origin is. Radii do not count.
+    The first shape is at d, the other at 0, without radii. `simplex` holds `count` points of the difference whose hull
+    contains the origin.
     """
     small, large = shapes.bound[a, 3], shapes.bound[b, 3]
     small, large = min(small, large), max(small, large)
@@ -160,7 +161,7 @@ def least_overlap(a, b, shapes, rotation, d, count, work):
     offset = work.triangle[best, 3]
     while vertices < work.vertex.shape[0] and triangles + vertices + 2 <= work.of.shape[0]:
         if work.triangle[best, 3] < offset - _FOLDED * size:
-            break  # what grows comes no nearer to what it holds: rounding has folded it
+            break  # a growing polytope's depth cannot decrease: rounding has folded it
         n, offset = load3(work.triangle[best], 0, 1), work.triangle[best, 3]
         way = scale(-1.0, n)
         w = _new_vertex(a, b, shapes, rotation, d, n, vertices, work)

@@ -1,4 +1,4 @@
-"""The frames of contacts in the world."""
+"""Contact frames in the world."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.kernels.spatial import cross, scale, sub
 
 @inline
 def tangents(n):
-    """Two unit vectors t₁, t₂ with n × t₁ = t₂, the same ones for the same n."""
+    """Unit vectors t₁, t₂ with n × t₁ = t₂, a function of n alone."""
     e = (0.0, 1.0, 0.0) if abs(n[0]) > 0.9 else (1.0, 0.0, 0.0)
     along = n[0] * e[0] + n[1] * e[1] + n[2] * e[2]
     t = sub(e, scale(along, n))

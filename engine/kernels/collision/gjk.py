@@ -1,9 +1,8 @@
-"""The distance of two convex shapes that are apart.
+"""The distance of two convex shapes that are apart (GJK).
 
 Source: E. G. Gilbert, D. W. Johnson, S. S. Keerthi, "A fast procedure for computing the distance between complex
-objects in three-dimensional space" (1988): of the shapes' difference it keeps up to four points, whose hull comes ever
-nearer to the origin. When to stop: G. van den Bergen, "Collision Detection in Interactive 3D Environments" (2003),
-section 4.3.
+objects in three-dimensional space" (1988): a simplex of up to four points of the Minkowski difference approaches the
+origin. Stopping criterion: G. van den Bergen, "Collision Detection in Interactive 3D Environments" (2003), section 4.3.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from engine.kernels.spatial import add, cross, dot, load3, load6, load9, mul, sc
 
 FAR, APART, OVERLAP = range(3)
 _ROUNDS = 64
-_CLOSE = 1e-14  # relative: what may be left between bounds of the squared distance
-_TOUCHING = 1e-9  # relative to the numbers that are added up: nearer than this no direction is known
+_CLOSE = 1e-14  # relative: the tolerance of the squared distance
+_TOUCHING = 1e-9  # relative to the summands: the distance below which the direction is undefined
 _FLAT = 1e-12  # relative: a tetrahedron's volume
-_SLENDER = 1e-8  # relative: a triangle's height; of such a one its edges are next to the origin, to as much squared
+_SLENDER = 1e-8  # relative: the triangle's height below which its edges alone are considered
 
 
 @inline
@@ -30,7 +29,7 @@ def _put(work, slot, x):
 
 @inline
 def _on_line(a, b):
-    """The place next to the origin on the line through a and b, and which share of the way from a to b that is."""
+    """The point nearest to the origin on the line through a and b, and its fraction of the way from a to b."""
     ab = sub(b, a)
     length = dot(ab, ab)
     share = -dot(a, ab) / length if length > 0.0 else 0.0
@@ -39,7 +38,8 @@ def _on_line(a, b):
 
 @inline
 def _edge(work, i, j, slot, mask, limit):
-    """An edge's place next to the origin into the slot, if nearer than the limit; who holds it then, else the mask."""
+    """Put an edge's nearest point into the slot, if nearer than the limit; return the mask of its corners, else the
+    mask given."""
     a, b = load3(work.simplex[i], 0, 1), load3(work.simplex[j], 0, 1)
     x, share = _on_line(a, b)
     found = (1 << i) + (1 << j)
@@ -55,14 +55,14 @@ def _edge(work, i, j, slot, mask, limit):
 
 @kernel
 def _triangle(work, i, j, k, slot):
-    """The place of a triangle next to the origin, into the slot; answers which corners hold it, as bits."""
+    """Put a triangle's nearest point into the slot; return the bit mask of the corners that support it."""
     a, b, c = load3(work.simplex[i], 0, 1), load3(work.simplex[j], 0, 1), load3(work.simplex[k], 0, 1)
     ab, ac = sub(b, a), sub(c, a)
     n = cross(ab, ac)
     area = dot(n, n)
     work.nearest[slot, 3] = 1e300
     if area > _SLENDER * _SLENDER * dot(ab, ab) * dot(ac, ac):
-        # The shares of the corners in the foot of the perpendicular: the origin is inside where none is negative.
+        # Barycentric coordinates of the origin's projection: inside where none is negative.
         u, v, w = dot(n, cross(b, c)), dot(n, cross(c, a)), dot(n, cross(a, b))
         if u >= 0.0 and v >= 0.0 and w >= 0.0:
             p = b if dot(b, b) < dot(a, a) else a
@@ -76,13 +76,13 @@ def _triangle(work, i, j, k, slot):
 
 @inline
 def _face(face):
-    """The corners of a tetrahedron's face, and the other corner."""
+    """The corners of a tetrahedron's face, and the opposite corner."""
     return (1 if face == 0 else 0), (2 if face <= 1 else 1), (2 if face == 3 else 3), face
 
 
 @inline
 def _inside(work):
-    """Whether the origin is in the tetrahedron; in one that is flat it is not."""
+    """Whether the origin is in the tetrahedron, never in a flat one."""
     inside = True
     for face in range(4):
         i, j, k, other = _face(face)
@@ -98,7 +98,8 @@ def _inside(work):
 
 @kernel
 def _tetrahedron(work):
-    """The place of a tetrahedron next to the origin, into slot 0; answers which corners hold it, all four if inside."""
+    """Put a tetrahedron's nearest point into slot 0; return the bit mask of its corners, all four if the origin is
+    inside."""
     if _inside(work):
         return 15
     best, distance = 0, 1e300
@@ -113,7 +114,7 @@ def _tetrahedron(work):
 
 @inline
 def _reduce(work, count):
-    """The place of the simplex next to the origin, into slot 0; answers which corners hold it."""
+    """Put the simplex's nearest point into slot 0; return the bit mask of its corners."""
     if count == 1:
         _put(work, 0, load3(work.simplex[0], 0, 1))
         return 1
@@ -126,7 +127,7 @@ def _reduce(work, count):
 
 @inline
 def _keep(work, count, mask):
-    """The simplex without the corners that do not hold the place; answers how many are left."""
+    """Remove the corners that do not support the nearest point; return the number left."""
     kept = 0
     for k in range(count):
         if (mask >> k) & 1 == 1:
@@ -137,7 +138,7 @@ def _keep(work, count, mask):
 
 @kernel
 def _answer(work, count):
-    """The normal, the distance and both places, from the simplex whose place next to the origin is in slot 0."""
+    """Compute the normal, the distance and the witness points from the simplex and its nearest point in slot 0."""
     v = load3(work.nearest[0], 0, 1)
     a, p = load3(work.simplex[0], 0, 1), load3(work.simplex[0], 3, 1)
     x = p
@@ -160,11 +161,11 @@ def _answer(work, count):
 
 @kernel
 def closest_points(a, b, shapes, rotation, d, limit, work):
-    """FAR if shapes, the first at d and the other at 0, are farther apart than the limit, APART, or from OVERLAP on.
+    """Return FAR, APART or, from OVERLAP on, that shapes overlap; the first is at d, the other at 0.
 
-    APART puts the normal from the second to the first, the distance, and both places into `axis`. Where they overlap,
-    the answer is OVERLAP and how many points more than one `simplex` holds, among which the origin is. Radii of spheres
-    and capsules do not count.
+    FAR: farther apart than the limit. APART: `axis` holds the normal from the second to the first, the distance and the
+    witness points. OVERLAP + k: `simplex` holds k + 1 points whose hull contains the origin. Radii of spheres and
+    capsules do not count.
     """
     centre_a = add(d, mul(load9(rotation[a], 0, 1), load3(shapes.bound[a], 0, 1)))
     v = sub(centre_a, mul(load9(rotation[b], 0, 1), load3(shapes.bound[b], 0, 1)))

@@ -17,10 +17,10 @@ from engine.scene.thresholds import LEAN
 
 
 class Contacts(NamedTuple):
-    """Contacts of a robot, of which the leading ones count.
+    """The contacts of a robot, the leading ones in use.
 
-    `point` (C,) of `scene.Points` touches, `shape` (C,) has it. `at` (C, 3) is the place in the world, `frame` (C, 9)
-    the rows n, t₁, t₂ there, n towards the robot; `gap` (C,) m, negative where they overlap.
+    `point` (C,) of `scene.Points` touches, on `shape` (C,). `at` (C, 3) is the place in the world, `frame` (C, 9) its
+    rows n, t₁, t₂, n towards the robot; `gap` (C,) m, negative where they overlap.
     """
 
     point: NDArray[np.int64]
@@ -31,7 +31,7 @@ class Contacts(NamedTuple):
 
 
 def contacts(capacity: int) -> Contacts:
-    """Room for so many contacts."""
+    """Return the arrays for C contacts."""
     n = max(capacity, 1)
     whole = np.zeros(n, np.int64), np.zeros(n, np.int64)
     return Contacts(*whole, np.zeros((n, 3)), np.zeros((n, 9)), np.zeros(n))
@@ -39,7 +39,7 @@ def contacts(capacity: int) -> Contacts:
 
 @inline
 def put(out, slot, k, s, x, n, gap):
-    """A contact into its slot."""
+    """Store a contact in a slot."""
     t1, t2 = tangents(n)
     out.point[slot], out.shape[slot], out.gap[slot] = k, s, gap
     store3(out.at[slot], 0, 1, x)
@@ -50,26 +50,27 @@ def put(out, slot, k, s, x, n, gap):
 
 @inline
 def _area(a, b, c, n):
-    """Twice the signed area of a triangle, seen along n."""
+    """Twice the signed area of a triangle, projected along n."""
     return dot(n, cross(sub(b, a), sub(c, a)))
 
 
 @inline
 def _outside(a, b, x, n, lean):
-    """How far x lies to the right of the line from a to b, seen along n; without a lean, times the line's length."""
+    """The distance of x to the right of the line from a to b, projected along n; without `lean`, times the line's
+    length."""
     side = sub(b, a)
     return -_area(a, b, x, n) / np.sqrt(dot(side, side)) if lean > 0.0 else -_area(a, b, x, n)
 
 
 @inline
 def _is_better(worth, k, most, best, near):
-    """Whether near point k adds more than the best so far does, or as much and comes before it."""
+    """Whether near point k adds more than the best so far, or the same and precedes it."""
     return worth > most or (worth == most and near.point[k] < near.point[best])
 
 
 @inline
 def _swap(one, other, near):
-    """Near points of these numbers change places."""
+    """Swap two near points."""
     point, gap, ahead = near.point[one], near.gap[one], near.ahead[one]
     x, n = load3(near.at[one], 0, 1), load3(near.normal[one], 0, 1)
     near.point[one], near.gap[one], near.ahead[one] = near.point[other], near.gap[other], near.ahead[other]
@@ -82,17 +83,16 @@ def _swap(one, other, near):
 
 @inline
 def _best(kept, found, near, lean):
-    """Of `found` near points of which the first `kept` are contacts the one that adds most, the first of equals; −1:
-    none. First it is depth, then distance, then area.
+    """The near point that adds most to the first `kept`, the first of equals, or −1: by depth, distance, then area.
 
-    Of a hull that may lean over by an angle in a step, distances, less what it takes to bring the point down so. How
-    far the deepest comes down is not counted, since the ground stops it.
+    The distance of a hull's corner that may tilt within the step is reduced by what brings it down by that angle. The
+    ground stops the deepest point, so its own descent does not count.
     """
     best, most, highest, stops = kept, -1e30 if kept == 0 else 0.0, near.gap[0], near.gap[0] - near.ahead[0]
     n, a = load3(near.normal[0], 0, 1), load3(near.at[0], 0, 1)
     over, b, c, turn = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1], 0, 1), load3(near.at[2], 0, 1), 1.0
     if kept == 3:
-        turn = 1.0 if _area(a, b, c, n) >= 0.0 else -1.0  # what lies outside the triangle, by the widest side's area
+        turn = 1.0 if _area(a, b, c, n) >= 0.0 else -1.0  # the largest area outside a side of the triangle
     for k in range(kept, found):
         x, off = load3(near.at[k], 0, 1), over * max(min(near.ahead[k] + stops, near.gap[k]) - highest, 0.0)
         if kept == 0:
@@ -114,7 +114,7 @@ def _best(kept, found, near, lean):
 
 @inline
 def _contacts_of(place, points, bodies, surface, dt, near, out):
-    """The contacts of one near shape, from its slot of `out` on; returns how many."""
+    """Put the contacts of one near shape from its slot of `out` on; return their number."""
     s, slot = near.shapes[place], near.slots[place]
     found, kept = near_points(s, points, motion_of(s, points, bodies), dt, surface, near), 0
     many = points.first[s + 1] - points.first[s]
@@ -133,7 +133,7 @@ def _contacts_of(place, points, bodies, surface, dt, near, out):
 
 @inline
 def _move(i, to, out):
-    """A contact to another slot."""
+    """Move a contact to another slot."""
     out.point[to], out.shape[to], out.gap[to] = out.point[i], out.shape[i], out.gap[i]
     store3(out.at[to], 0, 1, load3(out.at[i], 0, 1))
     store9(out.frame[to], 0, 1, load9(out.frame[i], 0, 1))
@@ -141,11 +141,11 @@ def _move(i, to, out):
 
 @apart
 def ground_contacts(points, bodies, surface, dt, near, out):
-    """The contacts with a surface, see `surfaces`, into `out`; returns how many there are.
+    """Find the contacts with a surface, see `surfaces`, into `out`; return their number.
 
-    Of a shape with more than four the deepest is kept, then what is farthest from it, and what widens their area most;
-    of a hull with many corners only what it may lean over to within the step. A sole of many corners that rests has
-    more than four points near the ground: with those that are merely far apart it would rock for ever.
+    Of a shape with more than four near points these are kept: the deepest, the farthest from it, and those that widen
+    their area most; of a hull with many corners only those that it may tilt onto within the step. A resting sole with
+    many corners has more than four near points; with four chosen by distance alone it would rock forever.
     """
     shapes, total = near_shapes(points, bodies, surface, dt, near), 0
     for place in spread(shapes):

@@ -1,7 +1,7 @@
-"""Where points and spheres are nearest to a height field, in closed form.
+"""Points of a height field nearest to points and spheres, in closed form.
 
-A point without a radius is held against the plane of the triangle under it. A sphere touches the ground at each of the
-places that are nearest to its centre among all around them: on triangles, edges and corners, within its reach.
+A point without a radius is compared with the plane of the triangle below it. A sphere touches the ground at each local
+minimum of the distance to its centre: on triangles, edges and corners, within its reach.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from engine.kernels.spatial import add, dot, load3, nearest, scale, store3, sub
 from engine.scene.points import KEPT
 
 NONE = 1e30
-"""m: the gap of what touches nothing."""
-_FAR = 1e9  # cells: beyond lies what is no number
-_REACH = 4.0  # cells that a sphere looks ahead, at most
+"""m: the gap of a point that touches nothing."""
+_FAR = 1e9  # cells: beyond it numbers are not finite
+_REACH = 4.0  # cells: the maximum search radius of a sphere
 _ASIDE = 1e-6  # cells from a place to the triangles around it
-_LEAST, _SAME = 1e-6, 1e-5  # slopes, and cells, that are zero
+_LEAST, _SAME = 1e-6, 1e-5  # slope and distance, cells, that count as zero
 
 
 @inline
 def _height(field, i, j):
-    """The height at row i and column j; beyond the border, that of the border."""
+    """The height at row i and column j, clamped to the border."""
     heights = field.heights
     return heights[max(0, min(i, heights.shape[0] - 1)), max(0, min(j, heights.shape[1] - 1))]
 
 
 @inline
 def _cell(field, x, y):
-    """The row and the column of the cell at (x, y), and how far along x and y that is, in cells from its corner."""
+    """The row and column of the cell at (x, y), and the fractions along x and y within it."""
     s = max(-_FAR, min(_FAR, (x - field.grid[0]) / field.grid[2]))
     t = max(-_FAR, min(_FAR, (y - field.grid[1]) / field.grid[2]))
     column, row = nearest(s), nearest(t)
@@ -41,7 +41,7 @@ def _cell(field, x, y):
 
 @inline
 def _triangle(field, i, j, upper):
-    """Of a cell's triangle, that with the greater y or the other: the first corner's height, the slopes along x, y."""
+    """A triangle of a cell, that with the greater y or the other: the first corner's height, the slopes along x, y."""
     a, d, side = _height(field, i, j), _height(field, i + 1, j + 1), field.grid[2]
     other = _height(field, i + 1, j) if upper else _height(field, i, j + 1)
     return a, (d - other if upper else other - a) / side, (other - a if upper else d - other) / side
@@ -49,7 +49,7 @@ def _triangle(field, i, j, upper):
 
 @inline
 def under(field, x):
-    """The normal of the triangle under x, and how far x is from its plane."""
+    """The normal of the triangle below x, and the distance of x from its plane."""
     i, j, s, t = _cell(field, x[0], x[1])
     a, along_x, along_y = _triangle(field, i, j, t > s)
     upwards = 1.0 / np.sqrt(1.0 + along_x * along_x + along_y * along_y)
@@ -59,7 +59,7 @@ def under(field, x):
 
 @inline
 def put(field, k, n, place, gap):
-    """What is known of point k."""
+    """Store the normal, place and gap of point k."""
     row = field.nearest[k]
     store3(row, NORMAL, 1, n)
     store3(row, PLACE, 1, place)
@@ -73,7 +73,7 @@ def _corner(field, i, j):
 
 @inline
 def _on_triangle(x, a, b, c):
-    """The point of a triangle next to x.
+    """The point of a triangle nearest to x.
 
     Source: C. Ericson, "Real-Time Collision Detection" (2005), section 5.1.5.
     """
@@ -98,9 +98,9 @@ def _on_triangle(x, a, b, c):
 
 @kernel
 def _is_least(field, p, d):
-    """Whether no place on the ground around p is nearer to the centre p + d.
+    """Whether p is the point of the ground around it that is nearest to p + d.
 
-    The ground is flat in each of the sectors between the six directions of edges, so these decide.
+    The ground is flat in each sector between the six edge directions, so these suffice.
     """
     most = _LEAST * np.sqrt(dot(d, d))
     for k in range(6):
@@ -116,7 +116,7 @@ def _is_least(field, p, d):
 
 @kernel
 def _offer(field, k, found, x, radius, place):
-    """Keep a place among those of the sphere's points from k on, if it is new; answers how many there are."""
+    """Keep a place among those of the sphere's points from k on, if it is new; return their number."""
     d = sub(x, place)
     distance = np.sqrt(dot(d, d))
     limit = _SAME * field.grid[2]
@@ -138,7 +138,7 @@ def _offer(field, k, found, x, radius, place):
 
 @kernel
 def near_sphere(field, k, x, radius, ahead):
-    """Where a sphere about x touches the ground, or is nearer than `ahead`, into the rows k … k + KEPT of `nearest`."""
+    """Find where a sphere about x touches the ground, or is nearer than `ahead`, into `nearest[k:k + KEPT]`."""
     for m in range(KEPT):
         field.nearest[k + m, GAP] = NONE
     n, above = under(field, x)

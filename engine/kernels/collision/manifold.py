@@ -1,28 +1,28 @@
-"""Up to four contacts between the faces with which two shapes touch.
+"""The contact manifold: up to four contacts between the touching faces of two shapes.
 
-Seen along the normal, faces share an area whose corners are corners of one inside the other, and places where edges
-cross. Each is a contact if the gap there is within reach. Corners that lie beside each other are one, and those that
-lie beside an edge are on it: so what rests keeps its contacts, and their features, in spite of rounding.
+Projected along the normal, faces share an area whose corners are corners of one face inside the other, and crossings of
+edges. Each is a contact if its gap is within reach. Coinciding corners are merged, and corners beside an edge are on
+it, so that resting shapes keep their contacts and features in spite of rounding.
 """
 
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.kernels.collision.found import put
 from engine.kernels.collision.frames import tangents
+from engine.kernels.collision.pair_workspace import put
 from engine.kernels.collision.spheres import CLOSEST
 from engine.kernels.collision.touching_faces import touching_face
 from engine.kernels.spatial import add, load3, mul, mul_t
 from engine.scene.points import KEPT
 
-_BESIDE = 1e-5  # relative to the smaller shape: what lies so near is in one place
-_AS_DEEP = 1e-10  # relative to the smaller shape, with the rounding of the larger one's numbers
-_AS_CLOSE = 1e-8  # the same where the gap comes of a search, which on round shapes ends thereabouts
+_BESIDE = 1e-5  # relative to the smaller shape: the distance of coinciding places
+_AS_DEEP = 1e-10  # relative to the smaller shape, plus rounding of the larger one
+_AS_CLOSE = 1e-8  # as `_AS_DEEP`, for a gap found by iteration, which on round shapes is less accurate
 _ROUNDING = 1e-13
 _ALONG = 1e-6  # the sine of the angle below which edges do not cross
 _STEEP = 1e-3  # the cosine below which a plane has no height along the normal
 _NOWHERE = 1e30
-_MANY = 1 << 15  # corners of a shape that features tell apart
+_MANY = 1 << 15  # corners of a shape that features distinguish
 _OF_FIRST, _OF_SECOND, _OF_EDGES = 1, 2, 3
 
 
@@ -33,13 +33,13 @@ def _edges(count):
 
 @inline
 def _inside(side, count, x, y, beside, work):
-    """Whether a place, seen along the normal, is in a polygon or beside it."""
+    """Whether a place, projected along the normal, is in a polygon or beside it."""
     if work.face[side, 4] > 0.0 and count > 2:
         n, r = load3(work.face[side], 0, 1), work.face[side, 4] + beside
         middle = work.corner[side, 0]
         opposite = work.corner[side, count // 2]
         dx, dy = x - 0.5 * (middle[0] + opposite[0]), y - 0.5 * (middle[1] + opposite[1])
-        # On the disc's plane, dz above its middle.
+        # On the disc's plane, dz above its centre.
         dz = -(n[0] * dx + n[1] * dy) / n[2]
         return dx * dx + dy * dy + dz * dz <= r * r
     if count <= 2:
@@ -58,7 +58,7 @@ def _inside(side, count, x, y, beside, work):
 
 @inline
 def _height(side, count, x, y, work):
-    """Where a polygon is along the normal at a place; where it is too steep to say, far from the other."""
+    """The coordinate of a polygon along the normal at a place; out of reach where its plane is too steep."""
     here = work.corner[side, 0]
     if count == 1:
         return here[2]
@@ -75,7 +75,7 @@ def _height(side, count, x, y, work):
 
 @inline
 def _offer(work, offers, x, y, above, below, least, reach, feature):
-    """Note a place where they may touch, the gap there being no less than the least; answers how many there are."""
+    """Note a candidate place and its gap, at least the minimum; return the number of candidates."""
     gap = max(above - below, least)
     if gap > reach or offers >= work.offer_of.size:
         return offers
@@ -87,7 +87,7 @@ def _offer(work, offers, x, y, above, below, least, reach, feature):
 
 @inline
 def _at_corners(side, own, others, gap, reach, beside, offers, work):
-    """Corners of one polygon in the other one."""
+    """Offer the corners of one polygon inside the other."""
     other = 1 - side
     for c in range(own):
         x, y, z = load3(work.corner[side, c], 0, 1)
@@ -108,14 +108,14 @@ def _at_corners(side, own, others, gap, reach, beside, offers, work):
 
 @inline
 def _edge_number(side, c, following, work):
-    """The number of an edge: those of its corners, the lesser one first."""
+    """The number of an edge: those of its corners, the smaller one first."""
     i, j = work.number[side, c] % _MANY, work.number[side, following] % _MANY
     return min(i, j) * _MANY + max(i, j)
 
 
 @inline
 def _at_crossings(first, second, gap, reach, beside, offers, work):
-    """Places where edges of the two polygons cross."""
+    """Offer the crossings of the two polygons' edges."""
     for i in range(_edges(first)):
         a, e = load3(work.corner[0, i], 0, 1), load3(work.edge[0, i], 0, 1)
         i_next = (i + 1) % first
@@ -143,7 +143,7 @@ def _area(a, b, x):
 
 @inline
 def _worth(work, k, i0, i1, i2, kept):
-    """How much offer k adds to those kept: distance, then area."""
+    """By how much offer k extends those kept: distance, then area."""
     x, a = work.offer[k], work.offer[i0]
     if kept == 1:
         dx, dy = x[0] - a[0], x[1] - a[1]
@@ -153,13 +153,13 @@ def _worth(work, k, i0, i1, i2, kept):
     if kept == 2:
         return abs(here)
     c = work.offer[i2]
-    turn = 1.0 if _area(a, b, c) >= 0.0 else -1.0  # what lies outside the triangle, by the widest side's area
+    turn = 1.0 if _area(a, b, c) >= 0.0 else -1.0  # the largest area outside a side of the triangle
     return max(max(-turn * here, -turn * _area(b, c, x)), -turn * _area(c, a, x))
 
 
 @inline
 def _deepest(work, offers, margin):
-    """The first of the offers that are deepest."""
+    """The first of the deepest offers."""
     best = 0
     for k in range(1, offers):
         if work.offer[k, 3] < work.offer[best, 3] - margin:
@@ -181,14 +181,14 @@ def _next(work, offers, i0, i1, i2, kept):
 
 @inline
 def _take(found, slot, k, frame, o):
-    """An offer as a contact."""
+    """Store an offer as a contact."""
     x = add(o, mul_t(frame, load3(found.work.offer[k], 0, 1)))
     put(found, slot, x, (frame[6], frame[7], frame[8]), found.work.offer[k, 3], found.work.offer_of[k])
 
 
 @inline
 def _chosen(found, offers, margin, frame, o):
-    """Of the offers those that are kept: the deepest, the farthest from it, and what widens their area most."""
+    """Choose offers: the deepest, the farthest from it, and those that widen their area most."""
     if offers <= KEPT:
         for k in range(offers):
             _take(found, k, k, frame, o)
@@ -208,10 +208,10 @@ def _chosen(found, offers, margin, frame, o):
 
 @kernel
 def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
-    """The contacts of shapes at o + d and o whose distance is the gap, along n; answers how many.
+    """Find the contacts of shapes at o + d and o whose distance along n is the gap; return their number.
 
-    `closest`, from o, is where they are closest; it is a contact unless some other is as near. If it is not `sure`, and
-    there is no other, the answer is −1.
+    `closest`, relative to o, is where they are closest; it is a contact unless another is as near. Returns −1 if it is
+    not `sure` and there is no other.
     """
     work = found.work
     t1, t2 = tangents(n)

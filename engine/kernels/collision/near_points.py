@@ -1,8 +1,8 @@
-"""Which points of a shape are near the ground: all of a small shape are looked at, the corners of a hull are walked.
+"""The points of a shape near the ground: all points of a small shape, by a walk on the corners of a hull.
 
-The gap of a corner to a plane, and the gap to which it will have come, are linear in its place. On a convex hull a walk
-along edges to ever lower corners ends at the lowest of all, and the corners below any height hang together by edges; so
-those that matter are found from the lowest ones on, whatever the number of corners.
+A corner's gap to a plane, now and after the step, is linear in its place. On a convex hull a walk along edges to lower
+corners ends at the lowest, and the corners below any height are connected by edges: the near ones are found from the
+lowest on, at a cost independent of the number of corners.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ from engine.scene.points import KEPT, Points
 from engine.scene.thresholds import LEAN, NEAR
 
 _FAR = 1e30
-_FLAT = 1e-3  # the sine of a rim's tilt, below which its points keep their places
+_FLAT = 1e-3  # the sine of a rim's tilt below which its points are fixed in the body
 
 
 class Near(NamedTuple):
-    """Points of one shape that are near, of which the leading ones count, and what finding them takes.
+    """The near points of one shape, the leading ones in use, and the workspace of the search.
 
-    Each of T threads of a robot looks at a shape of its own. `point` (T, Q) is their number, `at` (T, Q, 3) their place
-    in the world, `normal` (T, Q, 3) the ground's there, `gap` (T, Q), m, now, and `ahead` (T, Q) after a step in which
-    they come down as they do now; `seen` (T, ⌈Q/32⌉) has a bit for each point of the shape that a walk came by.
-    `lowest` (m,) is of each shape the corner at which the last walk ended, where the next one begins. `shapes` (m,) are
-    those of the robot that may have near points, the leading ones; of these, `slots` (m,) is where their contacts begin
-    and `kept` (m,) how many they are.
+    Each of a robot's T threads searches a shape of its own. `point` (T, Q) are numbers, `at` (T, Q, 3) places in the
+    world, `normal` (T, Q, 3) the ground's there, `gap` (T, Q), m, now, and `ahead` (T, Q) after a step at the present
+    velocity; `seen` (T, ⌈Q/32⌉) has a bit for each point that a walk visited. `lowest` (m,) is the corner of each shape
+    where the last walk ended and the next begins. `shapes` (m,) are the shapes that may have near points, the leading
+    ones in use; `slots` (m,) is where their contacts begin, and `kept` (m,) their number.
     """
 
     point: NDArray[np.int64]
@@ -50,7 +49,7 @@ class Near(NamedTuple):
 
 
 def room(points: Points, threads: int = 1) -> Near:
-    """Room for the points of any one of these shapes, for each of a robot's `threads`."""
+    """Return the workspace for any one of these shapes, for each of a robot's `threads`."""
     n, m = max(1, int(np.max(np.diff(points.first), initial=1))), max(1, len(points.body))
     lowest, seen = np.zeros(m, np.int64), np.zeros((threads, -(-n // 32)), np.int64)
     lowest[: len(points.body)] = points.first[:-1]
@@ -60,7 +59,7 @@ def room(points: Points, threads: int = 1) -> Near:
 
 
 class Motion(NamedTuple):
-    """A shape's body in the world: rotation (9), position (3), angular and linear velocity (3)."""
+    """The motion of a shape's body: rotation (9), position (3), angular and linear velocity (3), in the world."""
 
     R: tuple[float, ...]
     p: tuple[float, ...]
@@ -70,9 +69,9 @@ class Motion(NamedTuple):
 
 @inline
 def _rim_direction(axis, n, number):
-    """Where on a rim about `axis` its point `number` of three lies: the lowest, and a third of the way to each side.
+    """The direction of point `number` of three on a rim about `axis`: the lowest, and ones at 120° to each side.
 
-    A rim that lies flat keeps its points, so that they do not turn with every rounding.
+    The points of a flat rim are fixed in the body, so that rounding does not rotate them.
     """
     across = sub(scale(dot(axis, n), axis), n)
     length = np.sqrt(dot(across, across))
@@ -89,10 +88,10 @@ def _rim_direction(axis, n, number):
 
 @inline
 def _surface_point(k, points, number, motion, n):
-    """The place of point k in the world, its sphere's lowest one."""
+    """The place of point k in the world, the lowest one of its sphere."""
     x = add(motion.p, mul(motion.R, load3(points.position[k], 0, 1)))
     if points.rim[k] > 0.0:
-        # The axis and the direction in the body, where a flat rim's points keep their places.
+        # The axis and the direction in the body, where a flat rim's points are fixed.
         inside = _rim_direction(load3(points.axis[k], 0, 1), mul_t(motion.R, n), number % 3)
         x = add(x, scale(points.rim[k], mul(motion.R, inside)))
     return sub(x, scale(points.radius[k], n))
@@ -100,7 +99,7 @@ def _surface_point(k, points, number, motion, n):
 
 @inline
 def _search(first, many, points, motion, dt, surface):
-    """Where the points of a shape are nearest to a height field; of a plane there is nothing to search."""
+    """Find the nearest points of a height field to a shape's points; a plane needs no search."""
     if len(surface) > 1:
         for k in range(first, first + many):
             if points.radius[k] > 0.0:
@@ -119,7 +118,7 @@ def _search(first, many, points, motion, dt, surface):
 
 @inline
 def _nearest(k, points, number, motion, surface):
-    """Where point k touches, the normal of the ground there, and the gap."""
+    """The contact place of point k, the ground's normal there, and the gap."""
     if len(surface) > 1:
         row = surface.nearest[k]
         x, n, gap = load3(row, PLACE, 1), load3(row, NORMAL, 1), row[GAP]
@@ -132,8 +131,10 @@ def _nearest(k, points, number, motion, surface):
 
 @inline
 def _take(count, k, first, points, motion, dt, surface, highest, near):
-    """Point k after `count` others where it is near, or will be within two steps, and ahead not above the `highest`
-    that may be kept; returns how many there are then."""
+    """Store point k after `count` others if it is near now or within two steps, and its `ahead` at most `highest`.
+
+    Returns the number of points stored.
+    """
     x, n, gap = _nearest(k, points, k - first, motion, surface)
     omega, velocity, p = motion.omega, motion.velocity, motion.p
     way = dt * max(-dot(n, add(velocity, cross(omega, sub(x, p)))), 0.0)
@@ -147,7 +148,7 @@ def _take(count, k, first, points, motion, dt, surface, highest, near):
 
 @inline
 def motion_of(s, points, bodies):
-    """How shape s moves."""
+    """The motion of the body of shape s."""
     body = points.body[s]
     R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
     return Motion(R, p, load3(bodies.twist[body], 0, 1), load3(bodies.twist[body], 3, 1))
@@ -155,7 +156,7 @@ def motion_of(s, points, bodies):
 
 @inline
 def _is_far(s, points, motion, dt, n, offset):
-    """Whether the ball around a shape will not come near a plane."""
+    """Whether a shape's bounding ball stays away from a plane."""
     arm, radius = mul(motion.R, load3(points.bound[s], 0, 1)), points.bound[s, 3]
     towards = -dot(n, add(motion.velocity, cross(motion.omega, arm)))
     closing = max(0.0, towards + radius * np.sqrt(dot(motion.omega, motion.omega)))
@@ -164,7 +165,7 @@ def _is_far(s, points, motion, dt, n, offset):
 
 @inline
 def _lowest(k, e, points):
-    """The corner of a hull that is lowest along e, in its body's frame: from corner k to lower neighbours."""
+    """The lowest corner of a hull along e, in its body's frame, by a walk from corner k to lower neighbours."""
     least, here = dot(load3(points.position[k], 0, 1), e), -1
     while here != k:
         here = k
@@ -178,7 +179,7 @@ def _lowest(k, e, points):
 
 @inline
 def _is_new(k, first, near):
-    """Whether a walk comes by point k of a shape for the first time; it is marked then."""
+    """Mark point k of a shape as visited; return whether it was not."""
     word, bit = (k - first) >> 5, 1 << ((k - first) & 31)
     new = near.seen[word] & bit == 0
     near.seen[word] = near.seen[word] | bit
@@ -187,13 +188,16 @@ def _is_new(k, first, near):
 
 @inline
 def _rate(motion, n):
-    """(g, h): a point of a body moves along n by g · x + h, x in the body's frame."""
+    """(g, h): the velocity along n of a point x of a body, in its frame, is g · x + h."""
     return mul_t(motion.R, cross(n, motion.omega)), dot(n, motion.velocity)
 
 
 class _Lowest(NamedTuple):
-    """The lowest corner of a hull: its place in the body (3), how far it would come down in a step, m, the angle by
-    which the hull turns since the ground stops it, rad, and to what height corners are taken without that turn, m."""
+    """The lowest corner of a hull.
+
+    Its place in the body (3), its descent in a step, m, the hull's tilt as the ground stops it, rad, and the height
+    below which corners are taken without that tilt, m.
+    """
 
     corner: tuple[float, ...]
     stops: float
@@ -203,22 +207,24 @@ class _Lowest(NamedTuple):
 
 @inline
 def turn(s, points, stops):
-    """The angle, rad, by which hull s turns in a step in which the ground stops its lowest corner, which would come
-    down by `stops`, m: about the most by which a free body of its size does."""
+    """The tilt, rad, of hull s in a step in which the ground stops its lowest corner's descent `stops`, m.
+
+    It is about the largest that a free body of its size has.
+    """
     return stops / points.bound[s, 3]
 
 
 @inline
 def _way(corner, rate, dt):
-    """How far a corner comes down in a step, as its body moves now."""
+    """The descent of a corner in a step at the present velocity."""
     return dt * max(-(rate[1] + dot(rate[0], corner)), 0.0)
 
 
 @inline
 def _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near):
-    """As `_take`, of a corner, which has no radius; `plane` and `rate` give its gap and how fast that grows.
+    """Store a corner, which has no radius, as `_take` does; `plane` and `rate` give its gap and rate of descent.
 
-    It is low, or comes low by how much faster than the lowest corner it comes down, or as the hull turns.
+    Its height is reduced by its descent beyond that of the lowest corner, and by the hull's tilt.
     """
     gap, way, arm = plane[1] + dot(plane[0], corner), _way(corner, rate, dt), sub(corner, lowest.corner)
     higher = max(gap - max(way - lowest.stops, 0.0) - lowest.highest, 0.0)
@@ -233,7 +239,7 @@ def _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, nea
 
 @inline
 def _walk(s, points, motion, dt, surface, near):
-    """The near corners of a hull: from the lowest one now, and the lowest one a step on, along edges."""
+    """Find the near corners of a hull along edges, from the lowest one now and from the lowest one after the step."""
     first, n = points.first[s], load3(surface.plane, 0, 1)
     for word in range((points.first[s + 1] - first + 31) >> 5):
         near.seen[word] = 0
@@ -264,7 +270,7 @@ def _walk(s, points, motion, dt, surface, near):
 
 @inline
 def near_shapes(points, bodies, surface, dt, near):
-    """The shapes that may have near points, into `near`, and where their contacts begin; returns how many shapes."""
+    """Find the shapes that may have near points, and where their contacts begin, into `near`; return their number."""
     count, slot = 0, 0
     for s in spread(points.body.size):
         near.kept[s] = 1
@@ -280,7 +286,7 @@ def near_shapes(points, bodies, surface, dt, near):
 
 @inline
 def of_thread(near):
-    """What a thread finds the points of a shape in."""
+    """The workspace of a thread."""
     t = place_of_thread()
     return Near(
         near.point[t], near.at[t], near.normal[t], near.gap[t], near.ahead[t], near.lowest, near.seen[t], near.shapes,
@@ -290,7 +296,8 @@ def of_thread(near):
 
 @kernel
 def near_points(s, points, motion, dt, surface, near):
-    """The points of shape s that are near a surface, or will be within two steps, into `near`; returns how many."""
+    """Find the points of shape s that are, or within two steps will be, near a surface, into `near`; return their
+    number."""
     first, many = points.first[s], points.first[s + 1] - points.first[s]
     if len(surface) == 1 and points.first_neighbour[first + 1] > points.first_neighbour[first]:
         return _walk(s, points, motion, dt, surface, near)

@@ -1,7 +1,6 @@
-"""Where two convex shapes touch or nearly touch.
+"""Contacts of two convex shapes.
 
-A pair is taken in one order, by kind and then by number: so its contacts are the same bits whichever comes first, but
-for the sign of the normals.
+A pair is ordered by kind, then by number: its contacts have the same bits in either order, but for the sign of normals.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.kernels.collision.boxes import separating_axis
 from engine.kernels.collision.convex import signed_distance
-from engine.kernels.collision.found import put
 from engine.kernels.collision.gjk import FAR
 from engine.kernels.collision.manifold import manifold
+from engine.kernels.collision.pair_workspace import put
 from engine.kernels.collision.sphere_solids import sphere_box, sphere_cylinder
 from engine.kernels.collision.spheres import CLOSEST, capsule_capsule, sphere_capsule, sphere_sphere
 from engine.kernels.collision.support import core_radius
@@ -23,7 +22,7 @@ from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 
 @inline
 def distance_bound(a, b, shapes, rotation, position):
-    """No more than the distance between two shapes, m: that between the balls around them."""
+    """A lower bound of the distance between two shapes, m: that between their bounding balls."""
     p = add(load3(position[a], 0, 1), mul(load9(rotation[a], 0, 1), load3(shapes.bound[a], 0, 1)))
     q = add(load3(position[b], 0, 1), mul(load9(rotation[b], 0, 1), load3(shapes.bound[b], 0, 1)))
     d = sub(p, q)
@@ -32,14 +31,14 @@ def distance_bound(a, b, shapes, rotation, position):
 
 @inline
 def _half_axis(k, shapes, rotation):
-    """Half of the axis of a capsule, in the world."""
+    """Half of a capsule's axis, in the world."""
     h = 0.5 * shapes.size[k, 1]
     return h * rotation[k, 2], h * rotation[k, 5], h * rotation[k, 8]
 
 
 @inline
 def _sphere(a, b, shapes, rotation, d, o, reach, found):
-    """The contact of a sphere with any shape."""
+    """Find the contact of a sphere with any shape."""
     radius, other, kind = shapes.size[a, 0], shapes.size[b, 0], shapes.kind[b]
     if kind == SPHERE:
         return sphere_sphere(d, o, radius, other, reach, found)
@@ -58,7 +57,7 @@ def _sphere(a, b, shapes, rotation, d, o, reach, found):
 
 @inline
 def _ordered(a, b, shapes, rotation, position, reach, found):
-    """The contacts of a pair in order."""
+    """Find the contacts of an ordered pair."""
     o = load3(position[b], 0, 1)
     d = sub(load3(position[a], 0, 1), o)
     if shapes.kind[a] == SPHERE:
@@ -84,11 +83,11 @@ def _ordered(a, b, shapes, rotation, position, reach, found):
 
 @kernel
 def pair_contacts(a, b, shapes, rotation, position, reach, found):
-    """Up to four contacts between shapes a and b that are no farther apart than `reach` (m); answers how many.
+    """Find up to four contacts between shapes a and b within `reach` (m), into `found`; return their number.
 
-    `rotation` (S, 9) and `position` (S, 3) are the shapes' own frames in the world, and the contacts come into `found`.
+    `rotation` (S, 9) and `position` (S, 3) are the shapes' frames in the world.
     """
-    if not distance_bound(a, b, shapes, rotation, position) <= reach:  # so also where a pose is no number
+    if not distance_bound(a, b, shapes, rotation, position) <= reach:  # also for a pose that is not finite
         return 0
     turned = shapes.kind[a] > shapes.kind[b] or (shapes.kind[a] == shapes.kind[b] and a > b)
     first, second = (b if turned else a), (a if turned else b)

@@ -1,4 +1,4 @@
-"""Contacts of a robot's shapes with obstacles and with each other: which pairs are near, and where these touch."""
+"""Contacts of a robot's shapes with obstacles and with each other."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import apart, inline
-from engine.kernels.collision import found as narrow
-from engine.kernels.collision.found import Found
+from engine.kernels.collision import pair_workspace
 from engine.kernels.collision.ground import put
+from engine.kernels.collision.pair_workspace import PairContacts
 from engine.kernels.collision.pairs import pair_contacts
 from engine.kernels.spatial import add, cross, dot, load3, load9, matmul, mul, store3, store9, sub
 from engine.model import WORLD, Model
@@ -22,16 +22,16 @@ from engine.scene.shapes import Shapes, shapes
 from engine.scene.thresholds import NEAR
 
 _TOUCHES = 1e-6
-"""m: what is this near in the neutral pose touches there."""
+"""m: the gap in the neutral pose up to which shapes touch there."""
 
 
 class PairRoom(NamedTuple):
-    """N pairs of S shapes that may touch, and what finding their contacts takes, for one robot at a time.
+    """N pairs of S shapes that may touch, and the workspace for their contacts, for one robot at a time.
 
     `one`, `other`, `friction`, `restitution` (N,), `first` (N + 1,), `body`, `link` (S,) are those of `scene.Pairs`;
-    `inner` (S, 12) is each shape's frame in its body's, rotation and position. In the world `rotation` (S, 9) and
-    `position` (S, 3) are the shapes' frames, `middle` (S, 3) the centres of the balls around them, `velocity` (S, 3) of
-    these and `omega` (S, 3) of the bodies. `feature` (C,) says of each contact what of the two shapes touches.
+    `inner` (S, 12) is each shape's frame in its body's, rotation and position. In the world, `rotation` (S, 9) and
+    `position` (S, 3) are the shapes' frames, `middle` (S, 3) the centres of their bounding balls, `velocity` (S, 3) of
+    these, and `omega` (S, 3) of the bodies. `feature` (C,) identifies each contact's features on the two shapes.
     """
 
     shapes: Shapes
@@ -48,26 +48,26 @@ class PairRoom(NamedTuple):
     middle: NDArray[np.floating]
     velocity: NDArray[np.floating]
     omega: NDArray[np.floating]
-    found: Found
+    found: PairContacts
     feature: NDArray[np.int64]
 
 
 def pair_room(chosen: Pairs, solids: Shapes) -> PairRoom:
-    """Room for these pairs of these shapes, of which those that stand still are in their places."""
+    """Return the workspace for these pairs of shapes, with fixed ones in place."""
     S = len(chosen.body)
     inner = np.concatenate([chosen.rotation.reshape(S, 9), chosen.position], 1)
     rotation, position = inner[:, :9].copy(), inner[:, 9:].copy()
     middle = np.einsum("sij,sj->si", chosen.rotation, solids.bound[:, :3]) + position
     return PairRoom(
         solids, chosen.one, chosen.other, chosen.friction, chosen.restitution, chosen.first, chosen.body, chosen.link,
-        inner, rotation, position, middle, np.zeros((S, 3)), np.zeros((S, 3)), narrow.room(solids),
+        inner, rotation, position, middle, np.zeros((S, 3)), np.zeros((S, 3)), pair_workspace.workspace(solids),
         np.zeros(max(chosen.capacity, 1), np.int64),
     )  # fmt: skip
 
 
 @lru_cache(maxsize=16)
 def touching_pairs(model: Model, scene: Scene) -> tuple[Pairs, Shapes]:
-    """The pairs of a scene that may touch, without those that touch in the robot's neutral pose; and the shapes."""
+    """Return a scene's pairs that may touch, without those that touch in the robot's neutral pose, and the shapes."""
     chosen = scene_pairs(model, scene)
     solids = shapes(chosen.solids)
     if not np.any(chosen.neutral):
@@ -75,7 +75,7 @@ def touching_pairs(model: Model, scene: Scene) -> tuple[Pairs, Shapes]:
     poses = np.concatenate([body_poses(model, model.neutral()[None])[0], np.eye(4)[None]])[chosen.body]  # −1: the world
     rotation = poses[:, :3, :3] @ chosen.rotation
     position = np.einsum("sij,sj->si", poses[:, :3, :3], chosen.position) + poses[:, :3, 3]
-    place, kept = narrow.room(solids), np.ones(len(chosen.one), bool)
+    place, kept = pair_workspace.workspace(solids), np.ones(len(chosen.one), bool)
     frames = rotation.reshape(-1, 9), np.ascontiguousarray(position)
     for k in np.flatnonzero(chosen.neutral):
         kept[k] = pair_contacts(int(chosen.one[k]), int(chosen.other[k]), solids, *frames, _TOUCHES, place) == 0
@@ -84,7 +84,7 @@ def touching_pairs(model: Model, scene: Scene) -> tuple[Pairs, Shapes]:
 
 @inline
 def _move(pairs, bodies):
-    """The shapes of moving bodies into their places, with their velocities."""
+    """Update the frames and velocities of the shapes of moving bodies."""
     for s in range(pairs.body.size):
         body = pairs.body[s]
         if body != WORLD:
@@ -102,22 +102,22 @@ def _move(pairs, bodies):
 
 @inline
 def _reach(s, pairs):
-    """How fast a place of a shape moves beside its middle, at most."""
+    """The maximum speed of a shape's points relative to its centre."""
     omega = load3(pairs.omega[s], 0, 1)
     return np.sqrt(dot(omega, omega)) * pairs.shapes.bound[s, 3]
 
 
 @inline
 def _velocity(s, x, pairs):
-    """That of a shape's body at a place in the world."""
+    """The velocity of a shape's body at a place in the world."""
     return add(load3(pairs.velocity[s], 0, 1), cross(load3(pairs.omega[s], 0, 1), sub(x, load3(pairs.middle[s], 0, 1))))
 
 
 @apart
 def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
-    """The contacts of pairs that are near, after `total` others in `out`; answers how many there are then. One lane.
+    """Put the contacts of near pairs after `total` others into `out`; return the total number. Runs on one thread.
 
-    They are numbered after `points` points and `shapes` shapes: by their pair, and their place among its contacts.
+    They are numbered after `points` points and `shapes` shapes, by their pair and their index among its contacts.
     """
     _move(pairs, bodies)
     for k in range(pairs.one.size):

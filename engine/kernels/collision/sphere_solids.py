@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline
-from engine.kernels.collision.found import put_between
+from engine.kernels.collision.pair_workspace import put_between
 from engine.kernels.collision.spheres import CLOSEST, clamped
 from engine.kernels.spatial import add, dot, mul, mul_t, scale, sub
 
 
 @inline
 def _put(d, o, R, n, length, radius, reach, found):
-    """The contact along n in the other shape's frame, the sphere's centre being so far from its surface."""
+    """Store the contact along n in the other shape's frame, given the centre's distance from its surface."""
     gap = length - radius
     if gap > reach:
         return 0
@@ -22,7 +22,7 @@ def _put(d, o, R, n, length, radius, reach, found):
 
 @inline
 def sphere_box(d, size, R, o, radius, reach, found):
-    """A sphere, and a box with edges of that size; from inside the way out is through the nearest side."""
+    """Find the contact of a sphere and a box with edges `size`; from inside the normal is that of the nearest side."""
     x, half = mul_t(R, d), scale(0.5, size)
     out = sub(x, (clamped(x[0], half[0]), clamped(x[1], half[1]), clamped(x[2], half[2])))
     length = np.sqrt(dot(out, out))
@@ -42,7 +42,7 @@ def sphere_box(d, size, R, o, radius, reach, found):
 
 @inline
 def sphere_cylinder(d, wide, high, R, o, radius, reach, found):
-    """A sphere, and a cylinder of that radius and length; from inside the way out is through the mantle or an end."""
+    """Find the contact of a sphere and a cylinder; from inside the normal is that of the mantle or an end."""
     x = mul_t(R, d)
     across = np.sqrt(x[0] * x[0] + x[1] * x[1])
     e = (x[0] / across, x[1] / across, 0.0) if across > 0.0 else (1.0, 0.0, 0.0)

@@ -1,7 +1,7 @@
 """Contacts of spheres and capsules with each other, in closed form.
 
-A sphere is a point with a radius, a capsule a segment with one. A segment is given as its middle c and half of it, u:
-the points c + s u with −1 ≤ s ≤ 1. What lies where is relative to the second shape's origin o.
+A sphere is a point with a radius, a capsule a segment with one. A segment is given by its midpoint c and half of it, u:
+the points c + s u with −1 ≤ s ≤ 1. Places are relative to the second shape's origin o.
 """
 
 from __future__ import annotations
@@ -9,41 +9,41 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.kernels.collision.found import put_between
 from engine.kernels.collision.frames import tangents
+from engine.kernels.collision.pair_workspace import put_between
 from engine.kernels.spatial import add, cross, dot, scale, sub
 
-_NOUGHT = 1e-12  # relative to what is added up: below it a difference has no direction
+_ZERO = 1e-12  # relative to the summands: below it a difference has no direction
 _PARALLEL = 1e-2  # the squared sine of the angle below which capsules touch along a line
-_NEARER = 1e-10  # relative to the distance: what is not nearer by more than this is as near
-_SAME = 1e-5  # relative to a capsule's length: ends beside each other are one place
+_NEARER = 1e-10  # relative to the distance: by how much another contact must be nearer
+_SAME = 1e-5  # relative to a capsule's length: the distance of coinciding ends
 CLOSEST = 0
-"""The feature of the contact where two shapes are closest, whatever of them is there."""
+"""The feature of the contact at the closest points, whatever parts of the shapes they are on."""
 
 
 @inline
 def unit_or(x, other, size):
-    """The direction and the length of x, which came of numbers of that size; `other` where it is zero."""
+    """The direction and length of x, computed from summands of size `of`; `other` where x is zero."""
     length = np.sqrt(dot(x, x))
-    return (scale(1.0 / length, x) if length > _NOUGHT * size else other), length
+    return (scale(1.0 / length, x) if length > _ZERO * size else other), length
 
 
 @inline
 def clamped(x, most):
-    """x within ± most."""
+    """x clamped to ±most."""
     return max(-most, min(most, x))
 
 
 @inline
 def on_segment(x, c, u):
-    """Where on a segment, as s, is next to x."""
+    """The parameter s of a segment's point nearest to x."""
     d = dot(u, u)
     return clamped(dot(u, sub(x, c)) / d, 1.0) if d > 0.0 else 0.0
 
 
 @inline
 def sphere_sphere(d, o, radius_a, radius_b, reach, found):
-    """A sphere whose centre is at o + d, and one at o."""
+    """Find the contact of a sphere with its centre at o + d and one at o."""
     n, length = unit_or(d, (0.0, 0.0, 1.0), 0.0)
     gap = length - radius_a - radius_b
     if gap > reach:
@@ -54,7 +54,7 @@ def sphere_sphere(d, o, radius_a, radius_b, reach, found):
 
 @inline
 def sphere_capsule(d, u, o, radius_a, radius_b, reach, found):
-    """A sphere at o + d, and a capsule about o."""
+    """Find the contact of a sphere at o + d and a capsule about o."""
     away = sub(d, scale(on_segment(d, (0.0, 0.0, 0.0), u), u))
     n, length = unit_or(away, tangents_of(u), np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)))
     gap = length - radius_a - radius_b
@@ -66,14 +66,14 @@ def sphere_capsule(d, u, o, radius_a, radius_b, reach, found):
 
 @inline
 def tangents_of(u):
-    """A unit vector across u, along z where u is zero."""
+    """A unit vector perpendicular to u, along z where u is zero."""
     length = np.sqrt(dot(u, u))
     return tangents(scale(1.0 / length, u))[0] if length > 0.0 else (0.0, 0.0, 1.0)
 
 
 @inline
 def _closer(s, t, distance, s_new, t_new, d, u, w):
-    """The better of two pairs (s, t) of places on segments d + s u and t w, and its squared distance."""
+    """The closer of two pairs (s, t) of points on segments d + s u and t w, and its squared distance."""
     x = add(d, sub(scale(s_new, u), scale(t_new, w)))
     new = dot(x, x)
     better = new < distance
@@ -82,7 +82,7 @@ def _closer(s, t, distance, s_new, t_new, d, u, w):
 
 @inline
 def closest_of_segments(d, u, w):
-    """The places s and t where d + s u and t w are closest: between their ends, or at one of the four ends."""
+    """The closest points s and t of segments d + s u and t w: interior, or at one of the four ends."""
     o = (0.0, 0.0, 0.0)
     s, t = -1.0, on_segment(sub(d, u), o, w)
     x = sub(sub(d, u), scale(t, w))
@@ -92,7 +92,7 @@ def closest_of_segments(d, u, w):
     s, t, distance = _closer(s, t, distance, on_segment(w, d, u), 1.0, d, u, w)
     across = cross(u, w)
     area = dot(across, across)
-    if area > _NOUGHT * _NOUGHT * dot(u, u) * dot(w, w):
+    if area > _ZERO * _ZERO * dot(u, u) * dot(w, w):
         s_in, t_in = dot(cross(w, d), across) / area, dot(cross(u, d), across) / area
         if abs(s_in) <= 1.0 and abs(t_in) <= 1.0:
             s, t, distance = s_in, t_in, -1.0
@@ -101,7 +101,7 @@ def closest_of_segments(d, u, w):
 
 @inline
 def _put_at(found, count, s, t, d, u, w, o, across, radius_a, radius_b, reach, feature):
-    """The contact between a place s of one capsule and a place t of the other, if it is within reach."""
+    """Store the contact between point s of one capsule and point t of the other, if within reach."""
     x = add(d, scale(s, u))
     away = sub(x, scale(t, w))
     n, length = unit_or(away, across, np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)) + np.sqrt(dot(w, w)))
@@ -113,13 +113,13 @@ def _put_at(found, count, s, t, d, u, w, o, across, radius_a, radius_b, reach, f
 
 @inline
 def _ends(d, u, w, sign):
-    """Of segments that are nearly parallel, the end where the stretch that they share ends towards sign · u.
+    """The end, towards sign · u, of the stretch that nearly parallel segments share.
 
-    Answers s, t, and whose end it is: that of the first or the second, 0 or 1.
+    Returns s, t, and whose end it is: 0 for the first segment, 1 for the second.
     """
     o = (0.0, 0.0, 0.0)
     turn = sign if dot(u, w) >= 0.0 else -sign
-    s = dot(u, sub(scale(turn, w), d)) / dot(u, u)  # where the second one's end is along the first
+    s = dot(u, sub(scale(turn, w), d)) / dot(u, u)  # the second one's end, projected on the first
     second = sign * s < 1.0 - _SAME
     return (
         (clamped(s, 1.0) if second else sign),
@@ -130,20 +130,21 @@ def _ends(d, u, w, sign):
 
 @kernel
 def capsule_capsule(d, u, w, o, radius_a, radius_b, reach, found):
-    """A capsule about o + d along u, and one about o along w; side by side they touch at both ends of what they share.
+    """Find the contacts of a capsule about o + d along u and one about o along w.
 
-    The closest places come first, unless an end is as close.
+    Parallel capsules touch at both ends of their common stretch. The closest points come first, unless an end is as
+    close.
     """
     s, t, crossing = closest_of_segments(d, u, w)
     across = cross(u, w)
     uu, ww, area = dot(u, u), dot(w, w), dot(across, across)
-    if area > _NOUGHT * uu * ww:
+    if area > _ZERO * uu * ww:
         across = scale((1.0 if dot(across, d) >= 0.0 else -1.0) / np.sqrt(area), across)
     else:
         across = tangents_of(u) if uu >= ww else tangents_of(w)
     x = add(d, sub(scale(s, u), scale(t, w)))
     length = np.sqrt(dot(x, x))
-    if crossing and area > _PARALLEL * uu * ww:  # where axes meet, this is still known
+    if crossing and area > _PARALLEL * uu * ww:  # defined also where axes meet
         n, x = across, add(d, scale(s, u))
         gap = abs(dot(d, n)) - radius_a - radius_b
         if gap > reach:

@@ -1,7 +1,7 @@
-"""The farthest points of shapes, and of their difference, in a direction.
+"""Support functions of shapes and of their Minkowski difference.
 
-The difference of two shapes is all x_a − x_b: they overlap where it holds the origin, and else are as far apart as it
-is from there. Spheres and capsules count without their radius: a sphere is a point, a capsule a segment.
+The difference of two shapes is all x_a − x_b: they overlap where it contains the origin, and else its distance from the
+origin is theirs. Spheres and capsules count without their radius: as a point and a segment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.scene.shapes import BOX, CAPSULE, CYLINDER, HULL
 
 @inline
 def core_radius(k, shapes):
-    """The radius that a shape has about its points here."""
+    """The radius of a shape about its core point or segment."""
     return shapes.size[k, 0] if shapes.kind[k] <= CAPSULE else 0.0
 
 
@@ -26,7 +26,7 @@ def _signed(x, half):
 
 @inline
 def begin(a, b, shapes, work):
-    """Set where the search for a hull's farthest corner begins; it goes on from the last one."""
+    """Begin the search for a hull's support corner at the last one."""
     for side in range(2):
         k = a if side == 0 else b
         if shapes.kind[k] == HULL:
@@ -35,7 +35,7 @@ def begin(a, b, shapes, work):
 
 @inline
 def _vertex(side, shapes, e, work):
-    """The corner of a hull that is farthest along e: from corner to corner, as long as a neighbour is farther."""
+    """The support corner of a hull along e, by a walk to farther neighbours."""
     best = work.farthest[side]
     most = dot(load3(shapes.vertices[best], 0, 1), e)
     here = -1
@@ -52,7 +52,7 @@ def _vertex(side, shapes, e, work):
 
 @kernel
 def facing(side, shapes, e, work):
-    """Of the faces at a hull's corner that is farthest along e, in its own frame, the one that looks most that way."""
+    """The face most aligned with e among those at the hull's support corner along e, in its own frame."""
     v = _vertex(side, shapes, e, work)
     best, most = -1, -2.0
     for k in range(shapes.first_face_at[v], shapes.first_face_at[v + 1]):
@@ -65,7 +65,7 @@ def facing(side, shapes, e, work):
 
 @kernel
 def _support(k, side, shapes, rotation, e, work):
-    """The point of a shape that is farthest along e, relative to its origin, into `support`."""
+    """Compute the support point of a shape along e, relative to its origin, into `support`."""
     R = load9(rotation[k], 0, 1)
     e = mul_t(R, e)
     kind, size = shapes.kind[k], load3(shapes.size[k], 0, 1)
@@ -85,7 +85,8 @@ def _support(k, side, shapes, rotation, e, work):
 
 @inline
 def farthest(a, b, shapes, rotation, d, e, work):
-    """The difference's farthest point along e, and the first shape's place there; that is at d, the other at 0."""
+    """The support point of the difference along e, and the first shape's part of it; the first is at d, the other at
+    0."""
     _support(a, 0, shapes, rotation, e, work)
     _support(b, 1, shapes, rotation, scale(-1.0, e), work)
     x = add(d, load3(work.support[0], 0, 1))
@@ -94,5 +95,5 @@ def farthest(a, b, shapes, rotation, d, e, work):
 
 @inline
 def gap_along(a, b, shapes, rotation, d, n, work):
-    """How far apart the shapes are along n, negative where they overlap; at most their distance for any n."""
+    """The gap of the shapes along n, negative where they overlap; at most their distance for any n."""
     return dot(n, farthest(a, b, shapes, rotation, d, scale(-1.0, n), work)[0])

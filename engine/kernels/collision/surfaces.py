@@ -1,4 +1,4 @@
-"""Kinds of ground as kernels take them: a plane, or a height field and where points are nearest to it."""
+"""Kinds of ground for kernels: a plane, or a height field with the nearest points on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.scene import HeightField, Plane
 
 Kind = Literal["plane", "height field"]
 NORMAL, PLACE, GAP, NEAREST = 0, 3, 6, 7
-"""Where the numbers of a point stand in a row of `Field.nearest`, and how many they are."""
+"""Columns of `Field.nearest`, and their number."""
 
 
 class Flat(NamedTuple):
@@ -23,7 +23,7 @@ class Flat(NamedTuple):
 class Field(NamedTuple):
     """A height field: `heights` (rows, columns) in the world, m, and `grid` (3,): x, y of the first, and the cell, m.
 
-    `nearest` (P, 7) is where kernels write of each point the ground's normal, the place and the gap.
+    Kernels write each point's normal, place and gap to `nearest` (P, 7).
     """
 
     heights: NDArray[np.floating]
@@ -35,12 +35,12 @@ Surface = Flat | Field
 
 
 def kind(ground: Plane | HeightField) -> Kind:
-    """Which kind of ground it is; kernels are compiled for one."""
+    """Return the kind of a scene's ground; kernels are compiled for one."""
     return "plane" if isinstance(ground, Plane) else "height field"
 
 
 def surface(ground: Plane | HeightField, points: int) -> Surface:
-    """A scene's ground, with room for so many points."""
+    """Return a scene's ground, with room for P points."""
     if isinstance(ground, Plane):
         return Flat(np.array([*ground.normal, ground.offset]))
     corner = ground.corner
@@ -48,6 +48,6 @@ def surface(ground: Plane | HeightField, points: int) -> Surface:
 
 
 def example(kind: Kind) -> Surface:
-    """What kernels are compiled for."""
+    """Return arrays of the types that kernels are compiled for."""
     real = np.zeros(1)
     return Flat(real) if kind == "plane" else Field(real[None], real, real[None])

@@ -1,4 +1,4 @@
-"""The face, edge or corner with which a shape touches another, as a polygon seen along the normal of the contact.
+"""The touching face, edge or corner of a shape, as a polygon projected along the contact normal.
 
 A polygon of two corners is an edge, one of a single corner a point. Coordinates are along t₁, t₂ and n of the contact.
 """
@@ -8,25 +8,25 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.kernels.collision.found import RIM
+from engine.kernels.collision.pair_workspace import RIM
 from engine.kernels.collision.support import facing
 from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 
-_STANDS = 0.5  # the squared cosine between a cylinder's axis and the normal, from which on its end touches
+_STANDS = 0.5  # the squared cosine between a cylinder's axis and the normal above which its end touches
 _EIGHTH = 0.7071067811865476
 
 
 @inline
 def _put(work, side, k, x, frame, number):
-    """Corner k of a polygon."""
+    """Store corner k of a polygon."""
     store3(work.corner[side, k], 0, 1, mul(frame, x))
     work.number[side, k] = number
 
 
 @inline
 def _put_plane(work, side, m, x, frame, round_):
-    """The plane of a polygon, with outward normal m and through x, and its radius if it is a disc."""
+    """Store the plane of a polygon, with outward normal m and through x, and its radius if it is a disc."""
     m = mul(frame, m)
     store3(work.face[side], 0, 1, m)
     work.face[side, 3] = dot(m, mul(frame, x))
@@ -35,7 +35,7 @@ def _put_plane(work, side, m, x, frame, round_):
 
 @inline
 def _box(k, side, shapes, R, p, e, frame, work):
-    """The side of a box that looks most along e (in its own frame)."""
+    """The side of a box most aligned with e, in its own frame."""
     size = load3(shapes.size[k], 0, 1)
     x, y, z = abs(e[0]), abs(e[1]), abs(e[2])
     i = 0 if x >= y and x >= z else (1 if y >= z else 2)
@@ -55,7 +55,7 @@ def _box(k, side, shapes, R, p, e, frame, work):
 
 @inline
 def _cylinder(k, side, shapes, R, p, e, frame, work):
-    """The end of a cylinder that looks along e (in its own frame), or the line on which it lies."""
+    """The end of a cylinder facing e, in its own frame, or the line on which it lies."""
     radius, half = shapes.size[k, 0], 0.5 * shapes.size[k, 1]
     across = e[0] * e[0] + e[1] * e[1]
     if e[2] * e[2] >= _STANDS * (across + e[2] * e[2]):
@@ -82,7 +82,7 @@ def _cylinder(k, side, shapes, R, p, e, frame, work):
 
 @inline
 def _hull(k, side, shapes, R, p, e, frame, work):
-    """The face of a hull that looks most along e (in its own frame)."""
+    """The face of a hull most aligned with e, in its own frame."""
     best = facing(side, shapes, e, work)
     start = shapes.first_loop[best]
     count = shapes.first_loop[best + 1] - start
@@ -98,7 +98,8 @@ def _hull(k, side, shapes, R, p, e, frame, work):
 
 @kernel
 def touching_face(k, side, shapes, rotation, d, frame, work):
-    """The polygon of shape k at d that looks down (side 0, the first shape's) or up (1); answers how many corners."""
+    """Compute the polygon of shape k at d that faces down (side 0, the first shape) or up (1); return its corners'
+    number."""
     R = load9(rotation[k], 0, 1)
     e = (-frame[6], -frame[7], -frame[8]) if side == 0 else (frame[6], frame[7], frame[8])
     inside = mul_t(R, e)

@@ -1,20 +1,20 @@
-"""Contacts between two moving bodies in the recursion: a pair of bodies is six unknowns, however many its contacts.
+"""Contacts between two moving bodies in the recursion: six unknowns a pair of bodies, for any number of contacts.
 
-A pair's contacts act by one wrench F on its first body and −F on its second, about one place. ρ is the first body's
-twist there less the second's, and with K = Σ Eᵀ Ω E and s of the contacts F = s − K ρ. Newton's matrix H without the
-pairs is that of `newton`; Woodbury's formula brings them in:
+A pair's contacts act by one wrench F on its first body and −F on its second, about one place. ρ is the relative twist
+there, the first body's minus the second's; with K = Σ Eᵀ Ω E and s of the contacts, F = s − K ρ. Newton's matrix H
+without the pairs is that of `newton`; Woodbury's formula adds them:
 
     (1 + K Z) F = s − K ρ₀,    Z = J H⁻¹ Jᵀ,    ρ₀ = J H⁻¹ r
 
-where J takes velocities to all ρ. Z and ρ₀ come from the recursion's way in: beside the inertia and the wrench, a body
-hands on, for each pair on whose path it is, how they go with F, and how ρ goes with its own acceleration
+where J takes velocities to all ρ. Z and ρ₀ come from the inward pass: beside its inertia and wrench, a body passes on,
+for each pair on whose path it lies, the dependence on F and the dependence of ρ on its acceleration:
 
     f = I a + p + u F,    ρ = wᵀ a + Z F + ρ₀
     without an axis S:   u − x α/D,  w − z β/D,  Z − β α/D,  ρ₀ + β q     x = I S, z = Iᵀ S, α = Sᵀ u, β = Sᵀ w
 
-Where both sides of a pair meet, theirs are added. With F the wrenches go in once more, by the axes' columns x of the
-first time (`matrix`). A pair with one contact asks for a force at its place alone, three unknowns, and one of which no
-contact gives way for none.
+Where both sides of a pair meet, their terms are added. Once F is known, the wrenches make another inward pass with the
+axes' columns x of the first (`matrix`). A pair with one contact needs only a force at its place, three unknowns; one
+without compliant contacts needs none.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from engine.kernels.world import ZERO
 from engine.model import REVOLUTE, WORLD
 
 MOST_PAIRS = 100
-"""Pairs of bodies that touch at a time and are solved so."""
+"""The maximum number of touching pairs of bodies solved so."""
 TOUCH, UNKNOWNS = 0, 1
-"""`BodyPairs.counts`: pairs that touch, and unknowns of the step under way."""
+"""`BodyPairs.counts`: touching pairs, and unknowns of the present step."""
 ALL = 6
 _NOWHERE, _NONE = -2, -ALL
 
 
 class BodyPairs(NamedTuple):
-    """Room for P pairs of n bodies that touch, of which the leading ones count, and what their unknowns are solved in.
+    """The workspace for P touching pairs of n bodies, the leading ones in use, and for their unknowns.
 
-    Of a pair its two bodies in `body` (P, 2), and its place seen from both, `arm` (P, 6); the first of its `contact`s
-    (P,), whose `following` are the others; `first` (P,), 0, or 3 where only forces are asked for; `begin` (P,), where
-    its unknowns would begin were all six; K by blocks in `stiff` (P, 36), `s` (P, 6). Side 2 j of pair j is its first
-    body, 2 j + 1 its second: `u` and `w` (2 P, 36) stand at the body `at` (2 P,), whose sides are `head` (n + 1,),
-    `next_side` (2 P,) that, and so on until −1; the last is the world. Of the unknowns `alpha`, `beta`, `rho` and
-    `wrench` (6 P,) each, `Z` and the `system` (6 P, 6 P). `push` (n, 6) is the wrench of all pairs on a body; `column`
-    (n, 36) and `over` (n, 6) are x and 1/D of its joint's axes. A coordinate that moves several joints has α and β in
-    `stays` (nv, 2, 6 P).
+    Of a pair: its bodies `body` (P, 2); its place relative to both, `arm` (P, 6); a list of contacts, `contact` (P,)
+    and then their `following`; `first` (P,), 3 where only a force is unknown, else 0; `begin` (P,), the index of its
+    unknowns if there were six; K by blocks in `stiff` (P, 36), `s` (P, 6). Side 2 j of pair j belongs to its first
+    body, 2 j + 1 to its second: `u` and `w` (2 P, 36) are at the body `at` (2 P,), whose sides are the list `head` (n +
+    1,), `next_side` (2 P,) up to −1; index n is the world. Of the unknowns: `alpha`, `beta`, `rho` and `wrench` (6 P,)
+    each, `Z` and the `system` (6 P, 6 P). `push` (n, 6) is the wrench of all pairs on a body; `column` (n, 36) and
+    `over` (n, 6) are x and 1/D of its joint's axes. `stays` (nv, 2, 6 P) holds α and β of coordinates that move several
+    joints.
     """
 
     counts: NDArray[np.int64]
@@ -76,7 +76,7 @@ class BodyPairs(NamedTuple):
 
 
 def body_pairs(bodies: int, nv: int, pairs: int) -> BodyPairs:
-    """Room for at most so many pairs of so many bodies."""
+    """Return the workspace for up to this many pairs, at most `MOST_PAIRS`."""
     n, P = bodies, min(max(pairs, 1), MOST_PAIRS)
     M = ALL * P
     counts, body, at, head = (np.zeros(shape, np.int64) for shape in (2, (P, 2), 2 * P, n + 1))
@@ -91,7 +91,7 @@ def body_pairs(bodies: int, nv: int, pairs: int) -> BodyPairs:
 
 @inline
 def join(i, a, b, x, bodies, p, pairs):
-    """Contact i, at a place x, of bodies a and b, into their pair; returns whether there is room for it."""
+    """Add contact i, at a place x, to the pair of bodies a and b; return whether there is room."""
     j, count = 0, pairs.counts[TOUCH]
     while j < count and (pairs.body[j, 0] != a or pairs.body[j, 1] != b):
         j += 1
@@ -110,7 +110,8 @@ def join(i, a, b, x, bodies, p, pairs):
 
 @inline
 def across(j, k, twists, p, pairs):
-    """The velocity of contact k of pair j in its frame, the first body's less the second's, by the twists of bodies."""
+    """The relative velocity of contact k of pair j in its frame, the first body's minus the second's, from all
+    twists."""
     a, b, arm = twists[pairs.body[j, 0]], twists[pairs.body[j, 1]], load3(p.arm[k], 0, 1)
     other = add(sub(arm, load3(pairs.arm[j], 0, 1)), load3(pairs.arm[j], 3, 1))
     one = add(load3(a, 3, 1), cross(load3(a, 0, 1), arm))
@@ -120,7 +121,7 @@ def across(j, k, twists, p, pairs):
 
 @inline
 def no_pushes(pairs):
-    """No wrenches on bodies."""
+    """Clear the wrenches on bodies."""
     for i in range(pairs.push.shape[0]):
         store3(pairs.push[i], 0, 1, ZERO)
         store3(pairs.push[i], 3, 1, ZERO)
@@ -128,7 +129,7 @@ def no_pushes(pairs):
 
 @inline
 def push(j, n, f, pairs):
-    """A wrench about the place of pair j on its first body, and against it on the second."""
+    """Add a wrench about the place of pair j to its first body, and subtract it from the second."""
     a, b = pairs.push[pairs.body[j, 0]], pairs.push[pairs.body[j, 1]]
     r, q = load3(pairs.arm[j], 0, 1), load3(pairs.arm[j], 3, 1)
     store3(a, 0, 1, add(load3(a, 0, 1), add(n, cross(r, f))))
@@ -145,7 +146,7 @@ def touch(tree):
 
 @inline
 def pushed(i, n, f, tree):
-    """The wrench of body i with those of pairs."""
+    """The wrench (n, f) of body i plus those of pairs."""
     if touch(tree):
         n, f = sub(n, load3(tree.pairs.push[i], 0, 1)), sub(f, load3(tree.pairs.push[i], 3, 1))
     return n, f
@@ -153,13 +154,14 @@ def pushed(i, n, f, tree):
 
 @inline
 def have_unknowns(tree):
-    """Whether any pair has unknowns now."""
+    """Whether any pair has unknowns in this step."""
     return len(tree.pairs) > 0 and tree.pairs.counts[UNKNOWNS] > 0
 
 
 @inline
 def _begin_side(side, body, arm, sign, pairs):
-    """What a pair's unit wrenches do to a body, and its twist to ρ, `sign` 1 of the first body, −1 of the second."""
+    """Set u and w of a body: the wrench per unit F and ρ per twist; `sign` is 1 for the first body, −1 for the
+    second."""
     u, w = pairs.u[side], pairs.w[side]
     for c in range(3):
         e = (sign if c == 0 else 0.0), (sign if c == 1 else 0.0), (sign if c == 2 else 0.0)
@@ -175,7 +177,7 @@ def _begin_side(side, body, arm, sign, pairs):
 
 @inline
 def begin(pairs):
-    """No wrenches on bodies, no unknowns, and no sides at any body."""
+    """Clear the wrenches, unknowns and sides."""
     no_pushes(pairs)
     pairs.counts[UNKNOWNS] = 0
     for i in range(pairs.head.size):
@@ -184,7 +186,7 @@ def begin(pairs):
 
 @inline
 def begin_stiffness(j, pairs):
-    """Nothing of pair j that gives way."""
+    """Clear K of pair j."""
     pairs.begin[j] = _NONE
     for k in range(36):
         pairs.stiff[j, k] = 0.0
@@ -192,7 +194,7 @@ def begin_stiffness(j, pairs):
 
 @inline
 def begin_unknowns(j, moment, force, pairs):
-    """The unknowns of pair j, and its s about its place."""
+    """Add the unknowns of pair j, and its s about its place."""
     arm, before, first = pairs.arm[j], pairs.counts[UNKNOWNS], pairs.first[j]
     pairs.begin[j], pairs.counts[UNKNOWNS] = before - first, before + ALL - first
     store3(pairs.s[j], 0, 1, moment)
@@ -203,7 +205,7 @@ def begin_unknowns(j, moment, force, pairs):
 
 @kernel
 def begin_sums(tree):
-    """Z, ρ₀ and what stays of mimicked coordinates, none of it yet."""
+    """Clear Z, ρ₀ and the terms of mimicked coordinates."""
     pairs = tree.pairs
     M = pairs.counts[UNKNOWNS]
     for k in range(M):
@@ -220,7 +222,7 @@ def begin_sums(tree):
 
 @inline
 def keep_column(i, k, x, y, over, pairs):
-    """The column (x, y) and 1/D of axis k of body i's joint."""
+    """Store the column (x, y) and 1/D of axis k of body i's joint."""
     store3(pairs.column[i], 6 * k, 1, x)
     store3(pairs.column[i], 6 * k + 3, 1, y)
     pairs.over[i, k] = over
@@ -228,9 +230,9 @@ def keep_column(i, k, x, y, over, pairs):
 
 @kernel
 def eliminate(i, kind, e, x, y, z, w, over, q, row, pairs):
-    """Take an axis of body i, which turns or shifts along e, out of what pairs hand on; (x, y) is I S, (z, w) Sᵀ I/D.
+    """Eliminate an axis e of body i, rotation or translation, from what pairs pass on.
 
-    `row` is the velocity that other joints of the coordinate have left α and β of, or −1.
+    (x, y) is I S, (z, w) Sᵀ I/D. `row` is the velocity whose α and β other joints of the coordinate have left, or −1.
     """
     at, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
     while side >= 0:
@@ -261,7 +263,7 @@ def eliminate(i, kind, e, x, y, z, w, over, q, row, pairs):
 
 @kernel
 def stay(i, kind, e, row, pairs):
-    """A coordinate that moves body i along e stays: α and β of it, for when it is eliminated."""
+    """Store α and β of a coordinate that moves body i along e and is eliminated at an ancestor."""
     at, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
     while side >= 0:
         before = pairs.begin[side // 2]
@@ -273,7 +275,7 @@ def stay(i, kind, e, row, pairs):
 
 @kernel
 def hand_on(i, parent, arm, pairs):
-    """What pairs have at body i goes to its parent, and comes to what the other side has there."""
+    """Pass the pairs' terms at body i to its parent, and add them to the other side's where both meet."""
     side, to = pairs.head[i], parent if parent != WORLD else pairs.head.size - 1
     while side >= 0:
         after, other = pairs.next_side[side], side + 1 - 2 * (side % 2)
@@ -298,7 +300,7 @@ def hand_on(i, parent, arm, pairs):
 
 @inline
 def _block(M, row, col):
-    """Nine numbers of a matrix, by rows."""
+    """A 3 × 3 block of a matrix, by rows."""
     return (
         M[row, col], M[row, col + 1], M[row, col + 2], M[row + 1, col], M[row + 1, col + 1], M[row + 1, col + 2],
         M[row + 2, col], M[row + 2, col + 1], M[row + 2, col + 2],
@@ -307,7 +309,7 @@ def _block(M, row, col):
 
 @inline
 def mobility(j, pairs):
-    """The blocks [E F; Fᵀ H] of what Z says of pair j by itself."""
+    """The blocks [E F; Fᵀ H] of Z that pair j has with itself."""
     before, E, F = pairs.begin[j], ZERO6, ZERO9
     if pairs.first[j] == 0:
         E, F = upper(_block(pairs.Z, before, before)), _block(pairs.Z, before, before + 3)
@@ -316,7 +318,7 @@ def mobility(j, pairs):
 
 @inline
 def add_stiffness(K, a, b, c, d):
-    """K with [a b; c d] on top."""
+    """Add [a b; c d] to K."""
     store9(K, 0, 1, plus(load9(K, 0, 1), a))
     store9(K, 9, 1, plus(load9(K, 9, 1), b))
     store9(K, 18, 1, plus(load9(K, 18, 1), c))
@@ -325,13 +327,14 @@ def add_stiffness(K, a, b, c, d):
 
 @inline
 def _place_in(k, c):
-    """Where number (k, c) of K stands."""
+    """The index of element (k, c) of K."""
     return 9 * (2 * (k // 3) + c // 3) + 3 * (k % 3) + c % 3
 
 
 @kernel
 def solve(pairs):
-    """F of all pairs with unknowns, by elimination with partial pivoting; their wrenches alone into `push`."""
+    """Solve for F of all pairs with unknowns, by elimination with partial pivoting; leave only their wrenches in
+    `push`."""
     M, A, x = pairs.counts[UNKNOWNS], pairs.system, pairs.wrench
     for j in range(pairs.counts[TOUCH]):
         before, first, K = pairs.begin[j], pairs.first[j], pairs.stiff[j]
@@ -359,7 +362,7 @@ def solve(pairs):
 
 @inline
 def _eliminate_all(M, A, x):
-    """x ← A⁻¹ x, for the leading M of both."""
+    """x ← A⁻¹ x, for the leading M rows of both."""
     for k in range(M):
         best = k
         for i in range(k + 1, M):

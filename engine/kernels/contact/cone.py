@@ -7,18 +7,18 @@ import numpy as np
 from engine.compile import inline
 
 INFINITE = 1e30
-"""A way without end."""
+"""An unbounded step length."""
 
 
 @inline
 def jordan(x, y):
-    """x ∘ y of the second-order cone."""
+    """The Jordan product x ∘ y."""
     return x[0] * y[0] + x[1] * y[1] + x[2] * y[2], x[0] * y[1] + y[0] * x[1], x[0] * y[2] + y[0] * x[2]
 
 
 @inline
 def divided(y, z):
-    """x with y ∘ x = z, for y inside the cone."""
+    """Solve y ∘ x = z for x, with y inside the cone."""
     t = np.sqrt(y[1] * y[1] + y[2] * y[2])
     x0 = (y[0] * z[0] - y[1] * z[1] - y[2] * z[2]) / ((y[0] - t) * (y[0] + t))
     return x0, (z[1] - x0 * y[1]) / y[0], (z[2] - x0 * y[2]) / y[0]

@@ -1,16 +1,16 @@
-"""A primal-dual interior point on the exact law, by the inertias of bodies: for what Newton's steps do not reach.
+"""A primal-dual interior-point method on the exact contact law, for problems that Newton's steps do not solve.
 
-Over second-order cones (Alizadeh and Goldfarb 2003), with De Saxcé's correction inside the equations, as Howell and
-others 2022 have it. The last step's length says at which share σ of the gap the next one aims: a predictor of
-Mehrotra's (1992), which costs a direction of its own, took half as many directions again, and failed more often.
-Of a contact x = (μ λ_n, λ_t), y = (w_n/μ, w_t), w = u + μ|w_t| n:
+It works over second-order cones (Alizadeh and Goldfarb 2003), with De Saxcé's correction in the equations (Howell and
+others 2022). The centring parameter σ follows the last step length: Mehrotra's predictor (1992) costs a second
+direction, and took half as many directions again and failed more often. Of a contact x = (μ λ_n, λ_t), y = (w_n/μ,
+w_t), w = u + μ|w_t| n:
 
     L_y dx + L_x dy = σν e − x∘y,   dw = B (du + r),   B = [[1, μ w_tᵀ/|w_t|], [0, 1]]
 
-so that dλ = c − Ω (du + r): a step is one of `newton.direction` with other Ω and s. A joint row has
-λ = fr + below − above and the pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), where u = β − α at the
-end; all of them are eliminated, which leaves a damper. Impulses and velocities are scaled: λ = d size λ' and
-u = size/d u', d² the row's r or 1/g and size the greatest |u'| without impulses.
+so that dλ = c − Ω (du + r): a step is one of `newton.direction` with other Ω and s. A joint row has λ = fr + below −
+above and the complementarity pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), with u = β − α at the
+solution; eliminating all of them leaves a damping. Scaled quantities: λ = d size λ', u = size/d u', where d² is the
+row's r or 1/g and size the largest |u'| without impulses.
 """
 
 from __future__ import annotations
@@ -21,26 +21,34 @@ from engine.compile import inline, kernel
 from engine.compile.operations import least_of, most_of, spread
 from engine.kernels.contact.cone import INFINITE, divided, jordan, to_boundary
 from engine.kernels.contact.newton import direction, respond
-from engine.kernels.contact.problem import AIM, GAP, LEFT, LENGTH, PART, SIZE, STALLED, sum_of_parts
+from engine.kernels.contact.problem import (
+    COMPLEMENTARITY,
+    COMPLEMENTARITY_TARGET,
+    INTERIOR_STEP,
+    STALLED_STEPS,
+    STEP_FRACTION,
+    STEPS_LEFT,
+    VELOCITY_UNIT,
+    sum_of_parts,
+)
 from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, store9, sub
 
 _LAMBDA, _W, _STEP, _DW = 0, 3, 6, 9  # of a contact in `Problem.inner`, scaled
 _ON, _LAW, _X, _DX, _IMPULSE, _CHANGE = 0, 3, 6, 14, 22, 23  # of a joint row in `Problem.pairs`
 _FAR, _GUESS, _WIDEST = 1e9, 1e-4, 1e3
 _LEAST_CENTRING, _CENTRING, _MOST_CENTRING = 0.05, 0.3, 0.7
-"""The share of the gap at which a step aims: after one that went nearly as far as it meant to, at least half as far,
-and less far."""
+"""σ after a step of almost full length, after one of at least half the length, and after a shorter one."""
 _LONGEST, _SMOOTHING = 0.99, 1.0
-"""The most of the way to the boundary, and by how much of the gap |w_t| is rounded off; …"""
+"""The fraction to the boundary, and the smoothing of |w_t| as a multiple of ν; …"""
 _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.3, 0.9, 10.0
-"""… and, with the share at least, on a smoother path."""
+"""… and, with the least σ, those of the smoother path."""
 _BLOCKED, _BLOCKED_STEPS = 0.05, 4
-"""The length of steps of which so many in a row end the plan."""
+"""The step length below which a step is blocked, and the number of successive ones that ends the plan."""
 
 
 @inline
 def _size(contacts, joints, p):
-    """The greatest scaled velocity without impulses."""
+    """The largest scaled velocity without impulses."""
     size = 1e-30
     for i in spread(contacts):
         d, b = np.sqrt(p.r[i]), load3(p.free[i], 0, 1)
@@ -52,7 +60,7 @@ def _size(contacts, joints, p):
 
 @inline
 def _guess(contacts, joints, size, inertia, topology, bodies, work):
-    """How great the greatest scaled impulse may be: that of rows which stick with a little compliance."""
+    """An estimate of the largest scaled impulse: that of sticking rows with a little compliance."""
     p = work.problem
     for i in spread(contacts):
         k = p.r[i] / _GUESS
@@ -70,12 +78,12 @@ def _guess(contacts, joints, size, inertia, topology, bodies, work):
 
 
 @kernel
-def begin_inside(contacts, joints, inertia, topology, bodies, work):
-    """The first iterate, after `search._from_nothing`. Contacts without friction have a little here."""
+def begin_interior(contacts, joints, inertia, topology, bodies, work):
+    """Initialise the iterate, after `search._start_from_zero`. Contacts without friction have a little here."""
     p, numbers = work.problem, work.search.numbers
     size = _size(contacts, joints, p)
     wide = _guess(contacts, joints, size, inertia, topology, bodies, work)
-    numbers[SIZE], numbers[LENGTH], numbers[PART] = size, 1.0, 0.0
+    numbers[VELOCITY_UNIT], numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = size, 1.0, 0.0
     for i in spread(contacts):
         row = p.inner[i]
         store3(row, _LAMBDA, 1, (wide, 0.0, 0.0))
@@ -96,7 +104,7 @@ def begin_inside(contacts, joints, inertia, topology, bodies, work):
 
 @inline
 def _put_impulses(contacts, joints, size, p):
-    """The impulses of the iterate, in N s."""
+    """Unscale the iterate's impulses, N s."""
     for i in spread(contacts):
         store3(p.impulse[i], 0, 1, scale(size * np.sqrt(p.r[i]), load3(p.inner[i], _LAMBDA, 1)))
     for j in spread(joints):
@@ -105,7 +113,7 @@ def _put_impulses(contacts, joints, size, p):
 
 @inline
 def _gap(contacts, joints, p):
-    """ν: the mean of the products of all pairs."""
+    """ν: the mean complementarity product."""
     for i in spread(contacts):
         p.part[i] = dot(load3(p.inner[i], _LAMBDA, 1), load3(p.inner[i], _W, 1))
     for j in spread(joints):
@@ -122,26 +130,26 @@ def _gap(contacts, joints, p):
 
 @inline
 def _friction_damping(row):
-    """The damper that the friction of a joint row is."""
+    """The damping that eliminating a joint row's friction leaves."""
     on = row[_ON]
     return on / (row[_X + 1] / row[_X] + row[_X + 3] / row[_X + 2] + (1.0 - on))
 
 
 @inline
 def _damping(row):
-    """The damper that a joint row is."""
+    """The damping that eliminating a joint row leaves."""
     return _friction_damping(row) + row[_X + 4] / row[_X + 5] + row[_X + 6] / row[_X + 7]
 
 
 @inline
 def _velocity(i, size, p):
-    """u' of a contact."""
+    """The scaled velocity u' of a contact."""
     return scale(np.sqrt(p.r[i]) / size, load3(p.u[i], 0, 1))
 
 
 @inline
 def _equations(contacts, joints, smooth, p):
-    """Ω of all rows; |w_t| is √(|w_t|² + smooth²) − smooth."""
+    """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth."""
     for i in spread(contacts):
         row, mu = p.inner[i], p.mu[i]
         x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
@@ -164,7 +172,7 @@ def _equations(contacts, joints, smooth, p):
 
 @inline
 def _rest(i, size, smooth, p):
-    """r of a contact: by how much its w is off, with De Saxcé's share."""
+    """The residual r of a contact's w, with De Saxcé's correction."""
     w, mu = load3(p.inner[i], _W, 1), p.mu[i]
     square = w[1] * w[1] + w[2] * w[2]
     t, r = np.sqrt(square + smooth * smooth), sub(_velocity(i, size, p), w)
@@ -173,7 +181,7 @@ def _rest(i, size, smooth, p):
 
 @inline
 def _targets(contacts, joints, size, smooth, aim, p):
-    """s of all rows: what impulses gain where nothing moves, for products of `aim`."""
+    """Compute s of all rows, the impulse change at du = 0, for complementarity products of `aim`."""
     for i in spread(contacts):
         row, mu, k = p.inner[i], p.mu[i], 1.0 / p.r[i]
         x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
@@ -196,7 +204,7 @@ def _targets(contacts, joints, size, smooth, aim, p):
 
 @inline
 def _reach(contacts, joints, size, smooth, aim, p):
-    """The steps of impulses, w and pairs; returns how far they may go."""
+    """Compute the steps of impulses, w and pairs; return the step length to the boundary."""
     reach = INFINITE
     for i in spread(contacts):
         row, mu, d = p.inner[i], p.mu[i], np.sqrt(p.r[i])
@@ -231,8 +239,8 @@ def _reach(contacts, joints, size, smooth, aim, p):
 
 
 @inline
-def _go(contacts, joints, length, size, p):
-    """The iterate `length` of the step on, with its impulses and velocities."""
+def _take_step(contacts, joints, length, size, p):
+    """Advance the iterate, its impulses and velocities by `length` of the step."""
     for i in spread(contacts):
         row = p.inner[i]
         store3(row, _LAMBDA, 1, add(load3(row, _LAMBDA, 1), scale(length, load3(row, _STEP, 1))))
@@ -249,28 +257,31 @@ def _go(contacts, joints, length, size, p):
 
 @inline
 def _smooth(smoother, gap):
-    """By how much |w_t| is rounded off."""
+    """The smoothing of |w_t|."""
     return (_SMOOTHER if smoother else _SMOOTHING) * gap
 
 
 @inline
-def prepare_inside(smoother, contacts, joints, p, numbers):
-    """Ω and s of a step of the interior point, of which `newton.direction` is next."""
-    gap, length = _gap(contacts, joints, p), numbers[LENGTH]
+def prepare_interior(smoother, contacts, joints, p, numbers):
+    """Compute Ω and s of an interior-point step, for `newton.direction`."""
+    gap, length = _gap(contacts, joints, p), numbers[INTERIOR_STEP]
     share = _LEAST_CENTRING if length > 0.9 else (_CENTRING if length > 0.5 else _MOST_CENTRING)
-    numbers[GAP], numbers[AIM] = gap, (max(share, _MORE_CENTRING) if smoother else share) * gap
+    numbers[COMPLEMENTARITY], numbers[COMPLEMENTARITY_TARGET] = (
+        gap,
+        (max(share, _MORE_CENTRING) if smoother else share) * gap,
+    )
     _equations(contacts, joints, _smooth(smoother, gap), p)
-    _targets(contacts, joints, numbers[SIZE], _smooth(smoother, gap), numbers[AIM], p)
+    _targets(contacts, joints, numbers[VELOCITY_UNIT], _smooth(smoother, gap), numbers[COMPLEMENTARITY_TARGET], p)
 
 
 @inline
-def follow_inside(smoother, contacts, joints, p, numbers, counts):
-    """Impulses and velocities of all rows move along that direction; a plan whose steps stay short is over."""
-    size, gap = numbers[SIZE], numbers[GAP]
-    reach = _reach(contacts, joints, size, _smooth(smoother, gap), numbers[AIM], p)
+def take_interior_step(smoother, contacts, joints, p, numbers, counts):
+    """Advance impulses and velocities of all rows along that direction; a plan whose steps stay short ends."""
+    size, gap = numbers[VELOCITY_UNIT], numbers[COMPLEMENTARITY]
+    reach = _reach(contacts, joints, size, _smooth(smoother, gap), numbers[COMPLEMENTARITY_TARGET], p)
     length = min(1.0, min(_SHORTER if smoother else _LONGEST, max(0.9, 1.0 - gap)) * reach)
-    _go(contacts, joints, length, size, p)
-    numbers[LENGTH], numbers[PART] = length, length
-    counts[STALLED] = counts[STALLED] + 1 if length < _BLOCKED else 0
-    if counts[STALLED] == _BLOCKED_STEPS:
-        counts[LEFT] = 0
+    _take_step(contacts, joints, length, size, p)
+    numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = length, length
+    counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if length < _BLOCKED else 0
+    if counts[STALLED_STEPS] == _BLOCKED_STEPS:
+        counts[STEPS_LEFT] = 0

@@ -1,4 +1,4 @@
-"""Which bodies of a tree go one after the other, and which side by side."""
+"""The limbs of a tree, for passes in which the threads of a warp each take one limb."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from engine.model import WORLD
 
 
 class Limbs(NamedTuple):
-    """The limbs of a tree: bodies each of which hangs on the one before. All limbs of a level hang on earlier levels.
+    """The limbs of a tree, by level: the bodies of a limb form a serial chain and follow each other in the order of
+    bodies.
 
-    Limbs `level[k]` to `level[k + 1]` are of level k; limb m has the bodies from `begin[m]` to `end[m]`, which it does
-    not have. On body i hang, besides that which follows in its limb, the bodies `child[first_child[i]]` …, the last
-    first. So the threads of a warp take the limbs of a level together.
+    Level k has the limbs `level[k]` to `level[k + 1]`, all attached to limbs of earlier levels; limb m has the bodies
+    `begin[m]` to `end[m]` − 1. `child[first_child[i]:first_child[i + 1]]` are the first bodies of the limbs on body i,
+    the last first, without the next body of its own limb.
     """
 
     level: NDArray[np.int64]
@@ -26,8 +27,11 @@ class Limbs(NamedTuple):
 
 
 def limbs(parent: NDArray[np.int64], stays: NDArray[np.bool_]) -> Limbs:
-    """Those of bodies with these parents, which come before them; `stays` (n,): its joint's coordinate stays with the
-    body before, see `mimics`. Limbs of which several such joints hang on one body are of levels of their own."""
+    """Return the limbs of bodies with these parents, which precede their children.
+
+    `stays` (n,) marks joints whose coordinate is eliminated at an ancestor, see `mimics`. Limbs that begin with such a
+    joint and share a parent are on different levels.
+    """
     begins = [i for i in range(len(parent)) if parent[i] != i - 1 or parent[i] == WORLD]
     ends, of, depths = [*begins[1:], len(parent)], np.zeros(len(parent), np.int64), list[int]()
     met: dict[int, int] = {}  # of bodies on which such limbs hang, the last one's level

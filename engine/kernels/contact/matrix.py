@@ -1,7 +1,7 @@
-"""Newton's matrix, eliminated from the tips inwards: the articulated-body recursion with the inertias of contacts.
+"""Elimination of Newton's matrix from the tips: the articulated-body recursion with the contacts' inertias.
 
-Axis by axis, also of joints with several: of stiff contacts an inverse of their matrix keeps too few digits. What
-contacts between bodies add is of `body_pairs`.
+Joints with several axes are eliminated axis by axis: of stiff contacts, inverting their block loses too many digits.
+Contacts between bodies are in `body_pairs`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact.mimics import ENDS, JOINS, STAYS
-from engine.kernels.contact.problem import joint_velocity
 from engine.kernels.contact.recursion import (
     GATHERS,
     NEXT,
@@ -26,6 +25,8 @@ from engine.kernels.contact.recursion import (
     with_pushes,
 )
 from engine.kernels.contact.reduced import LEFT_OUT, composite_at, momentum
+from engine.kernels.joint_constraints import joint_law
+from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
     ZERO9,
     add,
@@ -87,7 +88,7 @@ def joint_step(j, share, eps, p):
     """Ω and s of a joint row."""
     g, f, x, u = p.g[j] / share, p.law[j, 0], p.joint_impulse[j], p.joint_u[j]
     y = u - g * x
-    after = joint_velocity(y, g * f, p.law[j, 1], p.law[j, 2])
+    after = joint_law(y, g * f, p.law[j, 1], p.law[j, 2])
     if abs(y) > g * f and p.law[j, 1] < after and after < p.law[j, 2]:
         p.joint_s[j], p.joint_omega[j] = ((-f if y > 0.0 else f) - x) / (1.0 + eps), 0.0
     else:
@@ -97,7 +98,7 @@ def joint_step(j, share, eps, p):
 
 @inline
 def _with_contacts(i, p, a, b, c, d, n, f):
-    """The inertia [a b; c d] and the wrench of body i with those of its contacts."""
+    """Add to the inertia [a b; c d] and the wrench of body i those of its contacts."""
     k = p.head[i]
     while k >= 0:
         F, r = load9(p.frame[k], 0, 1), load3(p.arm[k], 0, 1)
@@ -111,7 +112,7 @@ def _with_contacts(i, p, a, b, c, d, n, f):
 
 @inline
 def _momentum(i, part, tree):
-    """What the motion of body i takes, `part` of the last step on, which is added to it."""
+    """The momentum of body i, whose twist is advanced by `part` of the last step."""
     omega = add(load3(tree.moved[i], 0, 1), scale(part, load3(tree.step[i], 0, 1)))
     velocity = add(load3(tree.moved[i], 3, 1), scale(part, load3(tree.step[i], 3, 1)))
     store3(tree.moved[i], 0, 1, omega)
@@ -121,7 +122,7 @@ def _momentum(i, part, tree):
 
 @inline
 def _axis_forces(kind, e, a, b, c, d, n, f):
-    """The column I S, the row Sᵀ I, Sᵀ I S and Sᵀ p of a motion S about, or along, e."""
+    """The column I S, the row Sᵀ I, Sᵀ I S and Sᵀ p of a rotation about e or a translation along e, S."""
     if kind == REVOLUTE:
         x, y, z, w = mul(a, e), mul(c, e), mul_t(a, e), mul_t(b, e)
         return x, y, z, w, dot(e, x), dot(e, n)
@@ -131,7 +132,7 @@ def _axis_forces(kind, e, a, b, c, d, n, f):
 
 @inline
 def _without_axis(i, k, kind, e, forces, right, added, row, a, b, c, d, n, f, tree):
-    """The inertia and the wrench of body i without its motion about, or along, axis k of its joint, which is e."""
+    """Eliminate the motion e of axis k of body i's joint from its inertia and wrench."""
     G, (x, y, z, w, D, along) = tree.G[i], forces
     over = 1.0 / (D + added)
     q = over * (right - along)
@@ -148,14 +149,14 @@ def _without_axis(i, k, kind, e, forces, right, added, row, a, b, c, d, n, f, tr
 
 @inline
 def _without_shift(i, k, e, right, a, b, c, d, n, f, tree):
-    """Body i without its motion along axis k of the world, e."""
+    """Eliminate body i's translation along axis k of the world, e."""
     forces = (b[k], b[3 + k], b[6 + k]), (d[k], d[3 + k], d[6 + k]), row(c, k), row(d, k), d[4 * k], f[k]
     return _without_axis(i, k, PRISMATIC, e, forces, right[k], 0.0, -1, a, b, c, d, n, f, tree)
 
 
 @inline
 def _without_turn(i, k, e, right, a, n, tree):
-    """Body i, which turns alone, without its motion about axis k of the world, e."""
+    """Eliminate the rotation about axis k of the world, e, of body i whose translation is eliminated."""
     forces, none = ((a[k], a[3 + k], a[6 + k]), ZERO, row(a, k), ZERO, a[4 * k], n[k]), ZERO9
     a, _, _, _, n, _ = _without_axis(
         i, 3 + k, REVOLUTE, e, forces, right[k], 0.0, -1, a, none, none, none, n, ZERO, tree
@@ -165,9 +166,9 @@ def _without_turn(i, k, e, right, a, n, tree):
 
 @inline
 def _without_free(i, moment, force, a, b, c, d, n, f, tree):
-    """What body i leaves of its free joint's motion, for such a moment and force: no inertia, and these.
+    """Eliminate a free joint of body i with this moment and force, which alone are passed on.
 
-    Axes stay in their order, since the part of the matrix that is symmetric is positive.
+    The order of axes is fixed, as the symmetric part of the matrix is positive definite.
     """
     a, b, c, d, n, f = _without_shift(i, 0, X, force, a, b, c, d, n, f, tree)
     a, b, c, d, n, f = _without_shift(i, 1, Y, force, a, b, c, d, n, f, tree)
@@ -180,7 +181,7 @@ def _without_free(i, moment, force, a, b, c, d, n, f, tree):
 
 @inline
 def _handed(i, parent, hands, r, a, b, c, d, n, f, tree):
-    """A body's inertia and wrench to its parent, r away; returns what the body before it gets, if any."""
+    """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
         return ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
     a, b, c, d = shifted(r, a, b, c, d)
@@ -199,7 +200,7 @@ def _handed(i, parent, hands, r, a, b, c, d, n, f, tree):
 
 @inline
 def _with_limbs(i, a, b, c, d, n, f, tree):
-    """The inertia [a b; c d] and the wrench of body i with those of the limbs that hang on it."""
+    """Add to the inertia [a b; c d] and the wrench of body i those of the limbs on it."""
     if tree.loaded[i, GATHERS] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             child = tree.limbs.child[k]
@@ -213,18 +214,18 @@ def _with_limbs(i, a, b, c, d, n, f, tree):
 
 @kernel
 def inward(part, topology, bodies, tree, p):
-    """Of Newton's matrix, with Ω of all rows, G and t into `tree`; the last step is gone for `part`."""
+    """Eliminate Newton's matrix, with Ω of all rows: G and t into `tree`. Twists advance by `part` of the last step."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         mimics.begin(tree.mimics.newton)
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
-            a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO  # what the body before this one hands over
+            a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO  # passed on by body i + 1
             for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
                 if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                     continue
-                kind, parent, start = topology[i, 1], topology[i, 0], topology[i, 3]
+                kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
                 A, B, C = composite_at(i, tree)
                 a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
                 n, f = _momentum(i, part, tree)
@@ -278,7 +279,7 @@ def inward(part, topology, bodies, tree, p):
 
 @inline
 def _axis_again(i, k, along, n, f, tree):
-    """t of axis k of body i's joint with such a force more along it, and a wrench of the body without the axis."""
+    """Add a generalized force along axis k of body i's joint to t; return the wrench with the axis eliminated."""
     column = tree.pairs.column[i]
     q = -tree.pairs.over[i, k] * along
     tree.t[i, k] += q
@@ -287,7 +288,8 @@ def _axis_again(i, k, along, n, f, tree):
 
 @kernel
 def add_pushes(topology, bodies, tree):
-    """t with the wrenches `push` on bodies besides, after `inward`: by them alone, since impulses are much greater."""
+    """Add the wrenches `push` on bodies to t, after `inward`, in a pass of their own: they are small beside the
+    impulses."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         mimics.begin_again(tree.mimics.newton)
@@ -298,7 +300,7 @@ def add_pushes(topology, bodies, tree):
             for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
                 if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                     continue
-                kind, R = topology[i, 1], bodies.rotation[i]
+                kind, R = topology[i, KIND], bodies.rotation[i]
                 n, f = body_pairs.pushed(i, n, f, tree)
                 n, f = with_pushes(i, n, f, tree.loaded, tree)
                 if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
@@ -306,7 +308,7 @@ def add_pushes(topology, bodies, tree):
                 if has_one_axis(kind):
                     along = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
                     if len(tree.mimics) > 0:
-                        along = mimics.gathered(i, topology[i, 0], along, tree.mimics.newton, tree.mimics)
+                        along = mimics.gathered(i, topology[i, PARENT], along, tree.mimics.newton, tree.mimics)
                     if mimics.has_own(i, tree):
                         n, f = _axis_again(i, 0, along, n, f, tree)
                 elif kind == FREE:
@@ -325,7 +327,8 @@ def add_pushes(topology, bodies, tree):
 
 @kernel
 def begin_pairs(whole, tree, p):
-    """K and s of pairs, and the wrenches of their impulses; the unknowns of those that give way, or of the `whole`."""
+    """Compute K and s of pairs and the wrenches of their impulses; the unknowns of compliant ones, of all if
+    `whole`."""
     pairs = tree.pairs
     body_pairs.begin(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):

@@ -1,14 +1,14 @@
 """Coordinates that move several joints, as mimic joints have them, in the recursion over bodies.
 
-A coordinate is eliminated with its joint. One that moves several stays with the bodies until all its joints have met:
-beside the inertia and the wrench, a body then hands on the column u, the row w, d and r of
+Such a coordinate is eliminated once all its joints have met. Until then a body passes on, beside its inertia and
+wrench, the column u, the row w, d and r of
 
     f = I a + u ẏ + p,    τ = wᵀ a + d ẏ + r
     through a joint with ẏ S:   u + I S,   w + Iᵀ S,   d + Sᵀ I S + Sᵀ u + wᵀ S,   r + Sᵀ p
 
-It ends with the joint below which the others hang, or in the body where they meet, which may be the world, before that
-body's own joint: I − u wᵀ/d, p + u (τ − r)/d. S is the joint's axis times its multiplier. Models in which two such
-coordinates are on their way at a time, or one passes a joint that is not its own, are none of this text's (`fit`).
+It is eliminated, I − u wᵀ/d, p + u (τ − r)/d, with the joint that is an ancestor of the others, or in the body where
+they meet, possibly the world, before that body's own joint. S is the joint's axis times its multiplier. Models in which
+two such coordinates are passed on at the same body, or one passes another coordinate's joint, are not served (`fit`).
 """
 
 from __future__ import annotations
@@ -20,24 +20,26 @@ from numpy.typing import NDArray
 
 from engine.compile import inline
 from engine.kernels.contact.body_pairs import eliminate
+from engine.kernels.robot import V_START
 from engine.kernels.spatial import add, cross, dot, less_rank_one, load3, minus_outer, plus, scale, store3
 from engine.kernels.world import ZERO
 from engine.model import PRISMATIC, REVOLUTE, WORLD, Model
 from engine.model.layout import pack
 
 OWN, STAYS = 0, 1
-"""`Mimics.role` of a joint: its coordinate is eliminated with it, or stays with the body before."""
+"""`Mimics.role` of a joint: its coordinate is eliminated with it, or passed on."""
 JOINS, ENDS = 1, 2
-"""`Mimics.waits`: of a body to which a coordinate was handed, which joins its joint's or ends there; else 0."""
+"""`Mimics.waits` of a body that receives a coordinate: it is that of the body's own joint, or is eliminated there; else
+0."""
 _U, _W, _D, _R, _T = 0, 6, 12, 13, 14
 _WIDTH = 15
 
 
 class Mimics(NamedTuple):
-    """What is known of a model's n bodies, and room for what they hand on; the last row of n + 1 is the world's.
+    """The mimic joints of n bodies, and the workspace for what they pass on; the last of n + 1 rows is the world's.
 
-    `role` (n,), `waits` (n + 1,), `row` (n + 1,) the velocity that ends there, `factor` (n,) the joints' multipliers.
-    `mass` (n + 1, 15) and `newton` (n + 1, 15) hold u, w, d, r and t of the factors of M + d and of Newton's matrix.
+    `role` (n,), `waits` (n + 1,), `row` (n + 1,) the velocity that is eliminated there, `factor` (n,) the joints'
+    multipliers. `mass` and `newton` (n + 1, 15) hold u, w, d, r and t of the factors of M + d and of Newton's matrix.
     """
 
     role: NDArray[np.int64]
@@ -49,9 +51,11 @@ class Mimics(NamedTuple):
 
 
 def topology(model: Model) -> NDArray[np.int64]:
-    """(n, 4): as `model.layout.pack` has it, but that the last column counts velocities without joints that mimic."""
+    """(n, 4): that of `model.layout.pack`, with velocities counted without mimicking joints."""
     found = pack(model).topology.copy()
-    found[:, 3] = model.coupling.v_index[np.minimum(found[:, 3], max(model.tree_nv - 1, 0))] if model.tree_nv else 0
+    found[:, V_START] = (
+        model.coupling.v_index[np.minimum(found[:, V_START], max(model.tree_nv - 1, 0))] if model.tree_nv else 0
+    )
     return found
 
 
@@ -61,13 +65,13 @@ def fit(model: Model) -> bool:
 
 
 def mimics(model: Model) -> Mimics | tuple[()]:
-    """The room of a model that fits; none for one without mimic joints."""
+    """Return the workspace of a model that fits; an empty tuple without mimic joints."""
     found = _mimics(model) if model.has_mimic else None
     return found if found is not None else ()
 
 
 def _mimics(model: Model) -> Mimics | None:
-    n, parent, row = len(model.parent), model.parent.tolist(), topology(model)[:, 3]
+    n, parent, row = len(model.parent), model.parent.tolist(), topology(model)[:, V_START]
     below: list[set[int]] = [{i} for i in range(n)]
     for i in range(n - 1, -1, -1):
         if parent[i] != WORLD:
@@ -91,14 +95,14 @@ def _mimics(model: Model) -> Mimics | None:
 
 
 def example() -> Mimics:
-    """What kernels are compiled for."""
+    """Return arrays of the types that kernels are compiled for."""
     whole, real = np.zeros(1, np.int64), np.zeros(1)
     return Mimics(whole, whole, whole, real, real[None], real[None])
 
 
 @inline
 def begin(rows):
-    """Nothing is handed on."""
+    """Clear what is passed on."""
     for i in range(rows.shape[0]):
         for k in range(_T):
             rows[i, k] = 0.0
@@ -106,7 +110,7 @@ def begin(rows):
 
 @inline
 def begin_again(rows):
-    """No r of any coordinate."""
+    """Clear r of all coordinates."""
     for i in range(rows.shape[0]):
         rows[i, _R] = 0.0
 
@@ -119,14 +123,14 @@ def axis(i, e, tree):
 
 @inline
 def drift(i, omega, velocity, rows):
-    """r of what was handed to body i, whose motion gets (ω, v) besides."""
+    """Add to r of the coordinate at body i the effect of an added motion (ω, v) of the body."""
     held = rows[i]
     held[_R] += dot(load3(held, _W, 1), omega) + dot(load3(held, _W + 3, 1), velocity)
 
 
 @inline
 def joined(i, kind, s, x, y, z, w, D, along, rows, mimics):
-    """The column (x, y), the row (z, w), d and r of a joint with S, with what bodies beyond it have handed on."""
+    """The column (x, y), row (z, w), d and r of a joint with motion s, with those that were passed on to it."""
     if mimics.waits[i] == JOINS:
         held = rows[i]
         a, b, c, d = load3(held, _U, 1), load3(held, _U + 3, 1), load3(held, _W, 1), load3(held, _W + 3, 1)
@@ -138,7 +142,7 @@ def joined(i, kind, s, x, y, z, w, D, along, rows, mimics):
 
 @inline
 def hand_on(parent, arm, x, y, z, w, D, along, rows):
-    """A coordinate stays: its column, row, d and r go to the body before, the world too."""
+    """Pass on a coordinate's column, row, d and r to the parent, which may be the world."""
     held = rows[parent if parent != WORLD else rows.shape[0] - 1]
     store3(held, _U, 1, add(load3(held, _U, 1), add(x, cross(arm, y))))
     store3(held, _U + 3, 1, add(load3(held, _U + 3, 1), y))
@@ -150,7 +154,7 @@ def hand_on(parent, arm, x, y, z, w, D, along, rows):
 
 @inline
 def settle(i, right, added, rows, mimics):
-    """t of the coordinate that ends in body i, and w/d in the place of w; `_D` gets 1/d."""
+    """Compute t of the coordinate eliminated in body i; store w/d and 1/d in place of w and d."""
     held, y = rows[i], mimics.row[i]
     over = 1.0 / (held[_D] + added[y])
     held[_T], held[_D] = over * (right[y] - held[_R]), over
@@ -160,14 +164,14 @@ def settle(i, right, added, rows, mimics):
 
 @inline
 def pushed(i, n, f, rows):
-    """The wrench of body i with what the coordinate that ends there adds."""
+    """The wrench of body i plus that of the coordinate eliminated there."""
     held = rows[i]
     return add(n, scale(held[_T], load3(held, _U, 1))), add(f, scale(held[_T], load3(held, _U + 3, 1)))
 
 
 @inline
 def pushed_more(i, n, f, rows):
-    """A wrench that body i gets besides, with what the coordinate that ends there adds, whose t gets its share."""
+    """The wrench of body i plus that which an added wrench causes by the coordinate eliminated there; t is updated."""
     held = rows[i]
     t = -held[_D] * held[_R]
     held[_T] += t
@@ -176,7 +180,7 @@ def pushed_more(i, n, f, rows):
 
 @inline
 def without(i, a, b, c, d, rows):
-    """The inertia [a b; c d] of body i without the motion of the coordinate that ends there."""
+    """Eliminate the coordinate that ends at body i from its inertia [a b; c d]."""
     held = rows[i]
     x, y, z, w = load3(held, _U, 1), load3(held, _U + 3, 1), load3(held, _W, 1), load3(held, _W + 3, 1)
     return minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
@@ -184,14 +188,14 @@ def without(i, a, b, c, d, rows):
 
 @inline
 def without_symmetric(i, A, B, C, rows):
-    """The same of a symmetric one, of which A and C are upper triangles."""
+    """Eliminate the coordinate that ends at body i from a symmetric inertia; A and C are upper triangles."""
     held = rows[i]
     return less_rank_one(A, B, C, load3(held, _U, 1), load3(held, _U + 3, 1), held[_D])
 
 
 @inline
 def settle_pairs(i, tree):
-    """Take the coordinate that ends in body i out of what pairs of bodies hand on, after `settle`."""
+    """Eliminate the coordinate that ends at body i from what pairs of bodies pass on, after `settle`."""
     held, y = tree.mimics.newton[i], tree.mimics.row[i]
     x, z = load3(held, _U, 1), load3(held, _W, 1)
     eliminate(
@@ -207,7 +211,7 @@ def has_own(i, tree):
 
 @inline
 def gathered(i, parent, along, rows, mimics):
-    """r of body i's joint, of `along` = Sᵀ p, with what was handed to the body; what stays goes on."""
+    """r of body i's joint: `along` = Sᵀ p plus what was passed on to it; r of a coordinate that stays is passed on."""
     if mimics.waits[i] == JOINS:
         along += rows[i, _R]
         rows[i, _R] = 0.0
@@ -218,7 +222,7 @@ def gathered(i, parent, along, rows, mimics):
 
 @inline
 def settle_again(i, right, mimics):
-    """t of the coordinate that ends in body i, for another right-hand side, by the factors of M + d."""
+    """Compute t of the coordinate eliminated in body i for another right-hand side, by the factors of M + d."""
     held, y = mimics.mass[i], mimics.row[i]
     held[_T] = held[_D] * (right[y] - held[_R])
     held[_R] = 0.0
@@ -226,14 +230,15 @@ def settle_again(i, right, mimics):
 
 @inline
 def velocity_of(i, omega, velocity, rows, mimics, out):
-    """The velocity of the coordinate that ends in body i, whose twist is (ω, v), into `out`."""
+    """Compute the velocity of the coordinate eliminated in body i, whose twist is (ω, v), into `out`."""
     held = rows[i]
     out[mimics.row[i]] = held[_T] - dot(load3(held, _W, 1), omega) - dot(load3(held, _W + 3, 1), velocity)
 
 
 @inline
 def own_mobilities(mimics, out):
-    """What a unit force does to the velocity of each coordinate that ends in a body which nothing else moves."""
+    """Compute the velocity per unit force of each coordinate that is eliminated in a body, as if the body were
+    fixed."""
     for i in range(mimics.waits.size):
         if mimics.waits[i] == ENDS:
             out[mimics.row[i]] = mimics.mass[i, _D]
@@ -241,7 +246,8 @@ def own_mobilities(mimics, out):
 
 @inline
 def loosened(kind, s, k, E, H):
-    """About the mobility [E F; Fᵀ H] of a body whose joint's coordinate stays: with k S Sᵀ, k of that coordinate."""
+    """Add k S Sᵀ to the mobility [E F; Fᵀ H] of a body whose joint's coordinate is passed on; k is that
+    coordinate's."""
     square = scale(k, s)
     turns = (s[0] * square[0], s[0] * square[1], s[0] * square[2], s[1] * square[1], s[1] * square[2], s[2] * square[2])
     return (plus(E, turns), H) if kind == REVOLUTE else (E, plus(H, turns))

@@ -1,15 +1,15 @@
 """Impulses of contacts, joint friction and joint limits by Newton's method in the space of velocities.
 
 Alart and Curnier (1991): z = λ − r u, λ = P(z), P the projection onto [0, ∞) × the disk of radius μ z_n; A = dP/dz.
-With a proximal term ε |δλ|² that damps the step and leaves the solution as it is
+With a proximal term ε |δλ|², which damps the step and keeps the solution,
 
     (1 + ε − A) δλ = (P(z) − λ) − A r δu    ⇒    δλ = s − Ω δu,    Ω = (1 + ε − A)⁻¹ A r
     M δv = Jᵀ δλ                             ⇒    (M + Jᵀ Ω J) δv = Jᵀ s
 
-A contact sees its body's twist alone: JᵀΩJ adds to that body a 6 × 6 matrix, and the articulated-body recursion
-solves the system (`matrix`). A joint's friction or limit adds a number to d. The right-hand side holds what
-M (v − v_f) lacks of Jᵀλ besides, so that steps which rounding spoils, as in single precision, are mended by the next.
-From no impulses, or from those of the step before, some four to nine steps reach what rounding leaves.
+A contact depends on its body's twist alone: JᵀΩJ adds a 6 × 6 matrix to that body's inertia, and the articulated-body
+recursion solves the system (`matrix`). A joint's friction or limit adds a number to d. The right-hand side includes the
+residual Jᵀλ − M (v − v_f), so that the next step corrects rounding errors, as in single precision. From zero or from
+the previous step's impulses, four to nine steps reach rounding level.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from engine.kernels.contact.recursion import (
     with_pushes,
 )
 from engine.kernels.contact.reduced import LEFT_OUT
+from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
     ZERO9,
     add,
@@ -55,7 +56,8 @@ from engine.model import FREE, REVOLUTE
 
 @inline
 def _free_twist(G, t):
-    """The twist of a body with a free joint, the last axis first; whatever moves the body before it."""
+    """The twist of a body with a free joint by back substitution from the last axis; the parent's motion has no part in
+    it."""
     y = t[4] - G[26] * t[5]
     omega = t[3] - G[19] * y - G[20] * t[5], y, t[5]
     v = t[2] - dot(load3(G, 12, 1), omega)
@@ -65,8 +67,8 @@ def _free_twist(G, t):
 
 @inline
 def _move(i, omega, velocity, topology, bodies, tree, out):
-    """dv of body i's joint into `out` (nv,); returns its twist, from that which its parent gives it."""
-    kind, start, t, G = topology[i, 1], topology[i, 3], tree.t[i], tree.G[i]
+    """Compute dv of body i's joint into `out` (nv,); return the body's twist, from that by its parent."""
+    kind, start, t, G = topology[i, KIND], topology[i, V_START], tree.t[i], tree.G[i]
     if has_one_axis(kind):
         if mimics.has_own(i, tree):
             out[start] = t[0] - (dot(load3(G, 0, 1), omega) + dot(load3(G, 3, 1), velocity))
@@ -92,7 +94,7 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
 
 @kernel
 def relative_mobilities(contacts, inertia, topology, bodies, work):
-    """r of contacts between bodies: of their motion against each other, by M + d; `inertia` (nv,) is d."""
+    """Compute r of contacts between bodies from their relative mobility by M + d; `inertia` (nv,) is d."""
     p, tree, pairs = work.problem, work.tree, work.tree.pairs
     for j in range(inertia.size):
         p.added[j], p.right[j] = inertia[j], 0.0
@@ -110,7 +112,7 @@ def relative_mobilities(contacts, inertia, topology, bodies, work):
 
 @inline
 def _move_pairs(tree, p):
-    """δu and δλ of contacts between bodies."""
+    """Compute δu and δλ of contacts between bodies."""
     for j in range(tree.pairs.counts[body_pairs.TOUCH]):
         k = tree.pairs.contact[j]
         while k >= 0:
@@ -122,11 +124,10 @@ def _move_pairs(tree, p):
 
 @apart
 def direction(contacts, joints, part, share, eps, inertia, topology, bodies, work):
-    """A Newton step's δv into `dv`, δu and δλ of all rows, after the last was gone for `part`; `inertia` (nv,) is d.
+    """Compute δv into `dv`, and δu and δλ of all rows, after the last step was taken for `part` of it.
 
-    Of bodies that are left out, see `reduced`, there is none.
-
-    With `share` 0 it is the one that Ω and s in the problem say.
+    `inertia` (nv,) is d. Bodies that are left out, see `reduced`, get none. With `share` 0, Ω and s of the rows are
+    used as they are.
     """
     p, tree, limbs = work.problem, work.tree, work.tree.limbs
     for j in spread(p.added.size):
@@ -155,7 +156,7 @@ def direction(contacts, joints, part, share, eps, inertia, topology, bodies, wor
             for i in range(limbs.begin[limb], limbs.end[limb]):
                 if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                     continue
-                omega, velocity = carried(i, topology[i, 0], bodies, ZERO, omega, velocity, tree)
+                omega, velocity = carried(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
                 omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
                 keep_twist(i, omega, velocity, tree)
                 store3(tree.step[i], 0, 1, omega)
@@ -175,7 +176,7 @@ def direction(contacts, joints, part, share, eps, inertia, topology, bodies, wor
 
 @inline
 def stay(contacts, joints, p, tree):
-    """No step."""
+    """Set the step to zero."""
     for i in spread(tree.step.shape[0]):
         store3(tree.step[i], 0, 1, ZERO)
         store3(tree.step[i], 3, 1, ZERO)
@@ -190,7 +191,7 @@ def stay(contacts, joints, p, tree):
 
 @inline
 def _push_pairs(pairs, p):
-    """The wrenches of impulses between bodies."""
+    """Compute the wrenches of impulses between bodies."""
     body_pairs.no_pushes(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         n, f, k = ZERO, ZERO, pairs.contact[j]
@@ -203,7 +204,7 @@ def _push_pairs(pairs, p):
 
 @apart
 def respond(contacts, joints, topology, bodies, work, out):
-    """out (nv,) ← M̃⁻¹Jᵀλ of the impulses `impulse`, with u and the twists of the bodies."""
+    """Compute out (nv,) ← M̃⁻¹Jᵀλ of the impulses, u of all rows, and the bodies' twists."""
     p, tree, limbs = work.problem, work.tree, work.tree.limbs
     for j in spread(p.right.size):
         p.right[j] = 0.0
@@ -236,7 +237,7 @@ def respond(contacts, joints, topology, bodies, work, out):
             limb = limbs.level[level] + place
             omega, velocity = ZERO, ZERO
             for i in range(limbs.begin[limb], limbs.end[limb]):
-                omega, velocity = carried(i, topology[i, 0], bodies, ZERO, omega, velocity, tree)
+                omega, velocity = carried(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
                 omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
                 keep_twist(i, omega, velocity, tree)
                 store3(tree.moved[i], 0, 1, omega)

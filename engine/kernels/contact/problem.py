@@ -1,6 +1,6 @@
-"""The rows of a contact problem, and how far impulses and velocities are from their law.
+"""The rows of a contact problem, their residual and the merit function of Newton's steps.
 
-The residual is that of `engine.cpu.constraints.contact_law`, relative to the greatest velocity without impulses.
+The residual is that of `engine.cpu.constraints.contact_law`, relative to the largest velocity without impulses.
 """
 
 from __future__ import annotations
@@ -16,37 +16,61 @@ from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.mimics import Mimics
 from engine.kernels.contact.recursion import Tree, tree
 from engine.kernels.contact.rounding import LEAST_VELOCITY
+from engine.kernels.joint_constraints import joint_law
 from engine.kernels.spatial import add, dot, load3, scale, sub
 
-EPS, BEST, LOWEST, LEAST, PART, MOST, TOLERANCE, ENOUGH, SHARE, SIZE, LENGTH, GAP, AIM = range(13)
-"""Columns of `Search.numbers`: ε; the least merit so far and the least residual, of a plan and of all; how much of the
-last step was gone; the greatest velocity; the residuals aimed at and borne; the share of restitution; of
-the interior point the unit of velocities, the length of its last step, ν, and the products at which it aims."""
-PLAN, LEFT, LAST, ATTEMPT, TRIES, SPRINGS, RUBS, STALLED = range(8)
-"""Columns of `Search.counts`: the plan, steps left of it, and last ones done; how often restitution was
-halved, and Newton's steps begun anew; whether any contact springs back, and whether all rub; steps in a row that gained
-nothing."""
+(
+    EPSILON,  # ε, the damping of Newton's steps
+    BEST_MERIT,  # of the plan
+    BEST_RESIDUAL_OF_PLAN,
+    BEST_RESIDUAL,  # of all plans
+    STEP_FRACTION,  # the step length that the line search took
+    LARGEST_VELOCITY,  # without impulses: the unit of residuals
+    TOLERANCE,  # the residual to reach
+    ACCEPTED_RESIDUAL,  # at or below it no further plan is tried
+    RESTITUTION_SHARE,  # by which restitution is multiplied
+    VELOCITY_UNIT,  # of the interior point's scaled velocities
+    INTERIOR_STEP,  # the length of the interior point's last step
+    COMPLEMENTARITY,  # ν, the mean complementarity product
+    COMPLEMENTARITY_TARGET,  # σν, at which the interior point's step aims
+) = range(13)
+"""Columns of `Search.numbers`."""
+(
+    PLAN,  # see `search`
+    STEPS_LEFT,  # of the plan
+    FINAL_STEPS,  # taken with the final ε
+    RESTITUTION_ATTEMPT,  # how often `RESTITUTION_SHARE` was reduced
+    RESTARTS,  # of the search
+    HAS_RESTITUTION,  # 1 where any contact rebounds
+    ALL_FRICTIONAL,  # 1 where all contacts have friction
+    STALLED_STEPS,  # in a row, without enough progress
+) = range(8)
+"""Columns of `Search.counts`."""
 
 
 class Search(NamedTuple):
-    """Where the search for a robot's impulses is: `numbers` (13,) and `counts` (8,)."""
+    """The state of the search for a robot's impulses: `numbers` (13,) and `counts` (8,)."""
 
     numbers: NDArray[np.floating]
     counts: NDArray[np.int64]
 
 
 class Problem(NamedTuple):
-    """C contacts and R joint rows of a robot of n bodies and nv velocities, of which the leading ones count.
+    """C contacts and R joint rows of a robot of n bodies and nv velocities; the leading ones are in use.
 
-    The contacts of body b with what stands still are `head[b]`, `following` that, and so on until −1; those with other
-    bodies are of `Tree.pairs`. Of each the place relative to the origin of its body, of the first of two, `arm` (C, 3)
-    and `frame` (C, 9), the rows n, t₁, t₂, in the world; `mu`, `offset` c, `along` the normal
-    velocity of v_f, `r` = 1/size, (C,) each; in the frame, (C, 3) each, the velocity without impulses `free`, the
-    impulses λ, the velocities u, what a step changes of both, the best λ so far, and s; `omega` (C, 9) is Ω. Of joint
-    rows the same with `joint` (R,), `law` (R, 3) f, lo, hi, and `g` (R,), the row's own mobility. `added` and `right`,
-    (nv,), are d and τ of a step, `dv` (nv,) its solution, `total` (nv,) what impulses do to the velocities. `inner`
-    (C, 12) and `pairs` (R, 24) are the iterate of `interior`. `part` (C,) and `joint_part` (R,) are terms of a sum, see
-    `sum_of_parts`.
+    The contacts of body b with fixed geometry form a list: `head[b]`, then `following` of each, −1 at the end. Contacts
+    between bodies are in `Tree.pairs`.
+
+    Of each contact: `arm` (C, 3) from the origin of its (first) body to it and `frame` (C, 9) with the rows n, t₁, t₂,
+    both in world axes; (C,) each, the friction coefficient `mu`, `offset` c, the normal velocity `along` of v_f, and
+    `r`, the inverse of its mean mobility; (C, 3) each, in its frame, the velocity `free` without impulses, the
+    `impulse` λ, the velocity `u`, their changes `change` and `motion` in a step, the `best` λ so far, and `s`; `omega`
+    (C, 9) is Ω.
+
+    Joint rows have the fields of contacts with the prefix `joint_`; `joint` (R,) is their velocity, `law` (R, 3) holds
+    f, lo, hi, and `g` (R,) is their mobility. (nv,) each: d `added` to the mass matrix and the right-hand side `right`
+    of a step, its solution `dv`, and `total`, the velocity change by all impulses. `inner` (C, 12) and `pairs` (R, 24)
+    are the iterate of `interior`; `part` (C,) and `joint_part` (R,) the terms of `sum_of_parts`.
     """
 
     head: NDArray[np.int64]
@@ -87,7 +111,7 @@ class Problem(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What contact of one robot is solved in."""
+    """The workspace of one robot's contact problem."""
 
     tree: Tree
     problem: Problem
@@ -98,7 +122,7 @@ def work(
     parent: NDArray[np.int64], nv: int, contacts: int, mimic: Mimics | tuple[()] = (),
     pairs: BodyPairs | tuple[()] = (),
 ) -> Work:  # fmt: skip
-    """Room for robots whose bodies have these parents, with so many velocities and contacts, mimic joints and pairs."""
+    """Return the workspace for bodies with these parents, nv velocities, C `contacts`, mimic joints and pairs."""
     n, C, R = max(len(parent), 1), max(contacts, 1), max(nv, 1)
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
     contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r", "part")}
@@ -114,7 +138,7 @@ def work(
 
 @inline
 def _project(z, mu):
-    """The point of the cone |z_t| ≤ μ z_n that is next to z = (n, t₁, t₂)."""
+    """Project z = (n, t₁, t₂) on the cone |z_t| ≤ μ z_n."""
     t = np.sqrt(z[1] * z[1] + z[2] * z[2])
     inside, outside = t <= mu * z[0], z[0] + mu * t <= 0.0
     n = (z[0] + mu * t) / (1.0 + mu * mu)
@@ -124,14 +148,8 @@ def _project(z, mu):
 
 
 @inline
-def joint_velocity(y, gf, lo, hi):
-    """clamp(soft(y, g f), lo, hi)."""
-    return min(max(y - gf if y > gf else (y + gf if y < -gf else 0.0), lo), hi)
-
-
-@inline
 def greatest_velocity(contacts, joints, p):
-    """The greatest number of the velocities without impulses, less what gaps that are open add to them."""
+    """The largest velocity component without impulses, not counting what open gaps add."""
     most = LEAST_VELOCITY
     for i in spread(contacts):
         most = max(most, abs(p.free[i, 0] - max(p.offset[i], 0.0)))
@@ -143,7 +161,7 @@ def greatest_velocity(contacts, joints, p):
 
 @kernel
 def residual(contacts, joints, p, part, most):
-    """How far λ and u are from the law, `part` of the step on; 0 only where they obey it."""
+    """The residual of λ and u, `part` of the step ahead; 0 only where they obey the law. `most` is its unit."""
     worst = 0.0
     for i in spread(contacts):
         mu, r = p.mu[i], p.r[i]
@@ -156,14 +174,14 @@ def residual(contacts, joints, p, part, most):
     for j in spread(joints):
         g = p.g[j]
         x, u = p.joint_impulse[j] + part * p.joint_change[j], p.joint_u[j] + part * p.joint_motion[j]
-        off = abs(u - joint_velocity(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
+        off = abs(u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
         worst = off if not off <= worst else worst
     return most_of(worst) / most
 
 
 @inline
 def sum_of_parts(contacts, joints, p):
-    """The sum of `part` and `joint_part`, in their order, however many threads have found them."""
+    """Sum `part` and `joint_part` in order: the same bits for any number of threads."""
     total = 0.0
     for i in range(contacts):
         total += p.part[i]
@@ -174,7 +192,8 @@ def sum_of_parts(contacts, joints, p):
 
 @kernel
 def merit(contacts, joints, p, share, part, most):
-    """How far λ and u are from the map whose zero Newton's steps seek, `part` of the step on: in the 2-norm."""
+    """The merit function, `part` of the step ahead: the 2-norm of the map whose root Newton's steps seek over
+    `most`."""
     for i in spread(contacts):
         mu, r = p.mu[i], share * p.r[i]
         x = add(load3(p.impulse[i], 0, 1), scale(part, load3(p.change[i], 0, 1)))
@@ -187,6 +206,6 @@ def merit(contacts, joints, p, share, part, most):
     for j in spread(joints):
         g = p.g[j]
         x, u = p.joint_impulse[j] + part * p.joint_change[j], p.joint_u[j] + part * p.joint_motion[j]
-        off = u - joint_velocity(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2])
+        off = u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2])
         p.joint_part[j] = off * off
     return np.sqrt(sum_of_parts(contacts, joints, p)) / most

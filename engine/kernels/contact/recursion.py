@@ -5,9 +5,9 @@ It solves (M + d + JᵀΩJ) dv = τ + Jᵀs where JᵀΩJ adds a 6 × 6 matrix K
     I^A = I + K + Σ over children,  U = I^A S,  D = Sᵀ U + d,  G = D⁻¹ Sᵀ I^A,  t = D⁻¹ (τ − Sᵀ p)
     to the parent:  I^A − U G,  p + U t           and back:  dv = t − G a,  a = a_parent + S dv
 
-(Featherstone 2008, 7.3, but that I^A need not be symmetric.) All vectors are in the axes of the world, see
-`kernels.world`. What a body hands to its parent stays in registers where that is the body before it, and lies in
-`Tree.sums` where a tree branches: along a limb a pass reads and writes only what the way back needs.
+(Featherstone 2008, 7.3, but for any I^A.) All vectors are in world axes, see `kernels.world`. What a body passes to its
+parent stays in registers along a limb, and goes through `Tree.sums` where the tree branches: along a limb a pass reads
+and writes only what the outward pass needs.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.limbs import Limbs, limbs
 from engine.kernels.contact.mimics import ENDS, STAYS, Mimics
+from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
     ZERO6,
     ZERO9,
@@ -56,21 +57,20 @@ from engine.kernels.world import FIRST_MOMENT, INERTIA, MASS, ZERO
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 
 TO_PARENT, GATHERS = 0, 1
-"""Columns of `Tree.flow`: how a body hands its share to its parent, and whether shares wait for it in `sums`."""
+"""Columns of `Tree.flow` and `Tree.loaded`: how a body passes its share to its parent; whether shares wait for it."""
 NEXT, WAITS = 1, 2
-"""It hands it to the body before it, of the same limb; it waits in its row of `sums` for a body of another limb."""
+"""Passed in registers to the body before, of the same limb; or left in its row of `sums` for a body of another limb."""
 _SUMS = 42
 
 
 class Tree(NamedTuple):
-    """What the passes work in, for n bodies.
+    """The workspace of the passes, for n bodies.
 
-    Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; D⁻¹ in `inverse`
-    (n, 27), of a free joint three blocks of (I^A)⁻¹. Of Newton's matrix `G` (n, 36), six numbers of an axis; before its
-    first step what bodies hand to their parents of M + d, by 21. `t` (n, 6) and the `twist` (n, 6) are of the last
-    right-hand side, `sums` (n, 42) what bodies hand to those on which limbs hang. `moved` (n, 6) are the twists
-    that impulses give the bodies, `step` (n, 6) those that Newton's last step adds. `loaded` (n, 2) is the `flow` among
-    the bodies that Newton's steps are about, and `composite` (n, 21) their inertias, see `reduced`.
+    Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; `inverse` (n, 27),
+    D⁻¹, of a free joint (I^A)⁻¹ by blocks. Of Newton's matrix: `G` (n, 36), six numbers an axis; before its first step,
+    the inertias (21) passed on for M + d. Of the last right-hand side: `t` and `twist` (n, 6). `sums` (n, 42) is passed
+    between limbs. `moved` (n, 6) are the twists by all impulses, `step` (n, 6) by Newton's last step. `loaded` (n, 2)
+    is the `flow` among the bodies of Newton's steps, `composite` (n, 21) their inertias, see `reduced`.
     """
 
     limbs: Limbs
@@ -90,7 +90,7 @@ class Tree(NamedTuple):
 
 
 def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs | tuple[()]) -> Tree:
-    """Room for the recursion over bodies with these parents, which come before them, mimic joints and pairs."""
+    """Return the workspace for bodies with these parents, which precede their children, mimic joints and pairs."""
     n = len(parent)
     flow = np.zeros((n, 2), np.int64)
     for i in range(n):
@@ -117,25 +117,25 @@ def row(A, k):
 
 @inline
 def axis_of(rotation):
-    """The axis of a joint that has one: z of its body."""
+    """The axis of a revolute or prismatic joint: z of its body."""
     return column(rotation, 2)
 
 
 @inline
 def has_one_axis(kind):
-    """Whether a joint of this kind turns about one axis or slides along one."""
+    """Whether a joint of this kind is revolute or prismatic."""
     return kind <= PRISMATIC
 
 
 @inline
 def dofs(kind):
-    """How many velocities a joint of this kind has."""
+    """The number of velocities of a joint of this kind."""
     return 1 if kind <= PRISMATIC else (6 if kind == FREE else 3)
 
 
 @inline
 def rigid_at(rigid):
-    """[A B; Bᵀ C] of a rigid body."""
+    """[A B; Bᵀ C] of a rigid body, from its numbers."""
     m, h = rigid[MASS], load3(rigid, FIRST_MOMENT, 1)
     B = (0.0, -h[2], h[1], h[2], 0.0, -h[0], -h[1], h[0], 0.0)
     return load6(rigid, INERTIA, 1), B, (m, 0.0, 0.0, m, 0.0, m)
@@ -143,7 +143,7 @@ def rigid_at(rigid):
 
 @inline
 def turned_diagonal(R, d, start):
-    """R diag(d) Rᵀ of three numbers d[start] …"""
+    """R diag(d) Rᵀ of the numbers d[start], d[start + 1], d[start + 2]."""
     x, y, z = d[start], d[start + 1], d[start + 2]
     S = (x * R[0], y * R[1], z * R[2], x * R[3], y * R[4], z * R[5], x * R[6], y * R[7], z * R[8])
     return matmul(S, transpose(R))
@@ -151,7 +151,7 @@ def turned_diagonal(R, d, start):
 
 @inline
 def with_pushes(i, n, f, flow, tree):
-    """A wrench (n, f) of body i with those that wait for it; `flow` says from which bodies."""
+    """Add to a wrench (n, f) of body i those that wait for it in `sums`, by `flow`."""
     if flow[i, GATHERS] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             c = tree.limbs.child[k]
@@ -162,13 +162,13 @@ def with_pushes(i, n, f, flow, tree):
 
 @inline
 def handed_inertia(i, tree):
-    """What body i hands to its parent of its inertia, where that was kept."""
+    """Load the inertia that body i passed to its parent."""
     return load6(tree.G[i], 0, 1), load9(tree.G[i], 6, 1), load6(tree.G[i], 15, 1)
 
 
 @inline
 def _handed(i, parent, hands, r, A, B, C, n, f, tree):
-    """A body's inertia and wrench to its parent, r away; returns what the body before it gets, if any."""
+    """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
         return ZERO6, ZERO9, ZERO6, ZERO, ZERO
     A, B, C = inertia_shifted(r, A, B, C)
@@ -185,7 +185,7 @@ def _handed(i, parent, hands, r, A, B, C, n, f, tree):
 
 @inline
 def _with_limbs(i, A, B, C, tree):
-    """The inertia of body i with those of the limbs that hang on it."""
+    """Add to the inertia of body i those of the limbs on it."""
     if tree.flow[i, GATHERS] == 1:
         for hung in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             own, across, along = handed_inertia(tree.limbs.child[hung], tree)
@@ -195,16 +195,16 @@ def _with_limbs(i, A, B, C, tree):
 
 @kernel
 def factorise(tau, added, topology, bodies, tree):
-    """The factors of M + d, and t of τ − bias; τ and d are (nv,)."""
+    """Factorise M + d, and compute t of τ − bias; τ and d are (nv,)."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         mimics.begin(tree.mimics.mass)
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
-            A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # what the body before this one hands over
+            A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # passed on by body i + 1
             for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
-                kind, parent, start = topology[i, 1], topology[i, 0], topology[i, 3]
+                kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
                 R, U, D, t = load9(bodies.rotation[i], 0, 1), tree.U[i], tree.inverse[i], tree.t[i]
                 A, B, C = rigid_at(bodies.rigid[i])
                 A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
@@ -263,7 +263,7 @@ def factorise(tau, added, topology, bodies, tree):
     if len(tree.mimics) > 0:
         if tree.mimics.waits[topology.shape[0]] == ENDS:
             mimics.settle(topology.shape[0], tau, added, tree.mimics.mass, tree.mimics)
-        mimics.begin_again(tree.mimics.mass)  # `gather` begins with none
+        mimics.begin_again(tree.mimics.mass)  # for `gather`
 
 
 @inline
@@ -279,7 +279,8 @@ def _inverse(A, B, C):
 
 @inline
 def carried(i, parent, bodies, base, omega, velocity, tree):
-    """The twist of body i's origin as its parent moves it, from that of the body before it; `base` is the world's."""
+    """The twist of body i's origin by its parent's motion, given the twist of body i − 1; `base` is the world's
+    velocity."""
     if parent == WORLD:
         return ZERO, base
     if parent != i - 1:
@@ -289,15 +290,16 @@ def carried(i, parent, bodies, base, omega, velocity, tree):
 
 @inline
 def _less_many(U, E, t, above):
-    """t − G a of a ball joint, from what moves its body."""
+    """t − G a of a ball joint, from the twist of its body before the joint."""
     n = add(mul(load9(U, 0, 1), above[0]), mul(load9(U, 9, 1), above[1]))
     return sub(load3(t, 0, 1), mul(load9(E, 0, 1), n))
 
 
 @inline
 def move(i, omega, velocity, topology, bodies, tree, out):
-    """By the factors of M + d: dv of body i's joint into `out` (nv,); returns its twist, from its parent's there."""
-    kind, start, t, R = topology[i, 1], topology[i, 3], tree.t[i], load9(bodies.rotation[i], 0, 1)
+    """Compute dv of body i's joint into `out` (nv,) by the factors of M + d; return its twist, from that by its
+    parent."""
+    kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i], 0, 1)
     U, D = tree.U[i], tree.inverse[i]
     if has_one_axis(kind):
         if mimics.has_own(i, tree):
@@ -323,14 +325,14 @@ def move(i, omega, velocity, topology, bodies, tree, out):
 
 @inline
 def set_out(n, base, rows, tree, out):
-    """The velocity of a coordinate that ends in the world, n bodies after the first, which moves as `base`."""
+    """Compute the velocity of the coordinate that ends in the world, index n, which moves with `base`."""
     if len(tree.mimics) > 0 and tree.mimics.waits[n] == ENDS:
         mimics.velocity_of(n, ZERO, base, rows, tree.mimics, out)
 
 
 @inline
 def keep_twist(i, omega, velocity, tree):
-    """The twist of body i where other bodies than the next one hang from it."""
+    """Store the twist of body i where limbs are attached to it."""
     if tree.flow[i, GATHERS] == 1:
         store3(tree.twist[i], 0, 1, omega)
         store3(tree.twist[i], 3, 1, velocity)
@@ -338,7 +340,7 @@ def keep_twist(i, omega, velocity, tree):
 
 @kernel
 def accelerations(gravity, topology, bodies, tree, out):
-    """q̈ into `out` (nv,), after `factorise`."""
+    """Compute q̈ into `out` (nv,), after `factorise`."""
     limbs, up = tree.limbs, (-gravity[0], -gravity[1], -gravity[2])
     if len(tree.mimics) > 0:
         set_out(topology.shape[0], up, tree.mimics.mass, tree, out)
@@ -347,7 +349,7 @@ def accelerations(gravity, topology, bodies, tree, out):
             limb = limbs.level[level] + place
             omega, velocity = ZERO, ZERO
             for i in range(limbs.begin[limb], limbs.end[limb]):
-                omega, velocity = carried(i, topology[i, 0], bodies, up, omega, velocity, tree)
+                omega, velocity = carried(i, topology[i, PARENT], bodies, up, omega, velocity, tree)
                 omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
                 omega = add(omega, load3(bodies.product[i], 0, 1))
                 velocity = add(velocity, load3(bodies.product[i], 3, 1))
@@ -356,8 +358,8 @@ def accelerations(gravity, topology, bodies, tree, out):
 
 @inline
 def gather(i, n, f, tau, topology, bodies, tree):
-    """By the factors of M + d: t of body i from its p = (n, f) and τ (nv,); returns p + U t, about its own origin."""
-    kind, start, t, R = topology[i, 1], topology[i, 3], tree.t[i], load9(bodies.rotation[i], 0, 1)
+    """Compute t of body i from p = (n, f) and τ (nv,) by the factors of M + d; return p + U t, about its own origin."""
+    kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i], 0, 1)
     U, D = tree.U[i], tree.inverse[i]
     if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
         mimics.settle_again(i, tau, tree.mimics)
@@ -366,7 +368,7 @@ def gather(i, n, f, tau, topology, bodies, tree):
         e = mimics.axis(i, axis_of(R), tree)
         along = dot(e, n if kind == REVOLUTE else f)
         if len(tree.mimics) > 0:
-            along = mimics.gathered(i, topology[i, 0], along, tree.mimics.mass, tree.mimics)
+            along = mimics.gathered(i, topology[i, PARENT], along, tree.mimics.mass, tree.mimics)
         if mimics.has_own(i, tree):
             w = D[0] * (tau[start] - along)
             t[0] = w
@@ -386,8 +388,8 @@ def gather(i, n, f, tau, topology, bodies, tree):
 
 @inline
 def hand_over(i, hands, n, f, topology, bodies, tree):
-    """A wrench (n, f) of body i to its parent; returns that which the body before it gets: none, if it is not that."""
-    if topology[i, 0] == WORLD:
+    """Pass a wrench (n, f) of body i to its parent; return what body i − 1 receives in registers."""
+    if topology[i, PARENT] == WORLD:
         return ZERO, ZERO
     n = add(n, cross(load3(bodies.arm[i], 0, 1), f))
     if hands == NEXT:
@@ -399,13 +401,13 @@ def hand_over(i, hands, n, f, topology, bodies, tree):
 
 @inline
 def velocity_at(omega, velocity, arm, frame):
-    """The velocity of a place, `arm` away from the origin of a body with this twist, in a frame."""
+    """The velocity of a place `arm` away from the origin of a body with this twist, in `frame`."""
     return mul(frame, add(velocity, cross(omega, arm)))
 
 
 @inline
 def shifted_mobility(r, E, F, H):
-    """The mobility [E F; Fᵀ H] as it is a place r away: T Y Tᵀ."""
+    """The mobility [E F; Fᵀ H] at a place r away: T Y Tᵀ."""
     turned = minus(F, cross_right(full(E), r))
     corner = minus(minus(full(H), cross_matrix(r, turned)), cross_right(transpose(F), r))
     return E, turned, upper(corner)
@@ -413,12 +415,11 @@ def shifted_mobility(r, E, F, H):
 
 @inline
 def mobility_of(i, E, F, H, topology, bodies, tree):
-    """Of body i the twist that a unit wrench on it makes, from its parent's, shifted to its place.
+    """The mobility (inverse articulated operational-space inertia) of body i, from its parent's at the same place.
 
-    S D⁻¹ Sᵀ + (1 − S G) Y (1 − S G)ᵀ. Returns also, of a joint with one axis, what a unit force on it makes of its own
-    velocity, and of a ball joint D⁻¹ (9); of a free one 0.
+    S D⁻¹ Sᵀ + (1 − S G) Y (1 − S G)ᵀ. Returns also a single-axis joint's own mobility, D⁻¹ of a ball joint, or 0.
     """
-    kind, U, D = topology[i, 1], tree.U[i], tree.inverse[i]
+    kind, U, D = topology[i, KIND], tree.U[i], tree.inverse[i]
     if kind == FREE:
         return upper(load9(D, 0, 1)), load9(D, 9, 1), upper(load9(D, 18, 1)), 0.0
     if has_one_axis(kind):
@@ -444,5 +445,5 @@ def mobility_of(i, E, F, H, topology, bodies, tree):
 
 @inline
 def mobility_at(E, F, H, r):
-    """(3 × 3): what velocity a unit force at a place r away from a body's origin makes there: E Y Eᵀ, E = [−[r] 1]."""
+    """E Y Eᵀ (3 × 3), E = [−[r] 1]: the velocity per unit force at a place r away from a body's origin."""
     return full(shifted_mobility(r, E, F, H)[2])

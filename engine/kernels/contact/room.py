@@ -1,4 +1,4 @@
-"""What robots can touch, and what a step under contacts works in, for one robot at a time."""
+"""The workspace of a step under contacts, for one robot at a time, and what the batch keeps between steps."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ from engine.scene.shapes import shapes
 from engine.scene.thresholds import MOST
 
 PLACE, NORMAL, GAP, IMPULSE, SLIP, WRENCH, SEEN = 0, 3, 6, 7, 10, 11, 17
-"""Where the numbers of a contact stand in a row of `Touch.seen`, and how many they are."""
+"""Columns of `Touch.seen`, and their number."""
 OTHER, SEEN_OF_PAIRS = SEEN, SEEN + 6
-"""Where the wrench on the other body stands, in scenes with pairs, and how many numbers there are then."""
+"""The column of the wrench on the other body, in scenes with pairs, and the number of columns there."""
 
 MOST_DENSE = 2000
-"""Rows that there may be of whose matrix there is one."""
+"""The maximum number of rows for which there is a dense Delassus matrix."""
 
 By = Literal["bodies", "rows", "bodies, then rows"]
-"""What finds the impulses: Newton's steps by the inertias of bodies, or the rows' matrix, or it where those do not."""
+"""What computes the impulses: the recursion over bodies, the dense Delassus matrix, or the latter as a fallback."""
 
 
 class Ground(NamedTuple):
-    """What robots of a model can touch, and what a contact step works in, for one robot at a time.
+    """What robots of a model can touch, and the workspace of a contact step, for one robot at a time.
 
-    `tree_q` (1, tree_nq) and `tree_v` are the tree's coordinates and velocities; `free` (nv,) the velocity, `shift`
-    (nv,) a displacement, `column` (nv,) any such vector. `impulses` and `u` (N,) are those of the rows: three of each
-    contact with friction, one of each other, and then those of the joints `joint_of`; `before` (N,) velocities before
-    the step. `work` (3,) counts sweeps, Newton steps and interior-point steps. `pairs` is empty where there are none,
-    and so is `rows`, what the rows' matrix is solved in, where it is not needed. `topology` (n, 4) counts velocities
-    without joints that mimic.
+    `tree_q` (1, tree_nq) and `tree_v` are the tree's coordinates and velocities; (nv,) each, the `free` velocity, the
+    displacement `shift`, and `column`, a work array. `impulses` and `u` (N,) are by row: three of each contact with
+    friction, one of each without, then those of the joints `joint_of`; `before` (N,) are normal velocities before the
+    step. `work` (3,) counts sweeps, Newton steps and interior-point steps. `pairs` is empty without pairs, and `rows`,
+    the dense solver's workspace, where it is not needed. `topology` (n, 4) counts velocities without mimicking joints.
     """
 
     points: Points
@@ -68,13 +67,13 @@ class Ground(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """Contact of a batch of robots: what they work in, and the contacts of the step before.
+    """Contact of a batch of robots: the workspace, and the contacts of the last step.
 
     `joint_memory` (batch, nv) are the joints' impulses. `told` (batch, 3) holds the residual, the number of contacts
-    and the greatest residual since `Stepper.advance` began; `which` (batch, C) the contacts' shapes, or their pairs,
-    counted after the shapes; `key` (batch, C) the points of the shapes, or the pairs' features, by which a contact is
-    known in the next step; `seen` (batch, C, SEEN) place, normal, gap, impulse in the world, speed along the surface,
-    and the impulse as a wrench on the body, in its frame; with pairs (…, SEEN_OF_PAIRS) that on the other body as well.
+    and the largest residual since `Stepper.advance` began; `which` (batch, C) the contacts' shapes, or their pairs,
+    counted after the shapes; `key` (batch, C) the shapes' points or the pairs' features, which identify a contact in
+    the next step; `seen` (batch, C, SEEN) place, normal, gap, impulse in the world, sliding speed, and the impulse as a
+    wrench on the body, in its frame; with pairs (…, SEEN_OF_PAIRS) also that on the other body.
     """
 
     ground: Ground
@@ -86,7 +85,7 @@ class Touch(NamedTuple):
 
 
 def ground(model: Model, scene: Scene, by: By) -> Ground:
-    """What robots of a model work in. Raises ValueError where there may be too many contacts at a time."""
+    """Return the workspace for robots of a model; raise ValueError for too many possible contacts."""
     found, (pairs, solids) = points(model, scene), touching_pairs(model, scene)
     C, nv = found.capacity + pairs.capacity, model.nv
     if C > MOST:
@@ -105,22 +104,22 @@ def ground(model: Model, scene: Scene, by: By) -> Ground:
 
 
 def _body_pairs(model: Model, pairs: Pairs) -> BodyPairs | tuple[()]:
-    """Room for the pairs of moving bodies that may touch."""
+    """Return the workspace for the pairs of moving bodies that may touch."""
     return body_pairs(len(model.parent), model.nv, len(_pairs_of_bodies(pairs))) if pairs.capacity else ()
 
 
 def _pairs_of_bodies(pairs: Pairs) -> NDArray[np.int64]:
-    """(P, 2): the pairs of moving bodies of which any shapes may touch."""
+    """(P, 2): the pairs of moving bodies with shapes that may touch."""
     bodies = np.stack([pairs.body[pairs.one], pairs.body[pairs.other]], 1)
     found: NDArray[np.int64] = np.unique(bodies[bodies[:, 1] != WORLD], axis=0)
     return found
 
 
 def by(model: Model, scene: Scene) -> By:
-    """What the impulses of robots in a scene are found by.
+    """Choose what computes the impulses of robots in a scene.
 
-    Mimic joints that `mimics` does not fit want rows, and more pairs of bodies than there is room for have nothing
-    else. Where these would take gigabytes there are none.
+    Mimic joints that `mimics` does not serve need the Delassus matrix. More pairs of bodies than there is room for fall
+    back on it, unless it would take gigabytes.
     """
     if not mimics.fit(model):
         return "rows"
@@ -131,24 +130,24 @@ def by(model: Model, scene: Scene) -> By:
 
 
 def of_robots(touch: Touch, block: slice) -> Touch:
-    """Those of a block of robots."""
+    """The part of `Touch` that belongs to a block of robots."""
     return Touch(touch.ground, *(left[block] for left in of_steps(touch)))
 
 
 def touch(ground: Ground, nv: int, batch: int) -> Touch:
-    """Contact of a batch that touches nothing yet."""
+    """Return the `Touch` of a batch without contacts."""
     C, seen = len(ground.contacts.gap), SEEN_OF_PAIRS if ground.pairs else SEEN
     which, key = (np.zeros((batch, C), np.int64) for _ in range(2))
     return Touch(ground, np.zeros((batch, nv)), np.zeros((batch, 3)), which, key, np.zeros((batch, C, seen)))
 
 
 def of_steps(touch: Touch) -> tuple[NDArray[Any], ...]:
-    """What steps leave to the next one, and told of the last: all but what they work in."""
+    """The arrays that steps keep or report: all but the workspace."""
     return touch[1:]
 
 
 def partners(touch: Touch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each contact that was told, (batch, C) each, the link, and what it touches as `Touches.other` has it."""
+    """Return the link of each reported contact and what it touches, as in `Touches.other`; (batch, C) each."""
     links, pairs = touch.ground.points.link, touch.ground.pairs
     others = np.full(len(links), -1)
     if pairs:
@@ -158,8 +157,7 @@ def partners(touch: Touch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def example(kind: Kind, pairs: bool, mimic: bool, by: By, rows: Any) -> Touch:
-    """What kernels are compiled for on a kind of ground, with pairs of shapes or without, and with mimic joints or
-    without: arrays of the types and axes of those in `touch`."""
+    """Return arrays of the types and dimensions of those in `touch`, for compiling kernels."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube, table = real[None], real[None, None], whole[None]
     found = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)

@@ -1,4 +1,4 @@
-"""What a step under contacts asks of its numbers, by the number type in which it is computed."""
+"""Tolerances of a step under contacts, by number type; x is any number of that type."""
 
 from __future__ import annotations
 
@@ -8,67 +8,69 @@ from engine.scene.thresholds import OVERLAP_SINGLE, SHUT, SHUT_SINGLE
 from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
 
 LEAST_VELOCITY = 1e-30
-"""m/s: what residuals are relative to at least, so that they are numbers where nothing moves."""
+"""m/s: a lower bound of the unit of residuals, so that they are finite where nothing moves."""
 
 
 @inline
-def asked(x):
-    """The residual that Newton's steps aim at: half of what is promised, since that is worked out anew."""
+def target_residual(x):
+    """The residual that Newton's steps aim at: half the tolerance, since the step's own residual is computed again."""
     return 0.5 * TOLERANCE_SINGLE if is_single(x) else 0.5 * TOLERANCE
 
 
 @inline
-def bearable(x):
-    """The residual that needs no other start."""
+def acceptable_residual(x):
+    """The residual at which no other plan is tried."""
     return 0.5 * BEARABLE_SINGLE if is_single(x) else 0.5 * TOLERANCE
 
 
 @inline
-def promised(x):
-    """The residual that a step is to have."""
+def residual_tolerance(x):
+    """The residual that a step is to reach."""
     return TOLERANCE_SINGLE if is_single(x) else TOLERANCE
 
 
 @inline
-def fine(x):
-    """Of the residual that is asked: what is farther off gets one step more, where that costs less than it leaves."""
+def extra_step_factor(x):
+    """The share of the tolerance above which one more Newton step is taken: in double precision it costs little."""
     return 1.0 if is_single(x) else 1e-3
 
 
 @inline
-def asked_of_overlaps(x):
-    """The residual of the displacement that takes overlaps back, of which the next step sees what is left."""
+def overlap_target_residual(x):
+    """The residual of the overlap correction; the next step corrects the remainder."""
     return 2e-3 if is_single(x) else 1e-6
 
 
 @inline
-def least_weight(x):
-    """ε, the weight of the proximal term, at least: what it leaves of the digits."""
+def least_damping(x):
+    """The least ε, the weight of the proximal term: smaller ones lose digits."""
     return 1e-3 if is_single(x) else 1e-6
 
 
 @inline
-def stalled_weight(x):
-    """ε at least where steps near the solution change nothing: contacts that stick push each other until one slips."""
+def stalled_damping(x):
+    """The least ε where steps near the solution stall: sticking contacts push each other until one slips."""
     return 1e-5 if is_single(x) else 1e-10
 
 
 @inline
-def shut(x):
-    """m, rad: what is no way to a joint's limit."""
+def limit_slack(x):
+    """m, rad: the distance at which a joint is at its limit."""
     return SHUT_SINGLE if is_single(x) else SHUT
 
 
 @inline
-def overlap(x):
-    """m: what is no overlap."""
+def overlap_slack(x):
+    """m: the depth below which shapes do not overlap."""
     return OVERLAP_SINGLE if is_single(x) else SHUT
 
 
 @inline
-def opening(gap, n, at):
-    """The gap (m) that a contact at a place (3) with normal n (3) may close: in single precision less by what the
-    coordinates are known to, so that a robot at rest does not come down now and then."""
+def closing_gap(gap, n, at):
+    """The gap (m) that a contact at a place (3) with normal n (3) may close.
+
+    In single precision it is reduced by the error of the coordinates, so that a robot at rest does not sink in jumps.
+    """
     if is_single(gap):
         return max(gap - SHUT_SINGLE * (1.0 + abs(n[0] * at[0]) + abs(n[1] * at[1]) + abs(n[2] * at[2])), 0.0)
     return gap if gap > SHUT else 0.0

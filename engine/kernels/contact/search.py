@@ -1,54 +1,57 @@
-"""The search for impulses: plans of Newton's steps, each with a scaling of r and a first ε, until one leaves little.
+"""The search for impulses: a sequence of plans, each an initial guess, a scaling of r and a first ε.
 
-It is taken step by step, so that a GPU can let robots that need many steps take them while others go on.
+It advances step by step, so that on a GPU robots that need more steps do not delay the others.
 """
 
 from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import is_single, least_of, spread
-from engine.kernels.contact.interior import begin_inside, follow_inside, prepare_inside
+from engine.kernels.contact.interior import begin_interior, prepare_interior, take_interior_step
 from engine.kernels.contact.newton import direction, respond, stay
 from engine.kernels.contact.problem import (
-    BEST,
-    ENOUGH,
-    EPS,
-    LAST,
-    LEAST,
-    LEFT,
-    LOWEST,
-    MOST,
-    PART,
+    ACCEPTED_RESIDUAL,
+    ALL_FRICTIONAL,
+    BEST_MERIT,
+    BEST_RESIDUAL,
+    BEST_RESIDUAL_OF_PLAN,
+    EPSILON,
+    FINAL_STEPS,
+    LARGEST_VELOCITY,
     PLAN,
-    RUBS,
-    STALLED,
+    STALLED_STEPS,
+    STEP_FRACTION,
+    STEPS_LEFT,
     TOLERANCE,
     greatest_velocity,
     merit,
     residual,
 )
-from engine.kernels.contact.rounding import fine, least_weight, stalled_weight
+from engine.kernels.contact.rounding import extra_step_factor, least_damping, stalled_damping
 from engine.kernels.spatial import add, load3, scale, store3
 from engine.kernels.world import ZERO
 
-WARM, OVERLAP, COLD, INSIDE, POLISH, SMOOTHER, POLISH_AGAIN, SMALLER = range(8)
-"""The plans: from the impulses of the step before; of overlaps; from none; by the interior point; from the best
-impulses; by the interior point on a smoother path; from the best again. Where not all contacts rub: from none with a
-smaller r."""
-_LAST_STEP, _LAST_STEPS = 1e-4, 3
-"""ε in the last step, where rounding, some 1e-16/ε, is what is left; and how many there are at most."""
-_CLOSE = 1e-3
-"""Merit below which a step that changes nothing is one that ε holds up, and not one that goes astray."""
-_STALLED = 6
-"""As many steps in a row that gain nothing there end a plan."""
-_NEAR, _NEAR_SINGLE = 1e-8, 1e-4
-"""The residual at which Newton's steps go on from the interior point."""
+WARM_START, OVERLAP_START, COLD_START, INTERIOR, POLISH, SMOOTH_INTERIOR, POLISH_AGAIN, COLD_SMALL_R = range(8)
+"""The plans, by their initial guess and method.
+
+`WARM_START`: the previous step's impulses. `OVERLAP_START`: zero, for overlaps. `COLD_START`: zero. `INTERIOR`: the
+interior point; `POLISH`: Newton's steps from the best impulses. `SMOOTH_INTERIOR`, `POLISH_AGAIN`: both, along a
+smoother path. `COLD_SMALL_R`: zero, with a smaller r, where not all contacts have friction.
+"""
+_FINAL_EPSILON, _MOST_FINAL_STEPS = 1e-4, 3
+"""ε of a plan's final steps, where rounding of some 1e-16/ε dominates, and their maximum number."""
+_SMALL_MERIT = 1e-3
+"""The merit below which a step without progress means that ε is too large, not that the iterate diverges."""
+_MOST_STALLED = 6
+"""The number of successive stalled steps at such a merit that ends a plan."""
+_HAND_OVER, _HAND_OVER_SINGLE = 1e-8, 1e-4
+"""The residual at which the interior point hands over to Newton's steps."""
 _FAR = 1e30
 
 
 @inline
-def _go(contacts, joints, part, p):
-    """λ and u `part` of the step on."""
+def _take_step(contacts, joints, part, p):
+    """Advance λ and u by `part` of the step."""
     for i in spread(contacts):
         store3(p.impulse[i], 0, 1, add(load3(p.impulse[i], 0, 1), scale(part, load3(p.change[i], 0, 1))))
         store3(p.u[i], 0, 1, add(load3(p.u[i], 0, 1), scale(part, load3(p.motion[i], 0, 1))))
@@ -58,8 +61,8 @@ def _go(contacts, joints, part, p):
 
 
 @inline
-def _keep(contacts, joints, p):
-    """The present impulses as the best."""
+def _keep_best(contacts, joints, p):
+    """Store the present impulses as the best iterate."""
     for i in spread(contacts):
         store3(p.best[i], 0, 1, load3(p.impulse[i], 0, 1))
     for j in spread(joints):
@@ -67,8 +70,8 @@ def _keep(contacts, joints, p):
 
 
 @inline
-def _take(contacts, joints, p):
-    """The best impulses as the present ones."""
+def _restore_best(contacts, joints, p):
+    """Restore the best iterate's impulses."""
     for i in spread(contacts):
         store3(p.impulse[i], 0, 1, load3(p.best[i], 0, 1))
     for j in spread(joints):
@@ -76,8 +79,8 @@ def _take(contacts, joints, p):
 
 
 @inline
-def _from_nothing(contacts, joints, p, tree):
-    """No impulses, and nothing moves."""
+def _start_from_zero(contacts, joints, p, tree):
+    """Set all impulses and the motion that they cause to zero."""
     for i in spread(contacts):
         store3(p.impulse[i], 0, 1, (0.0, 0.0, 0.0))
         store3(p.u[i], 0, 1, load3(p.free[i], 0, 1))
@@ -92,29 +95,30 @@ def _from_nothing(contacts, joints, p, tree):
 
 
 @inline
-def _is_inside(k):
-    """Whether plan k takes steps of the interior point."""
-    first = k == INSIDE
-    return first or k == SMOOTHER
+def _is_interior(k):
+    """Whether plan k uses the interior point."""
+    first = k == INTERIOR
+    return first or k == SMOOTH_INTERIOR
 
 
 @inline
 def _polishes(k):
-    """Whether plan k begins at the best impulses."""
+    """Whether plan k begins at the best iterate."""
     first = k == POLISH
     return first or k == POLISH_AGAIN
 
 
 @inline
 def _plan(k, x):
-    """r in multiples of 1/size, steps at most, and ε for each of the merit at first; x has the number type."""
-    if k == WARM:
+    """Return r as a multiple of `Problem.r`, the maximum number of steps, and the first ε per merit; x has the number
+    type."""
+    if k == WARM_START:
         return 3.0, 6, 0.03
-    if k == OVERLAP:
+    if k == OVERLAP_START:
         return 3.0, 12, 1e-4
-    if k == COLD:
+    if k == COLD_START:
         return 3.0, 16 if is_single(x) else 25, 0.1
-    if _is_inside(k):
+    if _is_interior(k):
         return 3.0, 20 if is_single(x) else 40, 1.0
     if _polishes(k):
         return 3.0, 12, 0.1
@@ -123,30 +127,29 @@ def _plan(k, x):
 
 @inline
 def _next_plan(k, rubs):
-    """The plan after plan k; `rubs`: all contacts have friction, which the interior point asks for."""
-    if k < COLD:
-        return COLD
-    if k == COLD:
-        return INSIDE if rubs == 1 else SMALLER
-    return POLISH_AGAIN if k == SMALLER else k + 1
+    """The plan after plan k; `rubs` is 1 where all contacts have friction, which the interior point needs."""
+    if k < COLD_START:
+        return COLD_START
+    if k == COLD_START:
+        return INTERIOR if rubs == 1 else COLD_SMALL_R
+    return POLISH_AGAIN if k == COLD_SMALL_R else k + 1
 
 
 @inline
-def _near(x):
-    """The residual at which the interior point hands on; x has the number type."""
-    return _NEAR_SINGLE if is_single(x) else _NEAR
+def _hand_over_residual(x):
+    """The residual at which the interior point hands over; x has the number type."""
+    return _HAND_OVER_SINGLE if is_single(x) else _HAND_OVER
 
 
 @inline
-def _longest_step(contacts, joints, p, share, best, most):
-    """How much of a step is gone: all, or the part of five, each half of the one before, that leaves least; and what it
-    leaves of the merit. None, 0, where that is no number."""
+def _line_search(contacts, joints, p, share, best, most):
+    """Return the step length, the best of 1, 1/2, … 1/16, and its merit; a length of 0 where no merit is finite."""
     part, tried, there = 1.0, 0.0, _FAR
     for _ in range(5):
         left = merit(contacts, joints, p, share, part, most)
         if left < there:
             tried, there = part, left
-        if left < (1.1 * best if best < _CLOSE else best):
+        if left < (1.1 * best if best < _SMALL_MERIT else best):
             break
         part *= 0.5
     return tried, there
@@ -154,113 +157,116 @@ def _longest_step(contacts, joints, p, share, best, most):
 
 @inline
 def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
-    """Begin a plan."""
+    """Initialise a plan."""
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
-    share, steps, first = _plan(plan, numbers[MOST])
+    share, steps, first = _plan(plan, numbers[LARGEST_VELOCITY])
     if _polishes(plan):
-        if not numbers[LOWEST] <= _near(numbers[MOST]):
-            _take(contacts, joints, p)
+        if not numbers[BEST_RESIDUAL_OF_PLAN] <= _hand_over_residual(numbers[LARGEST_VELOCITY]):
+            _restore_best(contacts, joints, p)
         respond(contacts, joints, topology, bodies, work, p.total)
-    elif plan != WARM:
-        _from_nothing(contacts, joints, p, work.tree)
-    if _is_inside(plan):
-        begin_inside(contacts, joints, inertia, topology, bodies, work)
-    left = residual(contacts, joints, p, 0.0, numbers[MOST])
-    best = merit(contacts, joints, p, share, 0.0, numbers[MOST])
-    counts[PLAN], counts[LEFT], counts[LAST], counts[STALLED] = plan, steps, 0, 0
-    numbers[BEST], numbers[LOWEST], numbers[PART] = best, left, 0.0
-    numbers[EPS] = max(least_weight(best), first * min(1.0, best))
-    if left < numbers[LEAST]:
-        numbers[LEAST] = left
-        _keep(contacts, joints, p)
+    elif plan != WARM_START:
+        _start_from_zero(contacts, joints, p, work.tree)
+    if _is_interior(plan):
+        begin_interior(contacts, joints, inertia, topology, bodies, work)
+    left = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
+    best = merit(contacts, joints, p, share, 0.0, numbers[LARGEST_VELOCITY])
+    counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, steps, 0, 0
+    numbers[BEST_MERIT], numbers[BEST_RESIDUAL_OF_PLAN], numbers[STEP_FRACTION] = best, left, 0.0
+    numbers[EPSILON] = max(least_damping(best), first * min(1.0, best))
+    if left < numbers[BEST_RESIDUAL]:
+        numbers[BEST_RESIDUAL] = left
+        _keep_best(contacts, joints, p)
 
 
 @kernel
 def begin(plan, tolerance, enough, contacts, joints, inertia, topology, bodies, work):
-    """Begin a search that aims at the residual `tolerance`; what leaves less than `enough` needs no other plan.
+    """Begin a search for the residual `tolerance`; no plan follows one that leaves at most `enough`.
 
-    `plan` is the first: `COLD`; `WARM`, from `impulse`, `u`, `total` and the bodies' twists as they are, which belong
-    together; or `OVERLAP`, of contacts without friction and of no joints.
+    `plan` is the first one: `COLD_START`; `WARM_START`, from consistent `impulse`, `u`, `total` and twists of the
+    bodies; or `OVERLAP_START`, for contacts without friction and no joint rows.
     """
     numbers, least = work.search.numbers, 1.0
     for i in spread(contacts):
         least = min(least, work.problem.mu[i])
-    work.search.counts[RUBS] = 1 if least_of(least) > 0.0 else 0
-    numbers[MOST] = greatest_velocity(contacts, joints, work.problem)
-    numbers[LEAST], numbers[TOLERANCE], numbers[ENOUGH] = _FAR, tolerance, enough
+    work.search.counts[ALL_FRICTIONAL] = 1 if least_of(least) > 0.0 else 0
+    numbers[LARGEST_VELOCITY] = greatest_velocity(contacts, joints, work.problem)
+    numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, enough
     _begin_plan(plan, contacts, joints, inertia, topology, bodies, work)
 
 
 @inline
 def _is_over(numbers, counts):
-    """Whether the plan is over: the interior point hands on to Newton's steps what they can do."""
-    near = _near(numbers[MOST]) if _is_inside(counts[PLAN]) else fine(numbers[EPS]) * numbers[TOLERANCE]
-    return counts[LEFT] == 0 or counts[LAST] == _LAST_STEPS or numbers[LOWEST] <= near
+    """Whether the plan is over."""
+    near = (
+        _hand_over_residual(numbers[LARGEST_VELOCITY])
+        if _is_interior(counts[PLAN])
+        else extra_step_factor(numbers[EPSILON]) * numbers[TOLERANCE]
+    )
+    return counts[STEPS_LEFT] == 0 or counts[FINAL_STEPS] == _MOST_FINAL_STEPS or numbers[BEST_RESIDUAL_OF_PLAN] <= near
 
 
 @inline
 def _is_done(numbers, counts):
     """Whether no plan follows."""
-    found = numbers[LEAST] <= numbers[ENOUGH] and not _is_inside(counts[PLAN])
+    found = numbers[BEST_RESIDUAL] <= numbers[ACCEPTED_RESIDUAL] and not _is_interior(counts[PLAN])
     return found or counts[PLAN] == POLISH_AGAIN
 
 
 @inline
-def _follow_newton(contacts, joints, eps, p, numbers, counts):
-    """What follows the direction of a Newton step with this ε."""
-    most, best = numbers[MOST], numbers[BEST]
+def _take_newton_step(contacts, joints, eps, p, numbers, counts):
+    """Take a step along Newton's direction for this ε, and choose the next ε."""
+    most, best = numbers[LARGEST_VELOCITY], numbers[BEST_MERIT]
     share, _, first = _plan(counts[PLAN], most)
-    part, there = _longest_step(contacts, joints, p, share, best, most)
-    numbers[PART] = part
-    counts[STALLED] = counts[STALLED] + 1 if best < _CLOSE and there > 0.5 * best else 0
-    if part == 0.0 or counts[STALLED] == _STALLED:
-        counts[LEFT] = 0
+    part, there = _line_search(contacts, joints, p, share, best, most)
+    numbers[STEP_FRACTION] = part
+    counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if best < _SMALL_MERIT and there > 0.5 * best else 0
+    if part == 0.0 or counts[STALLED_STEPS] == _MOST_STALLED:
+        counts[STEPS_LEFT] = 0
     else:
-        _go(contacts, joints, part, p)
-        if best < _CLOSE and 0.9 * best < there and there < 1.1 * best:
-            eps = max(stalled_weight(most), 0.1 * eps)
+        _take_step(contacts, joints, part, p)
+        if best < _SMALL_MERIT and 0.9 * best < there and there < 1.1 * best:
+            eps = max(stalled_damping(most), 0.1 * eps)
         elif there < best:
-            eps = max(least_weight(most), min(first * there, 0.3 * eps))
+            eps = max(least_damping(most), min(first * there, 0.3 * eps))
         else:
             eps = min(1.0, max(2.0 * eps, 1e-6))
-        numbers[EPS], numbers[BEST] = eps, min(best, there)
+        numbers[EPSILON], numbers[BEST_MERIT] = eps, min(best, there)
 
 
 @kernel
 def advance(contacts, joints, inertia, topology, bodies, work, count):
-    """A step of the search, unless it is over; returns whether it is. The impulses are in `best` then.
+    """Take one step of the search unless it is over, and return whether it is; `best` then holds the impulses.
 
-    `inertia` (nv,) is d of the robot; `count` (3,): its second and third numbers grow by the steps taken, Newton's and
-    those of the interior point. Both take one direction each, at one place of the program, so that a GPU's threads take
-    theirs together.
+    `inertia` (nv,) is d; `count` (3,) counts Newton's steps in its second entry, interior-point steps in its third.
+    Both kinds compute their direction at one place of the program, so that the threads of a GPU do it together.
     """
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
     while _is_over(numbers, counts):
         if _is_done(numbers, counts):
             return True
-        following = _next_plan(counts[PLAN], counts[RUBS])
+        following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
-    inside, smoother, share, eps = _is_inside(counts[PLAN]), counts[PLAN] == SMOOTHER, 0.0, numbers[EPS]
+    inside, smoother, share, eps = _is_interior(counts[PLAN]), counts[PLAN] == SMOOTH_INTERIOR, 0.0, numbers[EPSILON]
     if inside:
-        prepare_inside(smoother, contacts, joints, p, numbers)
+        prepare_interior(smoother, contacts, joints, p, numbers)
     else:
         share = _plan(counts[PLAN], eps)[0]
-        if numbers[LOWEST] <= numbers[TOLERANCE]:
-            counts[LAST], eps = counts[LAST] + 1, _LAST_STEP
-    direction(contacts, joints, numbers[PART], share, eps, inertia, topology, bodies, work)
-    counts[LEFT] -= 1
+        if numbers[BEST_RESIDUAL_OF_PLAN] <= numbers[TOLERANCE]:
+            counts[FINAL_STEPS], eps = counts[FINAL_STEPS] + 1, _FINAL_EPSILON
+    direction(contacts, joints, numbers[STEP_FRACTION], share, eps, inertia, topology, bodies, work)
+    counts[STEPS_LEFT] -= 1
     if inside:
         count[2] += 1
-        follow_inside(smoother, contacts, joints, p, numbers, counts)
+        take_interior_step(smoother, contacts, joints, p, numbers, counts)
     else:
         count[1] += 1
-        _follow_newton(contacts, joints, eps, p, numbers, counts)
-    left = residual(contacts, joints, p, 0.0, numbers[MOST])
-    if left < numbers[LOWEST]:
-        numbers[LOWEST] = left
-        if left < numbers[LEAST]:
-            numbers[LEAST] = left
-            _keep(contacts, joints, p)
+        _take_newton_step(contacts, joints, eps, p, numbers, counts)
+    left = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
+    if left < numbers[BEST_RESIDUAL_OF_PLAN]:
+        numbers[BEST_RESIDUAL_OF_PLAN] = left
+        if left < numbers[BEST_RESIDUAL]:
+            numbers[BEST_RESIDUAL] = left
+            _keep_best(contacts, joints, p)
     if not left < _FAR:
-        counts[LEFT] = 0
+        counts[STEPS_LEFT] = 0
     return _is_over(numbers, counts) and _is_done(numbers, counts)

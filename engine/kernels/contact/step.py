@@ -1,4 +1,4 @@
-"""A step's contacts: what may touch, the impulses of the step before, and what is reported of them afterwards."""
+"""The contacts of a step: detection, warm start, and what is stored and reported afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from engine.step_settings import LOWER, UPPER
 
 @inline
 def put_bodies(q, v, dynamics, loads, ground):
-    """The bodies of a robot at q (nq,), v (nv,) into their places."""
+    """Compute the bodies' places at q (nq,), v (nv,)."""
     coupling, tree_q, tree_v = dynamics.coupling, ground.tree_q[0], ground.tree_v[0]
     expand(q, coupling.q_index, coupling.q_factor, coupling.q_offset, tree_q)
     expand(v, coupling.v_index, coupling.v_factor, coupling.v_offset, tree_v)
@@ -38,7 +38,8 @@ def put_bodies(q, v, dynamics, loads, ground):
 
 @kernel
 def touches(q, v, rows, dynamics, loads, ground):
-    """How many contacts may act within a step from q (nq,), v (nv,); they are in `ground.contacts` then."""
+    """Find the contacts that may act within a step from q (nq,), v (nv,), into `ground.contacts`; return their
+    number."""
     put_bodies(q, v, dynamics, loads, ground)
     count = ground_contacts(ground.points, ground.bodies, ground.surface, rows.dt, ground.near, ground.contacts)
     if len(ground.pairs) > 0:
@@ -52,7 +53,7 @@ def touches(q, v, rows, dynamics, loads, ground):
 
 @inline
 def stop_turning(v, rotations, dt, ground):
-    """Take the turning of the frames of free joints out of v_f."""
+    """Put v_f of free joints into the frames in which the step begins."""
     free, starts = ground.free, rotations.free
     for f in range(starts.shape[0]):
         c = starts[f, 1]
@@ -62,7 +63,8 @@ def stop_turning(v, rotations, dt, ground):
 
 @inline
 def _key(i, ground):
-    """What a contact is known by from step to step beside its shape: the point with the ground, a pair's feature."""
+    """The number that identifies a contact of a shape in the next step: its point on the ground, or a pair's
+    feature."""
     touching = ground.contacts
     if len(ground.pairs) > 0 and touching.shape[i] >= ground.points.body.size:
         return ground.pairs.feature[touching.point[i] - ground.points.radius.size]
@@ -71,7 +73,7 @@ def _key(i, ground):
 
 @inline
 def _impulse_before(i, touch, robot):
-    """The impulse of a contact in the step before, in the world; none if it was not there."""
+    """The impulse of a contact in the previous step, in the world; 0 if it did not exist."""
     shape, key, found = touch.ground.contacts.shape[i], _key(i, touch.ground), (0.0, 0.0, 0.0)
     for k in range(int(touch.told[robot, 1])):
         if touch.which[robot, k] == shape and touch.key[robot, k] == key:
@@ -81,7 +83,7 @@ def _impulse_before(i, touch, robot):
 
 @inline
 def warm(count, frictional, n, touch, robot):
-    """The impulses of the step before, turned into the contacts' frames."""
+    """Load the previous step's impulses, in the contacts' frames."""
     ground = touch.ground
     touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
     for i in spread(count):
@@ -96,7 +98,7 @@ def warm(count, frictional, n, touch, robot):
 
 @inline
 def _put_wrench(seen, place, body, x, impulse, ground):
-    """An impulse at a place x as a wrench on a body, in its frame; on what stands still, in the world's."""
+    """Store an impulse at a place x as a wrench on a body, in its frame; on fixed geometry in the world's."""
     if len(ground.pairs) > 0 and body < 0:
         store3(seen, place, 1, cross(x, impulse))
         store3(seen, place + 3, 1, impulse)
@@ -108,7 +110,7 @@ def _put_wrench(seen, place, body, x, impulse, ground):
 
 @inline
 def remember(count, frictional, n, touch, robot):
-    """The impulses of this step, in the world, for the next one and for who asks; of what does not touch, none."""
+    """Store this step's impulses, in the world, for the next step and for reports; 0 for contacts that do not act."""
     ground = touch.ground
     touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
     for j in spread(joint_memory.size):
@@ -137,17 +139,17 @@ def remember(count, frictional, n, touch, robot):
 
 @inline
 def report(left, count, touch, robot):
-    """The residual of the step's impulses and the number of contacts."""
+    """Report the residual of the step's impulses and the number of contacts."""
     touch.told[robot, 0], touch.told[robot, 1], touch.told[robot, 2] = left, count, max(left, touch.told[robot, 2])
 
 
 @inline
 def move_on(overlap, q, v, rows, rotations, ground):
-    """v ← v⁺, `ground.free`, and q ← q ⊕ dt v⁺, less what overlaps: `ground.shift`, where there is any."""
+    """v ← v⁺ = `ground.free`, and q ← q ⊕ dt v⁺, with the overlap correction `ground.shift` if there is one."""
     for j in spread(v.size):
         v[j] = ground.free[j]
         way, index = v[j] + (ground.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
-        if overlap and rows.has_limits and index >= 0:  # no joint passes its limit by what is taken back
+        if overlap and rows.has_limits and index >= 0:  # the correction moves no joint past its limit
             below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
             way = min(max(way, min(below / rows.dt, v[j])), max(above / rows.dt, v[j]))
         ground.column[j] = way

@@ -1,4 +1,4 @@
-"""What is known of a contact by the shape or the pair that makes it, and the order of a robot's contacts."""
+"""Properties of a contact by the shape or pair of shapes that makes it, and the order of a robot's contacts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.kernels.spatial import load3, load9, store3, store9
 
 @inline
 def bodies_of(shape, ground):
-    """The body of a contact's shape, and that of the one that it touches: −1 for what stands still."""
+    """Return the body of a contact's shape and the body that it touches, −1 for fixed geometry."""
     if len(ground.pairs) > 0:
         k = shape - ground.points.body.size
         if k >= 0:
@@ -36,7 +36,7 @@ def restitution_of(shape, ground):
 
 @kernel
 def exchange(touching, i, j):
-    """Two contacts in each other's place."""
+    """Swap two contacts."""
     touching.point[i], touching.point[j] = touching.point[j], touching.point[i]
     touching.shape[i], touching.shape[j] = touching.shape[j], touching.shape[i]
     touching.gap[i], touching.gap[j] = touching.gap[j], touching.gap[i]
@@ -50,7 +50,7 @@ def exchange(touching, i, j):
 
 @inline
 def frictional_first(count, ground):
-    """Bring the contacts with friction before those without, as the rows of a system are ordered."""
+    """Order contacts with friction before those without, as the rows of a system are."""
     touching, frictional = ground.contacts, 0
     for i in range(count):
         if friction_of(touching.shape[i], ground) > 0.0:

@@ -1,10 +1,11 @@
-"""Contacts that no joint moves along their normal: no impulse of them is known, and they are left out."""
+"""Contacts that no joint moves along their normal: their impulses are undetermined, and they are left out."""
 
 from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.kernels.contact.recursion import has_one_axis
 from engine.kernels.contact.touching import bodies_of, exchange
+from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import cross, load3, load9, mul_t, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 from engine.scene.thresholds import HELD
@@ -12,10 +13,10 @@ from engine.scene.thresholds import HELD
 
 @inline
 def _moves(body, n, x, topology, ground):
-    """Whether any joint moves a body's place x along n."""
+    """Whether any joint moves the place x of a body along n."""
     i, moves = body, False
     while i != WORLD and not moves:
-        kind, R = topology[i, 1], load9(ground.bodies.rotation[i], 0, 1)
+        kind, R = topology[i, KIND], load9(ground.bodies.rotation[i], 0, 1)
         arm = sub(x, load3(ground.bodies.position[i], 0, 1))
         turn, shift = mul_t(R, cross(arm, n)), mul_t(R, n)
         if kind == REVOLUTE:
@@ -25,14 +26,14 @@ def _moves(body, n, x, topology, ground):
         else:
             most = max(abs(turn[0]), max(abs(turn[1]), abs(turn[2])))
             moves = kind == FREE or most > HELD
-        i = topology[i, 0]
+        i = topology[i, PARENT]
     return moves
 
 
 @inline
 def _add_motion(i, sign, n, x, topology, ground):
-    """What the joint of body i does to the velocity of a place x along n, `sign` times into `column`."""
-    kind, start, row, R = topology[i, 1], topology[i, 3], ground.column, load9(ground.bodies.rotation[i], 0, 1)
+    """Add to `column`, times `sign`, the velocity along n of a place x by body i's joint."""
+    kind, start, row, R = topology[i, KIND], topology[i, V_START], ground.column, load9(ground.bodies.rotation[i], 0, 1)
     turn, shift = mul_t(R, cross(sub(x, load3(ground.bodies.position[i], 0, 1)), n)), mul_t(R, n)
     if has_one_axis(kind):
         factor = sign * ground.tree.tree.mimics.factor[i] if len(ground.tree.tree.mimics) > 0 else sign
@@ -46,25 +47,25 @@ def _add_motion(i, sign, n, x, topology, ground):
 
 @kernel
 def _moves_apart(a, b, n, x, topology, ground):
-    """Whether any joint moves the place x of body a along n against that of body b."""
+    """Whether any joint moves the place x of body a along n relative to body b."""
     most = 0.0
     for j in range(ground.column.size):
         ground.column[j] = 0.0
-    while a != b:  # what both hang from moves them alike
+    while a != b:  # common ancestors move both alike
         if a > b:
             _add_motion(a, 1.0, n, x, topology, ground)
-            a = topology[a, 0]
+            a = topology[a, PARENT]
         else:
             _add_motion(b, -1.0, n, x, topology, ground)
-            b = topology[b, 0]
+            b = topology[b, PARENT]
     for j in range(ground.column.size):
         most = max(most, abs(ground.column[j]))
     return most > HELD
 
 
 @inline
-def leave_out(count, topology, ground):
-    """Bring the contacts that no joint moves along their normal behind the others; returns how many are left."""
+def leave_out_immobile(count, topology, ground):
+    """Move the contacts that no joint moves along their normal behind the others; return the number of others."""
     touching, i = ground.contacts, 0
     while i < count:
         (a, b), x, n = bodies_of(touching.shape[i], ground), load3(touching.at[i], 0, 1), load3(touching.frame[i], 0, 1)

@@ -1,4 +1,4 @@
-"""Room for the contacts of one pair of shapes, and for what finding them takes."""
+"""The contacts of one pair of shapes, and the workspace for finding them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from engine.scene.points import KEPT
 from engine.scene.shapes import Shapes
 
 RIM = 8
-"""Corners of the polygon that stands for a cylinder's rim."""
+"""Corners of the polygon in place of a cylinder's rim."""
 _MOST_VERTICES, _MOST_TRIANGLES = 96, 224
 
 
 class Work(NamedTuple):
-    """What the search for contacts writes to; nothing in it outlasts a call.
+    """The workspace of one pair's contact search; nothing in it outlasts a call, except `farthest`.
 
-    Of the two faces that touch, seen along the normal (x, y across, z along it): `corner` (2, P, 3), `number` (2, P) of
-    the corners, `edge` (2, P, 3) with the direction in the plane and the length of the edge from each corner on,
-    `face` (2, 5) the outward normal and the offset of its plane, and the radius of a round one or 0.
-    `offer` (C, 4) are places where they may touch, x, y, z and the gap, and `offer_of` (C,) their features.
+    Of the two touching faces, projected along the normal (x, y across, z along it): `corner` (2, P, 3), `number` (2, P)
+    of the corners, `edge` (2, P, 3), the planar direction and length of the edge from each corner, and `face` (2, 5),
+    the outward normal and offset of its plane, and a disc's radius or 0. `offer` (C, 4) are candidate contacts, x, y, z
+    and the gap, `offer_of` (C,) their features.
 
-    `simplex` (4, 6) holds points of the shapes' difference, and the first shape's of each; `support` (2, 3) the two
-    shapes' farthest points, `nearest` (2, 4) points of triangles next to the origin and their squared distances. `axis`
-    (10,) is an answer: the normal, the gap, the first shape's place and the second's. `vertex` (96, 6) is like
-    `simplex`, `triangle` (224, 4) has the outward normals and offsets, and `of` (224, 3) the vertices, of a polytope;
-    `rim` (224, 2) the edges of the hole in it. `farthest` (2,) are the corners of hulls that were farthest last.
+    `simplex` (4, 6) holds points of the Minkowski difference, with the first shape's support points; `support` (2, 3)
+    the two shapes' support points, `nearest` (2, 4) points of triangles nearest to the origin and their squared
+    distances. `axis` (10,) is the result: the normal, the gap, and the witness points of the first and second shape. Of
+    a polytope: `vertex` (96, 6), as in `simplex`, `triangle` (224, 4) outward normals and offsets, `of` (224, 3) their
+    vertices, and `rim` (224, 2) the edges of the hole in it. `farthest` (2,) are the hulls' last support corners.
     """
 
     corner: NDArray[np.floating]
@@ -49,12 +49,12 @@ class Work(NamedTuple):
     farthest: NDArray[np.int64]
 
 
-class Found(NamedTuple):
-    """Contacts of a pair of shapes, of which the leading ones count.
+class PairContacts(NamedTuple):
+    """The contacts of a pair of shapes, the leading ones in use.
 
-    `at` (4, 3) is the place in the world, midway between the two surfaces, `normal` (4, 3) points from the second shape
-    to the first, `gap` (4,) is the distance, m, negative where they overlap, `feature` (4,) says which corners or edges
-    they are: a contact that goes on keeps it.
+    `at` (4, 3) is the place in the world, midway between the surfaces, `normal` (4, 3) points from the second shape to
+    the first, `gap` (4,) is the distance, m, negative where they overlap, `feature` (4,) identifies the corners or
+    edges: a persisting contact keeps it.
     """
 
     at: NDArray[np.floating]
@@ -64,8 +64,8 @@ class Found(NamedTuple):
     work: Work
 
 
-def room(shapes: Shapes) -> Found:
-    """Room for one pair of these shapes at a time."""
+def workspace(shapes: Shapes) -> PairContacts:
+    """Return the workspace for one pair of these shapes at a time."""
     corners = max(RIM, shapes.longest_loop)
     work = Work(
         corner=np.zeros((2, corners, 3)),
@@ -84,12 +84,12 @@ def room(shapes: Shapes) -> Found:
         rim=np.zeros((_MOST_TRIANGLES, 2), np.int64),
         farthest=np.zeros(2, np.int64),
     )
-    return Found(np.zeros((KEPT, 3)), np.zeros((KEPT, 3)), np.zeros(KEPT), np.zeros(KEPT, np.int64), work)
+    return PairContacts(np.zeros((KEPT, 3)), np.zeros((KEPT, 3)), np.zeros(KEPT), np.zeros(KEPT, np.int64), work)
 
 
 @inline
 def put(found, slot, x, n, gap, feature):
-    """A contact into its slot."""
+    """Store a contact in a slot."""
     store3(found.at[slot], 0, 1, x)
     store3(found.normal[slot], 0, 1, n)
     found.gap[slot], found.feature[slot] = gap, feature
@@ -97,5 +97,5 @@ def put(found, slot, x, n, gap, feature):
 
 @inline
 def put_between(found, slot, x, n, gap, radius, feature):
-    """The contact of a ball of that radius about x, from whose surface the other's is the gap away against n."""
+    """Store the contact of a ball of that radius about x with a surface the gap away along −n."""
     put(found, slot, add(x, scale(-(radius + 0.5 * gap), n)), n, gap, feature)

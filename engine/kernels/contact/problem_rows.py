@@ -1,0 +1,226 @@
+"""The contacts and joint rows of a step, by the inertias of the bodies: their mobilities and their targets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.compile import inline, kernel
+from engine.compile.operations import most_of, spread
+from engine.kernels.contact import mimics
+from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, across, join
+from engine.kernels.contact.immobile_contacts import leave_out_immobile
+from engine.kernels.contact.newton import relative_mobilities
+from engine.kernels.contact.recursion import (
+    GATHERS,
+    TO_PARENT,
+    axis_of,
+    carried,
+    has_one_axis,
+    keep_twist,
+    mobility_at,
+    mobility_of,
+    shifted_mobility,
+    velocity_at,
+)
+from engine.kernels.contact.reduced import LEFT_OUT, leave_out_unloaded
+from engine.kernels.contact.rounding import closing_gap, limit_slack
+from engine.kernels.contact.touching import bodies_of, friction_of, restitution_of
+from engine.kernels.joint_constraints import friction
+from engine.kernels.joint_rows import bounds, is_row
+from engine.kernels.robot import KIND, PARENT, V_START
+from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, mul, store3, store6, store9, sub
+from engine.kernels.world import ZERO, joint_twist
+from engine.model import FREE, WORLD
+from engine.scene.thresholds import IMPACT, REACH
+
+
+@inline
+def _velocity_before(body, n, x, bodies):
+    """The velocity along n of a body's place x at the beginning of the step."""
+    arm = sub(x, load3(bodies.position[body], 0, 1))
+    return dot(n, add(load3(bodies.twist[body], 3, 1), cross(load3(bodies.twist[body], 0, 1), arm)))
+
+
+@inline
+def _contacts(count, topology, ground):
+    """Fill in the problem's contacts, and `ground.before`, their normal velocities at the beginning of the step.
+
+    Returns whether there is room for all pairs of bodies.
+    """
+    touching, p, bodies, has_room = ground.contacts, ground.tree.problem, ground.bodies, True
+    for i in spread(topology.shape[0]):
+        p.head[i] = -1
+    for i in spread(count):
+        body, other = bodies_of(touching.shape[i], ground)
+        x, n = load3(touching.at[i], 0, 1), load3(touching.frame[i], 0, 1)
+        ground.before[i] = _velocity_before(body, n, x, bodies)
+        if len(ground.tree.tree.pairs) > 0 and other != WORLD:
+            ground.before[i] -= _velocity_before(other, n, x, bodies)
+        p.mu[i] = friction_of(touching.shape[i], ground)
+        store3(p.arm[i], 0, 1, sub(x, load3(bodies.position[body], 0, 1)))
+        store9(p.frame[i], 0, 1, load9(touching.frame[i], 0, 1))
+    if len(ground.tree.tree.pairs) > 0:
+        ground.tree.tree.pairs.counts[TOUCH], ground.tree.tree.pairs.counts[UNKNOWNS] = 0, 0
+    for i in range(count - 1, -1, -1):
+        body, other = bodies_of(touching.shape[i], ground)
+        if len(ground.tree.tree.pairs) > 0 and other != WORLD:
+            x = load3(touching.at[i], 0, 1)
+            has_room = join(i, body, other, x, bodies, p, ground.tree.tree.pairs) and has_room
+        else:
+            p.following[i], p.head[body] = p.head[body], i
+    return has_room
+
+
+@inline
+def _joints(q, v, rows, ground):
+    """Find the joints with friction or near a limit, as `ground.joint_of` and ones in `right`; return their number."""
+    found, p = 0, ground.tree.problem
+    for j in spread(ground.free.size):
+        p.right[j] = 0.0
+        if is_row(rows, j):
+            low, high = bounds(rows, j, q)
+            after = ground.free[j]
+            if friction(rows.joints, j, v[j]) > 0.0 or after < low + REACH or after > high - REACH:
+                p.right[j] = 1.0
+    for j in range(ground.free.size):
+        if p.right[j] > 0.0:
+            p.joint[found], ground.joint_of[found] = j, j
+            found += 1
+    for k in spread(found):
+        j = p.joint[k]
+        low, high = bounds(rows, j, q)
+        p.joint_free[k], p.law[k, 0] = ground.free[j], friction(rows.joints, j, v[j]) * rows.dt
+        p.law[k, 1] = low if low * rows.dt < -limit_slack(low) else 0.0
+        p.law[k, 2] = high if high * rows.dt > limit_slack(high) else 0.0
+    return found
+
+
+@inline
+def _own_mobility(offset, rotation, inverse):
+    """The mobility of a ball joint's axis by its own inertia alone; a row's law holds for any positive number here."""
+    e = (rotation[offset], rotation[3 + offset], rotation[6 + offset])
+    return dot(e, mul(load9(inverse, 0, 1), e))
+
+
+@kernel
+def _mobilities(joints, topology, ground):
+    """Compute the mobility of each row, and its velocity at v_f."""
+    p, tree, bodies, free = ground.tree.problem, ground.tree.tree, ground.bodies, ground.free
+    limbs = tree.limbs
+    if len(tree.mimics) > 0:
+        mimics.own_mobilities(tree.mimics, p.dv)
+    for level in range(limbs.level.size - 1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            limb = limbs.level[level] + place
+            E, F, H, omega, velocity = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # of body i − 1
+            for i in range(limbs.begin[limb], limbs.end[limb]):
+                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                    continue
+                parent, kind, start, sums = topology[i, PARENT], topology[i, KIND], topology[i, V_START], tree.sums[i]
+                if parent == WORLD:
+                    E, F, H = ZERO6, ZERO9, ZERO6
+                else:
+                    if parent != i - 1:
+                        above = tree.sums[parent]
+                        E, F, H = load6(above, 0, 1), load9(above, 6, 1), load6(above, 15, 1)
+                    E, F, H = shifted_mobility(load3(bodies.arm[i], 0, 1), E, F, H)
+                omega, velocity = carried(i, parent, bodies, ZERO, omega, velocity, tree)
+                turning, shifting = joint_twist(kind, load9(bodies.rotation[i], 0, 1), free, start)
+                omega = add(omega, mimics.axis(i, turning, tree))
+                velocity = add(velocity, mimics.axis(i, shifting, tree))
+                if not mimics.has_own(i, tree):
+                    e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
+                    E, H = mimics.loosened(kind, e, p.dv[start], E, H)
+                else:
+                    E, F, H, own = mobility_of(i, E, F, H, topology, bodies, tree)
+                    if has_one_axis(kind):
+                        p.dv[start] = own
+                if kind != FREE and not has_one_axis(kind):
+                    for k in range(3):
+                        p.dv[start + k] = _own_mobility(k, bodies.rotation[i], tree.inverse[i])
+                keep_twist(i, omega, velocity, tree)
+                if len(tree.pairs) > 0:
+                    store3(tree.step[i], 0, 1, omega)
+                    store3(tree.step[i], 3, 1, velocity)
+                if tree.flow[i, GATHERS] == 1:
+                    store6(sums, 0, 1, E)
+                    store9(sums, 6, 1, F)
+                    store6(sums, 15, 1, H)
+                k = p.head[i]
+                while k >= 0:
+                    arm = load3(p.arm[k], 0, 1)
+                    A = mobility_at(E, F, H, arm)
+                    p.r[k] = 3.0 / (A[0] + A[4] + A[8])
+                    u = velocity_at(omega, velocity, arm, load9(p.frame[k], 0, 1))
+                    p.along[k] = u[0]
+                    store3(p.free[k], 0, 1, u)
+                    k = p.following[k]
+    for j in range(joints):
+        p.g[j] = p.dv[p.joint[j]]
+
+
+@inline
+def _pair_rows(count, inertia, topology, ground):
+    """Compute the mobilities and velocities of contacts between bodies, after `_mobilities`."""
+    p, pairs, twists = ground.tree.problem, ground.tree.tree.pairs, ground.tree.tree.step
+    for j in range(pairs.counts[TOUCH]):
+        k = pairs.contact[j]
+        while k >= 0:
+            u = across(j, k, twists, p, pairs)
+            p.along[k] = u[0]
+            store3(p.free[k], 0, 1, u)
+            k = p.following[k]
+    if pairs.counts[TOUCH] > 0:
+        relative_mobilities(count, inertia, topology, ground.bodies, ground.tree)
+
+
+@inline
+def rebound_velocity(back, fall):
+    """The rebound velocity u with u² − 2 fall u = back², for −`back` by Newton's law of restitution.
+
+    Gravity changes the normal velocity by `fall` within the step; this u keeps the energy although the contact
+    separates for the whole step.
+    """
+    slows = min(fall, 0.0)
+    return slows + np.sqrt(back * back + slows * slows)
+
+
+@inline
+def restitution_offsets(count, share, dt, exact, ground):
+    """Set the target velocities by gaps and by `share` of the restitution; return whether any contact rebounds.
+
+    `exact`: the integrator keeps the energy of free flight, see `rebound_velocity`; semi-implicit steps need no
+    correction.
+    """
+    touching, p, springs = ground.contacts, ground.tree.problem, 0.0
+    for i in spread(count):
+        gap, before = touching.gap[i], ground.before[i]
+        c = closing_gap(gap, load3(touching.frame[i], 0, 1), load3(touching.at[i], 0, 1)) / dt
+        e = share * restitution_of(touching.shape[i], ground)
+        if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
+            springs = 1.0
+            c = min(c, -rebound_velocity(e * before, p.along[i] - before) if exact else e * before)
+        p.offset[i], p.free[i, 0] = c, p.along[i] + c
+    return most_of(springs) > 0.0
+
+
+@inline
+def rows_by_bodies(count, q, v, inertia, rows, topology, ground):
+    """Fill in a problem's contacts and joint rows, after `free_velocity`.
+
+    Returns the numbers of contacts with friction, of all contacts and of joint rows; −1 contacts where more pairs of
+    bodies touch than there is room for.
+    """
+    moved = leave_out_immobile(count, topology, ground)
+    if not _contacts(moved, topology, ground):
+        return 0, -1, 0
+    joints = _joints(q, v, rows, ground)
+    leave_out_unloaded(topology, ground.bodies, ground.tree.problem, ground.tree.tree)
+    _mobilities(joints, topology, ground)
+    if len(ground.tree.tree.pairs) > 0:
+        _pair_rows(moved, inertia, topology, ground)
+    frictional = 0
+    for i in range(moved):
+        if ground.tree.problem.mu[i] > 0.0:
+            frictional += 1
+    return frictional, moved, joints
