@@ -14,6 +14,7 @@ import engine
 from app.acting.coordinates import Coordinate
 from app.jobs.background import Background
 from app.plotting.quantities import CONTACTS, Evaluation, Quantity, States
+from app.recording.replay import effort_in
 from app.simulation.contacts import ContactForces, contact_forces
 
 FRAMES = 4000  # of a run, spread over all of it, that its curves have at most
@@ -155,11 +156,9 @@ def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[
         rate.append(np.full_like(v[-1], np.nan))
         if before is not None and frame.time > before.time and (sampled or frame.setup.watched or not frame.begins):
             rate[-1] = (v[-1] - before.checkpoint.v[robot]) / (frame.time - before.time)
-        arrays = (x.astype(float) for x in (at.q, at.v, at.tau, at.target))
-        effort.append(settings.effort(*arrays)[robot])
+        effort.append(effort_in(frame, robot, sampled))
         target.append(np.where(pulled, at.target[robot], np.nan))
         if sampled:  # such a run does not tell where gains pulled to
-            effort[-1] = np.where(pulled, np.nan, effort[-1])
             target[-1] = np.full_like(target[-1], np.nan)
         contact.append(_contact(frame, robot) if with_contacts else None)
     time = np.array([moment.frame.time for moment in moments])

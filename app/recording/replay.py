@@ -164,11 +164,19 @@ class Replay:
         if not self._fresh or self.frame is None:
             return None
         self._fresh = False
-        return snapshot(self.frame, self.robot)
+        return snapshot(self.frame, self.robot, self.run is not None and self.recording.is_sampled(self.run))
 
 
-def snapshot(frame: engine.RecordedFrame, robot: int) -> Snapshot:
-    """A frame as the window shows states, with the robot of that number looked at."""
+def effort_in(frame: engine.RecordedFrame, robot: int, sampled: bool) -> np.ndarray:
+    """(nv,), N m or N: what the drives give in a frame; NaN where gains pull in a sampled run, which has no setpoints."""
+    settings, at = frame.setup.settings, frame.checkpoint
+    effort = settings.effort(*(x.astype(float) for x in (at.q, at.v, at.tau, at.target)))[robot]
+    kp = settings.kp[robot if len(settings.kp) > 1 else 0]
+    return np.where(sampled & (kp > 0), np.nan, effort)
+
+
+def snapshot(frame: engine.RecordedFrame, robot: int, sampled: bool = False) -> Snapshot:
+    """A frame as the window shows states, with the robot of that number looked at; see `effort_in`."""
     model, at = frame.setup.model, frame.checkpoint
     robot = robot if robot < len(at.q) else 0
     into = Snapshot(model)
@@ -177,6 +185,7 @@ def snapshot(frame: engine.RecordedFrame, robot: int) -> Snapshot:
     into.time, into.robot, into.recorded = frame.time, robot, True
     into.q[:], into.v[:], into.target[:], into.tau[:] = q[robot], v[robot], at.target[robot], at.tau[robot]
     into.link_poses[:] = poses[robot]
+    into.effort[:] = effort_in(frame, robot, sampled)
     into.wrench = None if at.wrench is None else at.wrench[robot].astype(float)
     into.phases = {} if frame.begins else frame.phases
     if frame.touches is not None:

@@ -160,6 +160,7 @@ def test_frames_tell_what_was_sampled_live_of_each_robot(chance, tmp_path, monke
         for found, expected in ((at.q, q), (at.v, v), (at.tau, running.tau), (at.target, running.target)):
             np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(at.wrench, running.wrench[running.robot])
+        np.testing.assert_allclose(at.effort, running.simulation.effort[running.robot], rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(at.link_poses, engine.link_poses(model, q), atol=1e-12)
         np.testing.assert_allclose(at.batch.link_poses[running.robot], at.link_poses, atol=1e-5)
 
