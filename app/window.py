@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
     QApplication,
     QComboBox,
     QMainWindow,
+    QScrollArea,
     QToolBar,
     QWidget,
 )
@@ -369,6 +370,20 @@ class Window(QMainWindow):
             focused.showPopup()
         elif isinstance(focused, QAbstractItemView):
             _tick(focused)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Pass by what lies in a dock behind another: such docks and their tabs are outside of the window."""
+        passed = None
+        while super().focusNextPrevChild(forward):
+            child = now = QApplication.focusWidget()
+            while child is not None and child.parentWidget() is not self:
+                child = child.parentWidget()
+                if isinstance(child, QScrollArea):  # which scrolls by itself only as the focus moves within it
+                    child.ensureWidgetVisible(now)
+            if child is None or now is passed or self.rect().intersects(child.geometry()):
+                return True
+            passed = passed or now
+        return False
 
     def showEvent(self, event: QShowEvent) -> None:
         """On a small screen: before all had its style, the window's least size was larger than it is."""

@@ -168,7 +168,7 @@ class Replay:
 
 
 def effort_in(frame: engine.RecordedFrame, robot: int, sampled: bool) -> np.ndarray:
-    """(nv,), N m or N: what the drives give in a frame; NaN where gains pull in a sampled run, which has no setpoints."""
+    """(nv,), N m or N: what drives give in a frame; NaN where gains pull in a sampled run, which has no setpoints."""
     settings, at = frame.setup.settings, frame.checkpoint
     effort = settings.effort(*(x.astype(float) for x in (at.q, at.v, at.tau, at.target)))[robot]
     kp = settings.kp[robot if len(settings.kp) > 1 else 0]

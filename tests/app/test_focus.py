@@ -28,6 +28,24 @@ def stops(dock: QWidget) -> list[QWidget]:
     return [each for each in found if not isinstance(each.parent(), QAbstractSpinBox | QComboBox)]
 
 
+@pytest.mark.parametrize("key", [Qt.Key.Key_Tab, Qt.Key.Key_Backtab])
+def test_tab_comes_to_nothing_that_is_out_of_sight(qtbot, opened, key):
+    window = opened(engine.ROBOTS / "arm7.urdf")
+    window.resize(1280, 800)
+    window.docks["Compare"].show()
+    window.docks["Plots"].show()
+    wait(qtbot, window.docks["Plots"].isVisible)
+    window.viewport.setFocus()
+    came = []
+    while len(came) < 60 and (not came or came[-1] is not window.viewport):
+        qtbot.keyClick(QApplication.focusWidget(), key)
+        came.append(QApplication.focusWidget())
+        place = came[-1].mapTo(window, came[-1].rect().center())
+        assert window.rect().contains(place), f"{type(came[-1]).__name__} {came[-1].accessibleName()} {place}"
+    assert came[-1] is window.viewport
+    assert window.joints in came
+
+
 @pytest.mark.parametrize("title", DOCKS)
 def test_the_focus_is_seen_and_space_plays(qtbot, opened, title):
     window = opened(engine.ROBOTS / "quadruped.urdf")
