@@ -415,10 +415,10 @@ def _period(module: ModuleType) -> float | None:
 def _checked(tau: Any, nv: int) -> NDArray[np.float64]:
     found = reals(tau)
     if found.shape != (nv,):
-        raise ValueError(f"control answered an array of shape {found.shape}; expected ({nv},), an effort per velocity")
+        raise ValueError(f"control returned an array of shape {found.shape}; expected ({nv},), an effort per velocity")
     if not np.all(np.isfinite(found)):
         at = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise ValueError(f"control answered {found[at]} at [{at}]; every effort must be finite")
+        raise ValueError(f"control returned {found[at]} at [{at}]; every effort must be finite")
     return np.ascontiguousarray(found)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer, QUrl, pyqtSignal
-from PyQt6.QtGui import QDesktopServices, QGuiApplication
+from PyQt6.QtGui import QDesktopServices, QGuiApplication, QTextCursor
 from PyQt6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
@@ -247,7 +247,7 @@ class DiagnosticsPanel(QWidget):
             text = escape(self._source[number - 1].expandtabs(2)).replace(" ", "&nbsp;")
             mark = "▸" if number == line else "&nbsp;"
             self.excerpt.appendHtml(f'<span style="color:{tint}">{mark}{number:5d}&nbsp;&nbsp;{text}</span>')
-        self.excerpt.verticalScrollBar().setValue(0)
+        self.excerpt.moveCursor(QTextCursor.MoveOperation.Start)  # a resize brings it into sight
 
 
 def _breakable(text: str) -> str:

@@ -77,3 +77,16 @@ def test_a_file_that_is_no_session_is_told_of_with_the_diagnostics(qtbot, opened
     assert window.statusBar().currentMessage() == f"{path}: {told.fault}; {told.cure}"
     qtbot.keyClick(window, Qt.Key.Key_Space)
     assert window.diagnostics.diagnostics == []
+
+
+def test_of_long_lines_the_beginning_is_seen(qtbot, tmp_path):
+    panel = DiagnosticsPanel()
+    qtbot.addWidget(panel)
+    path = tmp_path / "table.urdf"
+    path.write_text("\n".join("a column, " * 80 for _ in range(3)))
+    panel.resize(700, 200)
+    panel.show_file(str(path), "table.urdf", [engine.Diagnostic("error", 1, "XML", "the file is text", "cure")])
+    panel.show()
+    panel.resize(520, 300)
+    wait(qtbot, lambda: panel.excerpt.horizontalScrollBar().maximum() > 0)
+    assert panel.excerpt.horizontalScrollBar().value() == 0

@@ -51,7 +51,7 @@ def test_what_fails_is_told_and_what_was_done_is_kept(capsys, tmp_path):
     path.write_text("def control(t, q, v):\n    return q / (t < 0.1)\n", encoding="utf-8")
     code, result, said = run(capsys, "--controller", str(path), "--dt", "0.001", "--out", str(tmp_path / "part.npz"))
     assert code == 1
-    assert "control answered" in said
+    assert "control returned" in said
     assert result["failure"]
     part = np.load(tmp_path / "part.npz")
     assert len(part["q"]) == result["steps"] + 1 == 101
