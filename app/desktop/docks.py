@@ -87,7 +87,7 @@ class Docks(QObject):
     def restore(self, state: QByteArray) -> None:
         """Arrange them as `QMainWindow.saveState` told."""
         if self._window.restoreState(state):
-            self._as_restored = set(self._heights)
+            self._as_restored = {title for title in self._heights if not self._docks[title].isHidden()}
 
     def eventFilter(self, dock: QObject, event: QEvent) -> bool:
         """A dock keeps the height that its user drags it to."""

@@ -63,6 +63,20 @@ def test_each_dock_at_the_bottom_has_a_height_of_its_own(qtbot, opened):
     wait(qtbot, lambda: 380 - 40 < docks["Plots"].height() <= most)  # less the tabs
 
 
+def test_a_dock_that_a_window_before_had_not_shown_opens_at_its_own_height(qtbot, make_window):
+    first = make_window()
+    first.resize(1400, 900)
+    first.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: first.workbench.newest is not None)
+    show(qtbot, first, "Diagnostics")
+    first.close()
+    second = make_window()
+    second.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: second.workbench.newest is not None)
+    show(qtbot, second, "Plots")
+    wait(qtbot, lambda: 380 < second.docks["Plots"].height())
+
+
 def test_the_sheet_of_keys_is_no_taller_than_a_small_window(opened):
     window = opened(engine.find_robot("arm7"))
     window.resize(AT_SCALE_2)
