@@ -7,16 +7,11 @@ from functools import partial
 from html import escape
 
 from PyQt6.QtCore import QPointF, QSize, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QFont, QResizeEvent, QTextCursor
+from PyQt6.QtGui import QResizeEvent, QTextCursor
 from PyQt6.QtWidgets import (
-    QButtonGroup,
     QComboBox,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
-    QPushButton,
-    QRadioButton,
-    QSlider,
     QSplitter,
     QTabWidget,
     QTextBrowser,
@@ -28,6 +23,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app.desktop import theme, type_scale
 from app.panels.drawing import Drawing
+from app.panels.lesson_question import KeySlider, QuestionForm
 
 SECONDS = 2.5  # that a step is shown at speed 1
 LARGER = 1.6  # type, for a lecture
@@ -35,82 +31,6 @@ WORDS = 0.375  # of the height that words and picture share, which the words hav
 SPEEDS = (0.5, 1.0, 2.0, 5.0)
 PICK = "Click a part in the picture, or a link of the robot, for its two equations in numbers."
 CHOOSE = "Choose a lesson in Help › Lessons."
-RIGHT, NOT_YET = "Right.", "Not yet."
-
-
-class QuestionForm(QWidget):
-    """Asks a lesson's question, and says whether what was typed or chosen is right."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.answer, self.check, self.said = QLineEdit(), QPushButton("Chec&k"), QLabel(wordWrap=True)
-        self.answer.setPlaceholderText("your answer")
-        self.answer.setAccessibleName("answer")
-        self.choices = QButtonGroup(self)
-        self.choices.idClicked.connect(self._judge)
-        self.check.clicked.connect(self._judge)
-        self.answer.returnPressed.connect(self._judge)
-        self.drag, self.dragged = QSlider(Qt.Orientation.Horizontal), QLabel()
-        self.drag.setAccessibleName("answer, dragged")
-        self.drag.valueChanged.connect(self._show_dragged)
-        self._buttons = QVBoxLayout()
-        row = QHBoxLayout()
-        for each in (self.answer, self.drag, self.dragged, self.check):
-            row.addWidget(each)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(10, 0, 10, 6)
-        layout.addLayout(self._buttons)
-        layout.addLayout(row)
-        layout.addWidget(self.said)
-        self._question: engine.LessonQuestion | None = None
-
-    def present(self, font: QFont) -> None:
-        """Have all words in a font."""
-        self.setFont(font)
-        for each in self.findChildren(QWidget):
-            each.setFont(font)
-
-    def ask(self, question: engine.LessonQuestion | None) -> None:
-        """Show a question, or none."""
-        self.setVisible(question is not None)
-        if question == self._question:
-            return
-        self._question = question
-        self.answer.clear()
-        self.said.clear()
-        for button in self.choices.buttons():
-            self.choices.removeButton(button)
-            button.deleteLater()
-        choices = question.choices if question else ()
-        dragged = bool(question and question.dragged)
-        self.drag.setRange(0, max(len(choices) - 1, 0))
-        self.drag.setValue(0)
-        self._show_dragged()
-        for k, text in enumerate(() if dragged else choices):
-            button = QRadioButton(text)
-            button.setFont(self.font())
-            self.choices.addButton(button, k)
-            self._buttons.addWidget(button)
-        for each, shown in (
-            (self.answer, not choices),
-            (self.drag, dragged),
-            (self.dragged, dragged),
-            (self.check, dragged or not choices),
-        ):
-            each.setVisible(question is not None and shown)
-
-    def _show_dragged(self) -> None:
-        if self._question and self._question.dragged:
-            self.dragged.setText(self._question.choices[self.drag.value()])
-
-    def _judge(self) -> None:
-        chosen = self.choices.checkedButton()
-        given = self.dragged.text() if self._question.dragged else chosen.text() if chosen else self.answer.text()
-        if not given.strip():
-            return
-        right = self._question.is_right(given)
-        theme.tint(self.said, "good" if right else "warning")
-        self.said.setText(RIGHT if right else f"{NOT_YET} {self._question.hint}")
 
 
 class LessonPanel(QWidget):
@@ -167,12 +87,13 @@ class LessonPanel(QWidget):
         layout.addWidget(self._parts, 1)
         layout.addWidget(self.question)
         layout.addLayout(self._transport())
+        self._large = False
         self._tab = 0  # the one that the user wants, where it has something
         self.tabs.tabBarClicked.connect(self._choose_tab)
         self.tabs.currentChanged.connect(self._share)
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._play_on)
-        theme.signals.changed.connect(self._show)
+        theme.signals.changed.connect(self._dress)
         self.show_none(CHOOSE)
 
     def _timed(self) -> QWidget:
@@ -201,7 +122,7 @@ class LessonPanel(QWidget):
             button.setToolTip(tip)
             button.setAccessibleName(tip.partition(" (")[0])
             button.clicked.connect(slot)
-        self.bar, self.place, self.speed = QSlider(Qt.Orientation.Horizontal), QLabel(), QComboBox()
+        self.bar, self.place, self.speed = KeySlider(), QLabel(), QComboBox()
         self.bar.setAccessibleName("step")
         self.bar.valueChanged.connect(self.go)
         for speed in SPEEDS:
@@ -352,6 +273,12 @@ class LessonPanel(QWidget):
 
     def present(self, on: bool) -> None:
         """Have the type large enough for a projector, or as it is everywhere."""
+        self._large = on
+        self._dress()
+
+    def _dress(self) -> None:
+        """Fonts, which another palette takes back, and colours."""
+        on = self._large
         self.title.setFont(type_scale.font("title" if on else "heading", bold=True))
         for browser, font in ((self.text, type_scale.font()), (self.code, type_scale.fixed())):
             font.setPointSizeF(font.pointSizeF() * (LARGER if on else 1.0))

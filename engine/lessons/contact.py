@@ -28,6 +28,7 @@ STICKS, SLIPS = 0.8, 0.3  # coefficients of friction: more than that, and less
 SPEED, FRICTION, DT = 3.0, 0.5, 1e-3  # of the box: m/s, its coefficient of friction, and the step, s
 GRAVITY = 9.81  # m/s²
 SIZE, MASS = (0.4, 0.4, 0.1), 2.0  # of the engine's box, m and kg
+SINGULAR = 1e-6  # of the larger eigenvalue of G for n and t₁: below that the two are one motion
 TAKES = 5000  # steps of `touch` at most
 
 
@@ -43,7 +44,7 @@ def mobility(model: Model, q: Array) -> Array:
     """G (3, 3), 1/kg, of the last body's centre of mass, rows and columns (n, t₁, t₂): n points up, t₁ to where a push
     along n moves the point too.
 
-    Raises ValueError where the point cannot move up and down.
+    Raises ValueError where the point cannot move up and down, or not aside as well but in proportion to that.
     """
     at = motion(model, q, np.zeros(model.nv))
     M, _ = equations_of_motion(model, at)
@@ -59,14 +60,22 @@ def mobility(model: Model, q: Array) -> Array:
     aside = G[2, :2] if np.hypot(*G[2, :2]) > 1e-9 * G[2, 2] else np.array([1.0, 0.0])
     x, y = aside / np.hypot(*aside)
     frame = np.array([[0.0, 0.0, 1.0], [x, y, 0.0], [-y, x, 0.0]])
-    return np.asarray(frame @ G @ frame.T)
+    G = frame @ G @ frame.T
+    least, largest = np.linalg.eigvalsh(G[:2, :2])
+    if least <= SINGULAR * largest:
+        raise ValueError(
+            f"the lesson on contact has the last link of {model.name} pushed up and aside, which as it stands are one "
+            "motion; bend its limb, or open arm7"
+        )
+    return np.asarray(G)
 
 
-def blow(G: Array) -> Array:
-    """b (3,): a velocity before contact that one impulse stops, `SIDEWAYS` of which lies along the ground."""
+def blow(G: Array) -> tuple[Array, Array]:
+    """b (3,), a velocity before contact, and the impulse (3,) that stops it, `SIDEWAYS` of which lies along the
+    ground."""
     back = np.array([1.0, SIDEWAYS, 0.0])
-    b: Array = -G @ back
-    return np.asarray(b * (APPROACH / -b[0]))
+    stopping = back * (APPROACH / (G @ back)[0])
+    return -G @ stopping, stopping
 
 
 def touch(law: str, G: Array, b: Array, mu: float, impulse: Array | None = None) -> Touch:
@@ -104,12 +113,11 @@ def run(model: Model, q: Array, _v: Array, _tau: Array) -> Array:
     """How far the box slides by the law, m, (1, 1), after what the lesson shows of the robot's last link."""
     last = range(len(model.parent) - 1, len(model.parent))
     G = mobility(model, plain(q)[0])
-    b = blow(G)
+    b, stopping = blow(G)
     stage("mobility", last, G[None])
-    stopping = np.linalg.solve(G, -b)[None]
     for name, law, mu in (("stick", "exact", STICKS), ("slip", "exact", SLIPS), ("relaxed", "relaxed", SLIPS)):
         _, impulse, u = touch(law, G, b, mu)
-        stage(name, last, impulse[None], u[None], stopping, np.array([mu]))
+        stage(name, last, impulse[None], u[None], stopping[None], np.array([mu]))
     for law in ("exact", "relaxed"):
         stage(f"{law} box", last, slide(law)[None])
     return slide("exact")[-1:, :1]
@@ -131,7 +139,7 @@ def of_engine(*_: object) -> Array:
 def facts(model: Model, q: Array, *_: Array) -> dict[str, float | str]:
     """What the words name."""
     G = mobility(model, plain(q))
-    b = blow(G)
+    b = blow(G)[0]
     slips, rises = (touch(law, G, b, SLIPS) for law in ("exact", "relaxed"))
     true, lifted, twice = slide("exact"), slide("relaxed"), slide("relaxed", 2 * SPEED)
     flight = next(k for k in range(2, len(lifted)) if lifted[k, 1] <= lifted[1, 1] / 2)

@@ -110,17 +110,19 @@ show(named());
 
 
 def write(folder: Path, model: Model, state: tuple[Array, Array, Array]) -> dict[str, str]:
-    """Write all lessons that serve the robot into a folder, which is made; returns why others are missing, by name.
+    """Write all lessons that serve the robot as it stands into a folder, which is made; returns why others are missing,
+    by name.
 
     `state` is q (nq,), v (nv,) and tau (nv,).
     """
     folder.mkdir(parents=True, exist_ok=True)
     refusals, made = {}, []
     for name in Lesson.names():
-        if reason := Lesson.refusal(name, model):
-            refusals[name] = reason
+        try:
+            lesson = Lesson(name, model, *state)
+        except ValueError as reason:
+            refusals[name] = str(reason)
             continue
-        lesson = Lesson(name, model, *state)
         _write(folder / f"{name}.html", lesson.title, _body(lesson, state[0]), SCRIPT)
         made.append(lesson)
     _write(folder / INDEX, "Lessons", _index(made, model, refusals), "")

@@ -36,7 +36,7 @@ def scientific(x: float, digits: int = 1) -> str:
     mantissa, _, power = f"{x:.{digits}e}".partition("e")
     if -2 <= int(power) <= digits:
         return f"{float(mantissa + 'e' + power):.{digits - int(power)}f}"
-    return f"{mantissa} × {power_of_ten(int(power))}"
+    return f"{mantissa}\u00a0×\u00a0{power_of_ten(int(power))}"
 
 
 class Sheet:

@@ -15,7 +15,8 @@ import engine
 from app.desktop import theme
 from app.features.gallery_view import GalleryView
 from app.features.lesson_view import LessonView
-from app.panels.lesson import CHOOSE, NOT_YET, PICK, RIGHT
+from app.panels.lesson import CHOOSE, PICK
+from app.panels.lesson_question import NOT_YET, RIGHT
 
 NAMES = engine.Lesson.names()
 
@@ -99,6 +100,43 @@ def test_a_question_is_checked(qtbot, taught, name):
     assert form.said.text().startswith(NOT_YET)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_question_is_answered_by_keys_alone(qtbot, taught, name):
+    """A wrong answer first; what is said of it goes with the next change."""
+    panel = taught(name, engine.chain(5), 1000).panel
+    question, form = panel.step.question, panel.question
+    if question.dragged:
+        form.drag.setFocus()
+        for number, choice in enumerate(question.choices):
+            assert form.drag.value() == number
+            qtbot.keyClick(form.drag, Qt.Key.Key_Return)
+            assert form.said.text().startswith(RIGHT if choice == question.answer else NOT_YET)
+            if choice == question.answer:
+                break
+            qtbot.keyClick(form.drag, Qt.Key.Key_Right)
+            assert not form.said.text()
+    elif question.choices:
+        for button in form.choices.buttons():
+            wait(qtbot, button.isVisible)
+            button.setFocus()
+            qtbot.keyClick(button, Qt.Key.Key_Return)
+            assert form.said.text().startswith(RIGHT if button.text() == question.answer else NOT_YET)
+            if button.text() == question.answer:
+                break
+    else:
+        form.answer.setFocus()
+        qtbot.keyClicks(form.answer, "7")
+        qtbot.keyClick(form.answer, Qt.Key.Key_Return)
+        assert form.said.text() == f"{NOT_YET} {question.hint}"
+        qtbot.keyClick(form.answer, Qt.Key.Key_Backspace)
+        assert not form.said.text()
+        qtbot.keyClicks(form.answer, question.answer)
+        qtbot.keyClick(form.answer, Qt.Key.Key_Tab)
+        assert form.check.hasFocus()
+        qtbot.keyClick(form.check, Qt.Key.Key_Return)
+    assert form.said.text() == RIGHT
+
+
 def test_a_guess_is_asked_before_anything_is_shown(taught):
     panel = taught("crossing", engine.chain(5)).panel
     assert panel.question.isVisibleTo(panel)
@@ -157,6 +195,14 @@ def test_keys_go_through_a_lesson(qtbot, taught):
         assert view.panel.number == number
     qtbot.keyClick(window, Qt.Key.Key_Down, alt)
     assert view.panel.playing
+
+
+def test_the_step_is_slid_to_by_keys(qtbot, taught):
+    panel = taught("aba", engine.chain(4)).panel
+    panel.bar.setFocus()
+    for key, number in ((Qt.Key.Key_Right, 1), (Qt.Key.Key_End, len(panel.lesson.steps) - 1), (Qt.Key.Key_Home, 0)):
+        qtbot.keyClick(panel.bar, key)
+        assert panel.number == number
 
 
 def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
@@ -302,6 +348,11 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
         sizes.append((panel.title.font().pointSizeF(), *asked, panel.text.document().size().height()))
     assert all(larger > usual for larger, usual in zip(sizes[1], sizes[0], strict=True))
     assert sizes[2] == sizes[0]
+    view.large.setChecked(True)
+    theme.apply(QApplication.instance(), not theme.is_dark())
+    assert panel.title.font().pointSizeF() == sizes[1][0]
+    assert form.said.font().pointSizeF() == sizes[1][1]
+    theme.apply(QApplication.instance(), not theme.is_dark())
 
 
 def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, taught):

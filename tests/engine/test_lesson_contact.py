@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_a_push_moves_the_last_link_as_the_mass_matrix_says(name: str | int, rng
 def test_the_exact_law_is_the_engine_s_and_the_relaxed_one_leaves_the_slip_out(name: str | int) -> None:
     made = lesson(name)
     G = made.trace.of("mobility")[0].values[0]
-    b = contact.blow(G)
+    b, _ = contact.blow(G)
     assert b[0] == pytest.approx(-contact.APPROACH)
     for stage in made.trace.of("stick", "slip", "relaxed"):
         impulse, u, stopping, mu = stage.values
@@ -74,7 +75,7 @@ def test_the_exact_law_is_the_engine_s_and_the_relaxed_one_leaves_the_slip_out(n
 
 def test_where_nothing_slips_the_laws_are_the_same() -> None:
     G = lesson("arm7").trace.of("mobility")[0].values[0]
-    exact, relaxed = (contact.touch(law, G, contact.blow(G), contact.STICKS) for law in ("exact", "relaxed"))
+    exact, relaxed = (contact.touch(law, G, contact.blow(G)[0], contact.STICKS) for law in ("exact", "relaxed"))
     np.testing.assert_allclose(exact.impulse, relaxed.impulse, rtol=1e-9, atol=1e-12)
 
 
@@ -132,3 +133,21 @@ def test_a_robot_whose_last_link_cannot_come_down_says_so() -> None:
     model = engine.chain(3, straight=True)  # all axes upright
     with pytest.raises(ValueError, match=r"has the last link of .* come down, which no joint lets it do as it stands"):
         contact.mobility(model, np.zeros(3))
+
+
+def test_a_robot_whose_limb_is_straight_says_so() -> None:
+    """Its last link moves up and aside in one proportion only, so that there is nothing between sticking and none."""
+    model = engine.load(engine.ROBOTS / "double_pendulum.urdf")
+    with pytest.raises(ValueError, match=r"pushed up and aside, which as it stands are one motion; bend its limb"):
+        contact.mobility(model, model.neutral())
+    bent = contact.mobility(model, np.array([0.5, 1.0]))
+    assert np.linalg.eigvalsh(bent[:2, :2])[0] > 0
+
+
+def test_the_other_lessons_are_written_where_one_does_not_serve_as_the_robot_stands(tmp_path: Path) -> None:
+    model = engine.chain(3, straight=True)
+    refused = pages.write(tmp_path, model, (np.zeros(3),) * 3)
+    assert "come down" in refused["contact"]
+    names = {path.stem for path in tmp_path.iterdir()}
+    assert names == {*Lesson.names(), "index"} - set(refused)
+    assert "come down" in (tmp_path / pages.INDEX).read_text("utf-8")

@@ -1,0 +1,123 @@
+"""The question of a lesson: typed, chosen or dragged, and whether the answer is right."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QEvent, Qt, pyqtSignal
+from PyQt6.QtGui import QFont, QKeyEvent
+from PyQt6.QtWidgets import (
+    QButtonGroup,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
+
+import engine
+from app.desktop import theme
+
+RIGHT, NOT_YET = "Right.", "Not yet."
+_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End, *_ENTER)
+_HELD = ~Qt.KeyboardModifier.KeypadModifier  # with any of these a key means something else
+
+
+class KeySlider(QSlider):
+    """A slider that has its keys before the window's shortcuts, among which they are."""
+
+    entered = pyqtSignal()
+    """Return was pressed."""
+
+    def __init__(self) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QKeyEvent) and event.key() in _KEYS and not event.modifiers() & _HELD:
+            if event.type() == QEvent.Type.ShortcutOverride:
+                event.accept()
+                return True
+            if event.type() == QEvent.Type.KeyPress and event.key() in _ENTER:
+                self.entered.emit()
+                return True
+        return super().event(event)
+
+
+class QuestionForm(QWidget):
+    """Asks a lesson's question, and says whether what was typed or chosen is right."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer, self.check, self.said = QLineEdit(), QPushButton("Chec&k"), QLabel(wordWrap=True)
+        self.answer.setPlaceholderText("your answer")
+        self.answer.setAccessibleName("answer")
+        self.choices = QButtonGroup(self)
+        self.choices.idClicked.connect(self._judge)
+        self.check.clicked.connect(self._judge)
+        self.answer.returnPressed.connect(self._judge)
+        self.drag, self.dragged = KeySlider(), QLabel()
+        self.drag.setAccessibleName("answer, dragged")
+        self.drag.valueChanged.connect(self._show_dragged)
+        self.answer.textEdited.connect(self.said.clear)
+        self.drag.entered.connect(self._judge)
+        self._buttons = QVBoxLayout()
+        row = QHBoxLayout()
+        for each in (self.answer, self.drag, self.dragged, self.check):
+            row.addWidget(each)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(10, 0, 10, 6)
+        layout.addLayout(self._buttons)
+        layout.addLayout(row)
+        layout.addWidget(self.said)
+        self._question: engine.LessonQuestion | None = None
+
+    def present(self, font: QFont) -> None:
+        """Have all words in a font."""
+        self.setFont(font)
+        for each in self.findChildren(QWidget):
+            each.setFont(font)
+
+    def ask(self, question: engine.LessonQuestion | None) -> None:
+        """Show a question, or none."""
+        self.setVisible(question is not None)
+        if question == self._question:
+            return
+        self._question = question
+        self.answer.clear()
+        self.said.clear()
+        for button in self.choices.buttons():
+            self.choices.removeButton(button)
+            button.deleteLater()
+        choices = question.choices if question else ()
+        dragged = bool(question and question.dragged)
+        self.drag.setRange(0, max(len(choices) - 1, 0))
+        self.drag.setValue(0)
+        self._show_dragged()
+        for k, text in enumerate(() if dragged else choices):
+            button = QRadioButton(text)
+            button.setFont(self.font())
+            self.choices.addButton(button, k)
+            self._buttons.addWidget(button)
+        for each, shown in (
+            (self.answer, not choices),
+            (self.drag, dragged),
+            (self.dragged, dragged),
+            (self.check, dragged or not choices),
+        ):
+            each.setVisible(question is not None and shown)
+
+    def _show_dragged(self) -> None:
+        self.said.clear()
+        if self._question and self._question.dragged:
+            self.dragged.setText(self._question.choices[self.drag.value()])
+
+    def _judge(self) -> None:
+        chosen = self.choices.checkedButton()
+        given = self.dragged.text() if self._question.dragged else chosen.text() if chosen else self.answer.text()
+        if not given.strip():
+            return
+        right = self._question.is_right(given)
+        theme.tint(self.said, "good" if right else "warning")
+        self.said.setText(RIGHT if right else f"{NOT_YET} {self._question.hint}")
