@@ -95,6 +95,7 @@ for (const drag of document.querySelectorAll("input[type=range]")) drag.oninput 
   const chosen = drag.dataset.choices.split("|")[drag.value];
   drag.form.querySelector("[name=answer]").value = drag.form.querySelector("b").textContent = chosen;
 };
+for (const form of document.querySelectorAll("form")) form.oninput = () => form.querySelector("output").value = "";
 for (const form of document.querySelectorAll("form")) form.onsubmit = () => {
   const given = (new FormData(form).get("answer") || "").toString().trim(), said = form.querySelector("output");
   const number = (text) => Number(text.replaceAll(",", "")), answer = number(form.dataset.answer);
