@@ -3,7 +3,6 @@
 Its sources are the Markdown files as they stand. Equations are MathML, and nothing in it needs a network.
 """
 
-import ast
 import re
 import shutil
 import sys
@@ -17,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 import engine  # noqa: E402
 
 project, html_title, html_theme = "Catena", "Catena", "furo"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
 root_doc = "README"
 include_patterns = ["*.md", "docs/*.md", "docs/api/*.md"]
 exclude_patterns = [".*", "build", "dist", "app", "engine", "resources", "robots", "tests"]
@@ -46,6 +45,8 @@ FONTS = "font-family: 'Latin Modern Math', 'STIX Two Math', 'Cambria Math', 'Dej
 def complete(_app, docname, content):
     """What a page of the site has beside its file: titles in links, the tree, the texts of examples and docstrings."""
     text = re.sub(r"\[(?:docs/)?\w+\.md\]\(", "[](", content[0])
+    if docname != "docs/examples":
+        text = re.sub(r"\]\(examples/(\w+)\.py\)", r"](#example-\1)", text)
     if docname == "README":
         for title, names in PAGES.items():
             tree = "\n".join(f"/{name}" for name in names.split())
@@ -59,11 +60,10 @@ def complete(_app, docname, content):
 
 def example(found):
     """An example of the list, without its docstring, which is the title, and with its picture where it draws."""
-    title, name = found.groups()
-    first = ast.parse((ROOT / "docs" / name).read_text("utf-8")).body[0].end_lineno + 2
-    picture = Path(name).with_suffix(".webp")
-    drawn = f"\n![{title}]({picture.as_posix()})\n" if (ROOT / "docs" / picture).exists() else ""
-    return f"### {title}\n\n```{{literalinclude}} {name}\n:lines: {first}-\n```\n{drawn}"
+    title, name = found[1], Path(found[2])
+    text = f"(example-{name.stem})=\n\n### {title}\n\n```{{literalinclude}} {name.as_posix()}\n:lines: 3-\n```\n"
+    picture = name.with_suffix(".webp")
+    return f"{text}\n![{title}]({picture.as_posix()})\n" if (ROOT / "docs" / picture).exists() else text
 
 
 def docstrings(found):
@@ -72,12 +72,6 @@ def docstrings(found):
     kinds = ["class" if isinstance(getattr(engine, name), type) else "function" for name in names]
     both = zip(kinds, names, strict=True)
     return "\n".join(f"```{{eval-rst}}\n.. auto{kind}:: engine.{name}\n```" for kind, name in both)
-
-
-def keep_colons(_app, what, _name, _obj, _options, lines):
-    """Napoleon takes what stands before a colon in a property's first line for its type."""
-    if what == "property":
-        lines.insert(0, "")
 
 
 def leave_out(_app, _what, _name, obj, skip, _options):
@@ -115,6 +109,5 @@ def setup(app):
     """Enter all that with Sphinx."""
     app.add_html_math_renderer("mathml", (inline_equation, None), (equation, None))
     app.connect("source-read", complete)
-    app.connect("autodoc-process-docstring", keep_colons, priority=400)
     app.connect("autodoc-skip-member", leave_out)
     app.connect("build-finished", front_page)

@@ -23,19 +23,15 @@ def repair(
 
     Comments and layout stay; the file itself is never touched.
 
-    Args:
-        path: the URDF.
-        out: where the copy goes; it is written beside its target and renamed.
-        package_dirs: as `engine.load` takes them.
-        overwrite: replace a file that is there.
+    - `path`: the URDF.
+    - `out`: where the copy goes; it is written beside its target and renamed.
+    - `package_dirs`: as `engine.load` takes them.
+    - `overwrite`: replace a file that is there.
 
-    Returns:
-        How many places were repaired, and what is still wrong with the copy, which needs its author.
+    Returns how many places were repaired, and what is still wrong with the copy, which needs its author.
 
-    Raises:
-        ValueError: it is a xacro file, or `out` is the file itself.
-        FileExistsError: `out` is there, and `overwrite` is not given.
-        OSError: the file cannot be read, or the copy not be written.
+    Raises ValueError where it is a xacro file, or `out` is the file itself, FileExistsError where `out` is there, and
+    `overwrite` is not given, OSError where the file cannot be read, or the copy not be written.
     """
     original, target = Path(path), Path(out)
     if original.suffix == ".xacro":
