@@ -29,7 +29,6 @@ def test_an_example_prints_and_draws_what_it_shows(path: Path, tmp_path, monkeyp
     if path.stem in NEEDS:
         pytest.importorskip(NEEDS[path.stem], reason=f"{NEEDS[path.stem]} is not installed")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("MPLBACKEND", "agg")
     runpy.run_path(str(path), run_name="__main__")
     shown = re.search(r"(?:^# .*\n)*\Z", path.read_text("utf-8"), re.MULTILINE)[0].replace("# ", "")
