@@ -1,6 +1,6 @@
-"""Kernels: functions that are compiled to machine code when they are first called, and kept on disk.
+"""Kernels: functions that are compiled to machine code on their first call, and cached on disk.
 
-A kernel's text goes to LLVM in one pass (`translate`), with a function before it that Python calls (`entry`).
+A kernel's source goes to LLVM in one pass (`translate`), with an entry function that Python calls (`entry`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.compile.values import kind, lanes
 
 
 class Function:
-    """A kernel, or a small function that becomes part of each kernel that calls it."""
+    """A kernel, or a small function that is inlined into each kernel that calls it."""
 
     def __init__(
         self, function: Callable[..., Any], inlined: bool = False, guards: bool = False, apart: bool = False,
@@ -34,24 +34,24 @@ class Function:
         self._last: Callable[..., Any] = self._first
 
     def _first(self, *_arguments: Any) -> Any:
-        return NotImplemented  # nothing is compiled yet
+        return NotImplemented  # not compiled yet
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call the kernel, compiled for whatever these arguments are; a small function runs as it stands."""
+        """Call the kernel, compiled for the types of these arguments; a small function runs as Python."""
         if self.inlined:
             return self.function(*arguments)
-        if (answer := self._last(*arguments)) is not NotImplemented:
-            return answer
+        if (result := self._last(*arguments)) is not NotImplemented:
+            return result
         sorts = tuple(map(sort_of, arguments))
         self._last = self.specialised(sorts)
-        if (answer := self._last(*arguments)) is NotImplemented:
+        if (result := self._last(*arguments)) is NotImplemented:
             raise TypeError(
                 f"{self.__name__} is compiled for {sorts}; an array is read-only or of a foreign byte order"
             )
-        return answer
+        return result
 
     def specialised(self, sorts: tuple[Any, ...]) -> Callable[..., Any]:
-        """The kernel compiled for arguments of these sorts; for any other it answers NotImplemented, at once."""
+        """Return the kernel compiled for arguments of these sorts; for any other it returns NotImplemented at once."""
         with compiling():
             if sorts not in self._loaded:
                 name = self._name(sorts)
@@ -63,7 +63,7 @@ class Function:
         return sorts in self._loaded or parts.read(self._name(sorts)) is not None
 
     def address(self, count: int) -> int:
-        """Where it is written where the kernel is, compiled for so many whole numbers, for kernels that `call` it."""
+        """The place of the kernel's address, compiled for `count` integers, for kernels that `call` it."""
         with compiling():
             if count not in self._addresses:
                 name = self._name(("address", count))
@@ -71,19 +71,19 @@ class Function:
             return ctypes.addressof(self._addresses[count])
 
     def has_address(self, count: int) -> bool:
-        """Whether it is compiled for so many whole numbers, in memory or on disk."""
+        """Whether it is compiled for `count` integers, in memory or on disk."""
         return count in self._addresses or parts.read(self._name(("address", count))) is not None
 
     def part(self, arguments: list[Any]) -> tuple[str, parts.Code]:
-        """The name and the code of the kernel for a caller's arguments, as a part that stands apart."""
+        """The name and code of the kernel for a caller's arguments, as a separate part."""
         name = self._name(("part", tuple(map(kind, arguments))))
         if (code := parts.read(name)) is None:
             unit = Unit(name)
             emitted = Emitted(unit, self.function, arguments, name)
-            answer = str(emitted.llvm.ftype.return_type)
+            result = str(emitted.llvm.ftype.return_type)
             style = Style.LOOPS if max(map(lanes, arguments), default=1) > 1 else Style.ONE_ROBOT
             make = parts.deferred if self.rare else parts.begun
-            code = make(name, unit, style, written=tuple(sorted(emitted.written)), answer=answer)
+            code = make(name, unit, style, written=tuple(sorted(emitted.written)), result=result)
         return name, code
 
     def _name(self, sorts: tuple[Any, ...]) -> str:
@@ -93,37 +93,38 @@ class Function:
 
 
 def kernel(function: Callable[..., Any]) -> Function:
-    """A function that is compiled for the arguments that it is called with, and kept on disk."""
+    """Declare a function that is compiled for the arguments of its calls, and cached on disk."""
     return Function(function)
 
 
 def apart(function: Callable[..., Any]) -> Function:
-    """A kernel that is compiled by itself, once for all kernels that call it with arguments of the same kinds."""
+    """Declare a kernel that is compiled separately, once for all kernels that call it with arguments of the same
+    kinds."""
     return Function(function, apart=True)
 
 
 def rare(function: Callable[..., Any]) -> Function:
-    """A kernel that stands apart and that few steps call: it is compiled when one does."""
+    """Declare a separate kernel that few steps call, and that is compiled when one does."""
     return Function(function, apart=True, rare=True)
 
 
 def guard(function: Callable[..., Any]) -> Function:
-    """A kernel whose arrays must all be writeable: a look, in 0.1 µs, at what threads get by its address."""
+    """Declare a kernel whose arrays must all be writeable: a check, in 0.1 µs, before threads get their addresses."""
     return Function(function, guards=True)
 
 
 def inline(function: Callable[..., Any]) -> Function:
-    """A small function that becomes part of each kernel which calls it."""
+    """Declare a small function that is inlined into each kernel that calls it."""
     return Function(function, inlined=True)
 
 
 def specialise(function: Function, *examples: Any) -> Callable[..., Any]:
-    """A kernel compiled for arguments like these and no others: any other call answers NotImplemented, at once."""
+    """Compile a kernel for arguments like these alone: any other call returns NotImplemented at once."""
     return function.specialised(tuple(map(sort_of, examples)))
 
 
 def specialise_in(function: Function, dtype: str, *examples: Any) -> Callable[..., Any]:
-    """A kernel compiled in one number type for arguments like these, whose real arrays are of that type."""
+    """Compile a kernel in one number type for arguments like these, whose real arrays are of that type."""
     sorts = tuple(map(sort_of, examples))
     name = function._name((dtype, sorts))
     with compiling():
@@ -133,9 +134,9 @@ def specialise_in(function: Function, dtype: str, *examples: Any) -> Callable[..
 
 
 def specialise_for(function: Function, known: tuple[Any, ...], dtype: str, *examples: Any) -> Callable[..., Any]:
-    """A kernel written out in a number type for its first argument, which is known, and compiled for others like these.
+    """Compile a kernel, written out in a number type for its known first argument, for others like these.
 
-    Any other call answers NotImplemented, at once. The code is kept in memory and on disk by what is known.
+    Any other call returns NotImplemented at once. The code is cached in memory and on disk by the known argument.
     """
     sorts = tuple(map(sort_of, examples))
     name = _name_for(function, known, dtype, sorts)
@@ -146,7 +147,7 @@ def specialise_for(function: Function, known: tuple[Any, ...], dtype: str, *exam
 
 
 def address_for(function: Function, known: tuple[Any, ...], dtype: str, count: int) -> int:
-    """Where it is written where such a kernel is, compiled for `count` whole numbers besides, for `call` it."""
+    """The place of such a kernel's address, compiled for `count` further integers, for `call` of it."""
     name = _name_for(function, known, dtype, count)
     with compiling():
         if name not in _places:
@@ -155,10 +156,10 @@ def address_for(function: Function, known: tuple[Any, ...], dtype: str, count: i
 
 
 def finish_compiling() -> None:
-    """Wait until all code that has been called on the CPU is fast, so that it can be timed.
+    """Wait until all code that was called on the CPU is optimised, so that it can be timed.
 
-    Steps begin with code that is compiled quickly, while the same is compiled to be fast, with the same bits. Raises
-    RuntimeError with the reason where that fails.
+    Steps begin with quickly compiled code while the same code is being optimised, with the same bits. Raises
+    RuntimeError with the reason if that fails.
     """
     parts.finish()
 
@@ -169,21 +170,22 @@ def _name_for(function: Function, known: tuple[Any, ...], dtype: str, others: An
 
 
 def _begun(name: str, write: Callable[[], Unit], style: Style) -> str:
-    """The name of code that is read from disk or made."""
+    """The name of code that is read from disk or compiled."""
     if parts.read(name) is None:
         parts.begun(name, write(), style)
     return name
 
 
 def _function(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) -> Callable[..., Any]:
-    """A function of Python's for code that is read from disk or made; it turns to fast code when that is there."""
+    """A Python function for code that is read from disk or compiled; it switches to optimised code when that is
+    ready."""
     definition = Definition(name)
     parts.load(_begun(name, write, style), definition.turn_to)
     return definition.function()
 
 
 def _place(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) -> ctypes.c_void_p:
-    """Where such code is."""
+    """The place of such code's address."""
     place = ctypes.c_void_p()
     parts.load(_begun(name, write, style), partial(setattr, place, "value"))
     return place

@@ -1,4 +1,4 @@
-"""Python's operators on values, as LLVM's instructions."""
+"""Python's operators on values, as LLVM instructions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COMPARED: dict[type, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.Lt
 
 
 def is_vector(value: Any) -> bool:
-    """Whether it has a number for each of several lanes."""
+    """Whether a value has a number for each of several lanes."""
     return isinstance(value, ir.Value) and isinstance(value.type, ir.VectorType)
 
 
@@ -48,12 +48,13 @@ def _in_one_lane(type_: ir.Type) -> ir.Type:
 
 
 def is_whole(type_: ir.Type) -> bool:
-    """Whether numbers of a type, or of each of its lanes, are whole ones or truths."""
+    """Whether the numbers of a type, or of its lanes, are integers or booleans."""
     return isinstance(_in_one_lane(type_), ir.IntType)
 
 
 def converted(builder: Builder, value: Any, to: ir.Type) -> Any:
-    """A number as one of another type: truth to whole, whole to real, single to double or back, one to all lanes."""
+    """Convert a number to another type: boolean to integer, integer to real, single to double or back, scalar to
+    vector."""
     if isinstance(value, float) and to in (DOUBLE, FLOAT):
         return ir.Constant(to, value)
     if isinstance(value, int | float) and isinstance(to, ir.VectorType):
@@ -73,7 +74,7 @@ def converted(builder: Builder, value: Any, to: ir.Type) -> Any:
         return builder.fpext(value, to)
     if value.type == DOUBLE and to == FLOAT:
         return builder.fptrunc(value, to)
-    raise Untranslatable(f"a number of type {value.type} where one of type {to} stands")
+    raise Untranslatable(f"a number of type {value.type} where one of type {to} is expected")
 
 
 def _in_lanes(builder: Builder, value: Any, to: ir.VectorType) -> Any:
@@ -85,9 +86,9 @@ def _in_lanes(builder: Builder, value: Any, to: ir.VectorType) -> Any:
 
 
 def common(*values: Any) -> ir.Type:
-    """The type that these numbers share, as NumPy has it: what Python's own number is, counts as double or int64.
+    """The common type of these numbers, as in NumPy; Python numbers count as double or int64.
 
-    Beside a vector a number takes the vector's type, and where a kernel is written out a literal that of its neighbour.
+    Beside a vector a number takes the vector's type; where a kernel is written out, a literal takes its neighbour's.
     """
     first = values[0]
     if isinstance(first, ir.Value) and all(isinstance(x, ir.Value) and x.type is first.type for x in values):
@@ -134,7 +135,7 @@ def binary(builder: Builder, sort: type, x: Any, y: Any) -> Any:
 
 
 def _without(builder: Builder, sort: type, x: Any, y: Any) -> Any:
-    """x ∘ y where a known 0, 1 or −1 leaves less than an instruction; else None."""
+    """x ∘ y where a known 0, 1 or −1 saves the instruction; else None."""
     a, b = (None if isinstance(z, ir.Value) else z for z in (x, y))
     if sort is ast.Mult:
         if a == 0 or b == 0:
@@ -151,8 +152,8 @@ def _without(builder: Builder, sort: type, x: Any, y: Any) -> Any:
 def _fused(builder: Builder, sort: type, x: Any, y: Any, type_: ir.Type) -> Any:
     """The sum or difference of a product and another number, rounded once; None where neither is a product.
 
-    So it is the text that says what is fused, and its bits are the same for one robot, for several in the lanes of a
-    vector, and on every machine.
+    The text alone decides what is fused, so the bits are the same for one robot, in the lanes of a vector, and on every
+    machine.
     """
     if sort not in (ast.Add, ast.Sub) or is_whole(type_):
         return None
@@ -167,7 +168,7 @@ def _fused(builder: Builder, sort: type, x: Any, y: Any, type_: ir.Type) -> Any:
 
 
 def intrinsic(builder: Builder, name: str, *numbers: Any) -> Any:
-    """A function of LLVM's for numbers of one type, or for vectors of it."""
+    """Call an LLVM function of numbers of one type, or of vectors of it."""
     return builder.intrinsic(intrinsic_of(builder.module, name, numbers[0].type, len(numbers)), numbers)
 
 
@@ -177,7 +178,7 @@ def fma(builder: Builder, x: Any, y: Any, z: Any) -> Any:
 
 
 def _floored(builder: Builder, sort: type, x: Any, y: Any) -> Any:
-    """x // y or x % y, rounded down as Python does; by 0 they are x and 0, where Python would raise."""
+    """x // y or x % y, rounded down as in Python; for y = 0 they are x and 0, where Python would raise."""
     zero = ir.Constant(x.type, 0)
     y = builder.select(builder.icmp_signed("==", y, zero), ir.Constant(x.type, 1), y)
     quotient, rest = builder.sdiv(x, y), builder.srem(x, y)
@@ -189,7 +190,7 @@ def _floored(builder: Builder, sort: type, x: Any, y: Any) -> Any:
 
 
 def compare(builder: Builder, sort: type, x: Any, y: Any) -> Any:
-    """x ∘ y as a truth."""
+    """x ∘ y as a boolean."""
     if isinstance(x, Record) and isinstance(y, Record) and sort is ast.Eq:
         if len(x.items) != len(y.items):
             return False
@@ -207,7 +208,7 @@ def compare(builder: Builder, sort: type, x: Any, y: Any) -> Any:
 
 
 def both(builder: Builder, x: Any, y: Any) -> Any:
-    """x and y, two truths, of which either may be evaluated."""
+    """x and y, two booleans, both evaluated."""
     if not isinstance(x, ir.Value):
         return y if x else False
     if not isinstance(y, ir.Value):

@@ -1,6 +1,6 @@
-"""The process beside this one in which LLVM makes fast code, while what was made quickly runs.
+"""The background process in which LLVM optimises code while quickly compiled code runs.
 
-A process, and no threads: LLVM cannot be interrupted, and Python waits at its end for threads that are inside it. It
+It is a process, not a thread, since LLVM cannot be interrupted and Python waits at its end for threads inside it. It
 ends with this one, whatever it is doing.
 """
 
@@ -22,28 +22,28 @@ from typing import Any
 from engine.process import OnePerProcess
 
 Wanted = Callable[[], dict[str, tuple[bytes, str]]]
-"""Returns names, intermediate code, compressed, and styles, of what is to be made."""
+"""Returns the names, compressed LLVM IR and styles of the code to optimise."""
 Made = Callable[[str, bytes], None]
-"""Takes the name and the object file of what was made, in a thread of its own."""
+"""Takes the name and object file of optimised code, in a thread of its own."""
 DELAY = 1.0
-"""s between the first request and the process's start: who ends sooner has no use for it."""
+"""s between the first request and the process's start: a program that ends sooner does not need it."""
 POSSIBLE = "python" in Path(sys.executable or "").name.lower()
-"""Whether such a process can be started: a program that Python is built into may be no interpreter itself."""
+"""Whether the process can be started: a program with Python embedded may not be an interpreter."""
 
 
 class _Background:
-    """The process, and what it has been asked for."""
+    """The process, and its requests."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._timer: threading.Timer | None = None
         self._asked, self._left = set[str](), set[str]()
         self._changed, self._taking = threading.Condition(), threading.Lock()
-        self._fault, self._over, self._owner = "", False, os.getpid()
+        self._problem, self._over, self._owner = "", False, os.getpid()
         atexit.register(self._end)
 
     def ask(self, wanted: Wanted, made: Made) -> None:
-        """Have made what `wanted` returns after a while, and hand it to `made`."""
+        """Optimise what `wanted` returns after a delay, and pass it to `made`."""
         with self._changed:
             if self._timer is None:
                 self._timer = threading.Timer(DELAY, self._send, (wanted, made))
@@ -51,12 +51,12 @@ class _Background:
                 self._timer.start()
 
     def finish(self, wanted: Wanted, made: Made) -> None:
-        """The same at once, and wait for it. Raises RuntimeError where something could not be made."""
+        """Optimise everything now, and wait for it. Raises RuntimeError where something could not be compiled."""
         self._send(wanted, made)
         with self._changed:
             self._changed.wait_for(lambda: not self._left)
-            if self._fault:
-                raise RuntimeError(self._fault)
+            if self._problem:
+                raise RuntimeError(self._problem)
 
     def _send(self, wanted: Wanted, made: Made) -> None:
         with self._changed:
@@ -70,7 +70,7 @@ class _Background:
                 try:
                     self._process = _started()
                 except OSError as error:
-                    self._tell(f"no process can be started that makes fast code: {error}; slower code runs on")
+                    self._report(f"no process can be started that makes fast code: {error}; slower code runs on")
                     return
                 threading.Thread(target=self._listen, args=(self._process, made), name="fast code", daemon=True).start()
             self._asked.update(new)
@@ -83,40 +83,40 @@ class _Background:
                 self._process.stdin.flush()
 
     def _listen(self, process: subprocess.Popen[bytes], made: Made) -> None:
-        """Take what is made as it comes."""
+        """Take results as they come."""
         assert process.stdout is not None
         while True:
             try:
-                name, content, fault = pickle.load(process.stdout)
+                name, content, problem = pickle.load(process.stdout)
             except (EOFError, OSError, ValueError, pickle.UnpicklingError):
                 break
             try:
                 with self._taking:
                     if self._over:
                         return
-                    if not fault:
+                    if not problem:
                         made(name, content)
             except Exception as error:
-                fault = repr(error)
+                problem = repr(error)
             with self._changed:
-                if fault:
-                    self._tell(f"{name} could not be made fast: {fault}")
+                if problem:
+                    self._report(f"{name} could not be made fast: {problem}")
                 self._left.discard(name)
                 self._changed.notify_all()
         with self._changed:
             self._process = None
             _close(process)
             if self._left and not self._over:
-                self._tell(f"the process that makes fast code ended with {process.returncode}; slower code runs on")
+                self._report(f"the process that makes fast code ended with {process.returncode}; slower code runs on")
             self._left.clear()
             self._changed.notify_all()
 
-    def _tell(self, fault: str) -> None:
-        self._fault = fault
-        logging.getLogger(__name__).warning("%s", fault)
+    def _report(self, problem: str) -> None:
+        self._problem = problem
+        logging.getLogger(__name__).warning("%s", problem)
 
     def _end(self) -> None:
-        """End the process; nothing is taken from it any more, since LLVM ends as well."""
+        """End the process, and take no more from it, since LLVM ends as well."""
         with self._taking:
             self._over = True
         if self._timer is not None:
@@ -124,14 +124,14 @@ class _Background:
         if self._owner != os.getpid():
             return
         if self._process is not None:
-            self._process.kill()  # who writes to it goes on
+            self._process.kill()  # unblocks a pending write to it
         with self._changed:
             if self._process is not None:
                 _close(self._process)
 
 
 def _started() -> subprocess.Popen[bytes]:
-    options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C is heard here
+    options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C is handled here
     if sys.platform == "win32":
         options = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
     paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path)
@@ -142,9 +142,9 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
-    """End the process and wait for that."""
+    """End the process and wait for its end."""
     process.kill()
-    with suppress(OSError), process:  # what was not sent stays
+    with suppress(OSError), process:  # pending data is dropped
         pass
 
 
@@ -152,14 +152,14 @@ _background = OnePerProcess(_Background)
 
 
 def ask(wanted: Wanted, made: Made) -> None:
-    """Have made what `wanted` returns after a while, and hand it to `made`; what was asked for before is not again.
+    """Optimise what `wanted` returns after a delay, and pass it to `made`; earlier requests are not repeated.
 
-    With CATENA_OPTIMISATION=0, as tests have it, nothing is made before `finish` is called.
+    With CATENA_OPTIMISATION=0, as in tests, nothing is optimised before `finish` is called.
     """
     if os.environ.get("CATENA_OPTIMISATION") != "0":
         _background().ask(wanted, made)
 
 
 def finish(wanted: Wanted, made: Made) -> None:
-    """The same at once, and wait for it. Raises RuntimeError where something could not be made."""
+    """Optimise everything now, and wait for it. Raises RuntimeError where something could not be compiled."""
     _background().finish(wanted, made)

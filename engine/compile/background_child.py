@@ -1,7 +1,7 @@
-"""What the process does that makes fast code: it takes intermediate code, and returns object files.
+"""The program of the background process: it takes LLVM IR, and returns optimised object files.
 
-It is run as a file, by itself, and imports nothing of the engine, so that it starts at once. What comes in is a
-pickled name, text and style after the other; what goes out a name, an object file and what was wrong.
+It runs as a script and imports nothing of the engine, so that it starts at once. Input: pickled triples of a name, text
+and style. Output: triples of a name, an object file and an error message.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 NICE = 10
-"""How far the process stands back behind what simulates."""
+"""The process's niceness relative to the simulation."""
 THREADS = 3
 
 
 def _optimizing() -> Any:
-    """The module of that name, without the engine that it is part of."""
+    """Load the module `optimizing` without its package."""
     spec = importlib.util.spec_from_file_location("optimizing", Path(__file__).with_name("optimizing.py"))
     assert spec is not None
     assert spec.loader is not None
@@ -32,19 +32,19 @@ def _optimizing() -> Any:
 
 
 def main() -> None:
-    """Make what is asked for until nobody asks any more."""
+    """Compile requests until the input ends."""
     if hasattr(os, "nice"):
         os.nice(NICE)
     optimizing, out, writing = _optimizing(), sys.stdout.buffer, threading.Lock()
 
     def make(name: str, text: str, style: str) -> None:
-        content, fault = b"", ""
+        content, problem = b"", ""
         try:
             content = optimizing.compiled(text, optimizing.Style[style])
         except Exception as error:
-            fault = repr(error)
+            problem = repr(error)
         with writing:
-            pickle.dump((name, content, fault), out)
+            pickle.dump((name, content, problem), out)
             out.flush()
 
     pool = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))

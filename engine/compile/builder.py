@@ -1,6 +1,7 @@
-"""LLVM's instructions that kernels are mostly made of, written at once: llvmlite's own take three times as long.
+"""The most frequent LLVM instructions, written as text at once: llvmlite's own take three times as long.
 
-A value here knows its text from the start; what is rare is llvmlite's. Names of values are numbers of the function.
+A value here has its text from the start; rare instructions are llvmlite's. Values are named by numbers within the
+function.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from llvmlite import ir
 from engine.compile.values import BOOL, written_out
 
 _ON_GPU = ("contract", "nsz")
-"""The driver's assembler may fuse a·b + c, and the sign of zero is free; nothing is reordered and NaN stays NaN."""
+"""The driver's assembler may fuse a·b + c and ignore the sign of zero; it does not reorder, and NaN is kept."""
 _VOID = ir.VoidType()
 _SIGNED = {"==": "eq", "!=": "ne", "<": "slt", "<=": "sle", ">": "sgt", ">=": "sge"}
 _ORDERED = {"==": "oeq", "!=": "one", "<": "olt", "<=": "ole", ">": "ogt", ">=": "oge"}
@@ -21,7 +22,7 @@ _NO_METADATA: dict[str, Any] = {}
 
 
 class Instruction(ir.Instruction):  # type: ignore[misc]
-    """One whose text is known."""
+    """An instruction with known text."""
 
     flags: Any = ()
     metadata = _NO_METADATA
@@ -31,7 +32,7 @@ class Instruction(ir.Instruction):  # type: ignore[misc]
         self._name, self._reference, self._text = reference[1:], reference, text
 
     def become_fused(self, x: Any, y: Any, z: Any, negative: bool, subtracted: bool) -> None:
-        """Be ±x y ± z, rounded once, from now on."""
+        """Become ±x y ± z, rounded once."""
         given, lines, type_ = [x.get_reference(), y.get_reference(), z.get_reference()], list[str](), self.type
         for place in [0] * negative + [2] * subtracted:
             name = f"{self._reference}.{place}"
@@ -49,7 +50,7 @@ class Instruction(ir.Instruction):  # type: ignore[misc]
 
 
 def intrinsic(module: ir.Module, name: str, type_: ir.Type, count: int) -> Any:
-    """A function of LLVM's for so many numbers of one type, or for vectors of it."""
+    """Declare an LLVM function of `count` numbers of one type, or of vectors of it."""
     one, lanes = (type_.element, f"v{type_.count}") if isinstance(type_, ir.VectorType) else (type_, "")
     name = f"{name}.{lanes}{one.intrinsic_name}"
     if name not in module.globals:
@@ -69,7 +70,7 @@ def _operator(opname: str) -> Any:
 
 
 class Builder(ir.IRBuilder):  # type: ignore[misc]
-    """The one builder of a function."""
+    """The only builder of a function."""
 
     def __init__(self, block: ir.Block):
         super().__init__(block)
@@ -77,7 +78,7 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
         self.on_gpu = block.module.triple.startswith("nvptx")
         """Whether the code is for a GPU."""
         self.flags = (_ON_GPU[1:] if written_out() else _ON_GPU) if self.on_gpu else ()
-        """What LLVM may do with reals: nothing on a processor, where all its levels have the same bits."""
+        """LLVM's freedom with reals: none on a processor, where all its levels have the same bits."""
 
     def _new(self, type_: ir.Type, opname: str, operands: Any, text: str) -> Instruction:
         self._written += 1
@@ -113,7 +114,7 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
         return self._compared("fcmp", _ORDERED[cmpop], lhs, rhs) or super().fcmp_ordered(cmpop, lhs, rhs)
 
     def _compared(self, opname: str, how: str, x: Any, y: Any) -> Instruction | None:
-        """Two numbers compared; None of vectors."""
+        """The comparison of two numbers; None for vectors."""
         if isinstance(x.type, ir.VectorType) or x.type != y.type:
             return None
         return self._new(BOOL, opname, (x, y), f"{opname} {how} {x.type} {x.get_reference()}, {y.get_reference()}")
@@ -145,7 +146,7 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
         return self._new(type_, "getelementptr", (ptr, index), text)
 
     def intrinsic(self, function: Any, arguments: Sequence[Any]) -> Instruction:
-        """A call of one of LLVM's own functions of numbers."""
+        """Call an LLVM function of numbers."""
         type_ = function.ftype.return_type
         given = ", ".join(f"{x.type} {x.get_reference()}" for x in arguments)
         return self._new(type_, "call", arguments, f"call {type_} {function.get_reference()}({given})")

@@ -1,10 +1,10 @@
-"""Machine code of kernels on disk, in the user's cache folder: every clone, wheel and read-only install shares it.
+"""The disk cache of kernels' machine code, in the user's cache folder, for every clone, wheel and read-only install.
 
-An entry is one file, named by a digest of all that the code depends on: the text of every kernel, the types of the
-arguments, the versions of Python, NumPy and LLVM, and the processor. So a change of any of them makes a new
-file and nothing stale is ever read. A file holds its own checksum; one that is not whole counts as not there, as does
-one that another user could have written (`engine.ownership`). Files are written beside their place and renamed, so that
-a killed process or a second one at work leaves nothing half done.
+An entry is one file, named by a digest of everything that the code depends on: the source of every kernel, the types of
+the arguments, the versions of Python, NumPy and LLVM, and the processor. A change of any of them makes a new file, and
+no stale code is read. A file holds its own checksum; an incomplete one counts as missing, as does one that another user
+could have written (`engine.ownership`). Files are written beside their place and renamed, so that a killed or
+concurrent process leaves nothing incomplete.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from engine import files
 
 VERSIONS_KEPT = 8
-"""Folders of other sources or versions of Python that are left beside a new one, the last ones written to."""
+"""The number of folders of other sources or versions of Python that are kept beside a new one, the most recent ones."""
 _SOURCES = (
     "compile/**/*.py",
     "kernels/**/*.py",
@@ -35,14 +35,14 @@ _SOURCES = (
 
 
 def sources() -> list[Path]:
-    """The files on which the code depends: the kernels' text, and what has the numbers that it names."""
+    """The files on which the code depends: the kernels' source, and the modules of the constants in it."""
     root = Path(__file__).parents[1]
     return sorted(path for pattern in _SOURCES for path in root.glob(pattern))
 
 
 @lru_cache(maxsize=1)
 def _origin() -> str:
-    """A digest of the kernels' text, and of Python's version."""
+    """A digest of the kernels' source and Python's version."""
     digest = hashlib.sha256()
     for path in sources():
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -51,7 +51,7 @@ def _origin() -> str:
 
 
 def _folders() -> list[Path]:
-    """Where code is looked for: the user's cache folder, then the one of this process, if that had to be made."""
+    """The cache folders: the user's, then that of this process, if one had to be made."""
     return [folder / "code" / _origin() for folder in files.cache_folders()]
 
 
@@ -61,7 +61,7 @@ def is_empty() -> bool:
 
 
 def write(name: str, content: bytes) -> None:
-    """Keep an entry: in the user's cache folder or, where that cannot be, in one of this process."""
+    """Store an entry in the user's cache folder or, where that is impossible, in one of this process."""
     with suppress(OSError):  # a full disk
         folder = files.writable_cache("code", _origin())
         with files.keeping(folder / name) as file:
@@ -70,7 +70,7 @@ def write(name: str, content: bytes) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Remove the code of other versions but the last few."""
+    """Remove the code of all but the most recent other versions."""
     others = [path for path in folder.parent.iterdir() if path.is_dir() and path != folder]
     others.sort(key=lambda path: path.stat().st_mtime)
     for path in others[:-VERSIONS_KEPT]:
@@ -78,7 +78,7 @@ def _tidy(folder: Path) -> None:
 
 
 def read(name: str) -> bytes | None:
-    """The content of an entry; None where there is none that is whole."""
+    """Return the content of an entry; None where there is no complete one."""
     for folder in _folders():
         try:
             whole = files.kept(folder / name)

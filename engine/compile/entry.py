@@ -1,9 +1,9 @@
-"""How Python calls a kernel: a function that looks into its arguments' objects, lets go of the GIL and calls.
+"""The entry to a kernel from Python: a function that reads its argument objects, releases the GIL and calls the kernel.
 
-What an argument must be is its *sort*: ("array", NumPy's name of the numbers, dimensions), "int64", "float64", "bool",
-("text", the text), ("lanes", length) for a tuple of zeros, ("tuple", names, sorts). Where an argument is of another
-sort the answer is NotImplemented, and nothing is run. The places in objects are those of CPython's and NumPy's binary
-interface, which NumPy keeps.
+The required type of an argument is its *sort*: ("array", NumPy's dtype, dimensions), "int64", "float64", "bool",
+("text", the text), ("lanes", length) for a tuple of zeros, ("tuple", names, sorts). For an argument of another sort the
+result is NotImplemented, and nothing runs. Offsets in objects are those of CPython's and NumPy's binary interface,
+which NumPy keeps.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ PYTHON = {
     "PyLong_FromLongLong": (POINTER, (INT,)), "PyBool_FromLong": (POINTER, (INT,)),
     "PyFloat_FromDouble": (POINTER, (DOUBLE,)), "Py_IncRef": (ir.VoidType(), (POINTER,)), "PyUnicode_Type": None,
 }  # fmt: skip
-"""What of Python's interface is used: answers and arguments; None for a variable."""
+"""The functions and variables (None) of Python's interface that are used: result and argument types."""
 OWN = "catena_"
-"""Before the names of these in machine code, which are known under others elsewhere."""
-_HEAD = object.__basicsize__  # bytes of every object: how often it is referred to, and its type
+"""A prefix of these names in machine code, as they have other addresses elsewhere."""
+_HEAD = object.__basicsize__  # bytes of every object: its reference count and type
 _DATA, _AXES, _SHAPE, _DESCRIPTION, _FLAGS = (_HEAD + at for at in (0, 8, 16, 40, 48))
 _ORDER, _NUMBER = _HEAD + 10, _HEAD + 12  # in an array's description
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
@@ -55,7 +55,7 @@ _FOREIGN = ord(">") if np.little_endian else ord("<")
 
 
 def sort_of(argument: Any) -> Any:
-    """The sort of an argument. Raises TypeError for what no kernel takes."""
+    """The sort of an argument. Raises TypeError for one that no kernel takes."""
     if isinstance(argument, np.ndarray):
         name = argument.dtype.name
         if type(argument) is np.ndarray and name in ELEMENTS and argument.flags.c_contiguous and argument.flags.aligned:
@@ -92,7 +92,7 @@ def _placeholder(sort: Any) -> Any:
 
 
 class _Entry:
-    """The function that Python calls, being written."""
+    """The function that Python calls, while it is written."""
 
     def __init__(self, unit: Unit, kernel: Any, known: list[Any], sorts: tuple[Any, ...], name: str):
         self._unit = unit
@@ -115,17 +115,17 @@ class _Entry:
 
     def _finish(self, body: Emitted, values: list[Any]) -> None:
         thread = self._call("PyEval_SaveThread")
-        answer = body.call(self._builder, body, values)
+        result = body.call(self._builder, body, values)
         self._call("PyEval_RestoreThread", thread)
-        if answer is None:
-            answer = ir.Constant(INT, 0)
-        if answer.type == BOOL:
-            self._builder.ret(self._call("PyBool_FromLong", self._builder.zext(answer, INT)))
+        if result is None:
+            result = ir.Constant(INT, 0)
+        if result.type == BOOL:
+            self._builder.ret(self._call("PyBool_FromLong", self._builder.zext(result, INT)))
         else:
-            name = "PyFloat_FromDouble" if answer.type in (DOUBLE, FLOAT) else "PyLong_FromLongLong"
-            if answer.type == FLOAT:
-                answer = self._builder.fpext(answer, DOUBLE)
-            self._builder.ret(self._call(name, answer))
+            name = "PyFloat_FromDouble" if result.type in (DOUBLE, FLOAT) else "PyLong_FromLongLong"
+            if result.type == FLOAT:
+                result = self._builder.fpext(result, DOUBLE)
+            self._builder.ret(self._call(name, result))
 
     def _call(self, name: str, *arguments: Any) -> Any:
         module = self._unit.module
@@ -149,7 +149,7 @@ class _Entry:
         return self._builder.bitcast(variable, POINTER)
 
     def _demand(self, condition: Any) -> None:
-        """Go on where it holds, else refuse the call."""
+        """Continue if a condition holds, else refuse the call."""
         following = self._builder.append_basic_block("fits")
         self._builder.cbranch(condition, following, self._refuse)
         self._builder.position_at_end(following)
@@ -159,7 +159,7 @@ class _Entry:
         return self._builder.load(self._builder.bitcast(place, type_.as_pointer()))
 
     def _taken(self, thing: Any, sort: Any, written: bool) -> Any:
-        """What an object holds, if it is of that sort."""
+        """The content of an object, if it is of that sort."""
         builder, zero = self._builder, ir.Constant(SHORT, 0)
         if sort == "float64":
             number = self._call("PyFloat_AsDouble", thing)
@@ -188,7 +188,7 @@ class _Entry:
         return Record(tuple(taken), sort[1])
 
     def _fine(self, sure: Any) -> Any:
-        """Whether a number came of its object: sure, or no error is set."""
+        """Whether an object could be converted to a number: surely, or without an error being set."""
         builder = self._builder
         before = builder.block
         ask, after = builder.append_basic_block("ask"), builder.append_basic_block("sure")
@@ -203,12 +203,12 @@ class _Entry:
         return fine
 
     def _is_array(self) -> Any:
-        """A function: whether an object is an array of so many axes, with these flags, of the type of that number."""
+        """A function: whether an object is an array with these dimensions, flags and type number."""
         module, name = self._unit.module, "is_array"
         if name not in module.globals:
             function = ir.Function(module, ir.FunctionType(BOOL, [POINTER, SHORT, SHORT, SHORT]), name)
             function.linkage = "internal"
-            function.attributes.add("noinline")  # a step is handed a hundred arrays
+            function.attributes.add("noinline")  # a step has a hundred arrays
             thing, axes, flags, number = function.args
             outside, self._builder = self._builder, Builder(function.append_basic_block("entry"))
             refuse, self._refuse = self._refuse, function.append_basic_block("refuse")
@@ -238,14 +238,14 @@ class _Entry:
 
 
 def written(kernel: Any, sorts: tuple[Any, ...], name: str) -> Unit:
-    """A kernel for arguments of these sorts, and the entry of that name to it, in LLVM's intermediate code."""
+    """The LLVM IR of a kernel for arguments of these sorts, with its entry of that name."""
     unit = Unit(name)
     _Entry(unit, kernel, [], tuple(sorts), name)
     return unit
 
 
 def written_in(kernel: Any, dtype: str, sorts: tuple[Any, ...], name: str) -> Unit:
-    """The same in one number type, in one piece: all reals are of that type."""
+    """The LLVM IR of a kernel and its entry in one piece, with all reals of one number type."""
     unit = Unit(name, whole=True)
     with in_type(ELEMENTS[dtype]):
         _Entry(unit, kernel, [], tuple(sorts), name)
@@ -253,7 +253,8 @@ def written_in(kernel: Any, dtype: str, sorts: tuple[Any, ...], name: str) -> Un
 
 
 def written_for(kernel: Any, known: Any, dtype: str, sorts: tuple[Any, ...], name: str) -> Unit:
-    """The same of a kernel that is written out, in one number type, for its first argument, which is known."""
+    """The LLVM IR of a kernel that is written out, in one number type, for its known first argument, and of its
+    entry."""
     unit = Unit(name)
     with writing_out(ELEMENTS[dtype]):
         _Entry(unit, kernel, [of_python(known)], tuple(sorts), name)
@@ -261,7 +262,7 @@ def written_for(kernel: Any, known: Any, dtype: str, sorts: tuple[Any, ...], nam
 
 
 def written_for_code(kernel: Any, count: int, name: str, known: Any = None, dtype: str = "") -> Unit:
-    """A kernel of so many whole numbers as a function of that name which machine code calls, see `operations.call`.
+    """A kernel of `count` integers as a function of that name for machine code, see `operations.call`.
 
     With a `dtype` it is written out in that number type for its first argument, which is `known`.
     """
@@ -279,7 +280,7 @@ def written_for_code(kernel: Any, count: int, name: str, known: Any = None, dtyp
 class Definition(ctypes.Structure):
     """CPython's PyMethodDef, of machine code that takes (self, arguments, count).
 
-    It is never freed: Python reads it with each call, and whenever garbage is collected, up to the interpreter's end.
+    It is never freed: Python reads it in each call, and in garbage collection up to the interpreter's end.
     """
 
     _fields_ = (
@@ -294,11 +295,11 @@ class Definition(ctypes.Structure):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
     def turn_to(self, address: int) -> None:
-        """Have calls from now on go to the code at an address."""
+        """Direct further calls to the code at an address."""
         self.address = address
 
     def function(self) -> Callable[..., Any]:
-        """The function of Python's."""
+        """The Python function."""
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         function: Callable[..., Any] = make(ctypes.byref(self), None, None)

@@ -1,4 +1,4 @@
-"""Expressions of a kernel, as the values that they have where they stand."""
+"""Translation of a kernel's expressions to values."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from engine.compile.vectors import VECTOR_CALLS
 _CALLS = {**KNOWN_CALLS, **SHARED_CALLS, **VECTOR_CALLS}
 
 _METHODS = {kind: f"_{kind.__name__}" for kind in ast.expr.__subclasses__()}
-"""The names of the methods that write expressions of each kind."""
+"""The names of the methods that translate each kind of expression."""
 
 
 class Expressions:
-    """What the expressions of one function are written with: its names, and where its code goes."""
+    """The translation of one function's expressions: its names, and the builder of its code."""
 
     def __init__(self, builder: Builder, function: Callable[..., Any]):
         self.builder, self._function = builder, function
         self._names: dict[str, Any] = {}
 
     def _called(self, function: Any, arguments: list[Any]) -> Any:
-        """What a kernel, or a small function, answers to arguments."""
+        """The result of a kernel, or a small function, for arguments."""
         raise NotImplementedError
 
     def value(self, node: ast.expr) -> Any:
@@ -99,7 +99,7 @@ class Expressions:
         return array_load(self.builder, value, self._index(node))
 
     def _item(self, record: Record, place: Any) -> Any:
-        """An item of a tuple; where the place is not known, of a tuple of like ones."""
+        """An item of a tuple; for an index known only at run time, of a tuple of like items."""
         if not isinstance(place, ir.Value):
             return record.items[place]
         found = materialised(record.items[-1])
@@ -137,15 +137,15 @@ class Expressions:
         raise Untranslatable(f"an operator that is not known: {ast.unparse(node)}")
 
     def _Compare(self, node: ast.Compare) -> Any:
-        left, answer = self.value(node.left), True
+        left, result = self.value(node.left), True
         for sort, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.value(comparator)
-            answer = arithmetic.both(self.builder, answer, arithmetic.compare(self.builder, type(sort), left, right))
+            result = arithmetic.both(self.builder, result, arithmetic.compare(self.builder, type(sort), left, right))
             left = right
-        return answer
+        return result
 
     def _BoolOp(self, node: ast.BoolOp) -> Any:
-        """`and` and `or` of truths: what follows is evaluated only where it counts."""
+        """`and` and `or` of booleans: later operands are evaluated only if needed."""
         decides = isinstance(node.op, ast.Or)
         test = self._truth(node.values[0])
         for following in node.values[1:]:
@@ -164,7 +164,7 @@ class Expressions:
         return self._chosen(test, lambda: self.value(node.body), lambda: self.value(node.orelse))
 
     def _selected(self, test: Any, one: Any, other: Any) -> Any:
-        """One of two values that are both there."""
+        """One of two values, both of which are computed."""
         if isinstance(one, Record) and isinstance(other, Record) and len(one.items) == len(other.items):
             pairs = zip(one.items, other.items, strict=True)
             return Record(tuple(self._selected(test, x, y) for x, y in pairs), one.fields)
@@ -175,7 +175,7 @@ class Expressions:
         return self.builder.select(test, one, other)
 
     def _chosen(self, test: Any, *ways: Callable[[], Any]) -> Any:
-        """The value of one of two ways, of which only that is gone; where a kernel is written out, both are."""
+        """The value of one of two branches, of which only one runs; where a kernel is written out, both do."""
         if written_out():
             return self._selected(test, *(way() for way in ways))
         blocks = [self.builder.append_basic_block(name) for name in ("if", "else")]

@@ -1,8 +1,8 @@
-"""Which products and sums of a kernel with loops are fused on a processor: the text says it, not LLVM.
+"""Fusion of products and sums in kernels with loops on a processor, decided by their text, not by LLVM.
 
-A sum or difference takes in a product that nothing else needs, its first one before its second: what is needed twice
-stays rounded once, so that what should cancel does. LLVM would choose much alike by itself, but in another way at each
-level of optimization, and beside other code.
+A sum or difference absorbs a product that has no other use, its first operand before its second: a product that is used
+twice stays rounded once, so that equal terms cancel exactly. LLVM would make similar choices, but different ones at
+each level of optimization, and in other contexts.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from llvmlite import ir
 
 @cache
 def _processor_fuses() -> bool:
-    """Whether the processor has a fused multiply-add: without one, each would be a call."""
+    """Whether the processor has a fused multiply-add: without one, each would be a function call."""
     x86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
     return not x86 or bool(llvm.get_host_cpu_features().get("fma", False))
 
 
 def fuse(module: ir.Module) -> None:
-    """Write products and sums as fused ones, in all functions of a module for this processor."""
+    """Fuse products and sums in all functions of a module for this processor."""
     if _processor_fuses():
         for function in list(module.functions):
             _fuse(function)
@@ -41,7 +41,7 @@ def _fuse(function: ir.Function) -> None:
 
 
 def _uses(function: ir.Function) -> Counter[int]:
-    """How often each value is needed; a product that is written twice is needed by both."""
+    """The number of uses of each value; a product that is written twice has both uses."""
     needed: list[int] = []
     products: dict[tuple[int, ...], list[Any]] = {}
     for block in function.blocks:
@@ -59,7 +59,7 @@ def _uses(function: ir.Function) -> Counter[int]:
 
 
 def _take_in(total: Any, uses: Counter[int], gone: set[int]) -> None:
-    """Write a sum or difference as a fused one, if it has a product for itself."""
+    """Fuse a sum or difference with a product of its own, if it has one."""
     x, y = total.operands
     subtracts = total.opname == "fsub"
     for product, other, negative in ((x, y, False), (y, x, subtracts)):

@@ -1,4 +1,4 @@
-"""What is known when a kernel is written out, as a digest."""
+"""The digest of the known arguments of a kernel that is written out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def described(*known: Any) -> str:
-    """A digest of tuples of arrays, numbers and texts."""
+    """Return a digest of tuples of arrays, numbers and texts."""
     digest = hashlib.sha256()
     for part in _parts(known):
         digest.update(repr((part.shape, part.dtype)).encode() if isinstance(part, np.ndarray) else b"")
@@ -19,7 +19,7 @@ def described(*known: Any) -> str:
 
 
 def _parts(known: Any) -> Iterator[Any]:
-    """What tuples in tuples are made of."""
+    """The leaves of nested tuples."""
     if isinstance(known, tuple):
         for part in known:
             yield from _parts(part)

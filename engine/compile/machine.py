@@ -1,6 +1,6 @@
-"""What this machine is, and machine code as functions that can be called.
+"""This machine's description, and machine code as callable functions.
 
-Code that was made quickly is loaded beside code that is fast, under the same names.
+Quickly compiled code is loaded beside optimised code, under the same names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def describe() -> tuple[str, ...]:
 
 @cache
 def _engine(_fast: bool) -> Any:
-    """What loads code of one kind; names that it does not know are looked for among those of `add_symbol`."""
+    """The loader of one kind of code; names that it does not have are looked up among those of `add_symbol`."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target())
     for name in PYTHON:
         llvm.add_symbol(OWN + name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
@@ -41,12 +41,12 @@ def _engine(_fast: bool) -> Any:
 
 
 def add_symbol(name: str, place: int | None) -> None:
-    """Have machine code that is loaded later find a name at a place."""
+    """Define a name at an address for machine code that is loaded later."""
     llvm.add_symbol(name, place)
 
 
 def address(code: bytes, name: str, fast: bool = True) -> int:
-    """Where the function of that name in an object file is, once loaded, beside others that are fast or are not."""
+    """The address of the function of that name in an object file, loaded as optimised code or beside it."""
     engine = _engine(fast)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()

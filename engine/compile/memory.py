@@ -1,4 +1,4 @@
-"""Where values lie: names that change, and the elements of arrays."""
+"""Memory for values: variables, and the elements of arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from engine.compile.values import (
 
 
 class Slot:
-    """Memory for a name that changes."""
+    """Memory of a variable."""
 
     def __init__(self, builder: Builder, value: Any):
         with builder.goto_entry_block():
@@ -38,11 +38,11 @@ class Slot:
         self._like = value
 
     def takes(self, value: Any) -> bool:
-        """Whether it has room for a value: else the name begins anew, for another thing."""
+        """Whether it has room for a value: otherwise the name gets a new slot."""
         return bool(_form(value) == _form(self._like))
 
     def store(self, builder: Builder, value: Any) -> None:
-        """Give it a value, of the type of its first."""
+        """Store a value, converted to the type of the first."""
         for place, leaf, like in zip(self._places, alike(value, self._like), leaves(self._like), strict=True):
             same = leaf.type is like.type or leaf.type == like.type
             builder.store(leaf if same else arithmetic.converted(builder, leaf, like.type), place)
@@ -50,14 +50,14 @@ class Slot:
             self._like = replace(value, owners=self._like.owners | value.owners)
 
     def load(self, builder: Builder) -> Any:
-        """The present value."""
+        """Load the present value."""
         if isinstance(self._like, ir.Value):
             return builder.load(self._places[0])
         return rebuilt(self._like, iter([builder.load(place) for place in self._places]))
 
 
 def _form(value: Any) -> Any:
-    """What a value is, but for the types of its numbers."""
+    """The structure of a value, without the types of its numbers."""
     if isinstance(value, Array):
         extents = tuple(None if isinstance(extent, ir.Value) else extent for extent in value.shape)
         return str(value.data.type), extents if value.on_gpu else len(extents), value.stride, value.offset
@@ -67,7 +67,7 @@ def _form(value: Any) -> Any:
 
 
 def alike(value: Any, like: Any) -> list[Any]:
-    """The leaves of a value that must be made as another is."""
+    """The leaves of a value, which must have the structure of another."""
     found, expected = leaves(materialised(value)), leaves(like)
     if len(found) != len(expected):
         raise Untranslatable(f"a name that stands for {like!r:.60} and then for {value!r:.60}")
@@ -75,14 +75,14 @@ def alike(value: Any, like: Any) -> list[Any]:
 
 
 def _plus(builder: Builder, flat: Any, index: Any) -> Any:
-    """A place and an index more; nothing is written for a place of 0."""
+    """The sum of a place and an index; no instruction for a place of 0."""
     if isinstance(flat, ir.Value) or flat or getattr(index, "type", None) == BOOL:
         return arithmetic.binary(builder, ast.Add, flat, index)
     return index
 
 
 def element(builder: Builder, array: Array, place: list[Any]) -> Any:
-    """Where an element, or the first of a part, of an array lies."""
+    """The place of an element of an array, or of the first of a part."""
     if not isinstance(array, Array):
         raise Untranslatable(f"an index into {array!r:.60}")
     if any(not isinstance(index, ir.Value) and index < 0 for index in place):
@@ -109,7 +109,7 @@ def _lanes_load(builder: Builder, rows: LaneRows, place: int) -> Any:
 
 
 def lanes_store(builder: Builder, rows: LaneRows, place: int, value: Any) -> None:
-    """A vector over a number of each lane's row."""
+    """Store a vector over a number of each lane's row."""
     value = arithmetic.converted(builder, value, ir.VectorType(rows.element, len(rows.places)))
     for lane, row in enumerate(rows.places):
         number = builder.extract_element(value, ir.Constant(ir.IntType(32), lane))
@@ -129,7 +129,7 @@ def _shaped_load(builder: Builder, array: Shaped, place: list[Any]) -> Any:
 
 
 def array_load(builder: Builder, array: Array, place: list[Any]) -> Any:
-    """An element of an array, or the part of it that so few indices leave."""
+    """An element of an array, or the part of it that fewer indices than dimensions select."""
     if isinstance(array, Rows):
         return array.values[place[0]]
     if isinstance(array, Known):

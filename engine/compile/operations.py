@@ -1,4 +1,4 @@
-"""Functions of Python's and NumPy's that kernels call, the clock, and code at an address, as LLVM's instructions."""
+"""Functions for kernels, as LLVM instructions: of Python and NumPy, the clock, GPU threads, and code at an address."""
 
 from __future__ import annotations
 
@@ -40,75 +40,77 @@ def now() -> int:
 
 
 def cycles() -> int:
-    """The processor's own count of time: cycles on a GPU, ns elsewhere."""
+    """The processor's counter of time: cycles on a GPU, ns elsewhere."""
     raise NotImplementedError("a kernel's own clock")
 
 
 def address(_array: Any) -> int:
-    """Where the numbers of an array lie, for kernels; who writes there is not seen to write to the array."""
+    """The address of an array's numbers; writes through it are not seen as writes to the array."""
     raise NotImplementedError("a kernel's own")
 
 
 def call(_function: int, *_numbers: int) -> None:
-    """Call the function whose address is at a place, see `Function.address`, with whole numbers, for kernels."""
+    """Call the function whose address is at a place, see `Function.address`, with integers."""
     raise NotImplementedError("a kernel's own")
 
 
 def rows(count: int) -> list[Any]:
-    """So many values to be filled, for kernels that are written out; what was not filled is None."""
+    """A list of `count` values, for kernels that are written out; unfilled ones are None."""
     return [None] * count
 
 
 def shaped(pattern: Any, numbers: Any, first: int) -> Any:
-    """An array like `pattern`, of which a kernel that is written out knows what is not NaN: from numbers[first] on."""
+    """An array like `pattern`; a kernel that is written out knows its entries that are not NaN, others are
+    numbers[first…]."""
     return numbers[first : first + pattern.size].reshape(pattern.shape)
 
 
 def local(*shape: int) -> Any:
-    """An array of this kernel's own, of the number type in which it is written out, with anything in it."""
+    """A local array of the number type in which the kernel is written out, uninitialised."""
     return np.full(shape, np.nan)
 
 
 def at_run_time(number: int) -> int:
-    """A number that is known, as one that is not: a loop up to it is no longer written out."""
+    """A known number as an unknown one: a loop up to it is not unrolled."""
     return number
 
 
 def least(array: Any, place: int, value: int) -> None:
-    """array[place] = min(array[place], value) of whole numbers that are not negative, whoever else does so."""
+    """array[place] = min(array[place], value), atomically, for non-negative integers."""
     array[place] = min(array[place], value)
 
 
 def votes(test: bool) -> int:
-    """For how many threads of a GPU's block a test holds. All must come here together; elsewhere there is one."""
+    """The number of threads of a GPU's block for which a test holds, a barrier for all of them; elsewhere of one
+    thread."""
     return int(test)
 
 
 def spread(count: int) -> range:
-    """range(count), of which each of the threads that work on one robot takes some: `for k in spread(count)`.
+    """range(count), distributed over the threads that work on one robot: `for k in spread(count)`.
 
-    What is written in such a loop, all of them see after it. All other code each of them runs for itself, alike.
+    Writes in such a loop are visible to all of them after it. All other code runs on each of them alike.
     """
     return range(count)
 
 
 def place_of_thread() -> int:
-    """Which of a robot's threads this is."""
+    """The index of this thread among those of its robot."""
     return 0
 
 
 def most_of(x: float) -> float:
-    """The greatest of the numbers that the threads of a robot have, NaN where one has that; elsewhere there is one."""
+    """The maximum of x over a robot's threads, NaN if one of them is."""
     return x
 
 
 def least_of(x: float) -> float:
-    """The least of them."""
+    """The minimum of x over a robot's threads."""
     return x
 
 
 def is_single(x: Any) -> bool:
-    """Whether a number is one of single precision."""
+    """Whether a number is of single precision."""
     return isinstance(x, np.float32)
 
 
@@ -120,12 +122,12 @@ def fma(x: Any, y: Any, z: Any) -> Any:
 
 
 def low_bits(x: Any) -> int:
-    """The bits of a number, the last 32 of a double, as a whole number."""
+    """The bits of a number as an integer, the last 32 of a double."""
     return int(np.asarray(x).reshape(1).view(np.uint32)[0])
 
 
 def reciprocal(x: Any) -> Any:
-    """1/x, to the last bit or two."""
+    """1/x, within two ulp."""
     return 1 / x
 
 
@@ -139,7 +141,7 @@ def _shaped(_builder: Builder, pattern: Known, numbers: Array, first: int) -> Sh
 
 def _local(builder: Builder, *shape: int) -> Array:
     if not written_out():
-        raise Untranslatable("an array of a kernel's own, where it is not written out")
+        raise Untranslatable("a local array, where the kernel is not written out")
     with builder.goto_entry_block():
         place = builder.alloca(real(), math.prod(shape))
     return Array(real(), place, shape)
@@ -163,7 +165,7 @@ def _votes(builder: Builder, test: Any) -> Any:
 
 
 def threads(builder: Builder) -> int:
-    """How many neighbouring threads of a GPU work on one robot."""
+    """The number of neighbouring threads of a GPU that work on one robot."""
     return int(getattr(builder.module, "threads", 1))
 
 
@@ -173,7 +175,7 @@ def _lane(builder: Builder) -> Any:
 
 
 def thread(builder: Builder) -> Any:
-    """Which of them it is."""
+    """The index of this thread among them."""
     own = builder.and_(_lane(builder), ir.Constant(SHORT, threads(builder) - 1))
     return arithmetic.converted(builder, own, whole())
 
@@ -183,19 +185,19 @@ def _place_of_thread(builder: Builder) -> Any:
 
 
 def _mask(builder: Builder) -> Any:
-    """The bits of the robot's threads among those of the warp."""
+    """The bits of the robot's threads in the warp."""
     first = builder.and_(_lane(builder), ir.Constant(SHORT, -threads(builder)))
     return builder.shl(ir.Constant(SHORT, (1 << threads(builder)) - 1), first)
 
 
 def wait_for_threads(builder: Builder) -> None:
-    """The robot's threads come here together, and see what the others wrote."""
+    """A barrier of the robot's threads, after which they see each other's writes."""
     kind = ir.FunctionType(ir.VoidType(), [SHORT])
     builder.call(builder.module.declare_intrinsic("llvm.nvvm.bar.warp.sync", [], kind), [_mask(builder)])
 
 
 def _from_thread(builder: Builder, x: Any, distance: int) -> Any:
-    """x of the thread whose number differs by one bit."""
+    """x of the thread whose index differs by one bit."""
     shuffle = builder.module.declare_intrinsic("llvm.nvvm.shfl.sync.bfly.i32", [], ir.FunctionType(SHORT, [SHORT] * 4))
     mask, rest = _mask(builder), [ir.Constant(SHORT, distance), ir.Constant(SHORT, 31)]
 
@@ -211,7 +213,7 @@ def _from_thread(builder: Builder, x: Any, distance: int) -> Any:
 
 
 def _of_threads(sort: str) -> Callable[..., Any]:
-    """The outermost of the numbers of a robot's threads."""
+    """The extreme of the numbers of a robot's threads, a reduction."""
 
     def emit(builder: Builder, x: Any) -> Any:
         x, distance = materialised(x), threads(builder) // 2
@@ -235,7 +237,7 @@ def _fma(builder: Builder, *numbers: Any) -> Any:
 
 
 def _low_bits(builder: Builder, x: Any) -> Any:
-    if arithmetic.is_vector(x):  # in whole numbers as wide as the lanes, which nobody asks for more than the last bits
+    if arithmetic.is_vector(x):  # in integers as wide as the lanes, of which only the last bits are used
         wide = ir.IntType(32 if x.type.element == FLOAT else 64)
         return builder.bitcast(x, ir.VectorType(wide, x.type.count))
     bits = builder.bitcast(x, ir.IntType(32 if x.type == FLOAT else 64))
@@ -253,7 +255,7 @@ def _reciprocal(builder: Builder, x: Any) -> Any:
     nearly = f"llvm.nvvm.rcp.approx.ftz.{letter}"
     r = builder.call(builder.module.declare_intrinsic(nearly, [], ir.FunctionType(x.type, [x.type])), [x])
     e = _fma(builder, builder.fneg(x), r, one)
-    return _fma(builder, r, e if letter == "f" else _fma(builder, e, e, e), r)  # r (1 + e + e²): what is left is e³
+    return _fma(builder, r, e if letter == "f" else _fma(builder, e, e, e), r)  # r (1 + e + e²): the error is e³
 
 
 def _length(_builder: Builder, value: Any) -> Any:
@@ -261,7 +263,7 @@ def _length(_builder: Builder, value: Any) -> Any:
 
 
 def _extreme(sort: type) -> Callable[..., Any]:
-    """The later of two numbers where it is beyond the first, else the first, NaN or not."""
+    """The second of two numbers where it is beyond the first, else the first, also with NaN."""
 
     def emit(builder: Builder, x: Any, y: Any) -> Any:
         if not isinstance(x, ir.Value) and not isinstance(y, ir.Value):
@@ -291,11 +293,11 @@ def _of_real(name: str) -> Callable[..., Any]:
     return emit
 
 
-def _external(builder: Builder, name: str, answer: ir.Type, *arguments: Any) -> Any:
+def _external(builder: Builder, name: str, result: ir.Type, *arguments: Any) -> Any:
     """Call a function of the C library."""
     module = builder.module
     if name not in module.globals:
-        ir.Function(module, ir.FunctionType(answer, [argument.type for argument in arguments]), name)
+        ir.Function(module, ir.FunctionType(result, [argument.type for argument in arguments]), name)
     return builder.call(module.globals[name], arguments)
 
 
@@ -311,7 +313,7 @@ def _is_finite(builder: Builder, x: Any) -> Any:
 
 
 def _whole(builder: Builder, x: Any) -> Any:
-    """The whole part of a number, as Python's int; beyond 64 bits the outermost, of NaN 0."""
+    """The integer part of a number, as Python's int; clipped to 64 bits, 0 for NaN."""
     if not isinstance(x, ir.Value):
         return int(x)
     if arithmetic.is_whole(x.type):
@@ -390,4 +392,4 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     address: _address,
     call: _call,
 }
-"""How to write a call of each."""
+"""The translations of the functions above and of Python's and NumPy's."""

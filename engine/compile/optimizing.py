@@ -1,8 +1,8 @@
-"""LLVM's intermediate code to machine code for this processor, quickly or so that it is fast.
+"""LLVM IR to machine code for this processor, quickly or optimised.
 
-llvmlite lets one thread at a time into LLVM. What takes long is called beside its lock, so that several threads
-compile at once: each has a context and a target machine of its own, which is all that LLVM asks for. The process that
-`background` starts reads this file as it stands: it imports llvmlite and nothing of the engine.
+llvmlite admits one thread at a time into LLVM. Long calls bypass its lock, so that several threads compile at once:
+each has its own context and target machine, which is all that LLVM requires. The background process (`background`)
+reads this file as it is: it imports llvmlite and nothing of the engine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SPEED = 3
 
 @cache
 def _beside_lock(name: str) -> Callable[..., Any]:
-    """A function of LLVM's by its name in llvmlite's library."""
+    """A function of LLVM's, by its name in llvmlite's library, called without the lock."""
     library, locked = ctypes.CDLL(str(Path(llvm.__file__).with_name(ffi.get_library_name()))), getattr(ffi.lib, name)
     function: Callable[..., Any] = library[name]
     function.argtypes, function.restype = locked.argtypes, locked.restype  # type: ignore[attr-defined]
@@ -30,7 +30,7 @@ def _beside_lock(name: str) -> Callable[..., Any]:
 
 
 def target(speed: int = SPEED) -> Any:
-    """A machine like this one, for one thread, and how much LLVM does to make code for it fast."""
+    """The target machine of this host, for one thread, and its optimisation level."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     x86 = llvm.get_process_triple().startswith(("x86", "i386", "i686"))
@@ -41,25 +41,25 @@ def target(speed: int = SPEED) -> Any:
 
 
 def features() -> str:
-    """What the processor can do."""
+    """The processor's features."""
     return str(llvm.get_host_cpu_features().flatten())
 
 
 class Style(enum.Enum):
-    """What code is like, and so what is done to make it fast: all else takes time to compile, and gains nothing."""
+    """The kind of code, which selects its optimisations: others take compile time without gain."""
 
     LOOPS = enum.auto()
-    """Loops over numbers or robots, which are taken several at a time."""
+    """Loops over numbers or robots, which are vectorised."""
     ONE_ROBOT = enum.auto()
     """Loops over the bodies or contacts of one robot."""
     STRAIGHT = enum.auto()
-    """Hardly a branch, and no memory."""
+    """Hardly any branches or memory accesses."""
     QUICK = enum.auto()
-    """Any: it runs until the same code is there that is fast, and has the same bits."""
+    """Any kind: runs until the same code is optimised, with the same bits."""
 
 
 def compiled(text: str, style: Style = Style.LOOPS) -> bytes:
-    """Machine code, as an object file, for intermediate code."""
+    """Compile LLVM IR to an object file."""
     machine = target(0 if style == Style.QUICK else SPEED)
     module = parsed(text, machine)
     if style in (Style.LOOPS, Style.ONE_ROBOT):
@@ -68,10 +68,10 @@ def compiled(text: str, style: Style = Style.LOOPS) -> bytes:
 
 
 def _emitted(module: Any, machine: Any) -> bytes:
-    with ffi.OutputString() as fault:
-        buffer = _beside_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, fault)
+    with ffi.OutputString() as problem:
+        buffer = _beside_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, problem)
         if not buffer:
-            raise RuntimeError(str(fault))
+            raise RuntimeError(str(problem))
     try:
         return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
     finally:
@@ -79,7 +79,7 @@ def _emitted(module: Any, machine: Any) -> bytes:
 
 
 def parsed(text: str, machine: Any) -> Any:
-    """LLVM's module for intermediate code, in a context of its own."""
+    """Parse LLVM IR to a module in a context of its own."""
     module = llvm.parse_assembly(text, llvm.create_context())
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
@@ -87,10 +87,10 @@ def parsed(text: str, machine: Any) -> Any:
 
 
 def tuned(module: Any, machine: Any, inlining: int | None = None, vectorised: bool = True) -> Any:
-    """A module, made fast for a machine; functions cheaper than `inlining` become part of those that call them."""
+    """Optimise a module for a machine; functions cheaper than `inlining` are inlined."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=SPEED)
     tuning.loop_vectorization, tuning.slp_vectorization = vectorised, False
-    tuning.loop_unrolling = False  # doubles the time of making a step with contact, whose steps it slows by a tenth
+    tuning.loop_unrolling = False  # doubles the compile time of a step with contact, and slows it by a tenth
     if inlining is not None:
         tuning.inlining_threshold = inlining
     builder = llvm.create_pass_builder(machine, tuning)

@@ -1,9 +1,9 @@
-"""Machine code in parts: a kernel that stands apart is compiled once for all that call it, and loaded before them.
+"""Machine code in parts: a separate kernel is compiled once for all its callers, and loaded before them.
 
-All code is made twice: quickly, by threads, while those that call it are being written, so that it can run at once;
-and by `background`, so that it is fast. What is fast takes the place of the other once all is there that it calls, in
-the middle of a run as well, since both have the same bits. Parts that few steps need are kept as they were written,
-and made when they are first called: their callers find them at a place in memory, in which 0 stands until then.
+All code is compiled twice: quickly, by threads, while its callers are being translated, so that it can run at once; and
+optimised, by `background`. Optimised code replaces the other once all code that it calls is there, also in the middle
+of a run, since both have the same bits. Rare parts are kept as LLVM IR and compiled on their first call: callers find
+them through a pointer in memory, 0 until then.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from engine.compile.translate import MAKE, PLACE
 from engine.process import OnePerProcess
 
 Put = Callable[[int], None]
-"""Takes the address of code, and again that of the fast one."""
+"""Takes the address of code, and later that of its optimised version."""
 
 
 class Code(NamedTuple):
-    """An object file, and what must be known of it to call what it holds."""
+    """An object file, and what callers must know of it."""
 
     content: bytes
-    """Empty while it is being made, once it is loaded, and of a rare part before it is first called."""
+    """Empty while it is being compiled, once it is loaded, and of a rare part before its first call."""
     parts: tuple[str, ...] = ()
     """The names of the parts that it calls."""
     written: tuple[int, ...] = ()
-    """The places among its arguments of those that it writes to."""
-    answer: str = "void"
-    """LLVM's type of what it returns."""
+    """The indices of its arguments that it writes to."""
+    result: str = "void"
+    """LLVM's type of its result."""
     style: str = machine.Style.LOOPS.name
     rare: bool = False
-    """It is made when it is first called."""
+    """It is compiled on its first call."""
     text: bytes = b""
-    """Its intermediate code, compressed, until what is fast is made of it."""
+    """Its compressed LLVM IR, until the optimised version exists."""
 
 
 @dataclass
 class _Slow:
-    """Code that was made quickly and runs, and what takes the address of the fast code."""
+    """Quickly compiled code that runs, and the function that takes the optimised code's address."""
 
     name: str
     code: Code
@@ -56,23 +56,23 @@ class _Slow:
 
 
 _codes: dict[str, Code] = {}
-"""What parts are loaded, or kept as they were written."""
+"""Parts that are loaded, or kept as LLVM IR."""
 _loaded: dict[bool, set[str]] = {False: set(), True: set()}
-"""What parts are loaded beside code that was made quickly, and beside code that is fast."""
+"""Parts loaded beside quickly compiled code, and beside optimised code."""
 _places: dict[int, tuple[str, Any]] = {}
-"""Where rare parts are, by the address of that: their names, and the memory itself."""
+"""Rare parts by their pointer's address: their names, and the pointer itself."""
 _slow: list[_Slow] = []
 _THREADS = 3
-"""That compile, beside the one that translates."""
+"""Threads that compile, beside the one that translates."""
 _maker = OnePerProcess(lambda: ThreadPoolExecutor(_THREADS, "compiler"))
 _under_way: OnePerProcess[dict[str, tuple[Code, Future[Code]]]] = OnePerProcess(dict)
-"""Codes without content, and that which is being made."""
+"""Codes without content, and their compilations."""
 _lock = OnePerProcess(threading.RLock)
 
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """One thread at a time translates; meanwhile garbage is not collected, which took a quarter of that."""
+    """Translate in one thread at a time, without garbage collection, which took a quarter of the time."""
     with _lock():
         collects = gc.isenabled()
         gc.disable()
@@ -87,8 +87,8 @@ def _on_disk(name: str) -> Code | None:
     if (entry := cache.read(name)) is None:
         return None
     head, _, rest = entry.partition(b"\n")
-    parts, written, answer, style, rare, size = json.loads(head)
-    return Code(rest[size:], tuple(parts), tuple(written), answer, style, rare, rest[:size])
+    parts, written, result, style, rare, size = json.loads(head)
+    return Code(rest[size:], tuple(parts), tuple(written), result, style, rare, rest[:size])
 
 
 def _found(name: str) -> Code | None:
@@ -97,7 +97,7 @@ def _found(name: str) -> Code | None:
 
 
 def read(name: str) -> Code | None:
-    """The code of that name that is kept or being made; None where it or a part that it calls is not there."""
+    """The code of that name, stored or being compiled; None where it or a part that it calls is missing."""
     code = _found(name)
     if code is None or any(not _is_loaded(part) and read(part) is None for part in code.parts):
         return None
@@ -109,7 +109,7 @@ def _is_loaded(name: str) -> bool:
 
 
 def begun(name: str, unit: Any, style: machine.Style = machine.Style.LOOPS, **facts: Any) -> Code:
-    """Of a unit that has been written, what must be known to call it. The code is kept on disk where there is room."""
+    """Begin to compile a unit, and return its code. It is cached on disk where there is room."""
     text = unit.written()
     code = Code(b"", tuple(sorted(unit.parts)), **facts, style=style.name, text=_compressed(text))
     _under_way()[name] = code, _maker().submit(_made, name, text, code)
@@ -117,7 +117,7 @@ def begun(name: str, unit: Any, style: machine.Style = machine.Style.LOOPS, **fa
 
 
 def deferred(name: str, unit: Any, style: machine.Style, **facts: Any) -> Code:
-    """The same of a part that is made when it is first called."""
+    """Return the code of a part that is compiled on its first call."""
     text = _compressed(unit.written())
     code = _codes[name] = Code(b"", tuple(sorted(unit.parts)), **facts, style=style.name, rare=True, text=text)
     _keep(name, code)
@@ -129,7 +129,7 @@ def _compressed(text: str) -> bytes:
 
 
 def _made(name: str, text: str, code: Code) -> Code:
-    """The code, made quickly; fast at once where no process can be started that does it."""
+    """The code, compiled quickly; optimised at once where no background process can be started."""
     if background.POSSIBLE:
         done = code._replace(content=machine.compiled(text, machine.Style.QUICK))
     else:
@@ -144,17 +144,17 @@ def _keep(name: str, code: Code) -> None:
 
 
 def _called(code: Code) -> Iterator[str]:
-    """The parts that it calls by name; rare ones are called by their places."""
+    """The parts that it calls by name; rare ones are called through pointers."""
     return (part for part in code.parts if not _codes[part].rare)
 
 
 def _is_fast(code: Code) -> bool:
-    """Whether the code and all that it calls has been made fast."""
+    """Whether the code and all that it calls is optimised."""
     return not code.text and all(_is_fast(_codes[part]) for part in _called(code))
 
 
 def _prepared(name: str) -> Code:
-    """The code, the parts that it calls being loaded, of which rare ones have their places."""
+    """The code, with the parts that it calls loaded, and rare ones with pointers."""
     code, making = _under_way().pop(name, (_found(name), None))
     if code is None:
         raise FileNotFoundError(f"the code of {name} was removed while what calls it was being loaded")
@@ -179,7 +179,7 @@ def _give_place(name: str) -> None:
 
 
 def _load_part(name: str, fast: bool) -> None:
-    """Load a part beside fast code, which finds no other, or beside what was made quickly, which finds both."""
+    """Load a part beside optimised code, which finds only such parts, or beside quick code, which finds both kinds."""
     where = _load(name, _codes[name], fast)
     _loaded[fast].add(name)
     if fast:
@@ -188,7 +188,7 @@ def _load_part(name: str, fast: bool) -> None:
 
 
 def _load(name: str, code: Code, fast: bool) -> int:
-    """Where the code is, loaded after the parts that it calls."""
+    """Load code after the parts that it calls; return its address."""
     for part in _called(code):
         if part not in _loaded[fast] and (fast or part not in _loaded[True]):
             _load_part(part, fast)
@@ -196,7 +196,7 @@ def _load(name: str, code: Code, fast: bool) -> int:
 
 
 def load(name: str, put: Put) -> None:
-    """Have `put` told where a function is that was `read` or `begun`: now, and again once it is fast."""
+    """Pass to `put` the address of a function that was `read` or `begun`: now, and again once it is optimised."""
     code = _prepared(name)
     fast = _is_fast(code)
     put(_load(name, code, fast))
@@ -206,13 +206,13 @@ def load(name: str, put: Put) -> None:
 
 
 def finish() -> None:
-    """Wait until all that has been loaded is fast. Raises RuntimeError with the reason where it cannot be."""
+    """Wait until all loaded code is optimised. Raises RuntimeError with the reason where it cannot be."""
     if _slow:
         background.finish(_wanted, _is_made)
 
 
 def _wanted() -> dict[str, tuple[bytes, str]]:
-    """The text and style of what runs, or is called by that, and is to be made fast; none that is on disk by now."""
+    """The IR and style of running code and the code it calls, to be optimised; not what is on disk by now."""
     with _lock():
         wanted = {slow.name: slow.code for slow in _slow}
         left = [part for code in wanted.values() for part in _called(code)]
@@ -231,7 +231,7 @@ def _wanted() -> dict[str, tuple[bytes, str]]:
 
 
 def _is_made(name: str, content: bytes) -> None:
-    """Have fast code run if nothing that it calls is missing, and keep it where the other is kept."""
+    """Run optimised code if everything that it calls is there, and store it in place of the other."""
     with _lock():
         for code in _take(name, content)[:1]:
             if cache.read(name) is not None:
@@ -239,7 +239,7 @@ def _is_made(name: str, content: bytes) -> None:
 
 
 def _take(name: str, content: bytes) -> list[Code]:
-    """Fast code of that name: of a part, and of what was loaded under it."""
+    """Take optimised code of that name: of a part, and of code loaded under it."""
     taken: list[Code] = []
     if name in _codes:
         _codes[name] = _codes[name]._replace(content=content, text=b"")
@@ -255,7 +255,7 @@ def _take(name: str, content: bytes) -> list[Code]:
 
 
 def _make(at: int) -> None:
-    """Have the rare part made whose place is in the memory there."""
+    """Compile the rare part whose pointer is at that address."""
     with compiling():
         name, place = _places[at]
         if place.value:  # another thread was first
@@ -269,7 +269,7 @@ _called_by_code = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_make)
 
 
 def make_rare() -> None:
-    """Have all rare parts made that loaded code may call, and those that these call."""
+    """Compile all rare parts that loaded code may call, and those that these call."""
     made = 0
     while made < len(_places):
         _make(list(_places)[made])

@@ -1,4 +1,4 @@
-"""Memory that threads share, for kernels: arrays at an address, words that are seen whole and in order, waiting."""
+"""Memory that threads share, for kernels: arrays at an address, atomic words with ordering, waiting."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ _YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
 
 
 def array_at(_address: int, _dtype: str, _shape: tuple[int, ...]) -> Any:
-    """The contiguous array at an address; who writes to it is not seen to write to any argument."""
+    """The contiguous array at an address; writes to it are not seen as writes to any argument."""
     raise NotImplementedError("a kernel's own")
 
 
 def read(_control: Any, _place: int) -> int:
-    """control[place], and with it all that was written before it was `write`n."""
+    """Load control[place] (acquire): writes before its `write` are visible."""
     raise NotImplementedError("a kernel's own")
 
 
 def write(_control: Any, _place: int, _value: int) -> None:
-    """control[place] = value, after all that was written before."""
+    """Store control[place] = value (release), after all earlier writes."""
     raise NotImplementedError("a kernel's own")
 
 
 def count(_control: Any, _place: int) -> int:
-    """Add 1 to control[place]; answers the sum."""
+    """Add 1 to control[place]; return the sum."""
     raise NotImplementedError("a kernel's own")
 
 
 def exchange(_control: Any, _place: int, _expected: int, _value: int) -> bool:
-    """Set control[place] to `value` if it is `expected`; answers whether it was."""
+    """Set control[place] to `value` if it is `expected`; return whether it was."""
     raise NotImplementedError("a kernel's own")
 
 
 def pause() -> None:
-    """Tell the processor that this thread only waits."""
+    """Hint to the processor that this thread only waits."""
     raise NotImplementedError("a kernel's own")
 
 
 def give_way() -> None:
-    """Let other threads have the processor."""
+    """Yield the processor to other threads."""
     raise NotImplementedError("a kernel's own")
 
 
@@ -86,13 +86,13 @@ def _give_way(builder: Builder) -> None:
     builder.call(_function(builder, _YIELD, ir.IntType(32)), [])
 
 
-def _function(builder: Builder, name: str, answer: ir.Type) -> Any:
+def _function(builder: Builder, name: str, result: ir.Type) -> Any:
     module = builder.module
-    return module.globals[name] if name in module.globals else ir.Function(module, ir.FunctionType(answer, []), name)
+    return module.globals[name] if name in module.globals else ir.Function(module, ir.FunctionType(result, []), name)
 
 
 SHARED_CALLS: dict[Any, Callable[..., Any]] = {
     array_at: _array_at, read: _read, write: _write, count: _count, exchange: _exchange,
     pause: _pause, give_way: _give_way,
 }  # fmt: skip
-"""How to write a call of each."""
+"""The translations of these functions."""

@@ -1,4 +1,4 @@
-"""The text of a function, and which of its names have one meaning throughout."""
+"""The source of a function, and those of its names that are constant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Source(NamedTuple):
     parameters: tuple[str, ...]
     body: list[ast.stmt]
     settled: frozenset[str]
-    """Names that are assigned once, and read only where that must have happened."""
+    """Names that are assigned once, and read only after that."""
     changed: frozenset[str]
     """Names that are assigned anywhere."""
     ends_with_return: bool
@@ -24,14 +24,14 @@ class Source(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _functions(path: str) -> dict[int, ast.FunctionDef]:
-    """The functions of a file by the line that they begin with, decorators included."""
+    """The functions of a file by their first line, decorators included."""
     statements = _statements(ast.parse(Path(path).read_text("utf-8")).body)
     found = (node for node in statements if isinstance(node, ast.FunctionDef))
     return {min(node.lineno, *(x.lineno for x in node.decorator_list), node.lineno): node for node in found}
 
 
 def _statements(suite: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Every statement of a suite and the suites in it."""
+    """All statements of a suite and of the suites in it."""
     for statement in suite:
         yield statement
         for part in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
@@ -63,7 +63,7 @@ def of(function: Callable[..., Any]) -> Source:
 
 
 def _names(suite: list[ast.stmt], place: tuple[int, ...], found: list[tuple[ast.Name, tuple[int, ...]]]) -> None:
-    """Find every name of a suite and the suites that it stands in, outermost first."""
+    """Collect the names of a suite and of the suites around it, outermost first."""
     inside = (*place, id(suite))
     for statement in suite:
         inner: list[list[ast.stmt]] = []
@@ -87,7 +87,7 @@ _LEAVES = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop,
 
 
 def _names_in(node: ast.AST) -> list[ast.Name]:
-    """Every name of an expression."""
+    """The names in an expression."""
     nodes, found = [node], list[ast.Name]()
     while nodes:
         node = nodes.pop()

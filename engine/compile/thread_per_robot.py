@@ -1,11 +1,14 @@
-"""Kernels with their loops kept, for a GPU: a thread, or a few neighbours, take one robot of a batch.
+"""Kernels with their loops kept, for a GPU: one thread, or a few neighbours, per robot of a batch.
 
-Arguments come as a tree of tuples that says of each array where it lies (`Table`, `Own`, `OfBatch`); texts, truths and
-Python's numbers are known as the kernel is translated. All tables lie in one piece of memory for each number type, and
-so do the arrays that each robot has of its own: those of a warp's robots are interleaved, number by number, so that its
-threads read neighbours. A function is handed these four places, whatever arrays it works on. Whole numbers have 32
-bits, except in arrays that launches give: a GPU takes several instructions for 64. Where several threads work on a
-robot they share loops over `spread(…)` and run the rest alike; the bits do not depend on how many there are.
+Any kernel can be compiled so; `written_out` unrolls the loops instead. (`cuda.rigid_body.thread_per_robot` is another
+thing: dynamics kernels in hand-written CUDA.)
+
+Arguments are a tree of tuples with the place of each array (`Table`, `Own`, `OfBatch`); strings, booleans and Python
+numbers are known at compile time. All tables lie in one piece of memory for each number type, and so do the robots' own
+arrays, interleaved by number over a warp's robots, so that its accesses are coalesced. A function takes these four
+places, whatever arrays it uses. Integers have 32 bits, except in arrays given at launch, since a GPU takes several
+instructions for 64. Threads of one robot share loops over `spread(…)` and run the rest alike; the bits do not depend on
+their number.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Own:
-    """An array that each robot has of its own, and what it holds at first."""
+    """An array that each robot has of its own, with its initial values."""
 
     numbers: NDArray[Any]
 
@@ -56,28 +59,28 @@ class OfBatch:
 
 @dataclass(frozen=True)
 class Number:
-    """A number that each launch gives, the same for all robots."""
+    """A number that is given at launch, the same for all robots."""
 
     dtype: str
 
 
 @dataclass(frozen=True)
 class Given:
-    """An array of any size that each launch gives, which the kernel reads as one row of numbers."""
+    """An array of any size that is given at launch, which the kernel reads as one row of numbers."""
 
     dtype: str = "float64"
 
 
 class Number32:
-    """A whole number of 32 bits that each launch gives."""
+    """A 32-bit integer that is given at launch."""
 
 
 class RobotNumber:
-    """Which robot of the batch it is."""
+    """The index of the robot in the batch."""
 
 
 class Exists:
-    """Whether the thread has a robot: those of a warp that have none come along."""
+    """Whether the thread has a robot: threads of a warp without one take part in its barriers."""
 
 
 def _elements(dtype: str, real: str) -> str:
@@ -85,10 +88,10 @@ def _elements(dtype: str, real: str) -> str:
 
 
 class Layout:
-    """Where the arrays of an argument tree lie: in pieces of tables and of own arrays, by number type.
+    """The places of an argument tree's arrays: in pieces of tables and of own arrays, by number type.
 
-    `threads` of a warp, a power of two, work on a robot. A warp takes `together` robots, whose own arrays are
-    interleaved: with fewer than it has threads for, robots wait for fewer others.
+    `threads` of a warp, a power of two, work on a robot. A warp has `together` robots, whose own arrays are
+    interleaved: with fewer than fit its threads, robots wait for fewer others.
     """
 
     def __init__(self, tree: tuple[Any, ...], real: str, threads: int = 1, together: int = WARP):
@@ -116,7 +119,7 @@ class Layout:
             self.parameters.append(value)
 
     def numbers_of(self, name: str) -> int:
-        """How many numbers of a type each robot has of its own."""
+        """The number of numbers of a type in each robot's own arrays."""
         return self._size[Own, name]
 
     def table(self, name: str) -> NDArray[Any]:
@@ -124,11 +127,11 @@ class Layout:
         return np.concatenate([np.zeros(0), *(x.ravel() for x in self.tables[name])]).astype(name)
 
     def first(self, name: str) -> NDArray[Any]:
-        """What a robot's own arrays of a number type hold at first."""
+        """The initial values of a robot's own arrays of a number type."""
         return np.concatenate([np.zeros(0), *(x.ravel() for x in self.own[name])]).astype(name)
 
     def key(self, tree: Any) -> Any:
-        """What the kernel's text depends on."""
+        """A key of all that the kernel's text depends on."""
         if isinstance(tree, tuple):
             return getattr(tree, "_fields", ()), tuple(map(self.key, tree))
         if isinstance(tree, Table | Own):
@@ -138,10 +141,10 @@ class Layout:
 
 
 def text(kernel: Any, tree: tuple[Any, ...], layout: Layout, name: str) -> str:
-    """Intermediate code of `kernel(*tree)`.
+    """The LLVM IR of `kernel(*tree)`.
 
-    It takes the tables and the own arrays, reals and whole numbers each; then, in their order, what launches give; and
-    the size of the batch.
+    It takes the tables and the own arrays, reals and integers each; then, in their order, the values given at launch;
+    and the size of the batch.
     """
     unit, real = Unit(name, whole=True), ELEMENTS[layout.real]
     unit.module.triple, unit.module.threads = _NVPTX, layout.threads
@@ -151,7 +154,7 @@ def text(kernel: Any, tree: tuple[Any, ...], layout: Layout, name: str) -> str:
     function.calling_convention = "ptx_kernel"
     for argument in function.args[: 2 if layout.threads > 1 else None]:
         if isinstance(argument.type, ir.PointerType):
-            argument.add_attribute("noalias")  # but for what threads of a robot write for each other
+            argument.add_attribute("noalias")  # except for the exchange between a robot's threads
     builder = Builder(function.append_basic_block("entry"))
     robot, exists = _robot(builder, function.args[-1], layout)
     with in_type(real, SHORT):
@@ -164,7 +167,7 @@ def text(kernel: Any, tree: tuple[Any, ...], layout: Layout, name: str) -> str:
 
 
 def _as_one(code: str) -> str:
-    """The same, whose functions the threads of a robot enter together: none may be called in one branch only."""
+    """The LLVM IR with functions marked convergent: the threads of a robot enter them together."""
     return re.sub(r"^(define .*\))( nounwind)?$", r"\1 convergent nounwind", code, flags=re.MULTILINE)
 
 
@@ -176,7 +179,7 @@ def _type(x: OfBatch | Number | Given | Number32, real: ir.Type) -> ir.Type:
 
 
 class _Arguments:
-    """The values of a kernel's arguments, as the thread of a robot sees them."""
+    """The values of a kernel's arguments for the thread of a robot."""
 
     def __init__(self, builder: Builder, layout: Layout, given: Any, robot: Any, exists: Any):
         self._builder, self._layout, self._robot, self._exists = builder, layout, robot, exists
@@ -186,7 +189,7 @@ class _Arguments:
         self._own = {name: self._first(given[2 + k], layout.numbers_of(name)) for k, name in enumerate(names)}
 
     def _first(self, piece: Any, size: int) -> Any:
-        """Where the robot's own numbers begin."""
+        """The place of the robot's own numbers."""
         builder, together = self._builder, self._layout.together
         group, place = (f(self._robot, ir.Constant(INT, together)) for f in (builder.udiv, builder.urem))
         return builder.gep(piece, [builder.add(builder.mul(group, ir.Constant(INT, together * size)), place)])
@@ -218,7 +221,7 @@ class _Arguments:
 
 
 def _robot(builder: Builder, batch: Any, layout: Layout) -> tuple[Any, Any]:
-    """The number of this thread's robot, and whether it has one; else the number is 0."""
+    """The index of this thread's robot, 0 without one, and whether it has one."""
     kind, short = ir.FunctionType(ir.IntType(32), []), ir.IntType(32)
     block, size, thread = (
         builder.call(builder.module.declare_intrinsic(f"llvm.nvvm.read.ptx.sreg.{x}.x", [], kind), [])
@@ -233,11 +236,11 @@ def _robot(builder: Builder, batch: Any, layout: Layout) -> tuple[Any, Any]:
 
 
 def ptx(code: str, architecture: str, registers: int) -> str:
-    """A GPU's assembly, such as that of "sm_90", for intermediate code; a thread has so many registers at most.
+    """Compile LLVM IR to PTX for an architecture such as "sm_90", with a maximum number of registers per thread.
 
-    A GPU waits for instructions where there are many: so functions that are called more than once stay functions, and
-    loops stay loops, which the driver's assembler would write out. Quotients and roots of single precision are within
-    two units in the last place, in a tenth of the instructions that rounding them takes.
+    GPUs stall on the instruction cache with long code, so functions called more than once are not inlined, and loops
+    are kept, which the driver's assembler would unroll. Quotients and square roots in single precision are within two
+    ulp, in a tenth of the instructions of rounded ones.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -250,7 +253,7 @@ def ptx(code: str, architecture: str, registers: int) -> str:
 
 
 def _with_loops(text: str) -> str:
-    """The assembly with a word to leave each loop as it is."""
+    """The PTX with a directive not to unroll each loop."""
     seen, heads = set[str](), set[str]()
     for line in text.splitlines():
         if label := _LABEL.match(line):

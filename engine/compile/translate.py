@@ -1,9 +1,9 @@
-"""Kernels from Python's syntax tree to LLVM's intermediate code, in one pass.
+"""Translation of kernels from Python's syntax tree to LLVM IR, in one pass.
 
-The language is what kernels are written in: numbers, tuples, contiguous arrays, `if`, `for … in range`, `while`, calls
-of other kernels. What is known beforehand (module constants, texts, lengths) is worked out at once, and branches that
-it rules out are left out. A function marked `inline` becomes part of its caller, a kernel a function of LLVM's, once
-for each kind of arguments. A name has the type that it is first given.
+The language: numbers, tuples, contiguous arrays, `if`, `for … in range`, `while`, calls of other kernels. Known values
+(module constants, strings, lengths) are evaluated at compile time, and branches that they exclude are left out. A
+function marked `inline` is inlined into its caller, a kernel is an LLVM function, one for each kind of arguments. A
+variable has the type of its first value.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from engine.compile.values import (
 
 VOID = ir.VoidType()
 MAKE, PLACE = "catena_make", "_place"
-"""What machine code calls to have a rare part made, and what follows its name where its place is meant."""
-_ANSWERS: dict[str, ir.Type] = {str(type_): type_ for type_ in (VOID, INT, SHORT, BOOL, DOUBLE, FLOAT)}
+"""The function that machine code calls to compile a rare part, and the suffix of a part's pointer."""
+_RETURN_TYPES: dict[str, ir.Type] = {str(type_): type_ for type_ in (VOID, INT, SHORT, BOOL, DOUBLE, FLOAT)}
 
 
 class Unit:
-    """The module that is being written, and the functions in it by kernel and kind of arguments.
+    """The module being written, with its functions by kernel and kind of arguments.
 
-    `whole`: kernels that stand apart are in it as well.
+    `whole`: separate kernels are part of it as well.
     """
 
     def __init__(self, name: str, whole: bool = False):
@@ -66,7 +66,7 @@ class Unit:
         return self.functions[key]
 
     def written(self) -> str:
-        """LLVM's text of the module, which is left empty: what refers to one another is not freed for a long time."""
+        """Return the module's text and empty it: its cyclic references would be freed late."""
         fuse(self.module)
         text = str(self.module)
         self.functions.clear()
@@ -81,7 +81,7 @@ class Unit:
 
 
 class Emitted:
-    """A function of LLVM's: what it takes are the leaves of its arguments, what it answers is a number or nothing."""
+    """An LLVM function: it takes the leaves of its arguments, and returns a number or nothing."""
 
     def __init__(self, unit: Unit, function: Callable[..., Any], arguments: list[Any], name: str = ""):
         self.unit, self.written = unit, set[int]()
@@ -92,12 +92,12 @@ class Emitted:
         own = received(arguments, self.llvm.args)
         builder = Builder(self.llvm.append_basic_block("entry"))
         frame = Frame(self, builder, function, own)
-        answer = frame.run()
+        result = frame.run()
         if not frame.builder.block.is_terminated:
-            self.answer(frame.builder, answer)
+            self.emit_return(frame.builder, result)
 
-    def answer(self, builder: Builder, value: Any) -> None:
-        """Return a value; the first one says of which type they are."""
+    def emit_return(self, builder: Builder, value: Any) -> None:
+        """Return a value; the first one determines the type."""
         if value is None:
             builder.ret_void()
             return
@@ -108,14 +108,14 @@ class Emitted:
         builder.ret(arithmetic.converted(builder, value, self.llvm.ftype.return_type))
 
     def call(self, builder: Builder, caller: Emitted, arguments: list[Any]) -> Any:
-        """Call it, and have the caller know which of its own arrays that writes to."""
+        """Call it, and mark the caller's arrays that it writes to."""
         for place in self.written:
             caller.touch(arguments[place])
-        answer = builder.call(self.llvm, handed(arguments))
-        return None if self.llvm.ftype.return_type == VOID else answer
+        result = builder.call(self.llvm, handed(arguments))
+        return None if self.llvm.ftype.return_type == VOID else result
 
     def touch(self, value: Any) -> None:
-        """Note that a value's arrays are written to."""
+        """Mark a value's arrays as written to."""
         if isinstance(value, Array):
             self.written |= value.owners
         elif isinstance(value, Record):
@@ -124,20 +124,20 @@ class Emitted:
 
 
 class Part(Emitted):
-    """A kernel that stands apart, whose code is in another object file."""
+    """A separate kernel, whose code is in another object file."""
 
     def __init__(self, unit: Unit, kernel: Any, arguments: list[Any]):
         name, code = kernel.part(arguments)
         unit.parts.add(name)
         self.unit, self.written = unit, set(code.written)
         types = [leaf.type for leaf in handed(arguments)]
-        self.llvm = ir.Function(unit.module, ir.FunctionType(_ANSWERS[code.answer], types), name)
+        self.llvm = ir.Function(unit.module, ir.FunctionType(_RETURN_TYPES[code.result], types), name)
         self.llvm.attributes.add("nounwind")
         if code.rare:
             self._call_by_place()
 
     def _call_by_place(self) -> None:
-        """Write the function as one that calls the part at its place, and has it made where there is none yet."""
+        """Write the function as a call of the part through its pointer, which compiles it if the pointer is 0."""
         module, type_ = self.unit.module, self.llvm.ftype
         place = ir.GlobalVariable(module, type_.as_pointer(), self.llvm.name + PLACE)
         if MAKE not in module.globals:
@@ -154,15 +154,15 @@ class Part(Emitted):
         builder.call(module.globals[MAKE], [builder.bitcast(place, ir.IntType(8).as_pointer())])
         builder.branch(look)
         builder.position_at_end(go)
-        answer = builder.call(part, self.llvm.args)
+        result = builder.call(part, self.llvm.args)
         if type_.return_type == VOID:
             builder.ret_void()
         else:
-            builder.ret(answer)
+            builder.ret(result)
 
 
 class Frame(Expressions):
-    """A function's body on its way into an emitted function: its own, or that of one whose part it becomes."""
+    """The translation of a function's body into an emitted function, its own or its caller's."""
 
     def __init__(self, emitted: Emitted, builder: Builder, function: Callable[..., Any], arguments: list[Any]):
         super().__init__(builder, function)
@@ -171,12 +171,12 @@ class Frame(Expressions):
         if len(arguments) != len(self._source.parameters):
             raise Untranslatable(f"{function.__name__} takes {len(self._source.parameters)} arguments, not so many")
         self._inlined = False
-        self._answer: Any = None
+        self._result: Any = None
         self._exit: ir.Block | None = None
         self._loops: list[tuple[ir.Block, ir.Block] | None] = []  # None: written out
-        self._branches = 0  # that are open here, of those which running decides
-        self._answered = False
-        self._outside = 0  # such branches of its callers
+        self._branches = 0  # open branches whose condition is decided at run time
+        self._returned = False
+        self._outside = 0  # those of its callers
         changed = frozenset() if written_out() else self._source.changed
         for name, value in zip(self._source.parameters, arguments, strict=True):
             if name in changed:
@@ -186,12 +186,12 @@ class Frame(Expressions):
                 self._names[name] = value
 
     def run(self) -> Any:
-        """Write the body; answers what the function does, where that is one value at the end."""
+        """Write the body; return the function's result, if it is one value at the end."""
         self._suite(self._source.body)
-        return self._answer
+        return self._result
 
     def inlined(self) -> Any:
-        """Write the body into its caller; answers the function's answer."""
+        """Write the body into its caller; return the function's result."""
         self._inlined = True
         if self._source.ends_with_return:
             return self.run()
@@ -199,15 +199,15 @@ class Frame(Expressions):
             self._exit = self.builder.append_basic_block("answered")
         self.run()
         if self._exit is None:
-            return self._answer
+            return self._result
         if not self.builder.block.is_terminated:
             self.builder.branch(self._exit)
         self.builder.position_at_end(self._exit)
-        return self._answer.load(self.builder) if isinstance(self._answer, Slot) else None
+        return self._result.load(self.builder) if isinstance(self._result, Slot) else None
 
     def _suite(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
-            if self.builder.block.is_terminated or self._answered:
+            if self.builder.block.is_terminated or self._returned:
                 return
             try:
                 getattr(self, f"_{type(statement).__name__}")(statement)
@@ -215,9 +215,9 @@ class Frame(Expressions):
                 if isinstance(error, Untranslatable) and error.located:
                     raise
                 where = f"{self._function.__module__}, line {statement.lineno}"
-                fault = Untranslatable(f"{where}: {ast.unparse(statement):.100}: {error!r}")
-                fault.located = True
-                raise fault from error
+                problem = Untranslatable(f"{where}: {ast.unparse(statement):.100}: {error!r}")
+                problem.located = True
+                raise problem from error
 
     def _Expr(self, statement: ast.Expr) -> None:
         if not isinstance(statement.value, ast.Constant):
@@ -296,7 +296,7 @@ class Frame(Expressions):
         self._branches -= 1
 
     def _in_memory(self, statement: ast.stmt) -> None:
-        """Have the names that a statement changes lie in memory, since running decides what is done of it.
+        """Put the variables that a statement changes into memory, since control flow decides their value at run time.
 
         Those that are read only where they were set need no memory.
         """
@@ -363,10 +363,10 @@ class Frame(Expressions):
             raise Untranslatable("a loop with an else")
         if written_out():
             self._loops.append(None)
-            while (test := self._truth(statement.test)) is True and not self._answered:
+            while (test := self._truth(statement.test)) is True and not self._returned:
                 self._suite(statement.body)
             self._loops.pop()
-            if test is False or self._answered:
+            if test is False or self._returned:
                 return
             self._in_memory(statement)
         self._branches += 1
@@ -398,16 +398,16 @@ class Frame(Expressions):
     def _Return(self, statement: ast.Return) -> None:
         value = None if statement.value is None else self.value(statement.value)
         if not self._inlined:
-            self.emitted.answer(self.builder, value)
+            self.emitted.emit_return(self.builder, value)
         elif self._exit is None:
             if self._branches:
                 raise Untranslatable("a return that running decides, where a kernel is written out")
-            self._answer, self._answered = value, True
+            self._result, self._returned = value, True
         else:
             if value is not None:
-                if self._answer is None:
-                    self._answer = Slot(self.builder, materialised(value))
-                self._answer.store(self.builder, value)
+                if self._result is None:
+                    self._result = Slot(self.builder, materialised(value))
+                self._result.store(self.builder, value)
             self.builder.branch(self._exit)
 
     def _called(self, function: Any, arguments: list[Any]) -> Any:

@@ -1,12 +1,12 @@
-"""What the names of a kernel stand for while it is translated.
+"""The values of a kernel's names during translation.
 
-A value is one of: LLVM's value of a number (i64, or i32 on a GPU; double, float, or i1 for a truth); an `Array`; a
-`Record`, which is a tuple; a `Known` array; `Rows`; or anything else of Python's, known as the kernel is translated: a
-number, a text, a module, a function.
+A value is one of: an LLVM number (i64, or i32 on a GPU; double, float, or i1 for a boolean); an `Array`; a `Record`,
+which is a tuple; a `Known` array; `Rows`; or any other Python object that is known at compile time: a number, a string,
+a module, a function.
 
-A kernel can be *written out* for arrays that are known, in one number type: `writing_out`. Then every loop is written
-once for each of its rounds, names that no branch changes are values and no memory, a product with a known zero is zero,
-and a literal has the kernel's number type.
+A kernel can be *written out* for known arrays, in one number type: `writing_out`. Loops are then unrolled, names that
+no branch changes are values without memory, a product with a known zero is zero, and a literal has the kernel's number
+type.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ INT, SHORT, BOOL, DOUBLE, FLOAT = ir.IntType(64), ir.IntType(32), ir.IntType(1),
 ELEMENTS: dict[str, ir.Type] = {"float64": DOUBLE, "float32": FLOAT, "int64": INT, "int32": SHORT}
 """LLVM's types of the numbers in arrays, by NumPy's names."""
 
-_BEYOND_SHORT = 2**31  # the least magnitude that is not sure to fit 32 bits
+_BEYOND_SHORT = 2**31  # the least magnitude that may not fit 32 bits
 
 
 class Untranslatable(TypeError):
-    """A kernel that says what the translation does not know; the message names the line, once it is `located`."""
+    """A construct that the translation does not know; the message has the line once it is `located`."""
 
     located = False
 
 
 @dataclass(frozen=True)
 class Array:
-    """A contiguous array; `owners` are the places among its function's arguments that it may be a part of.
+    """A contiguous array; `owners` are the indices of its function's arguments that it may be a part of.
 
-    Its first number is number `offset` at `data`. On a GPU the arrays of 32 robots are interleaved: number k of such an
-    array is `stride` k numbers from its first.
+    It starts at number `offset` from `data`. On a GPU the arrays of 32 robots are interleaved: number k of such an
+    array is at `stride` · k from its first.
     """
 
     element: ir.Type
@@ -51,13 +51,13 @@ class Array:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it lies in a GPU's memory; the extents of such an array may be known."""
+        """Whether it is in a GPU's memory; the extents of such an array may be known."""
         return bool(self.data.type.addrspace)
 
 
 @dataclass(frozen=True)
 class Record:
-    """A tuple; `fields` are its names, if it has any."""
+    """A tuple; `fields` are its names, if any."""
 
     items: tuple[Any, ...]
     fields: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """An array whose numbers are known as the kernel is translated."""
+    """An array with numbers known at compile time."""
 
     numbers: Any
 
@@ -77,7 +77,7 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Shaped:
-    """An array of which some entries are known, NaN standing for the others: those lie in memory, from `first` on."""
+    """An array with some known entries; the others, NaN in the pattern, are in memory from `first` on."""
 
     numbers: Any
     memory: Array
@@ -99,11 +99,11 @@ class LaneRows:
 
 
 class Rows:
-    """A list of so many values, of any kind, that a kernel which is written out fills: no memory, but registers."""
+    """A list of `count` values of any kind that a written-out kernel fills: registers, not memory."""
 
     def __init__(self, count: int):
         self.values: list[Any] = [None] * count
-        self.branches: int | None = None  # open where it was made, of those that running decides
+        self.branches: int | None = None  # run-time branches that were open where it was made
 
 
 _real: ContextVar[ir.Type] = ContextVar("the number type of the kernel that is translated", default=DOUBLE)
@@ -113,7 +113,7 @@ _straight: ContextVar[bool] = ContextVar("whether the kernel is written out", de
 
 @contextmanager
 def writing_out(real: ir.Type) -> Iterator[None]:
-    """Kernels are written out, in this number type."""
+    """A context in which kernels are written out, in this number type."""
     token = _straight.set(True)
     try:
         with in_type(real):
@@ -124,7 +124,7 @@ def writing_out(real: ir.Type) -> Iterator[None]:
 
 @contextmanager
 def in_type(real: ir.Type, whole: ir.Type = INT) -> Iterator[None]:
-    """Kernels are translated in this number type, with their loops; whole numbers take 32 bits, or 64."""
+    """A context in which kernels keep their loops, in this number type; integers have 32 or 64 bits."""
     tokens = _real.set(real), _whole.set(whole)
     try:
         yield
@@ -134,30 +134,30 @@ def in_type(real: ir.Type, whole: ir.Type = INT) -> Iterator[None]:
 
 
 def written_out() -> bool:
-    """Whether the kernel is being written out; kernels keep their loops otherwise."""
+    """Whether the kernel is being written out; otherwise its loops are kept."""
     return _straight.get()
 
 
 def real() -> ir.Type:
-    """The number type of the kernel that is translated: that of its literals."""
+    """The number type of the kernel, that of its literals."""
     return _real.get()
 
 
 def whole() -> ir.Type:
-    """The type of a whole number that is not read from an array: an array's element has its own."""
+    """The type of integers that are not read from an array; an array's element has its own."""
     return _whole.get()
 
 
-_NUMBER = (ir.Value, int, float)  # a union is made anew wherever it is written
+_NUMBER = (ir.Value, int, float)  # a union expression would be evaluated each time
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number, known or not."""
+    """Whether a value is a number, known or not."""
     return isinstance(value, _NUMBER)
 
 
 def of_python(value: Any) -> Any:
-    """A constant as a value: tuples become records, NumPy's numbers Python's."""
+    """A Python constant as a value: tuples become records, NumPy numbers Python's."""
     if isinstance(value, tuple):
         return Record(tuple(map(of_python, value)), getattr(value, "_fields", ()))
     if isinstance(value, np.ndarray):
@@ -168,7 +168,7 @@ def of_python(value: Any) -> Any:
 
 
 def materialised(value: Any) -> Any:
-    """The same value with LLVM's constants for the numbers that are known."""
+    """The value with known numbers as LLVM constants."""
     if isinstance(value, ir.Value):
         return value
     if isinstance(value, bool):
@@ -190,7 +190,7 @@ def _whole_number(width: int, value: int) -> Any:
 
 
 def handed_over(value: Any) -> Any:
-    """A function's argument: `materialised`, but that truths and all that is known and no number stay known."""
+    """A function's argument: `materialised`, except that booleans and other known values stay known."""
     if isinstance(value, bool) or (constant(value) and not is_number(value)):
         return value
     if isinstance(value, Record):
@@ -199,7 +199,7 @@ def handed_over(value: Any) -> Any:
 
 
 def leaves(value: Any) -> list[Any]:
-    """LLVM's values that a value is made of."""
+    """The LLVM values that a value consists of."""
     if isinstance(value, ir.Value):
         return [value]
     found: list[Any] = []
@@ -219,7 +219,7 @@ def _gather(value: Any, found: list[Any]) -> None:
 
 
 def rebuilt(value: Any, parts: Iterator[Any], owners: frozenset[int] | None = None) -> Any:
-    """A value like this one made of other leaves, its arrays with other owners where they are given."""
+    """A value like this one with other leaves, and other owners of its arrays if given."""
     if isinstance(value, ir.Value):
         return next(parts)
     if isinstance(value, Array):
@@ -233,7 +233,7 @@ def rebuilt(value: Any, parts: Iterator[Any], owners: frozenset[int] | None = No
 
 
 def kind(value: Any) -> Any:
-    """What two values have in common that one translation of a function serves."""
+    """The properties of a value that determine a function's translation."""
     if isinstance(value, ir.Value):
         return str(value.type)
     if isinstance(value, Array):
@@ -244,7 +244,7 @@ def kind(value: Any) -> Any:
 
 
 def lanes(value: Any) -> int:
-    """How many robots the kernel that is given this works on at a time: tuples of zeros, one for each, say so."""
+    """The number of robots that a kernel with this argument works on at a time: the length of its tuple of zeros."""
     if not isinstance(value, Record):
         return 1
     if value.items and all(type(item) is int for item in value.items):
@@ -256,19 +256,19 @@ _MADE_AS_IT_RUNS = (ir.Value, Array, Rows)
 
 
 def constant(value: Any) -> bool:
-    """Whether it is known as the kernel is translated."""
+    """Whether a value is known at compile time."""
     if isinstance(value, Record):
         return all(map(constant, value.items))
     return not isinstance(value, _MADE_AS_IT_RUNS)
 
 
 def _is_base(leaf: Any) -> bool:
-    """Whether a leaf is a place in a GPU's memory, in which several arrays may lie."""
+    """Whether a leaf is a place in a GPU's memory that several arrays may share."""
     return isinstance(leaf.type, ir.PointerType) and bool(leaf.type.addrspace)
 
 
 def handed(arguments: list[Any]) -> list[Any]:
-    """The leaves of a function's arguments; where arrays lie in one piece of a GPU's memory, its place comes once."""
+    """The leaves of a function's arguments; a GPU memory place that arrays share comes once."""
     found, seen = [], set()
     for leaf in (leaf for argument in arguments for leaf in leaves(argument)):
         if id(leaf) not in seen or not _is_base(leaf):
@@ -278,14 +278,14 @@ def handed(arguments: list[Any]) -> list[Any]:
 
 
 def shared_places(arguments: list[Any]) -> tuple[int, ...]:
-    """Which leaves of a function's arguments are handed over once: of each such place the number of its first."""
+    """For each leaf of a function's arguments, the index of its first occurrence among shared places."""
     first: dict[int, int] = {}
     flat = [leaf for argument in arguments for leaf in leaves(argument) if _is_base(leaf)]
     return tuple(first.setdefault(id(leaf), place) for place, leaf in enumerate(flat))
 
 
 def received(arguments: list[Any], parts: Any) -> list[Any]:
-    """Arguments like these, made of the leaves that were `handed` over; each array is owned by its argument's place."""
+    """Arguments like these, made of the leaves that were `handed` over; each array is owned by its argument's index."""
     given, own = iter(parts), dict[int, Any]()
 
     def each(argument: Any) -> Iterator[Any]:

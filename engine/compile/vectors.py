@@ -1,7 +1,7 @@
-"""Numbers that are vectors, one value per lane: kernels that work on several bodies or chunks at once are written so.
+"""Vector numbers, one per lane, for kernels that work on several bodies or chunks at once.
 
-`load` reads L numbers that lie side by side as one value; +, −, ·, / act on all lanes in one instruction, and a number
-beside a vector stands in every lane. L is the length of the tuple `lanes`; with one lane a value is a plain number.
+`load` reads L adjacent numbers as one value; +, −, ·, / act on all lanes in one instruction, and a scalar is broadcast.
+L is the length of the tuple `lanes`; with one lane a value is a scalar.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ from engine.compile.values import DOUBLE, ELEMENTS, INT, Array, LaneRows, Record
 
 
 def load(_row: Any, _place: int, _lanes: tuple[int, ...]) -> Any:
-    """Value number `place` of a contiguous array, as many numbers wide as `lanes`."""
+    """Value number `place` of a contiguous array, each as many numbers wide as `lanes`."""
     raise NotImplementedError("a kernel's own")
 
 
 def store(_row: Any, _place: int, _value: Any) -> None:
-    """Write a value over number `place` of a contiguous array."""
+    """Store a value as number `place` of a contiguous array."""
     raise NotImplementedError("a kernel's own")
 
 
 def gather(_numbers: Any, _places: Any, _lanes: tuple[int, ...]) -> Any:
-    """numbers[places[k]] in lane k, 0 where that place is negative; `numbers` has at least one."""
+    """numbers[places[k]] in lane k, 0 where the place is negative; `numbers` has at least one entry."""
     raise NotImplementedError("a kernel's own")
 
 
 def scatter(_numbers: Any, _places: Any, _value: Any) -> None:
-    """Lane k over numbers[places[k]], unless that place is negative."""
+    """Store lane k in numbers[places[k]], unless the place is negative."""
     raise NotImplementedError("a kernel's own")
 
 
 def robots_at(_address: int, _dtype: str, _width: int, _robots: int, _lanes: tuple[int, ...]) -> Any:
-    """A row of `width` numbers for each of as many robots as there are lanes, whose rows follow at an address.
+    """A row of `width` numbers for each of as many robots as lanes, whose rows follow each other at an address.
 
-    Its numbers are vectors, a robot a lane. Where there are fewer robots than lanes, the last has those that are left.
+    Its numbers are vectors, a robot a lane. With fewer robots than lanes, the last is repeated.
     """
     raise NotImplementedError("a kernel's own")
 
 
 def every(_truth: Any) -> bool:
-    """Whether it is true in every lane."""
+    """Whether a condition holds in every lane."""
     raise NotImplementedError("a kernel's own")
 
 
@@ -57,12 +57,12 @@ def where(_condition: Any, _x: Any, _y: Any) -> Any:
 
 
 def double(_x: Any) -> Any:
-    """The same numbers in double precision."""
+    """The numbers in double precision."""
     raise NotImplementedError("a kernel's own")
 
 
 def as_precise_as(_x: Any, _like: Any) -> Any:
-    """Numbers in double precision rounded to those of `like`."""
+    """Numbers in double precision rounded to the type of `like`."""
     raise NotImplementedError("a kernel's own")
 
 
@@ -151,4 +151,4 @@ VECTOR_CALLS: dict[Any, Callable[..., Any]] = {
     load: _load, store: _store, gather: _gather, scatter: _scatter,
     robots_at: _robots_at, every: _every, where: _where, double: _double, as_precise_as: _as_precise_as,
 }  # fmt: skip
-"""How to write a call of each."""
+"""The translations of these functions."""

@@ -1,6 +1,9 @@
-"""Kernels written out for what is known: one function of LLVM's that works on one robot, for the host or a GPU.
+"""Kernels written out for known values: one LLVM function without loops that works on one robot, on the host or a GPU.
 
-On a GPU a thread has a robot: number r of a batch has row r of each array. On the host robots take turns.
+Any kernel can be compiled so; `thread_per_robot` keeps the loops instead. `cuda.rigid_body.written_out` and
+`cpu.rigid_body.aba_batch` use this for a robot's dynamics.
+
+On a GPU a thread has a robot, which is row r of each array. On the host robots are processed sequentially.
 """
 
 from __future__ import annotations
@@ -21,23 +24,23 @@ _GLOBAL = 1  # the address space of a GPU's memory
 
 
 class _Whole(Emitted):
-    """The one function, which all that it calls becomes part of."""
+    """The single function that all calls are inlined into."""
 
     def __init__(self, unit: Unit):
         self.unit, self.written = unit, set()
 
     def touch(self, _value: Any) -> None:
-        """Nobody asks which arrays are written to."""
+        """Ignore writes: no caller needs them."""
 
 
 def text(kernel: Any, known: Any, arguments: tuple[int | str, ...], dtype: str, name: str, gpu: bool) -> str:
-    """Intermediate code of `kernel(known, *arguments)` for each robot of a batch, whose size comes last, in 32 bits.
+    """The LLVM IR of `kernel(known, *arguments)` for each robot of a batch, whose size comes last, in 32 bits.
 
     An argument is the width of a row, of an array of `dtype` with a row a robot; or one of
 
     - "real", "int64": a number that all robots share;
     - "reals", "int64s": a contiguous array, the same for all of them;
-    - "robot": which robot it is, which nobody hands over.
+    - "robot": the robot's index, which is not passed.
     """
     unit, number = Unit(name), ELEMENTS[dtype]
     unit.module.triple = _NVPTX if gpu else llvm.get_process_triple()
@@ -61,7 +64,7 @@ def _type(argument: int | str, number: ir.Type, space: int) -> ir.Type:
 
 
 def _for_robot(builder: Builder, kernel: Any, known: Any, arguments: tuple[int | str, ...], robot: Any) -> None:
-    """The kernel's text for the robot of that number."""
+    """Write the kernel's body for the robot of that index."""
     given, values, element = iter(builder.function.args), [], real()
     for argument in arguments:
         if argument == "robot":
@@ -77,7 +80,7 @@ def _for_robot(builder: Builder, kernel: Any, known: Any, arguments: tuple[int |
 
 
 def _for_each(builder: Builder, kernel: Any, known: Any, arguments: tuple[int | str, ...]) -> None:
-    """The same for one robot after the other."""
+    """Write a loop over robots around the kernel's body."""
     before, (head, body, after) = builder.block, map(builder.append_basic_block, ("robots", "robot", "done"))
     builder.branch(head)
     builder.position_at_end(head)
@@ -92,7 +95,7 @@ def _for_each(builder: Builder, kernel: Any, known: Any, arguments: tuple[int | 
 
 
 def _robot(builder: Builder, batch: Any) -> Any:
-    """The number of this thread's robot; the thread ends where there is none."""
+    """The index of this thread's robot; a thread without one ends."""
     kind = ir.FunctionType(ir.IntType(32), [])
     block, size, thread = (
         builder.call(builder.module.declare_intrinsic(f"llvm.nvvm.read.ptx.sreg.{x}.x", [], kind), [])
@@ -105,12 +108,12 @@ def _robot(builder: Builder, batch: Any) -> Any:
 
 
 def versions() -> tuple[str, ...]:
-    """What the code for a GPU depends on besides the kernels."""
+    """What code for a GPU depends on besides the kernels."""
     return llvmlite.__version__, *map(str, llvm.llvm_version_info)
 
 
 def ptx(code: str, architecture: str) -> str:
-    """A GPU's assembly, such as that of "sm_90", for intermediate code."""
+    """Compile LLVM IR to PTX for an architecture such as "sm_90"."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(_NVPTX).create_target_machine(cpu=architecture, opt=3)

@@ -1,4 +1,4 @@
-"""Forward dynamics on the CPU for callers that do not know its kernels, from NumPy arrays to NumPy arrays."""
+"""Forward dynamics on the CPU by any algorithm, with NumPy arrays as arguments and results."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ from engine.model.layout import pack
 
 
 class Kernels(Protocol):
-    """``(q, v, tau, out)`` of one robot or of a batch: q̈ into `out`; returns how that went, see `runtime.status`.
+    """``(q, v, tau, out)`` of one robot or of a batch: q̈ into `out`; returns a `kernels.status`.
 
-    All four are contiguous, aligned and writeable arrays of the number type that the kernels are made for. For any
-    others the answer is NotImplemented, and `out` is as it was.
+    All four are contiguous, aligned and writeable arrays of the kernels' number type. For any others NotImplemented is
+    returned, and `out` is unchanged.
     """
 
     @property
     def one(self) -> Callable[[Any, Any, Any, Any], Any]:
-        """Of vectors: q (nq,), the others (nv,)."""
+        """Takes vectors: q (nq,), the others (nv,)."""
 
     @property
     def many(self) -> Callable[[Any, Any, Any, Any], Any]:
-        """Of matrices: q (batch, nq), which is an array of two axes whatever it holds, and the others (batch, nv)."""
+        """Takes matrices: q (batch, nq), also if empty, and the others (batch, nv)."""
 
 
 def kernels(model: Model, algorithm: str, dtype: str, threads: int | None) -> Kernels:
-    """Those of an algorithm that serves the model; `threads` is how many take part at most, None as many as pay."""
+    """Return an algorithm's kernels for a model that it serves, with at most `threads` threads, None: as many as
+    pay."""
     return _MAKE[algorithm](model, dtype, threads)
 
 
 def axial_inertias(model: Model, dtype: str, q: Array, out: Array) -> None:
-    """What "abia-hybrid" on a GPU leaves to the CPU, see `chains.chain_inertias`: from q (batch, n) to U (batch, n, 6).
+    """Compute "abia-hybrid"'s part on the CPU, see `chains.chain_inertias`: from q (batch, n), U (batch, n, 6).
 
     Both are contiguous and of `dtype`.
     """
@@ -53,7 +54,7 @@ def axial_inertias(model: Model, dtype: str, q: Array, out: Array) -> None:
 
 
 class _Text:
-    """An algorithm that has no compiled form on the CPU: its text in `engine.algorithms`, for comparison."""
+    """An algorithm without kernels on the CPU: its reference text in `engine.algorithms`, for comparison."""
 
     def __init__(self, text: Callable[[Chain, Array, Array, Array], Array], model: Model, dtype: str, _: int | None):
         self._text, self._chain = text, Chain.of(model, np, dtype)

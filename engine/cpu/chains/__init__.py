@@ -1,1 +1,1 @@
-"""What serves serial chains, or spreads one robot over threads: DCA-ABA, JSIIA, the CPU's part of hybrid ABIA."""
+"""Algorithms for serial chains, the joint-space algorithm JSIIA, and the choice of a step's algorithm."""

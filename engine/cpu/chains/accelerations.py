@@ -1,7 +1,7 @@
-"""q̈ of a block of robots by the algorithm of the step: in come q, v and forces, out go accelerations and reactions.
+"""q̈ and reactions of a block of robots by the step's algorithm, from q, v and forces.
 
-An algorithm enters here in two parts: what depends on q and v alone, once (`prepare`), and the accelerations under any
-forces, added inertias and locks, as often as these change (`accelerations`).
+An algorithm enters here in two parts: what depends on q and v alone (`prepare`), and the accelerations for any forces,
+added inertias and locks (`accelerations`), which may be called repeatedly.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from engine.phases import (
 
 
 class Dynamics(NamedTuple):
-    """What the kernels compute with: the model's arrays, see `layout`, the workspace and its lanes.
+    """The inputs of the kernels: the model's arrays, see `layout`, the workspace and its lanes.
 
-    `algorithm` is "abia", "jsiia", "cfa" or "dca"; `room` is what the latter three work in, and else empty.
+    `algorithm` is "abia", "jsiia", "cfa" or "dca"; `room` is the workspace of the last three, else empty.
     """
 
     algorithm: str
@@ -58,17 +58,17 @@ _ROOM: Mapping[str, Callable[[Model], Dense | Room | dca_step.Room | tuple[()]]]
     "cfa": cfa.room,
     "dca": lambda _model: dca_step.Room(np.zeros(dca_step.ARGUMENTS, np.int64)),
 }
-"""What each algorithm that steps works in besides the workspace."""
+"""The workspaces of algorithms that need one of their own."""
 
 
 def dynamics(algorithm: str, model: Model, lanes: tuple[int, ...]) -> Dynamics:
-    """What an algorithm computes with for a block of robots like a model."""
+    """Return the inputs of an algorithm for a block of robots like a model."""
     w, room = at.workspace(len(model.parent), lanes), _ROOM[algorithm](model)
     return Dynamics(algorithm, pack_coupling(model), *pack(model), w, lanes, room)
 
 
 def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
-    """What the kernels of an algorithm are compiled for: arrays of the types and axes of those in `dynamics`."""
+    """Return arrays of the types and dimensions of those in `dynamics`, for compiling kernels."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube = real[None], real[None, None]
     coupling = PackedCoupling(whole, real, real, whole, real, real)
@@ -83,7 +83,7 @@ def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
 
 
 class Forces(NamedTuple):
-    """What acts on the coordinates of a block of L robots, (L, nv) each.
+    """The forces on the coordinates of a block of L robots, (L, nv) each.
 
     `force` are the generalized forces; `inertia` is added to the diagonal of the mass matrix; where `locked` is not 0,
     the acceleration is `target`.
@@ -96,7 +96,7 @@ class Forces(NamedTuple):
 
 
 class Accelerations(NamedTuple):
-    """What comes of it, (L, nv) each: q̈, and the generalized forces that the locks exert, less those given."""
+    """The result, (L, nv) each: q̈, and the generalized forces of the locks beyond those given."""
 
     qdd: NDArray[np.floating]
     reaction: NDArray[np.floating]
@@ -114,7 +114,7 @@ def _prepare_abia(q, v, dynamics, phases):
 
 
 @apart
-def _abia(forces, answer, dynamics, loads, phases):
+def _abia(forces, result, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = begin(phases)
@@ -129,8 +129,8 @@ def _abia(forces, answer, dynamics, loads, phases):
     aba.inertia_recursion(topology, w, lanes)
     time = lap(phases, INERTIA_RECURSION, time)
     aba.accelerations(topology, w, lanes, gravity)
-    tree_passes.gather_v(answer.qdd, 0, topology, w, lanes, at.OF_QDD)
-    tree_passes.gather_v(answer.reaction, 0, topology, w, lanes, at.OF_REACTION)
+    tree_passes.gather_v(result.qdd, 0, topology, w, lanes, at.OF_QDD)
+    tree_passes.gather_v(result.reaction, 0, topology, w, lanes, at.OF_REACTION)
     lap(phases, ACCELERATION, time)
 
 
@@ -154,17 +154,17 @@ def _prepare_jsiia(q, v, dynamics, loads, phases):
 
 
 @kernel
-def _jsiia(forces, answer, dynamics, phases):
+def _jsiia(forces, result, dynamics, phases):
     coupling, dense = dynamics.coupling, dynamics.room
     time = begin(phases)
     jsiia.locked_system(
-        forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], answer.qdd[0], answer.reaction[0],
+        forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], result.qdd[0], result.reaction[0],
         coupling.v_index, coupling.v_factor, dense.tree_v[0], dense.M_tree[0], dense.M, dense.factor,
     )  # fmt: skip
     time = lap(phases, MASS_MATRIX, time)
     jsiia.cholesky(dense.factor)
     time = lap(phases, FACTORISATION, time)
-    jsiia.solve(dense.factor, dense.M, answer.qdd[0], answer.reaction[0])
+    jsiia.solve(dense.factor, dense.M, result.qdd[0], result.reaction[0])
     lap(phases, SOLVE, time)
 
 
@@ -182,21 +182,21 @@ def _prepare_cfa(q, v, dynamics, loads, phases):
 
 
 @kernel
-def _cfa(forces, answer, dynamics, phases):
+def _cfa(forces, result, dynamics, phases):
     time = begin(phases)
-    extra, locked, qdd, room = forces.inertia[0], forces.locked[0], answer.qdd[0], dynamics.room
+    extra, locked, qdd, room = forces.inertia[0], forces.locked[0], result.qdd[0], dynamics.room
     topology, constants, w = dynamics.topology, dynamics.constants, dynamics.w
     cfa.eliminate(forces.force[0], extra, locked, forces.target[0], qdd, room, topology, constants, w)
     time = lap(phases, ELIMINATION, time)
-    cfa.refine(extra, locked, qdd, answer.reaction[0], room, topology, constants, w)
+    cfa.refine(extra, locked, qdd, result.reaction[0], room, topology, constants, w)
     lap(phases, REFINEMENT, time)
 
 
 @inline
 def prepare(q, v, dynamics, loads, phases):
-    """What the accelerations of a block at q (L, nq) and v (L, nv) need, into the workspace.
+    """Compute in the workspace what the accelerations of a block at q (L, nq) and v (L, nv) need.
 
-    `loads` is what acts on the bodies: gravity (3,), and external wrenches (n, 6 L), or an empty tuple for none.
+    `loads` are gravity (3,), and external wrenches (n, 6 L) on the bodies or an empty tuple.
     """
     if dynamics.algorithm == "abia":
         _prepare_abia(q, v, dynamics, phases)
@@ -209,13 +209,13 @@ def prepare(q, v, dynamics, loads, phases):
 
 
 @inline
-def accelerations(forces, answer, dynamics, loads, phases):
-    """q̈ and reactions into `answer`, under these forces, for the q, v and loads that were prepared."""
+def accelerations(forces, result, dynamics, loads, phases):
+    """Compute q̈ and reactions into `result` under these forces, after `prepare`."""
     if dynamics.algorithm == "abia":
-        _abia(forces, answer, dynamics, loads, phases)
+        _abia(forces, result, dynamics, loads, phases)
     elif dynamics.algorithm == "cfa":
-        _cfa(forces, answer, dynamics, phases)
+        _cfa(forces, result, dynamics, phases)
     elif dynamics.algorithm == "dca":
-        dca_step.accelerations(forces, answer, dynamics.room)
+        dca_step.accelerations(forces, result, dynamics.room)
     else:
-        _jsiia(forces, answer, dynamics, phases)
+        _jsiia(forces, result, dynamics, phases)

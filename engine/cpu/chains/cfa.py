@@ -1,9 +1,9 @@
-"""CFA: forward dynamics by the forces in the joints, for serial chains on a fixed base, O(n), refined.
+"""CFA: forward dynamics by the constraint forces in the joints, for serial chains on a fixed base, O(n), refined.
 
-The algorithm of `engine.algorithms.cfa` ([Y] section III; Fijany, Sharf, D'Eleuterio 1995), with what simulation adds:
-inertias E on the diagonal of the mass matrix, and locked joints, whose accelerations are prescribed. With these and
-zeros elsewhere as a start, the torques that are missing at the other joints go to the constraint system, see
-`constraint_system`; and again, until inverse dynamics finds next to none missing.
+The algorithm of `engine.algorithms.cfa` ([Y] section III; Fijany, Sharf, D'Eleuterio 1995), plus inertias E on the
+diagonal of the mass matrix and locked joints with prescribed accelerations. It starts at the prescribed accelerations
+and zeros; the constraint system turns the residual torques of the other joints into a correction, repeatedly, until
+inverse dynamics leaves almost none.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ BIAS, TAU_DELTA, MISSING, TRIAL, LEFT, VECTORS = range(6)  # rows of `Room.vecto
 
 
 class Room(NamedTuple):
-    """What CFA works in.
+    """The workspace of CFA.
 
-    ``blocks`` are the `constraint_system`'s, ``corrections`` (REFINEMENTS + 1, 2, n) accelerations d and the torques
-    w = (M + E) d that they take, the w orthonormal; ``vectors`` (VECTORS, n). ``tolerance`` ends the refinement.
+    ``blocks`` are the `constraint_system`'s; ``corrections`` (REFINEMENTS + 1, 2, n) accelerations d and their torques
+    w = (M + E) d, with orthonormal w; ``vectors`` (VECTORS, n). ``tolerance`` ends the refinement.
     """
 
     blocks: NDArray[np.floating]
@@ -56,7 +56,7 @@ class Room(NamedTuple):
 
 
 def room(model: Model, dtype: str = "float64") -> Room:
-    """What CFA works in, for a model."""
+    """Return the workspace of CFA for a model."""
     n = len(model.parent)
     blocks, vectors = np.zeros((n, constraint_system.WIDTH), dtype), np.zeros((VECTORS, n), dtype)
     return Room(blocks, np.zeros((REFINEMENTS + 1, 2, n), dtype), vectors, TOLERANCE[dtype])
@@ -64,7 +64,7 @@ def room(model: Model, dtype: str = "float64") -> Room:
 
 @kernel
 def inertia_times(x, extra, out, topology, constants, w):
-    """(M + E) x into `out`, all (n,): inverse dynamics at rest and without gravity, for the poses that stand in w."""
+    """Compute (M + E) x into `out`, all (n,), by inverse dynamics at rest without gravity, at the poses in w."""
     n = topology.shape[0]
     for i in range(n):
         row, c = w[i], constants[i]
@@ -92,13 +92,13 @@ def inertia_times(x, extra, out, topology, constants, w):
 
 @kernel
 def _norm(x, locked):
-    """‖x‖ over the joints that are not locked; no square overflows on the way."""
+    """‖x‖ over the joints that are not locked, without overflow."""
     largest, total = 0.0, 0.0
     for j in range(x.size):
         if locked[j] == 0.0:
             largest = max(largest, abs(x[j]))
     if largest == 0.0:
-        largest = 1.0  # a NaN is no maximum, and must not be lost
+        largest = 1.0  # `max` would lose a NaN
     for j in range(x.size):
         if locked[j] == 0.0:
             unit = x[j] / largest
@@ -123,7 +123,7 @@ def _add_times(x, factor, out):
 
 @kernel
 def _take_on(corrections, count, locked):
-    """Make correction number `count` orthogonal to those before, and its torques of unit length."""
+    """Orthogonalise correction number `count` against those before, and normalise its torques."""
     d, w = corrections[count, 0], corrections[count, 1]
     for j in range(w.size):
         if locked[j] != 0.0:
@@ -140,10 +140,10 @@ def _take_on(corrections, count, locked):
 
 @kernel
 def _refine(extra, locked, qdd, room, topology, constants, w):
-    """From q̈ (n,) as prescribed, and 0 at other joints, to q̈; MISSING of TAU_DELTA are taken to what is left.
+    """Refine q̈ (n,), prescribed or 0 at first, until the residual of TAU_DELTA, in MISSING, is small.
 
-    Every step hands what is missing to the constraint system and takes, of all the corrections so far, the combination
-    that leaves least: the generalized conjugate residual method, see `engine.algorithms.cfa.refined`.
+    Each step takes the constraint system's correction for the residual, and the combination of all corrections with the
+    least residual: the generalized conjugate residual method, see `engine.algorithms.cfa.refined`.
     """
     blocks, corrections, vectors, tolerance = room
     tau_delta, missing, trial, left = vectors[TAU_DELTA], vectors[MISSING], vectors[TRIAL], vectors[LEFT]
@@ -180,7 +180,7 @@ def _refine(extra, locked, qdd, room, topology, constants, w):
 
 @kernel
 def kinematics(q, v, topology, constants, w):
-    """Poses and velocities of the robot at q and v (1, n)."""
+    """Compute poses and velocities of the robot at q and v (1, n)."""
     tree_passes.scatter_q(q, 0, topology, constants, w, at.ONE)
     tree_passes.scatter_v(v, 0, topology, w, at.ONE, at.OF_QD)
     tree_passes.poses(topology, constants, w, at.ONE)
@@ -189,7 +189,7 @@ def kinematics(q, v, topology, constants, w):
 
 @kernel
 def eliminate(tau, extra, locked, target, qdd, room, topology, constants, w):
-    """The constraint system solved but for its right-hand side, which with q̈ (n,) is as `refine` takes them.
+    """Eliminate the constraint system; its right-hand side and q̈ (n,) are then as `refine` takes them.
 
     ``extra`` is E; where `locked` is not 0 the acceleration is `target`.
     """
@@ -208,7 +208,7 @@ def eliminate(tau, extra, locked, target, qdd, room, topology, constants, w):
 
 @kernel
 def refine(extra, locked, qdd, reaction, room, topology, constants, w):
-    """q̈ (n,), and what locking took."""
+    """Compute q̈ (n,) and the locks' reactions."""
     _refine(extra, locked, qdd, room, topology, constants, w)
     for j in range(qdd.size):
         reaction[j] = -room.vectors[MISSING, j]
@@ -216,9 +216,9 @@ def refine(extra, locked, qdd, reaction, room, topology, constants, w):
 
 @kernel
 def forward(topology, constants, w, room, nothing, reaction, q, v, tau, out):
-    """q̈ into `out` (batch, n), from q, v and τ (batch, n); returns a `status`.
+    """Compute q̈ into `out` (batch, n) from q, v and τ (batch, n); return a `status`.
 
-    `nothing` are n zeros, and `reaction` has room for as many numbers.
+    `nothing` are n zeros, and `reaction` is a work array (n,).
     """
     if not tree_passes.shapes_fit(topology, q, v, tau, out):
         return WRONG_SHAPE
@@ -236,7 +236,7 @@ def forward(topology, constants, w, room, nothing, reaction, q, v, tau, out):
 
 @kernel
 def forward_one(topology, constants, w, room, nothing, reaction, q, v, tau, out):
-    """`forward` for one robot, and its state as vectors."""
+    """`forward` of one robot, with vectors as its state."""
     one_q, one_v, one_tau, one = (
         np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
     )  # fmt: skip
@@ -244,7 +244,7 @@ def forward_one(topology, constants, w, room, nothing, reaction, q, v, tau, out)
 
 
 class Cfa:
-    """Forward dynamics by CFA, see `cpu.dynamics.Kernels`; on the caller's thread, whatever `threads` is."""
+    """Forward dynamics by CFA, see `cpu.dynamics.Kernels`, on the caller's thread for any `threads`."""
 
     def __init__(self, model: Model, dtype: str, threads: int | None):
         checked(threads)
@@ -256,12 +256,12 @@ class Cfa:
 
     @cached_property
     def one(self) -> Callable[..., Any]:
-        """Of vectors, (n,) each."""
+        """Takes vectors, (n,) each."""
         return self._specialised(forward_one, 1)
 
     @cached_property
     def many(self) -> Callable[..., Any]:
-        """Of matrices, (batch, n) each."""
+        """Takes matrices, (batch, n) each."""
         return self._specialised(forward, 2)
 
     def _specialised(self, function: Function, axes: int) -> Callable[..., Any]:

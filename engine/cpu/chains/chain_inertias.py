@@ -1,4 +1,4 @@
-"""Articulated inertias of serial chains, one robot and one link after the other: the CPU's part of hybrid ABIA."""
+"""Articulated inertias of serial chains, sequentially: the CPU's part of hybrid ABIA."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from engine.model import REVOLUTE, layout
 
 @kernel
 def axial_inertias(topology, constants, q, out):
-    """U = Ĵ S into `out` (batch, n, 6), from q (batch, n), for revolute and prismatic joints on a fixed base.
+    """Compute U = Ĵ S into `out` (batch, n, 6) from q (batch, n), for revolute and prismatic joints on a fixed base.
 
-    D = SᵀU is one of the six. `topology` and `constants` are those of `engine.model.layout`.
+    D = SᵀU is one of the six numbers. `topology` and `constants` are those of `engine.model.layout`.
     """
     n = topology.shape[0]
     for k in range(q.shape[0]):

@@ -1,8 +1,8 @@
-"""CFA's linear system of one serial chain: from joint forces τ to accelerations M⁻¹ τ, by the forces in the joints.
+"""CFA's linear system of one serial chain: from joint torques τ to accelerations M⁻¹ τ, by the constraint forces.
 
-H = (I − Γ) J⁻¹ (I − Γ)ᵀ takes joint forces F to the accelerations across the joints ([Y] (10)). A free joint asks for
-Wᵀ H F = 0 with F = S τ + W F_c: five equations a joint for the five forces that it constrains. A simulation step adds
-two kinds of joints whose force along their own axis, F_S, is not known either:
+H = (I − Γ) J⁻¹ (I − Γ)ᵀ takes joint forces F to the accelerations across the joints ([Y] (10)). A free joint satisfies
+Wᵀ H F = 0 with F = S τ + W F_c: five equations for its five constraint forces. A simulation step adds two kinds of
+joints whose force along their own axis, F_S, is unknown too:
 
     with an inertia E > 0 on its axis: F_S = τ − E q̈, q̈ = Sᵀ H F        locked: Sᵀ H F = 0
 
@@ -11,19 +11,18 @@ With F_S = τ + s z and B = [W, s S] all three are rows of one system,
     (Bᵀ H B + diag(0, k)) x = −Bᵀ H S τ,  x = (F_c, z)        (s, k) = (√E, 1), or (1, 0) for a locked joint
 
 of 6 × 6 blocks, symmetric and positive definite: the sixth row says √E q̈ + z = 0, or q̈ = 0. Nothing is divided by E.
-Where E = 0 the sixth row and column are those of the identity, which leaves the free joint's five equations. And E only
-scales a row and a column, which changes nothing in the accuracy of the elimination (Higham 2002, section 10.1): it may
-be of any size, 1e-12 beside 1e12.
+Where E = 0 the sixth row and column are those of the identity, which leaves the free joint's five equations. E only
+scales a row and a column, which does not affect the accuracy of the elimination (Higham 2002, section 10.1): it may
+have any size, 1e-12 beside 1e12.
 
-The blocks stand on three diagonals. They are eliminated one after the other from the base, by D = L δ Lᵀ as in
-`engine.blocks.tridiagonal.solve_sequential`: on one core that is the least work. Odd-even elimination does twice as
-much for every row in each of its ⌈log₂ n⌉ steps, which pays where many processors share them. No square root is taken,
-so that a pivot that rounding has made negative, as on long chains that resist bending, costs digits and no more:
-refinement (`cfa`) is for these.
+The system is block tridiagonal, and eliminated sequentially from the base by D = L δ Lᵀ as in
+`engine.blocks.tridiagonal.solve_sequential`, the least work on one core. Odd-even elimination does twice as much for
+every row in each of its ⌈log₂ n⌉ steps, which pays on many processors. It takes no square root, so that a pivot that
+rounding has made negative, as on long chains that resist bending, only costs digits, which refinement (`cfa`) restores.
 
 ``blocks`` (n, WIDTH) float: the quantities below, a row a joint. In DIAGONAL, BESIDE and what follows from them, the
-sixth coordinate of a wrench or a twist is the one along the joint's axis: for a revolute joint, the third and the
-sixth have changed places.
+sixth coordinate of a wrench or a twist is that along the joint's axis: for a revolute joint, the third and the sixth
+are swapped.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ BESIDE = 46     # 36 −H_{i,i+1}
 PIVOT = 82      # 36 below its diagonal L, on it 1/δ, of the block D that elimination leaves: D = L δ Lᵀ
 COUPLING = 118  # 36 −L⁻¹ Bᵢᵀ H_{i,i+1} Bᵢ₊₁
 SCALE = 154     # 1  s
-X = 155         # 6  the right-hand side, and what is found
+X = 155         # 6  the right-hand side, then the solution
 FORCE = 161     # 6  F
 MOTION = 167    # 6  J⁻¹ (I − Γ)ᵀ F
 WIDTH = 173
@@ -89,7 +88,7 @@ def _inverse3(S):
 
 @inline
 def _mobility(c, A, m):
-    """J⁻¹ = [A Bᵀ; B C] of a body: c its centre of mass, A the inverse inertia about it, m the inverse mass."""
+    """J⁻¹ = [A Bᵀ; B C] of a body with centre of mass c, the inverse A of the inertia about it, and inverse mass m."""
     B = cross_matrix(c, full(A))
     C = cross_matrix(c, transpose(B))
     return full(A), B, (C[0] + m, C[1], C[2], C[3], C[4] + m, C[5], C[6], C[7], C[8] + m)
@@ -105,14 +104,14 @@ def _over_J(row, n, f):
 
 @inline
 def _places(kind):
-    """Where the angular coordinates stand, and the linear ones, once the one along the joint's axis is the sixth."""
+    """The indices of angular and linear coordinates, with that along the joint's axis as the sixth."""
     revolute = kind == REVOLUTE
     return (0, 1, 5 if revolute else 2), (3, 4, 2 if revolute else 5)
 
 
 @inline
 def _put(row, start, rows, columns, A):
-    """A 3×3 matrix into a 6×6 one, at these rows and columns."""
+    """Store a 3×3 matrix in a 6×6 one, at these rows and columns."""
     a, b, c = start + 6 * rows[0], start + 6 * rows[1], start + 6 * rows[2]
     row[a + columns[0]], row[a + columns[1]], row[a + columns[2]] = A[0], A[1], A[2]
     row[b + columns[0]], row[b + columns[1]], row[b + columns[2]] = A[3], A[4], A[5]
@@ -121,7 +120,7 @@ def _put(row, start, rows, columns, A):
 
 @kernel
 def _set_body(row, c):
-    """J⁻¹ of a body by its centre of mass, from its constants."""
+    """Compute J⁻¹ of a body about its centre of mass, from its constants."""
     m, h, I = 1.0 / c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), load6(c, layout.INERTIA, 1)
     x = scale(m, h)
     about = (
@@ -135,9 +134,9 @@ def _set_body(row, c):
 
 @kernel
 def assemble(blocks, topology, constants, w):
-    """H of a chain, for the poses that stand in w: H_ii = Jᵢ⁻¹ + Xᵢ Jᵢ₋₁⁻¹ Xᵢᵀ and H_{i−1,i} = −Jᵢ₋₁⁻¹ Xᵢᵀ.
+    """Assemble H of a chain at the poses in w: H_ii = Jᵢ⁻¹ + Xᵢ Jᵢ₋₁⁻¹ Xᵢᵀ and H_{i−1,i} = −Jᵢ₋₁⁻¹ Xᵢᵀ.
 
-    The latter is −Xᵢ⁻¹ of the former's second term, which is J⁻¹ of the link before, seen from link i.
+    The latter is −Xᵢ⁻¹ of the former's second term, which is J⁻¹ of link i − 1 in the frame of link i.
     """
     for i in range(topology.shape[0]):
         row = blocks[i]
@@ -164,7 +163,7 @@ def assemble(blocks, topology, constants, w):
 
 @inline
 def _factorise(row):
-    """The pivot's lower triangle to L and 1/δ, in place."""
+    """Factorise the pivot's lower triangle into L and 1/δ, in place."""
     for j in range(6):
         inverse = 1.0 / row[PIVOT + 7 * j]
         for r in range(j + 1, 6):
@@ -178,7 +177,7 @@ def _factorise(row):
 
 @kernel
 def eliminate(blocks, extra, locked):
-    """The pivots of Bᵀ H B + diag(0, k), from the base on; E and what is locked, (n,) each."""
+    """Compute the pivots of Bᵀ H B + diag(0, k) from the base; `extra` is E and `locked` the locks, (n,) each."""
     n = blocks.shape[0]
     for i in range(n):
         row, held = blocks[i], locked[i] != 0.0
@@ -206,7 +205,7 @@ def eliminate(blocks, extra, locked):
 
 @inline
 def _motion(blocks, w, i, n, f, n1, f1):
-    """J⁻¹ (I − Γ)ᵀ F of link i, into its row: from the forces (n, f) in its joint and (n1, f1) in the next one."""
+    """Compute J⁻¹ (I − Γ)ᵀ F of link i into its row, from the forces (n, f) in its joint and (n1, f1) in the next."""
     if i + 1 < blocks.shape[0]:
         n1, f1 = force_to_parent(load9(w[i + 1], at.R, 1), load3(w[i + 1], at.P, 1), n1, f1)
         n, f = sub(n, n1), sub(f, f1)
@@ -217,7 +216,7 @@ def _motion(blocks, w, i, n, f, n1, f1):
 
 @inline
 def _across(blocks, w, i):
-    """(H F)ᵢ: the motion of link i less that of the link before."""
+    """(H F)ᵢ: the motion of link i relative to the link before."""
     o, v = load3(blocks[i], MOTION, 1), load3(blocks[i], MOTION + 3, 1)
     if i > 0:
         above = blocks[i - 1]
@@ -229,7 +228,7 @@ def _across(blocks, w, i):
 
 @inline
 def _along(topology, locked, tau, i):
-    """S τ of joint i; nothing of a locked one, whose force is not known."""
+    """S τ of joint i, 0 for a locked one, whose force is unknown."""
     if i >= tau.size:
         return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     size, revolute = tau[i] if locked[i] == 0.0 else 0.0, topology[i, KIND] == REVOLUTE
@@ -238,7 +237,7 @@ def _along(topology, locked, tau, i):
 
 @kernel
 def solve(blocks, topology, w, locked, tau, qdd):
-    """q̈ (n,) with (M + E) q̈ = τ (n,) where a joint is not locked, and q̈ = 0 where it is; after `eliminate`."""
+    """Solve (M + E) q̈ = τ (n,) for q̈ (n,) of unlocked joints, with q̈ = 0 of locked ones; after `eliminate`."""
     n = topology.shape[0]
     for i in range(n):
         row = blocks[i]

@@ -1,7 +1,7 @@
 """JSIIA: forward dynamics by the joint-space inertia matrix ([Y] (6), (7)), any tree, O(n³).
 
-M by composite bodies (Featherstone 2008, table 6.2), bias by inverse dynamics, Cholesky. It serves models
-with mimic joints exactly: with ``q = G y + g₀`` the same lines solve ``GᵀMG ÿ = Gᵀ(τ − bias)``.
+M by composite bodies (Featherstone 2008, table 6.2), bias by inverse dynamics, Cholesky. It is exact for models with
+mimic joints: with ``q = G y + g₀`` it solves ``GᵀMG ÿ = Gᵀ(τ − bias)``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.model.layout import pack, pack_coupling
 
 
 class Dense(NamedTuple):
-    """What JSIIA works in: the tree's coordinates (1, tree_nq) and velocities, and matrices."""
+    """The workspace of JSIIA: the tree's coordinates (1, tree_nq) and velocities, and matrices."""
 
     tree_q: NDArray[np.floating]
     tree_v: NDArray[np.floating]
@@ -37,7 +37,7 @@ class Dense(NamedTuple):
 
 
 def dense(model: Model, dtype: str = "float64") -> Dense:
-    """What JSIIA works in, for a model."""
+    """Return the workspace of JSIIA for a model."""
     n, m = model.tree_nv, model.nv
     shapes = ((1, model.tree_nq), (1, n), (1, n, n), (m, m), (m, m))
     return Dense(*(np.zeros(shape, dtype) for shape in shapes))
@@ -45,7 +45,7 @@ def dense(model: Model, dtype: str = "float64") -> Dense:
 
 @kernel
 def reduce_matrix(M, index, factor, out):
-    """GᵀMG, G given by the coordinate that each of the tree's reads and the factor: (n, n) -> (m, m)."""
+    """GᵀMG, (n, n) -> (m, m); G is given by each tree coordinate's index and factor."""
     fill(out, 0.0)
     for i in range(M.shape[0]):
         for j in range(M.shape[0]):
@@ -54,7 +54,7 @@ def reduce_matrix(M, index, factor, out):
 
 @kernel
 def cholesky(M):
-    """M ← its Cholesky factor, M symmetric positive definite (n, n)."""
+    """Replace M (n, n), symmetric and positive definite, by its Cholesky factor."""
     n = M.shape[0]
     for j in range(n):
         for k in range(j):
@@ -82,9 +82,9 @@ def _substitute(L, b):
 
 @kernel
 def bias(out, topology, constants, w, lanes, gravity, wrenches):
-    """The tree's bias force into `out` (1, tree_nv), for the poses and velocities that stand in w. One lane.
+    """Compute the tree's bias force into `out` (1, tree_nv) at the poses and velocities in w, L = 1.
 
-    The wrenches on the bodies, (n, 6), unless there are none, are taken from it.
+    Wrenches on the bodies, (n, 6) or an empty tuple, are subtracted.
     """
     tree_passes.bias_forces(topology, constants, w, lanes)
     if len(wrenches) > 0:
@@ -95,10 +95,10 @@ def bias(out, topology, constants, w, lanes, gravity, wrenches):
 
 @kernel
 def locked_system(tau, extra, locked, target, qdd, reaction, index, factor, bias_force, M_tree, M, L):
-    """What `cholesky` and then `solve` take, from the tree's matrix and bias; `index` and `factor` are G's.
+    """Set up the system for `cholesky` and `solve` from the tree's matrix and bias; `index` and `factor` are G's.
 
-    ``extra`` is added to the diagonal of M; where `locked` is not 0 the acceleration is `target`, and L (nv, nv) has a
-    row and a column of its own. `qdd` (nv,) becomes the right-hand side, `reaction` bias − τ.
+    ``extra`` is added to the diagonal of M; where `locked` is not 0 the acceleration is `target`, and L (nv, nv) gets
+    the identity's row and column. `qdd` (nv,) becomes the right-hand side, `reaction` bias − τ.
     """
     n = qdd.size
     reduce_matrix(M_tree, index, factor, M)
@@ -118,7 +118,7 @@ def locked_system(tau, extra, locked, target, qdd, reaction, index, factor, bias
 
 @kernel
 def solve(L, M, qdd, reaction):
-    """q̈ (nv,), and what locking took, once L is the factor."""
+    """Compute q̈ (nv,) and the locks' reactions from the factor L."""
     n = qdd.size
     _substitute(L, qdd)
     for i in range(n):
@@ -128,9 +128,9 @@ def solve(L, M, qdd, reaction):
 
 @kernel
 def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, nq, q, v, tau, out):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); returns a `status`. One lane.
+    """Compute q̈ into `out` (batch, nv) from q (batch, nq), v and τ (batch, nv); return a `status`. L = 1.
 
-    `nothing` are nv zeros, and `reaction` has room for as many numbers.
+    `nothing` are nv zeros, and `reaction` is a work array (nv,).
     """
     batch, n, finite = q.shape[0], reaction.size, True
     if not (v.shape == (batch, n) and tau.shape == (batch, n) and out.shape == (batch, n) and q.shape[1] == nq):
@@ -168,7 +168,7 @@ def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, n
 
 @kernel
 def forward_one(coupling, topology, constants, w, dense, nothing, reaction, nq, q, v, tau, out):
-    """`forward` for one robot, and its state as vectors."""
+    """`forward` of one robot, with vectors as its state."""
     one_q, one_v, one_tau, one = (
         np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
     )  # fmt: skip
@@ -176,7 +176,7 @@ def forward_one(coupling, topology, constants, w, dense, nothing, reaction, nq, 
 
 
 class Jsiia:
-    """Forward dynamics by JSIIA, see `cpu.dynamics.Kernels`; on the caller's thread, whatever `threads` is."""
+    """Forward dynamics by JSIIA, see `cpu.dynamics.Kernels`, on the caller's thread for any `threads`."""
 
     def __init__(self, model: Model, dtype: str, threads: int | None):
         checked(threads)
@@ -186,12 +186,12 @@ class Jsiia:
 
     @cached_property
     def one(self) -> Callable[..., Any]:
-        """Of vectors, q (nq,) and the others (nv,)."""
+        """Takes vectors, q (nq,) and the others (nv,)."""
         return self._specialised(forward_one, 1, *self._model, *self._room)
 
     @cached_property
     def many(self) -> Callable[..., Any]:
-        """Of matrices, q (batch, nq) and the others (batch, nv)."""
+        """Takes matrices, q (batch, nq) and the others (batch, nv)."""
         return self._specialised(forward, 2, *self._model, at.ONE, *self._room)
 
     def _specialised(self, function: Function, axes: int, *fixed: Any) -> Callable[..., Any]:

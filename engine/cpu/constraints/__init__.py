@@ -1,1 +1,1 @@
-"""Constraints as rows, solved together with the accelerations: joint friction and joint limits."""
+"""Constraints as rows, solved together with the accelerations: joint friction, joint limits and contacts."""

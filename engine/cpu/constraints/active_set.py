@@ -1,10 +1,10 @@
-"""Accelerations under joint friction and joint limits, by an exact active set method.
+"""Accelerations under joint friction and joint limits, by an exact active-set method.
 
-With the mass matrix the rows of `joint_constraints` have one solution, since what they ask is monotone: a linear
-complementarity problem, solved by block principal pivoting (Júdice and Pires 1994), which as a rule takes one or two
-rounds and may go round in circles: then, after BLOCK_PIVOTS rounds, by a primal active set method, which cannot. v⁺ is
-the proximal point, in the metric of the mass matrix, of a convex function that is least at rest: limits and friction
-take energy and never give any.
+With the mass matrix, the rows of `joint_constraints` have a unique solution, since their laws are monotone: a linear
+complementarity problem, solved by block principal pivoting (Júdice and Pires 1994), usually in one or two rounds. Block
+pivoting may cycle; after BLOCK_PIVOTS rounds a primal active-set method takes over, which cannot. v⁺ is the proximal
+point, in the metric of the mass matrix, of a convex function with its minimum at rest: limits and friction dissipate
+energy.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from engine.phases import CONSTRAINTS
 
 @inline
 def _set_initial_active_set(rows, start, active, forces):
-    """The mode of each row as the step begins: held where it rests or is as fast as it may be, else sliding on."""
+    """Set the initial mode of each row: held at rest or at its velocity limit, else sliding."""
     fill(active.mode, 0.0)
     for k in range(start.v.shape[0]):
         for j in range(start.v.shape[1]):
@@ -47,8 +47,8 @@ def _set_initial_active_set(rows, start, active, forces):
 
 
 @inline
-def _block_pivot(rows, start, active, forces, answer):
-    """Move each row to the mode its result asks for; returns whether any has to."""
+def _block_pivot(rows, start, active, forces, result):
+    """Change each row to the mode that its result implies; return whether any changed."""
     changed = False
     for k in range(start.v.shape[0]):
         settled = 1
@@ -58,11 +58,11 @@ def _block_pivot(rows, start, active, forces, answer):
             low, high = bounds(rows, j, start.q[k])
             v, f, mode = start.v[k, j], friction(rows.joints, j, start.v[k, j]), active.mode[k, j]
             if slides(mode):
-                after = v + rows.dt * answer.qdd[k, j]
+                after = v + rows.dt * result.qdd[k, j]
                 following = stopped(mode, after, f, low, high, slack_of_velocity(v))
             else:
                 slack = slack_of_reaction(f, forces.force[k, j])
-                following = released(mode, answer.reaction[k, j], f, low, high, slack)
+                following = released(mode, result.reaction[k, j], f, low, high, slack)
             if following != mode:
                 changed = True
                 settled = 0
@@ -72,14 +72,14 @@ def _block_pivot(rows, start, active, forces, answer):
 
 
 @inline
-def _set_feasible(rows, start, active, forces, answer):
-    """A feasible velocity, the last one tried brought into its bounds, and its modes; of who has settled its q̈."""
+def _set_feasible(rows, start, active, forces, result):
+    """Set a feasible velocity, the last one clipped to its bounds, and its modes; of settled robots keep q̈."""
     for k in range(start.v.shape[0]):
         for j in range(start.v.shape[1]):
             if active.settled[k] != 0:
-                active.feasible[k, j] = answer.qdd[k, j]
+                active.feasible[k, j] = result.qdd[k, j]
                 continue
-            after = start.v[k, j] + rows.dt * answer.qdd[k, j]
+            after = start.v[k, j] + rows.dt * result.qdd[k, j]
             if is_row(rows, j):
                 low, high = bounds(rows, j, start.q[k])
                 after = min(max(after, low), high)
@@ -89,15 +89,15 @@ def _set_feasible(rows, start, active, forces, answer):
 
 
 @inline
-def _blocking(k, rows, start, active, forces, answer):
-    """How far robot k gets towards the velocity of its modes, 1 at most, and which row stops it, −1 for none."""
+def _blocking(k, rows, start, active, forces, result):
+    """The step length of robot k to the velocity of its modes, at most 1, and the row that blocks it, or −1."""
     share, blocking = 1.0, -1
     for j in range(start.v.shape[1]):
         if not is_row(rows, j) or forces.locked[k, j] != 0.0:
             continue
         low, high = bounds(rows, j, start.q[k])
         low, high = sliding_interval(active.mode[k, j], low, high, friction(rows.joints, j, start.v[k, j]))
-        here, there = active.feasible[k, j], start.v[k, j] + rows.dt * answer.qdd[k, j]
+        here, there = active.feasible[k, j], start.v[k, j] + rows.dt * result.qdd[k, j]
         slack = slack_of_velocity(here)
         if there > high + slack and share * (there - here) > high - here:
             share, blocking = max(0.0, high - here) / (there - here), j
@@ -107,14 +107,14 @@ def _blocking(k, rows, start, active, forces, answer):
 
 
 @inline
-def _release(k, rows, start, active, forces, answer):
-    """Let go of the held row of robot k that pulls the most; returns whether there was one."""
+def _release(k, rows, start, active, forces, result):
+    """Release the held row of robot k whose reaction exceeds its bound most; return whether there was one."""
     worst, which, mode_of_worst = 0.0, -1, STUCK
     for j in range(start.v.shape[1]):
         if not is_row(rows, j) or forces.locked[k, j] == 0.0:
             continue
         low, high = bounds(rows, j, start.q[k])
-        f, r, mode = friction(rows.joints, j, start.v[k, j]), answer.reaction[k, j], active.mode[k, j]
+        f, r, mode = friction(rows.joints, j, start.v[k, j]), result.reaction[k, j], active.mode[k, j]
         following = released(mode, r, f, low, high, slack_of_reaction(f, forces.force[k, j]))
         if following != mode and low < high:
             beyond = pull(mode, r, f, low)
@@ -127,15 +127,15 @@ def _release(k, rows, start, active, forces, answer):
 
 
 @inline
-def _active_set_step(rows, start, active, forces, answer):
-    """One step of every robot: to the velocity of its modes, or to the row in the way; returns whether any goes on."""
+def _active_set_step(rows, start, active, forces, result):
+    """Take a step of every robot, to the velocity of its modes or to the blocking row; return whether any continues."""
     going = False
     for k in range(start.v.shape[0]):
         if active.settled[k] != 0:
             continue
-        share, blocking = _blocking(k, rows, start, active, forces, answer)
+        share, blocking = _blocking(k, rows, start, active, forces, result)
         for j in range(start.v.shape[1]):
-            after = start.v[k, j] + rows.dt * answer.qdd[k, j]
+            after = start.v[k, j] + rows.dt * result.qdd[k, j]
             active.feasible[k, j] += share * (after - active.feasible[k, j])
         if blocking >= 0:
             going = True
@@ -143,45 +143,45 @@ def _active_set_step(rows, start, active, forces, answer):
             bottom, top = sliding_interval(
                 active.mode[k, blocking], low, high, friction(rows.joints, blocking, start.v[k, blocking])
             )
-            up = start.v[k, blocking] + rows.dt * answer.qdd[k, blocking] > active.feasible[k, blocking]
+            up = start.v[k, blocking] + rows.dt * result.qdd[k, blocking] > active.feasible[k, blocking]
             edge = top if up else bottom
             mode = (HIGH if edge == high else STUCK) if up else (LOW if edge == low else STUCK)
             active.feasible[k, blocking] = edge
             set_mode(mode, k, blocking, rows, start, active, forces)
-        elif _release(k, rows, start, active, forces, answer):
+        elif _release(k, rows, start, active, forces, result):
             going = True
     return going
 
 
 @rare
-def _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, loads, phases):
-    """The same solution, feasible throughout, one row at a time: the energy that it takes falls with every step.
+def _solve_by_active_set_steps(rows, start, active, forces, result, dynamics, loads, phases):
+    """Solve by active-set steps: feasible iterates, one row at a time, with decreasing energy.
 
-    Robots that have settled keep theirs to the bit, whoever stands beside them.
+    Robots that have settled keep their bits, whichever robots share the block.
     """
-    _set_feasible(rows, start, active, forces, answer)
+    _set_feasible(rows, start, active, forces, result)
     for _ in range(ACTIVE_SET_STEPS * start.v.shape[1]):
-        accelerations(forces, answer, dynamics, loads, phases)
+        accelerations(forces, result, dynamics, loads, phases)
         time = begin(phases)
-        going = _active_set_step(rows, start, active, forces, answer)
+        going = _active_set_step(rows, start, active, forces, result)
         lap(phases, CONSTRAINTS, time)
         if not going:
             break
     for k in range(start.v.shape[0]):
         for j in range(start.v.shape[1]):
             found = active.feasible[k, j]
-            answer.qdd[k, j] = found if active.settled[k] != 0 else (found - start.v[k, j]) / rows.dt
+            result.qdd[k, j] = found if active.settled[k] != 0 else (found - start.v[k, j]) / rows.dt
 
 
 @inline
 def solve_constrained(state, start, rows, work, dynamics, loads, phases):
-    """q̈ at `state` into `work.answer`, with what the rows ask of v⁺ = v + dt q̈ of the step from `start`.
+    """Compute q̈ at `state` into `work.result`, with constraints on v⁺ = v + dt q̈ of the step from `start`.
 
-    `state` and `start`, as a rule the same, have q (L, nq) and v (L, nv); `loads` act on the bodies, see `prepare`.
-    `work.forces` come without locks: `rows` (`JointRows`) that slide add their friction, those that are held their
-    locks. `work.active` (`ActiveSet`) tells their modes.
+    `state` and `start`, usually the same, have q (L, nq) and v (L, nv); `loads` act on the bodies, see `prepare`.
+    `work.forces` come without locks: sliding `rows` (`JointRows`) add their friction, held ones their locks.
+    `work.active` (`ActiveSet`) gets the modes.
     """
-    active, forces, answer = work.active, work.forces, work.answer
+    active, forces, result = work.active, work.forces, work.result
     prepare(state.q, state.v, dynamics, loads, phases)
     fill(forces.locked, 0.0)
     if rows.has_constraints:
@@ -189,12 +189,12 @@ def solve_constrained(state, start, rows, work, dynamics, loads, phases):
         _set_initial_active_set(rows, start, active, forces)
         lap(phases, CONSTRAINTS, time)
     for _ in range(1 + BLOCK_PIVOTS):
-        accelerations(forces, answer, dynamics, loads, phases)
+        accelerations(forces, result, dynamics, loads, phases)
         if not rows.has_constraints:
             return
         time = begin(phases)
-        changed = _block_pivot(rows, start, active, forces, answer)
+        changed = _block_pivot(rows, start, active, forces, result)
         lap(phases, CONSTRAINTS, time)
         if not changed:
             return
-    _solve_by_active_set_steps(rows, start, active, forces, answer, dynamics, loads, phases)
+    _solve_by_active_set_steps(rows, start, active, forces, result, dynamics, loads, phases)

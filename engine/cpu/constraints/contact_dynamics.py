@@ -1,14 +1,14 @@
-"""One step's velocity under contacts: what the solver is asked, and what its impulses do.
+"""One step's velocity under contacts: the contact problem, and the response to its impulses.
 
-With v_f = v + dt M̃⁻¹(τ − bias), M̃ the mass matrix with what is implicit on its diagonal, and J the rows of the
-contacts and of the joints with friction or limits that can act: u = J M̃⁻¹ Jᵀ λ + J v_f + c, v⁺ = v_f + M̃⁻¹ Jᵀ λ.
-M̃ = Lᵀ D L along the tree, so that W = J L⁻¹ and G = W D⁻¹ Wᵀ. For a contact that is still open c is gap/dt; for one
-that comes in faster than `IMPACT`, Newton's law of restitution. Overlap is taken back in position: an own small problem
-π ≥ 0 ⟂ G_nn π + β gap ≥ 0 moves the coordinates by M̃⁻¹J_nᵀπ, and no velocity.
+With v_f = v + dt M̃⁻¹(τ − bias), M̃ the mass matrix with the implicit terms on its diagonal, and J the rows of contacts
+and of joints with friction or active limits: u = J M̃⁻¹ Jᵀ λ + J v_f + c, v⁺ = v_f + M̃⁻¹ Jᵀ λ. M̃ = Lᵀ D L along the
+tree, so that W = J L⁻¹ and G = W D⁻¹ Wᵀ. c is gap/dt for an open contact, and by Newton's law of restitution for one
+faster than `IMPACT`. Overlap is corrected in position: a separate problem π ≥ 0 ⟂ G_nn π + β gap ≥ 0 moves the
+coordinates by M̃⁻¹J_nᵀπ, and changes no velocity.
 
-The linear velocity of a free joint is given in its body's frame, which turns during the step. Here it stays in the
-frame in which the step began: without the share −ω × v of v̇ that comes of turning. So what rolls keeps to the ground.
-Where nothing touches, `integrators` has it so, too.
+The linear velocity of a free joint is given in its body's frame, which rotates during the step. Here it is in the frame
+in which the step began, without the term −ω × v of v̇, so that a rolling contact stays on the ground. Steps without
+contacts do the same, see `integrators`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from engine.scene.thresholds import BACK, HALVINGS, SHUT
 from engine.scene.touches import TOLERANCE
 
 MOST_ROWS = 300
-"""Rows whose matrix is tried where the inertias of bodies leave much, which takes a second of a core for so many."""
+"""The maximum number of rows for the dense solver as a fallback; that many take a second on one core."""
 
 
 @inline
 def _free_velocity(v, forces, rows, dynamics, loads, ground):
-    """M̃ and its factors, and v_f, from the poses and velocities that stand in w."""
+    """Compute M̃, its factors and v_f at the poses and velocities in w."""
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     gravity, wrenches = loads
     dense, free, dt = ground.rows.dense, ground.free, rows.dt
@@ -56,7 +56,7 @@ def _free_velocity(v, forces, rows, dynamics, loads, ground):
 
 @inline
 def _factors(forces, dynamics, ground):
-    """M̃ and its factors, from the poses that stand in w."""
+    """Compute M̃ and its factors at the poses in w."""
     dense = ground.rows.dense
     crba.composite_bodies(dense.M_tree, dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes)
     jsiia.reduce_matrix(dense.M_tree[0], ground.rows.coupling_index, ground.rows.coupling_factor, dense.M)
@@ -94,7 +94,7 @@ def _apply(n, impulses, ground, out):
 
 @inline
 def _left_as_before(contacts, joints, ground):
-    """The residual of the impulses as they are, with their u in `solver.u`: by W, and of G the diagonal alone."""
+    """The residual of the present impulses, with u in `solver.u`, from W and the diagonal of G alone."""
     n, u, half, b = 3 * contacts + joints, ground.rows.solver.u, ground.rows.half, ground.rows.system.b
     _half_way(n, ground.impulses, ground, ground.column)
     for k in range(n):
@@ -107,9 +107,9 @@ def _left_as_before(contacts, joints, ground):
 
 @kernel
 def _take_back(count, frictional, n, has_matrix, ground):
-    """The displacement that takes overlaps back, into `shift`; returns whether there is any.
+    """Compute the displacement that reduces overlaps into `shift`; return whether there is any.
 
-    `has_matrix`: G of the n rows is whole, not its diagonal alone.
+    `has_matrix`: all of G is known, not only its diagonal.
     """
     touching, G, problem, work = ground.contacts, ground.rows.system.G, ground.rows.overlap, ground.rows.solver
     deepest = 0.0
@@ -137,7 +137,7 @@ def _take_back(count, frictional, n, has_matrix, ground):
 
 @inline
 def _passes(dynamics, ground):
-    """The poses and velocities in w, for the Delassus matrix."""
+    """Compute the poses and velocities in w for the Delassus matrix."""
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     tree_passes.scatter_q(ground.tree_q, 0, topology, constants, w, lanes)
     tree_passes.scatter_v(ground.tree_v, 0, topology, w, lanes, at.OF_QD)
@@ -147,11 +147,11 @@ def _passes(dynamics, ground):
 
 @apart
 def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, loads, touch, robot):
-    """v⁺ into `ground.free`, under the `count` contacts that `touches` found; and into `ground.shift`, where they
-    overlap, by what to displace the coordinates: returns whether they do.
+    """Compute v⁺ into `ground.free` under the `count` contacts that `touches` found.
 
-    `exact`: where nothing touches, steps keep the energy, see `kernels.contact.problem_rows`. q (nq,) and v (nv,) are
-    those of one `robot`, `forces` its first; its rows of `touch` are read and written.
+    Returns whether shapes overlap; `ground.shift` is then a displacement of the coordinates. `exact`: the integrator
+    keeps the energy of free flight, see `kernels.contact.problem_rows`. q (nq,) and v (nv,) are those of one `robot`,
+    `forces` its first; its rows of `touch` are read and written.
     """
     ground, topology = touch.ground, touch.ground.topology
     if ground.by == "rows":
@@ -178,7 +178,8 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
 
 @rare
 def _velocity_by_rows(exact, count, q, v, forces, rows, dynamics, touch, robot):
-    """`contact_velocity` by the Delassus matrix, where the inertias of bodies leave much; v_f is in `ground.free`."""
+    """`contact_velocity` by the Delassus matrix, where the recursion leaves a large residual; v_f is in
+    `ground.free`."""
     _passes(dynamics, touch.ground)
     _factors(forces, dynamics, touch.ground)
     return _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot)

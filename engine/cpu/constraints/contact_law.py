@@ -1,13 +1,13 @@
-"""The law of contact and of joint friction and limits, at velocity level, and how far impulses are from it.
+"""The laws of contact, joint friction and joint limits at velocity level, and the residual of impulses.
 
 Impulses λ and velocities u = G λ + b of n rows, where G = J M⁻¹ Jᵀ is the Delassus matrix: three rows (n, t₁, t₂) for
-each of `contacts` points, then one for each of `joints` rows. A contact with coefficient of friction μ obeys the laws
-of Signorini and Coulomb with maximum dissipation; with De Saxcé and Feng's correction (1998) they are one condition:
+each of `contacts` points, then one for each of `joints` rows. A contact with friction coefficient μ obeys the laws of
+Signorini and Coulomb with maximum dissipation; with De Saxcé and Feng's correction (1998) they are one condition:
 
     K* ∋ u + μ|u_t| n ⟂ λ ∈ K = {|λ_t| ≤ μ λ_n}
 
 A joint row with friction impulse f and bounds lo ≤ u ≤ hi obeys u = clamp(soft(u − g λ, g f), lo, hi), g = G_jj; so
-does a contact without friction, as a row with f = 0, lo = 0, hi = ∞.
+does a frictionless contact, as a row with f = 0, lo = 0, hi = ∞.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from engine.kernels.joint_constraints import joint_law
 
 TINY = 1e-300
 EPS = 2.220446049250313e-16
-_SEARCH = 40  # steps of the search for a sliding contact's η, at most: Newton's takes some four
+_SEARCH = 40  # the maximum number of steps for a sliding contact's η; Newton's method takes some four
 
 
 class System(NamedTuple):
-    """What is to be solved, in arrays that may be larger: the leading rows count.
+    """The system to solve, in arrays that may be larger: the leading rows are in use.
 
     `G` (N, N) and `b` (N,); `mu` (contacts,) and `joints` (rows, 3): f, lo, hi of each joint row.
     """
@@ -39,13 +39,13 @@ class System(NamedTuple):
 
 @inline
 def size_of(G, k):
-    """The mean of G's diagonal over the three rows of a contact that begin at k."""
+    """The mean of G's diagonal over a contact's three rows from k on."""
     return (G[k, k] + G[k + 1, k + 1] + G[k + 2, k + 2]) / 3.0
 
 
 @inline
 def project(z, mu):
-    """The point of K next to z = (n, t₁, t₂)."""
+    """The projection of z = (n, t₁, t₂) on K."""
     t = np.sqrt(z[1] * z[1] + z[2] * z[2])
     if t <= mu * z[0]:
         return z
@@ -57,7 +57,7 @@ def project(z, mu):
 
 @inline
 def residual(system, contacts, joints, impulses, u):
-    """How far λ and u are from the law, relative to the greatest |b|; zero only where they obey it.
+    """The residual of λ and u relative to the largest |b|; zero only where they obey the law.
 
     The distance of λ from P_K(λ − r (u + μ|u_t| n)) over r = 1/`size_of`, and of u from its clamp.
     """
@@ -82,11 +82,11 @@ def residual(system, contacts, joints, impulses, u):
 
 @inline
 def one_contact(D, w, mu):
-    """λ of one contact with u = D λ + w, exactly; D is the upper triangle (nn, n1, n2, 11, 12, 22).
+    """Solve for λ of one contact with u = D λ + w exactly; D is the upper triangle (nn, n1, n2, 11, 12, 22).
 
     With u_n = 0, u_t = S λ_t + c, S = D_tt − D_tn D_nt/D_nn. It sticks where −S⁻¹c lies in the cone; else it slides,
-    u_t = −η λ_t, so (S + η) λ_t = −c and μ λ_n = |λ_t|: one equation in η, by Newton's method with bisection as its
-    safeguard (Hwangbo, Lee and Hutter 2018; Moré and Sorensen 1983).
+    u_t = −η λ_t, so (S + η) λ_t = −c and μ λ_n = |λ_t|: one equation in η, by Newton's method safeguarded by bisection
+    (Hwangbo, Lee and Hutter 2018; Moré and Sorensen 1983).
     """
     if w[0] >= 0.0:
         return 0.0, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""What the matrix of contact rows is made and solved in on the CPU, for one robot at a time."""
+"""The workspace of the dense contact solver on the CPU, for one robot at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.model.layout import pack_coupling
 
 
 class Matrix(NamedTuple):
-    """N rows of a robot: J (N, nv), `half` (nv, N) (J L⁻¹)ᵀ, `offset` (N,) c; `overlap` is the problem of overlaps."""
+    """N rows of a robot: J (N, nv), `half` (nv, N) (J L⁻¹)ᵀ, `offset` (N,) c; `overlap` is the overlap problem."""
 
     above: NDArray[np.int64]
     dense: Dense
@@ -33,7 +33,7 @@ class Matrix(NamedTuple):
 
 
 def matrix(model: Model, ground: Ground) -> Matrix:
-    """Room for the rows of robots of a model."""
+    """Return the workspace for the rows of robots of a model."""
     N, C, nv, coupling = len(ground.impulses), len(ground.contacts.gap), model.nv, pack_coupling(model)
     system = System(np.zeros((N, N)), np.zeros(N), np.zeros(C), np.zeros((max(nv + C, 1), 3)))
     overlap = System(np.zeros((C, C)), np.zeros(C), np.zeros(1), np.tile([0.0, 0.0, np.inf], (C, 1)))
@@ -44,7 +44,7 @@ def matrix(model: Model, ground: Ground) -> Matrix:
 
 
 def example() -> Matrix:
-    """What kernels are compiled for."""
+    """Return arrays of the types that kernels are compiled for."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube = real[None], real[None, None]
     system = System(matrix, real, real, matrix)

@@ -1,10 +1,10 @@
 """Rounds of the contact solver: exact Gauss–Seidel sweeps, then steps of a semismooth Newton method.
 
-A sweep solves each contact and each joint row by itself, exactly, and so brings the iterate back into the cones; a
-Newton step on Alart and Curnier's map (1991) makes it exact at once where it is near. Impulses of redundant contacts
-are not unique; as Levenberg and Marquardt's method does, a multiple of the residual on G's diagonal keeps the next ones
-near the last, and leaves the convergence quadratic (Yamashita and Fukushima 2001). No merit function: the best iterate
-is kept (Acary, Brémond and Huber 2018 compare such methods).
+A sweep solves each contact and each joint row alone, exactly, and so brings the iterate back into the cones; a Newton
+step on Alart and Curnier's map (1991) is exact near the solution. Impulses of redundant contacts are not unique: as in
+Levenberg and Marquardt's method, a multiple of the residual on G's diagonal keeps the next ones near the last, and the
+convergence quadratic (Yamashita and Fukushima 2001). There is no merit function: the best iterate is kept (Acary,
+Brémond and Huber 2018 compare such methods).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from engine.cpu.constraints.linear_systems import factorise, substitute
 from engine.kernels.joint_constraints import joint_law
 
 _REGULAR = 4.2e-10
-"""ε^0.6, times 1/r on G's diagonal in Newton's matrix at least: redundant contacts leave it regular. The right-hand
-side is exact, so that it costs no accuracy."""
-_SWEEPS = 3  # of a round; its first has one, as what is near needs no more
-_NEWTON_STEPS = 3  # of a round at most: as many as each leave less than the one before
+"""ε^0.6: the least multiple of 1/r on G's diagonal in Newton's matrix, regular then for redundant contacts. The
+right-hand side is exact, so that it costs no accuracy."""
+_SWEEPS = 3  # of a round; the first round has one, enough near the solution
+_NEWTON_STEPS = 3  # of a round, at most, while each reduces the residual
 
 
 class Room(NamedTuple):
-    """What the solver works in, for N rows: iterates (N,), matrices (N, N), and the interior point's own.
+    """The solver's workspace for N rows: iterates (N,), matrices (N, N), and the interior point's own.
 
-    `impulses` and `u` are the present iterate, `best` the impulses that left the least so far.
+    `impulses` and `u` are the present iterate, `best` the impulses with the least residual so far.
     """
 
     impulses: NDArray[np.floating]
@@ -44,7 +44,7 @@ class Room(NamedTuple):
 
 
 def room(rows: int) -> Room:
-    """Room for a system of so many rows."""
+    """Return the workspace for a system of N rows."""
     n = max(rows, 1)
     one, two = (np.zeros(n) for _ in range(4)), (np.zeros((n, n)) for _ in range(2))
     impulses, u, best, step = one
@@ -54,7 +54,7 @@ def room(rows: int) -> Room:
 
 @inline
 def _move(G, n, k, d, u):
-    """u, where impulse k grows by d; G is symmetric."""
+    """Update u for a change d of impulse k; G is symmetric."""
     for j in range(n):
         u[j] += G[k, j] * d
 
@@ -72,7 +72,7 @@ def velocities(system, n, impulses, u):
 
 @kernel
 def sweep(system, contacts, joints, impulses, u):
-    """One Gauss–Seidel sweep; λ and u = G λ + b stay together."""
+    """Make one Gauss–Seidel sweep, which keeps u = G λ + b."""
     G, mu, rows = system.G, system.mu, system.joints
     n = 3 * contacts + joints
     for i in range(contacts):
@@ -98,7 +98,7 @@ def sweep(system, contacts, joints, impulses, u):
 
 @inline
 def _combine(out, place, n, G, k, weights):
-    """Row `place` of `out`: the rows of G from k on, weighted."""
+    """Store a weighted sum of the rows of G from k on in row `place` of `out`."""
     a, b, c = weights
     for j in range(n):
         out[place, j] = a * G[k, j] + b * G[k + 1, j] + c * G[k + 2, j]
@@ -106,7 +106,7 @@ def _combine(out, place, n, G, k, weights):
 
 @inline
 def _contact_rows(A, right, n, G, mu, k, impulses, u, regular):
-    """Newton's equations of the contact whose rows begin at k: open, stuck or sliding as z = λ − r u says."""
+    """Newton's equations of the contact at rows k…: open, stuck or sliding by z = λ − r u."""
     r = 1.0 / size_of(G, k)
     z = (impulses[k] - r * u[k], impulses[k + 1] - r * u[k + 1], impulses[k + 2] - r * u[k + 2])
     t = np.sqrt(z[1] * z[1] + z[2] * z[2])
@@ -159,7 +159,7 @@ def _joint_row(A, right, n, G, k, law, impulses, u, regular):
 
 @kernel
 def newton_step(system, contacts, joints, room, regular):
-    """A semismooth Newton step from `room.impulses`, in place, with u = G λ + b; returns whether it was possible.
+    """Take a semismooth Newton step from `room.impulses`, in place, with u = G λ + b; return whether it was possible.
 
     `regular` times 1/r is added to G's diagonal in the matrix alone.
     """
@@ -181,7 +181,7 @@ def newton_step(system, contacts, joints, room, regular):
 
 @inline
 def _better(system, contacts, joints, room, least):
-    """The residual of the present iterate, and the least so far; that iterate is `room.best` where it has it."""
+    """The residual of the present iterate and the least so far; an iterate with the least is stored in `room.best`."""
     left = residual(system, contacts, joints, room.impulses, room.u)
     if left < least:
         for k in range(3 * contacts + joints):
@@ -191,10 +191,10 @@ def _better(system, contacts, joints, room, least):
 
 @rare
 def rounds(system, contacts, joints, room, tolerance, many, damping, count):
-    """At most `many` rounds from `room.impulses`; returns the residual of `room.best`.
+    """Make at most `many` rounds from `room.impulses`; return the residual of `room.best`.
 
-    `damping` times the residual, times 1/r, stands on G's diagonal in Newton's matrix. `count` (3,) grows by the sweeps
-    and the Newton steps it took.
+    `damping` times the residual, times 1/r, is added to G's diagonal in Newton's matrix. `count` (3,) grows by the
+    sweeps and Newton steps taken.
     """
     impulses, u = room.impulses, room.u
     velocities(system, 3 * contacts + joints, impulses, u)

@@ -1,4 +1,4 @@
-"""The rows of a contact problem: Jacobians, the Delassus matrix and what the impulses have to answer to."""
+"""The rows of a contact problem: Jacobians, the Delassus matrix and target velocities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.scene.thresholds import HELD, IMPACT, REACH, SHUT
 
 @inline
 def _add_joint(row, direction, x, i, topology, ground):
-    """Add what the joint of body i does to the velocity of a point x, which hangs from it, along a direction."""
+    """Add the velocity of a point x along a direction by body i's joint."""
     index, factor = ground.rows.coupling_index, ground.rows.coupling_factor
     R, p = load9(ground.bodies.rotation[i], 0, 1), load3(ground.bodies.position[i], 0, 1)
     kind, start = topology[i, KIND], topology[i, V_START]
@@ -34,14 +34,14 @@ def _add_joint(row, direction, x, i, topology, ground):
 
 @inline
 def _jacobian_row(row, direction, x, bodies, topology, ground):
-    """The velocity of a body's point x along a direction, less that of another's, of the robot's velocities, into
-    `row` (nv,)."""
+    """The Jacobian row of the velocity of a body's point x along a direction, relative to another body, in `row`
+    (nv,)."""
     for j in range(row.size):
         row[j] = 0.0
     i = bodies[0]
     if len(ground.pairs) > 0:
         other, against = bodies[1], scale(-1.0, direction)
-        while i != other:  # what both hang from moves them alike
+        while i != other:  # common ancestors move both alike
             if i > other:
                 _add_joint(row, direction, x, i, topology, ground)
                 i = topology[i, PARENT]
@@ -64,7 +64,7 @@ def _product(row, x):
 
 @inline
 def _moves(row):
-    """Whether anything moves a contact along its normal."""
+    """Whether any joint moves a contact along its normal."""
     most = 0.0
     for j in range(row.size):
         most = max(most, abs(row[j]))
@@ -73,8 +73,11 @@ def _moves(row):
 
 @inline
 def contact_rows(count, v, topology, ground):
-    """J of the contacts, and of each the velocity before the step; returns how many have friction, and how many there
-    are: one that no joint moves along its normal is left out, since no impulse of it is known."""
+    """Compute J of the contacts and their velocities before the step.
+
+    Returns the number of contacts with friction and of all. A contact that no joint moves along its normal is left out,
+    since its impulse is undetermined.
+    """
     touching, mu = ground.contacts, ground.rows.system.mu
     frictional, i = 0, 0
     while i < count:
@@ -103,7 +106,7 @@ def contact_rows(count, v, topology, ground):
 
 @inline
 def joint_rows(first, law_first, q, v, rows, ground):
-    """Rows for the joints that rub, or may come to a limit; returns how many. `joint_of` says which they are."""
+    """Find the rows of joints with friction or near a limit, into `joint_of`; return their number."""
     found, laws = 0, ground.rows.system.joints
     for j in range(ground.free.size):
         if not is_row(rows, j):
@@ -126,7 +129,7 @@ def joint_rows(first, law_first, q, v, rows, ground):
 
 @kernel
 def half_rows(n, ground):
-    """W = J L⁻¹, whose transpose into `half`, and the diagonal of G = W D⁻¹ Wᵀ."""
+    """Compute Wᵀ, W = J L⁻¹, into `half`, and the diagonal of G = W D⁻¹ Wᵀ."""
     G, M, half, rows, above = (
         ground.rows.system.G,
         ground.rows.dense.M,
@@ -158,7 +161,7 @@ def half_rows(n, ground):
 
 @kernel
 def delassus(n, ground):
-    """G = W D⁻¹ Wᵀ, three velocities at a time for the sake of memory."""
+    """Compute G = W D⁻¹ Wᵀ, three velocities at a time for the sake of memory."""
     G, M, half, nv = ground.rows.system.G, ground.rows.dense.M, ground.rows.half, ground.free.size
     for k in range(n):
         for i in range(n):
@@ -179,7 +182,7 @@ def delassus(n, ground):
 
 @inline
 def hold_across(frictional, G):
-    """Where nothing moves a contact along the surface, as on an upright slide, keep G regular there."""
+    """Keep G regular where no joint moves a contact along the surface, as on an upright slide."""
     for i in range(frictional):
         k = 3 * i
         if G[k + 1, k + 1] + G[k + 2, k + 2] <= EPS * G[k, k]:
@@ -189,7 +192,7 @@ def hold_across(frictional, G):
 
 @inline
 def right_side(count, frictional, n, share, dt, exact, ground):
-    """b = J v_f + c, c for the gaps and for `share` of the restitution; returns whether any contact springs back.
+    """Compute b = J v_f + c, with c by gaps and by `share` of the restitution; return whether any contact rebounds.
 
     `exact` is as in `kernels.contact.problem_rows`.
     """

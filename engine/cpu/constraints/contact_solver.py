@@ -1,8 +1,7 @@
 """Impulses of contacts, joint friction and joint limits under the exact law of `contact_law`.
 
-Rounds from a warm start (`contact_rounds`); where these do not reach the tolerance rounds from nothing; then the
-interior point, from cold, and rounds again; once more with shorter steps along a smoother path. The best iterate of
-all of them is the answer.
+Rounds from a warm start (`contact_rounds`); if they miss the tolerance, rounds from zero, then the interior point from
+cold and rounds again; then both with shorter steps along a smoother path. The best iterate of all is returned.
 """
 
 from __future__ import annotations
@@ -11,17 +10,17 @@ from engine.compile import rare
 from engine.cpu.constraints.contact_rounds import rounds, velocities
 from engine.cpu.constraints.interior_point import interior_point
 
-_ROUNDS, _FROM_NOTHING, _STEPS = 4, 6, 40  # rounds, rounds from nothing, steps of an interior point
-_DAMPING, _STRONG_DAMPING = 1.0, 10.0  # of rounds, and of those from nothing
+_ROUNDS, _FROM_NOTHING, _STEPS = 4, 6, 40  # rounds, rounds from zero, steps of an interior point
+_DAMPING, _STRONG_DAMPING = 1.0, 10.0  # of rounds, and of those from zero
 _LEAST_CENTRING, _LONGEST, _SMOOTHING = 1e-4, 0.99, 1.0  # of the first interior point
 _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.1, 0.9, 1000.0  # of the second
 
 
 @rare
 def solve(system, contacts, joints, impulses, room, tolerance, count):
-    """The impulses (N,) that obey the law, in place of a warm start, and u = G λ + b in `room.u`.
+    """Compute the impulses (N,) in place of a warm start, and u = G λ + b in `room.u`.
 
-    Returns the residual that is left. `count` (3,) grows by the sweeps, Newton steps and interior-point steps it took.
+    Returns the residual. `count` (3,) grows by the sweeps, Newton steps and interior-point steps taken.
     """
     n = 3 * contacts + joints
     for k in range(n):

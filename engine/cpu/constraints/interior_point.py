@@ -1,18 +1,18 @@
-"""A primal–dual interior point method on the exact law of `contact_law`, for where rounds do not reach the tolerance.
+"""A primal-dual interior-point method on the exact law of `contact_law`, where rounds miss the tolerance.
 
-Mehrotra's predictor and corrector (1992) over second-order cones (Alizadeh and Goldfarb 2003), with De Saxcé's
-correction inside the equations, as Howell and others 2022 have it. Scaled by 1/√(tr G_ii/3) a contact and 1/√G_jj a
-joint row, and so that the greatest |b| is 1. For a contact x = (μ λ_n, λ_t), y = (w_n/μ, w_t), w = u + μ|w_t| n:
+Mehrotra's predictor-corrector (1992) over second-order cones (Alizadeh and Goldfarb 2003), with De Saxcé's correction
+in the equations (Howell and others 2022). A contact is scaled by 1/√(tr G_ii/3), a joint row by 1/√G_jj, and the
+largest |b| to 1. For a contact x = (μ λ_n, λ_t), y = (w_n/μ, w_t), w = u + μ|w_t| n:
 
     L_y dx + L_x dy = σν e − x∘y,   dw = B (du + r),   B = [[1, μ w_tᵀ/|w_t|], [0, 1]]
 
-so that dλ = c − Ω (du + r). A joint row has λ = fr + below − above and the pairs (f + fr, β), (f − fr, α),
-(below, u − lo), (above, hi − u), where u = β − α at the end; all of them are eliminated, which leaves a damper:
-dλ = c − Ω du.
+so that dλ = c − Ω (du + r). A joint row has λ = fr + below − above and the complementarity pairs (f + fr, β), (f − fr,
+α), (below, u − lo), (above, hi − u), with u = β − α at the solution; eliminating all of them leaves a damping: dλ = c −
+Ω du.
 
-The scaled G is A = H Hᵀ, H (n, m) by Cholesky's method with pivoting, m its rank, at most the robot's velocities. So
-u = H z + b and z = Hᵀ λ: the system (1 + Hᵀ Ω H) dz = Hᵀ (λ + c − Ω r) − z is regular however many contacts share a
-load. z is an iterate beside λ, since Ω multiplies the digits that A λ + b loses.
+The scaled G is A = H Hᵀ, H (n, m) by Cholesky's method with pivoting, m its rank, at most the robot's velocities. So u
+= H z + b and z = Hᵀ λ: the system (1 + Hᵀ Ω H) dz = Hᵀ (λ + c − Ω r) − z is regular for any number of redundant
+contacts. z is an iterate beside λ, since Ω amplifies the rounding errors of A λ + b.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _D, _IMPULSE, _W, _R, _CORRECTION, _STEP, _U, _DU, _DZ, _Z, _B = range(11)  # ro
 _OMEGA = 11  # and three of them: the columns of Ω, row by row
 _ON, _LAW, _X, _DX = 0, 3, 6, 14  # rows of `Room.pairs`: which pairs there are (3), f lo hi (3), pairs (8), steps (8)
 _FAR = 1e9
-_GUESS = 1e-4  # on the matrix's diagonal, for a first guess of the impulses' size
-_WIDEST = 1e3  # of that guess
+_GUESS = 1e-4  # on the matrix's diagonal, to estimate the impulses' size
+_WIDEST = 1e3  # of that estimate
 
 
 @inline
 def _scale(system, contacts, joints, room):
-    """H, and a guess of how great the greatest impulse is; returns what an impulse of 1 is, that guess, and m."""
+    """Compute H; return the unit of impulses, an estimate of the largest scaled impulse, and m."""
     G, b, mu = system.G, system.b, system.mu
     n, H, K, vectors = 3 * contacts + joints, room.scaled, room.A, room.vectors
     size = TINY
@@ -94,7 +94,7 @@ def _to_rows(H, n, m, z, out):
 
 @inline
 def _begin(system, contacts, joints, room, size, wide):
-    """The first iterate."""
+    """Set the initial iterate."""
     rows, vectors, pairs = system.joints, room.vectors, room.pairs
     for i in range(contacts):
         for c in range(3):
@@ -116,7 +116,7 @@ def _begin(system, contacts, joints, room, size, wide):
 
 @inline
 def _gap(contacts, joints, room):
-    """ν: the mean of the products of all pairs."""
+    """ν: the mean complementarity product."""
     vectors, pairs = room.vectors, room.pairs
     total, count = 0.0, 1.0 * contacts
     for k in range(3 * contacts):
@@ -130,7 +130,7 @@ def _gap(contacts, joints, room):
 
 @inline
 def _contact_equations(k, mu, smooth, room):
-    """Ω of the contact whose rows begin at k, and De Saxcé's share of its r."""
+    """Compute Ω of the contact at rows k…, and De Saxcé's part of its r."""
     vectors = room.vectors
     p = (mu * vectors[_IMPULSE, k], vectors[_IMPULSE, k + 1], vectors[_IMPULSE, k + 2])
     w1, w2 = vectors[_W, k + 1], vectors[_W, k + 2]
@@ -150,7 +150,7 @@ def _contact_equations(k, mu, smooth, room):
 
 @inline
 def _resisted(k, x, y, z, vectors):
-    """Ω (x, y, z) of the contact whose rows begin at k."""
+    """Ω (x, y, z) of the contact at rows k…."""
     A, B, C = vectors[_OMEGA], vectors[_OMEGA + 1], vectors[_OMEGA + 2]
     return (
         A[k] * x + B[k] * y + C[k] * z,
@@ -161,7 +161,7 @@ def _resisted(k, x, y, z, vectors):
 
 @inline
 def _add_contact(k, m, room):
-    """Hᵀ Ω H of the contact whose rows begin at k, onto the matrix."""
+    """Add Hᵀ Ω H of the contact at rows k… to the matrix."""
     K, H, vectors = room.A, room.scaled, room.vectors
     first, second, third = vectors[_STEP], vectors[_DU], vectors[_DZ]
     for j in range(m):
@@ -174,7 +174,7 @@ def _add_contact(k, m, room):
 
 @inline
 def _contact_target(k, mu, aim, room):
-    """c − Ω r of the contact whose rows begin at k: what its impulses gain where du is zero."""
+    """c − Ω r of the contact at rows k…: its impulse change at du = 0."""
     vectors = room.vectors
     p = (mu * vectors[_IMPULSE, k], vectors[_IMPULSE, k + 1], vectors[_IMPULSE, k + 2])
     q = (vectors[_W, k] / mu, vectors[_W, k + 1], vectors[_W, k + 2])
@@ -188,21 +188,21 @@ def _contact_target(k, mu, aim, room):
 
 @inline
 def _friction_damping(pairs, j):
-    """The damper that the friction of joint row j is."""
+    """The damping that eliminating joint row j's friction leaves."""
     on = pairs[_ON, j]
     return on / (pairs[_X + 1, j] / pairs[_X, j] + pairs[_X + 3, j] / pairs[_X + 2, j] + (1.0 - on))
 
 
 @inline
 def _damping(pairs, j):
-    """W: the damper that joint row j is."""
+    """The damping that eliminating joint row j leaves."""
     below, above = pairs[_X + 4, j] / pairs[_X + 5, j], pairs[_X + 6, j] / pairs[_X + 7, j]
     return _friction_damping(pairs, j) + below + above
 
 
 @inline
 def _joint_target(j, k, aim, room):
-    """c of joint row j: what its impulse gains where du is zero."""
+    """c of joint row j: its impulse change at du = 0."""
     pairs, vectors = room.pairs, room.vectors
     x0, x2, x4, x5, x6, x7 = (
         pairs[_X, j], pairs[_X + 2, j], pairs[_X + 4, j], pairs[_X + 5, j], pairs[_X + 6, j], pairs[_X + 7, j],
@@ -216,7 +216,7 @@ def _joint_target(j, k, aim, room):
 
 @inline
 def _joint_step(j, k, aim, room):
-    """The steps of joint row j's impulse and pairs; returns how far they may go."""
+    """Compute the steps of joint row j's impulse and pairs; return the step length to the boundary."""
     pairs, vectors = room.pairs, room.vectors
     u, reach = vectors[_DU, k] + vectors[_U, k], INFINITE
     x0, x1, x2, x3 = pairs[_X, j], pairs[_X + 1, j], pairs[_X + 2, j], pairs[_X + 3, j]
@@ -240,7 +240,8 @@ def _joint_step(j, k, aim, room):
 
 @inline
 def _contact_step(k, mu, smooth, room):
-    """The steps of λ and w of the contact whose rows begin at k, and their second order; returns how far they reach."""
+    """Compute the steps and second-order terms of λ and w of the contact at rows k…; return the step length to the
+    boundary."""
     vectors = room.vectors
     w1, w2 = vectors[_W, k + 1], vectors[_W, k + 2]
     t = np.sqrt(w1 * w1 + w2 * w2 + smooth * smooth)
@@ -262,7 +263,7 @@ def _contact_step(k, mu, smooth, room):
 
 @kernel
 def _equations(system, contacts, joints, room, m, smooth):
-    """Newton's matrix, factorised; returns whether that was possible. |w_t| is √(|w_t|² + smooth²) − smooth."""
+    """Factorise Newton's matrix; return whether it was possible. |w_t| is smoothed to √(|w_t|² + smooth²) − smooth."""
     K, H, vectors, n = room.A, room.scaled, room.vectors, 3 * contacts + joints
     _to_rows(H, n, m, vectors[_Z], vectors[_U])
     for k in range(n):
@@ -287,7 +288,7 @@ def _equations(system, contacts, joints, room, m, smooth):
 
 @kernel
 def _direction(system, contacts, joints, room, m, smooth, aim):
-    """The step towards products of `aim`; returns how far it may go."""
+    """Compute the step towards products of `aim`; return the step length to the boundary."""
     H, vectors, n, reach = room.scaled, room.vectors, 3 * contacts + joints, INFINITE
     for i in range(contacts):
         _contact_target(3 * i, system.mu[i], aim, room)
@@ -309,10 +310,10 @@ def _direction(system, contacts, joints, room, m, smooth, aim):
 
 @kernel
 def interior_point(system, contacts, joints, room, tolerance, most_steps, least_centring, longest, smoothing):
-    """From cold, the impulses that leave least, in `room.impulses`; returns how many steps it took.
+    """Compute the impulses with the least residual from cold, in `room.impulses`; return the number of steps.
 
-    `least_centring` bounds σ from below, `longest` the share of the way to the boundary. `smoothing` times ν rounds
-    |w_t| off, whose slope turns at once where a contact comes to rest.
+    `least_centring` bounds σ from below; `longest` is the fraction to the boundary. `smoothing` times ν smooths |w_t|,
+    whose slope is discontinuous where a contact comes to rest.
     """
     n, vectors, pairs, impulses = 3 * contacts + joints, room.vectors, room.pairs, room.impulses
     size, wide, m = _scale(system, contacts, joints, room)
@@ -336,7 +337,7 @@ def interior_point(system, contacts, joints, room, tolerance, most_steps, least_
         if not _equations(system, contacts, joints, room, m, smooth):
             break
         reach = _direction(system, contacts, joints, room, m, smooth, 0.0)
-        rest = 1.0 - min(reach, 1.0)  # what the predictor would leave of the gap sets the centring
+        rest = 1.0 - min(reach, 1.0)  # the predictor's remaining share of ν sets the centring
         centring = min(max(max(least_centring, rest * rest * rest), 0.5 if length < 0.3 else 0.0), 1.0)
         if rest > 0.9 or length < 0.3:  # blocked: no second order
             for k in range(3 * contacts):

@@ -1,4 +1,4 @@
-"""Dense linear systems of some dozens of unknowns, as small kernels need them: LU and Cholesky with pivoting."""
+"""Dense linear systems of some dozens of unknowns inside kernels: LU and Cholesky factorisation with pivoting."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from engine.compile import kernel
 
 @kernel
 def factorise(A, pivots, n):
-    """A (N, N), its leading n × n block, into L and U in place; `pivots` (N,) says which row came to each place.
+    """Factorise the leading n × n block of A (N, N) into L and U in place; `pivots` (N,) is the row permutation.
 
-    Returns whether every pivot is a number other than zero.
+    Returns whether every pivot is finite and non-zero.
     """
     for k in range(n):
         best, row = abs(A[k, k]), k
@@ -38,7 +38,7 @@ def factorise(A, pivots, n):
 
 @kernel
 def substitute(A, pivots, n, b):
-    """b (N,), its leading n numbers, into the solution, by what `factorise` left."""
+    """Replace the leading n numbers of b (N,) by the solution, after `factorise`."""
     for k in range(n):
         upper, lower = b[k], b[pivots[k]]
         b[k] = lower
@@ -53,14 +53,14 @@ def substitute(A, pivots, n, b):
         b[k] = total / A[k, k]
 
 
-_NO_RANK = 1e-14  # of the greatest diagonal entry: what is left of the others counts as rounding
+_NO_RANK = 1e-14  # of the largest diagonal entry: remainders below it are rounding errors
 
 
 @kernel
 def pivoted_cholesky(A, H, left, n):
-    """H (N, N), its leading n × m block, so that H Hᵀ is the leading n × n block of A, symmetric and semidefinite.
+    """Compute H (N, N), in its leading n × m block, with H Hᵀ the leading n × n block of A, positive semidefinite.
 
-    Returns m, the rank. `left` (N,) is worked in.
+    Returns m, the rank. `left` (N,) is a work array.
     """
     greatest = 0.0
     for i in range(n):

@@ -1,1 +1,1 @@
-"""Tree passes on the CPU: poses and velocities, RNEA, CRBA, ABA."""
+"""Tree passes on the CPU: poses, velocities, RNEA, CRBA, ABA."""

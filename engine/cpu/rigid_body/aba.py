@@ -1,19 +1,19 @@
 """ABIA: forward dynamics by articulated-body inertias (Featherstone 1983), any tree, O(n).
 
-The recursion of [Y] section II.C in its scalar form. Three passes: kinematics from the base, articulated
-inertias ``I`` and biases ``p`` from the tips, accelerations from the base:
+The recursion of [Y] section II.C in its scalar form. Three passes: kinematics from the base, articulated inertias ``I``
+and biases ``p`` from the tips, accelerations from the base:
 
     U = I S,  D = SᵀU,  u = τ − Sᵀp
     I_parent += Xᵀ (I − U Uᵀ/D) X,   p_parent += Xᵀ (p + (I − U Uᵀ/D) c + U u/D)
     a' = X a_parent + c,  q̈ = (u − Uᵀa')/D,  a = a' + S q̈
 
-Two additions serve simulation. ``E`` is added to D: an inertia or an implicit damping on the joint's own
-axis. A locked joint has its acceleration prescribed: 1/D becomes 0 and u/D the acceleration, and the same
-lines give the hybrid dynamics (Featherstone 2008, section 9.2).
+Two additions serve simulation. ``E`` is added to D: an inertia or an implicit damping on the joint's axis. A locked
+joint has a prescribed acceleration: with 0 for 1/D and the acceleration for u/D, the same lines give the hybrid
+dynamics (Featherstone 2008, section 9.2).
 
-A ball joint is three joints in one body, about its axes x, y and z: from the tips each takes its own UUᵀ/D off what the
-one before left, from the base each adds its q̈ to what the next one meets. That is the Gaussian elimination of its 3×3
-``SᵀIS + E``, and an axis can be locked alone.
+A ball joint is three joints in one body, about its axes x, y and z: from the tips each subtracts its UUᵀ/D from what
+the one before left, from the base each adds its q̈. That is Gaussian elimination of its 3×3 ``SᵀIS + E``, and each axis
+can be locked alone.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ def _solve6(A, B, C, n, f):
 
 @inline
 def _clear(row, place, width, L):
-    """Zero so many numbers of every lane, from `place` on."""
+    """Set `width` numbers of every lane to zero, from `place` on."""
     for k in range(width * L):
         row[place * L + k] = 0.0
 
 
 @inline
 def _free(row, L):
-    """A free joint's acceleration is that of its body, I⁻¹(τ − p), whatever carries it; its parent feels τ alone."""
+    """A free joint: a = I⁻¹(τ − p), independent of its parent, which receives τ alone."""
     for k in range(L):
         A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
         n = sub(load3(row, at.U * L + k, L), load3(row, at.BIAS * L + k, L))
@@ -108,7 +108,7 @@ def _free(row, L):
 
 @inline
 def _joint(row, L, revolute):
-    """U, D, u of a joint, and what it divides by."""
+    """Compute U, D and u of a joint, and its divisor."""
     if revolute:
         for k in range(L):
             A, B = load6(row, at.I * L + k, L), load3(row, (at.I_B + 6) * L + k, L)
@@ -129,7 +129,7 @@ def _joint(row, L, revolute):
 
 @inline
 def _to_parent(row, L):
-    """Xᵀ (I − U Uᵀ/D) X and Xᵀ (p + (I − U Uᵀ/D) c + U u/D), written over I and p."""
+    """Replace I and p by Xᵀ (I − U Uᵀ/D) X and Xᵀ (p + (I − U Uᵀ/D) c + U u/D)."""
     for k in range(L):
         A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
         x, y = load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L)
@@ -148,7 +148,7 @@ def _to_parent(row, L):
 
 @inline
 def _ball_axis(row, L, k, axis, A, B, C, n, f):
-    """Inertia and bias without one axis of a ball joint; keeps that axis's U, D and u."""
+    """Eliminate one axis of a ball joint from inertia and bias; store its U, D and u."""
     x = ((A[0], A[1], A[2]), (A[1], A[3], A[4]), (A[2], A[4], A[5]))[axis]
     y = ((B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8]))[axis]
     D, u = x[axis] + row[(at.BALL_E + axis) * L + k], row[(at.BALL_TAU + axis) * L + k] - n[axis]
@@ -163,7 +163,7 @@ def _ball_axis(row, L, k, axis, A, B, C, n, f):
 
 @inline
 def _ball(w, i, parent, L):
-    """The three axes of a ball joint, and what is left of inertia and bias, with that of c, added to its parent's."""
+    """Eliminate the three axes of a ball joint, and add its inertia and bias, including I c, to its parent's."""
     row = w[i]
     for k in range(L):
         A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
@@ -190,7 +190,7 @@ def _ball(w, i, parent, L):
 
 @apart
 def inertia_recursion(topology, w, lanes):
-    """Articulated inertias and biases, from the tips to the base."""
+    """Compute articulated inertias and biases, from the tips to the base."""
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, parent, kind = w[i], topology[i, PARENT], topology[i, KIND]
@@ -213,7 +213,7 @@ def inertia_recursion(topology, w, lanes):
 
 @inline
 def _ball_axis_acceleration(row, L, k, axis, o, v):
-    """q̈ of one axis of a ball joint, and what locking it took, where (o, v) is a' and the q̈ of the axes after it."""
+    """Compute q̈ and the reaction of one axis of a ball joint; (o, v) is a' plus the q̈ of the axes after it."""
     U, D = (at.BALL_U + 6 * axis) * L + k, row[(at.BALL_D + axis) * L + k]
     Ua, u = dot(load3(row, U, L), o) + dot(load3(row, U + 3 * L, L), v), row[(at.BALL_TAU + axis) * L + k]
     locked, target = row[(at.BALL_LOCK + axis) * L + k] != 0.0, row[(at.BALL_TARGET + axis) * L + k]
@@ -236,7 +236,7 @@ def _ball_accelerations(row, L):
 
 @kernel
 def accelerations(topology, w, lanes, gravity):
-    """q̈ and what locking took, from the base to the tips."""
+    """Compute q̈ and the locks' reactions, from the base to the tips."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, kind = w[i], topology[i, KIND]
@@ -268,7 +268,7 @@ def accelerations(topology, w, lanes, gravity):
 
 @kernel
 def factor(topology, constants, w, lanes):
-    """What `solve` needs, from the poses that stand in w: U and D of every joint; a free body keeps its inertia I."""
+    """Compute U and D of every joint for `solve`, at the poses in w; free bodies keep their inertia I."""
     L = len(lanes)
     tree_passes.rigid_inertias(topology, constants, w, lanes)
     for i in range(topology.shape[0]):
@@ -292,7 +292,7 @@ def factor(topology, constants, w, lanes):
 
 @inline
 def _right_side(row, L, axis):
-    """u and u/D of a joint, where D is known, and p + U u/D, written over p."""
+    """Compute u and u/D of a joint with a known D, and replace p by p + U u/D."""
     for k in range(L):
         row[at.TAU * L + k] -= row[(at.BIAS + axis) * L + k]
         row[at.UD * L + k] = row[at.TAU * L + k] * row[at.DINV * L + k]
@@ -303,7 +303,7 @@ def _right_side(row, L, axis):
 
 @inline
 def _ball_axis_right_side(row, L, k, axis, n, f):
-    """The same for one axis of a ball joint."""
+    """Compute u and u/D of one axis of a ball joint with a known D, and p + U u/D."""
     u, U = row[(at.BALL_TAU + axis) * L + k] - n[axis], (at.BALL_U + 6 * axis) * L + k
     row[(at.BALL_TAU + axis) * L + k] = u
     ud = u * (1.0 / row[(at.BALL_D + axis) * L + k])
@@ -322,9 +322,9 @@ def _ball_right_side(row, L):
 
 @kernel
 def solve(topology, w, lanes, weightless):
-    """q̈ = M⁻¹ (τ − Σ Jᵢᵀ pᵢ) by what `factor` left, as often as is asked; writes over p, which stands in BIAS.
+    """Compute q̈ = M⁻¹ (τ − Σ Jᵢᵀ pᵢ) after `factor`, for any number of right-hand sides; overwrites p in BIAS.
 
-    τ is where OF_TAU says, q̈ then where OF_QDD says. Nothing is locked; `weightless` are three zeros.
+    τ is at OF_TAU, q̈ then at OF_QDD. No joint is locked; `weightless` are three zeros.
     """
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
@@ -348,7 +348,7 @@ def solve(topology, w, lanes, weightless):
 
 @kernel
 def inverse_mass_matrix(q, identity, weightless, out, topology, constants, w, lanes):
-    """M⁻¹ into `out` (batch, tree_nv, tree_nv), at q (batch, tree_nq); returns whether every number is finite.
+    """Compute M⁻¹ into `out` (batch, tree_nv, tree_nv) at q (batch, tree_nq); return whether every number is finite.
 
     The lanes are right-hand sides of one robot: rows of `identity` (tree_nv, tree_nv).
     """
@@ -368,9 +368,9 @@ def inverse_mass_matrix(q, identity, weightless, out, topology, constants, w, la
 
 @kernel
 def forward(topology, constants, w, lanes, q, v, tau, out):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv); returns FITS, WRONG_SHAPE or NOT_FINITE.
+    """Compute q̈ into `out` (batch, nv) from q (batch, nq), v and τ (batch, nv).
 
-    `w` is a workspace in which nothing was ever locked or added.
+    Returns FITS, WRONG_SHAPE or NOT_FINITE. In the workspace `w` no joint was ever locked and no inertia added.
     """
     if not tree_passes.shapes_fit(topology, q, v, tau, out):
         return WRONG_SHAPE
@@ -391,7 +391,7 @@ def forward(topology, constants, w, lanes, q, v, tau, out):
 
 @kernel
 def forward_one(topology, constants, w, q, v, tau, out):
-    """`forward` for one robot, and its state as vectors."""
+    """`forward` of one robot, with vectors as its state."""
     one_q, one_v, one_tau, one = (
         np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
     )  # fmt: skip
@@ -399,7 +399,7 @@ def forward_one(topology, constants, w, q, v, tau, out):
 
 
 def for_one(packed: Packed) -> Callable[..., int]:
-    """Forward dynamics of one robot: of vectors q, v, τ and q̈ of the model's number type, else NotImplemented."""
+    """Return forward dynamics of one robot: vectors q, v, τ and q̈ of the model's number type, else NotImplemented."""
     w = at.workspace(len(packed.topology), at.ONE, packed.constants.dtype.name)
     example = (np.zeros(1, packed.constants.dtype),) * 4
     return partial(specialise(forward_one, *packed, w, *example), *packed, w)

@@ -1,4 +1,4 @@
-"""The ABIA for one robot and for batches: few robots one after the other, more in blocks on threads."""
+"""Forward dynamics by the ABA for one robot and for batches: written out, or with loops in blocks on threads."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from engine.model import Model
 from engine.model.layout import pack
 
 MOST_BODIES = 32
-"""Of a robot whose forward dynamics are written out: larger ones take seconds to compile."""
+"""The maximum number of bodies of a robot with written-out code: larger ones take seconds to compile."""
 FEW = 3
-"""Robots that are done sooner one after the other than in the lanes of a block, where loops are kept."""
+"""The number of robots up to which the loop over robots is faster than a block's lanes, where loops are kept."""
 SHARE = 32
 """Bodies times blocks that are worth a thread: some 10 µs."""
 
 
 def for_one(model: Model, dtype: str) -> Callable[..., Any]:
-    """Forward dynamics of one robot, of vectors q, v, τ and q̈, see `cpu.dynamics.Kernels`."""
+    """Return forward dynamics of one robot, with vectors q, v, τ and q̈, see `cpu.dynamics.Kernels`."""
     return _written_out(model, dtype) if _serves(model) else aba.for_one(pack(model, dtype))
 
 
 def _serves(model: Model) -> bool:
-    """Whether kernels are written out for a robot."""
+    """Whether a robot has written-out code."""
     return 0 < len(model.parent) <= MOST_BODIES and not model.has_mimic
 
 
@@ -48,11 +48,11 @@ def _written_out(model: Model, dtype: str) -> Callable[..., Any]:
 
 
 class Abia:
-    """Forward dynamics by the ABA, see `cpu.dynamics.Kernels`: written out for robots of the shape of the model.
+    """Forward dynamics by the ABA, see `cpu.dynamics.Kernels`: written out for the model's shape, if small enough.
 
-    `threads` is how many take part in a batch at most, the caller's among them; None: as many as pay, up to the number
-    of cores. An answer has the same bits for any number, alone and in a batch. One object serves one caller at a time,
-    from any thread.
+    At most `threads` threads share a batch, the caller's among them; None: as many as pay, up to the number of cores.
+    Results have the same bits for any number, alone and in a batch. An object serves one caller at a time, from any
+    thread.
     """
 
     def __init__(self, model: Model, dtype: str, threads: int | None):
@@ -61,7 +61,7 @@ class Abia:
         self._blocks: Blocks | None = None
 
     def many(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
-        """Of matrices, q (batch, nq) and the others (batch, nv)."""
+        """Takes matrices, q (batch, nq) and the others (batch, nv)."""
         blocks = -(-len(q) // len(EIGHT))
         threads = max(1, min(blocks, blocks * self._bodies // SHARE, self._most))
         if threads == 1 and self._code:
@@ -76,7 +76,7 @@ class Abia:
 
     @cached_property
     def one(self) -> Callable[..., Any]:
-        """Of vectors, q (nq,) and the others (nv,)."""
+        """Takes vectors, q (nq,) and the others (nv,)."""
         return for_one(self._model, self._dtype)
 
     @cached_property
@@ -90,7 +90,7 @@ class Abia:
 
     @cached_property
     def _code(self) -> tuple[int, Array] | tuple[()]:
-        """Where the code of a block of robots of this shape is, and the constants that it takes."""
+        """The address of the code for a block of robots of this shape, and its constants."""
         if not _serves(self._model):
             return ()
         robot = robot_of(self._model)

@@ -1,11 +1,11 @@
-"""The ABIA for a batch on threads, in blocks of eight robots, which whoever is free takes; for `aba_batch`.
+"""The ABA for a batch on threads that claim blocks of eight robots, for `aba_batch`.
 
-A block goes through the lanes of vector instructions (`aba`). Robots know nothing of each other, and a block is the
-same eight wherever it is worked on, so the number of threads changes no bit of an answer.
+A block uses the lanes of vector instructions (`aba`). Robots are independent, and a block has the same eight on any
+thread, so the number of threads changes no bit.
 
-The process has one `ThreadPool`, which whoever calls first may lead; who finds it led by another thread works alone.
-Blocks are claimed in runs, from one word that holds the epoch, how many threads may take part, the next run and how
-many there are: who can claim a run knows that this epoch is not over, and that the control block is of it.
+The process has one `ThreadPool`, led by one caller at a time; a caller that finds it busy works alone. Runs of blocks
+are claimed from one word with the epoch, the number of threads, the next run and the number of runs: a successful claim
+proves that the epoch is not over, and that the control block belongs to it.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ from engine.model.layout import CONSTANTS, Packed
 from engine.process import OnePerProcess
 
 RUNS = 4
-"""Runs of blocks for each thread: so many that one who comes late still finds some."""
+"""Runs of blocks per thread: enough that a late thread still finds some."""
 MOST = 255
-"""Threads, at most."""
+"""The maximum number of threads."""
 BUSY = 3
-"""Answered where another thread leads the pool."""
+"""The status where another thread leads the pool."""
 _LANES = len(EIGHT)
 _CLAIM, _DONE, _UNFIT, _LED, _TASK = (OWN + LINE * k for k in range(5))
 _BODIES, _BATCH, _NQ, _NV, _RUN, _TOPOLOGY, _CONSTANTS, _W, _Q, _V, _TAU, _OUT, _CODE = (
     _TASK + 1 + k for k in range(13)
 )
-_NEXT, _THREADS, _EPOCH = 1 << 16, 32, 40  # in the word of claims: one run more; where threads and epoch stand
+_NEXT, _THREADS, _EPOCH = 1 << 16, 32, 40  # in the word of claims: one run; the shifts of threads and epoch
 
 
 @inline
 def _by_code(code, constants, q, v, tau, out, first, last, unfit):
-    """Robots `first` up to `last` by code for the robot; `unfit[0]` counts blocks in which a number is not finite."""
+    """Compute robots `first` up to `last` by written-out code; `unfit[0]` counts blocks with a number that is not
+    finite."""
     for k in range(first, last, len(EIGHT)):
         at_q, at_v, at_tau, at_out = address(q[k:last]), address(v[k:last]), address(tau[k:last]), address(out[k:last])
         call(code, constants, at_q, at_v, at_tau, at_out, last - k, address(unfit))
@@ -54,7 +55,7 @@ def _by_code(code, constants, q, v, tau, out, first, last, unfit):
 
 @guard
 def _alone(fixed, unfit, q, v, tau, out):
-    """`_lead` on the caller's thread alone, by code for the robot; `unfit` (1,) is room for it."""
+    """`_lead` on the caller's thread alone, by written-out code; `unfit` (1,) is a work array."""
     topology = array_at(fixed[2], "int64", (fixed[1], 4))
     if not tree_passes.shapes_fit(topology, q, v, tau, out):
         return WRONG_SHAPE
@@ -65,7 +66,7 @@ def _alone(fixed, unfit, q, v, tau, out):
 
 @kernel
 def _take_part(control, me, epoch, dtype):
-    """Claim runs of this epoch as thread `me`, and see them through; `dtype` is their number type."""
+    """Claim and compute runs of this epoch as thread `me`, with numbers of `dtype`."""
     while True:
         claim = read(control, _CLAIM)
         run, runs, threads = claim >> 16 & 0xFFFF, claim & 0xFFFF, claim >> _THREADS & 0xFF
@@ -102,7 +103,7 @@ def _in_single(place, me, epoch):
 
 
 _TASKS = {"float64": _in_double, "float32": _in_single}
-"""`_take_part` by number type, for the control block at an address."""
+"""`_take_part` by number type, given the control block's address."""
 
 
 @kernel
@@ -116,11 +117,11 @@ def _attend(control, me):
 
 @kernel
 def _lead(fixed, control, threads, q, v, tau, out):
-    """q̈ into `out` (batch, nv), from q (batch, nq), v and τ (batch, nv), on `threads` threads; returns a `status`.
+    """Compute q̈ into `out` (batch, nv) from q (batch, nq), v and τ (batch, nv), on `threads` threads.
 
-    Or BUSY, where another thread leads. `fixed` holds the task, the number of bodies, where topology, constants and
-    workspaces lie, and where code for the robot does, 0 where there is none. No signal is handled in here, so that
-    nobody leads for ever.
+    Returns a `status`, or BUSY if another thread leads. `fixed` holds the task, the number of bodies, the addresses of
+    topology, constants and workspaces, and that of written-out code, 0 for none. No signal is handled in here, so that
+    the lead is always given up.
     """
     topology = array_at(fixed[2], "int64", (fixed[1], 4))
     if not tree_passes.shapes_fit(topology, q, v, tau, out):
@@ -147,7 +148,7 @@ def _lead(fixed, control, threads, q, v, tau, out):
 
 
 class _Pool:
-    """The process's thread pool, which whoever calls first may lead."""
+    """The process's thread pool, led by one caller at a time."""
 
     def __init__(self) -> None:
         self.control = _control()
@@ -164,9 +165,10 @@ _pool = OnePerProcess(_Pool)
 
 
 class Blocks:
-    """Forward dynamics of a packed model's batches in blocks, with room for `threads` threads.
+    """Forward dynamics of batches of a packed model in blocks, with workspaces for `threads` threads.
 
-    `code` is where `kernels.aba.forward_dynamics_of_some` is for the robot, in EIGHT lanes; it takes the `constants`.
+    `code` is the address of `kernels.aba.forward_dynamics_of_some` for the robot, in EIGHT lanes; it takes the
+    `constants`.
     """
 
     def __init__(self, packed: Packed, threads: int, code: int = 0, constants: Array | None = None):
@@ -179,13 +181,14 @@ class Blocks:
         example = (np.zeros((1, 1), dtype),) * 4
         self._lead: Callable[..., int] = partial(specialise(_lead, fixed, self._own, 1, *example), fixed)
         self.alone: Callable[..., int] = partial(self._lead, self._own, 1)
-        """q̈ into `out` on the caller's thread."""
+        """Computes q̈ into `out` on the caller's thread."""
         if code:
             unfit = np.zeros(1, np.int64)
             self.alone = partial(specialise(_alone, fixed, unfit, *example), fixed, unfit)
 
     def __call__(self, threads: int, q: Array, v: Array, tau: Array, out: Array) -> int:
-        """q̈ into `out` on so many threads, the caller's among them; alone where another thread leads the pool."""
+        """Compute q̈ into `out` on that many threads, the caller's among them; alone where another thread leads the
+        pool."""
         if threads > 1:
             pool = _pool()
             if pool.threads.asleep:

@@ -12,7 +12,7 @@ from engine.kernels.spatial import force_to_parent, inertia_to_parent, load3, lo
 
 @inline
 def _column(row, k, L, kind, j):
-    """Column j of a composite inertia times S, as a wrench on the body, into its A."""
+    """Compute column j of a composite inertia times S, a wrench on the body, into its A."""
     A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
     columns = (
         (A[0], A[1], A[2], B[0], B[1], B[2]),
@@ -27,7 +27,7 @@ def _column(row, k, L, kind, j):
 
 @inline
 def _row_into(M, k, topology, wrench, j, column):
-    """S_jᵀ F for body j into M[·, column] and its mirror."""
+    """Compute S_jᵀ F of body j into M[·, column] and its mirror."""
     start, kind = topology[j, V_START], topology[j, KIND]
     for r in range(at.NV[kind]):
         value = wrench[at.AXIS[kind] + r]
@@ -37,7 +37,7 @@ def _row_into(M, k, topology, wrench, j, column):
 
 @apart
 def composite_bodies(M, topology, constants, w, lanes):
-    """The mass matrix of the tree into M (L, tree_nv, tree_nv)."""
+    """Compute the mass matrix of the tree into M (L, tree_nv, tree_nv)."""
     L = len(lanes)
     for k in range(L):
         fill(M[k], 0.0)
@@ -75,7 +75,7 @@ def composite_bodies(M, topology, constants, w, lanes):
 
 @kernel
 def mass_matrix(q, out, topology, constants, w, lanes):
-    """M (batch, tree_nv, tree_nv) from q (batch, tree_nq). One lane."""
+    """Compute M (batch, tree_nv, tree_nv) from q (batch, tree_nq). L = 1."""
     for b in range(q.shape[0]):
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
         tree_passes.poses(topology, constants, w, lanes)

@@ -12,7 +12,7 @@ from engine.validation import Array
 
 
 def energies(model: Model, q: Array, v: Array, constants: Array) -> tuple[Array, Array]:
-    """Kinetic and potential energy, (batch,) each, J, of robots at q (batch, nq) and v (batch, nv).
+    """Compute kinetic and potential energy, (batch,) each, J, of robots at q (batch, nq) and v (batch, nv).
 
     Their `constants` are (1 or batch, n + 1, CONSTANTS), see `Parameters.constants`.
     """

@@ -1,6 +1,6 @@
-"""M = Lᵀ D L along the tree: factors without fill-in (Featherstone 2005), for systems with one robot's mass matrix.
+"""M = Lᵀ D L along the tree: factors without fill-in (Featherstone 2005), for one robot's mass matrix.
 
-``above`` (nv,) is the velocity before each one on its way to the base, −1 for none: L has entries there alone.
+``above`` (nv,) is the velocity before each one on the path to the base, −1 for none: L has non-zeros on that path only.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from engine.model import Model
 
 @lru_cache(maxsize=64)
 def velocities_above(model: Model) -> NDArray[np.int64]:
-    """`above` for a model; where joints mimic others every velocity counts as above those after it."""
+    """`above` of a model; with mimic joints each velocity has all earlier ones on its path."""
     if model.has_mimic:
         return np.arange(-1, model.nv - 1)
     above = np.empty(model.nv, np.int64)
-    last = np.full(len(model.parent) + 1, -1, np.int64)  # of each body; that of the world stands at the end
+    last = np.full(len(model.parent) + 1, -1, np.int64)  # of each body; the world's at the end
     width = np.diff(np.append(model.v_start, model.nv))
     for body, parent in enumerate(model.parent):
         start, count = model.v_start[body], width[body]
@@ -31,7 +31,7 @@ def velocities_above(model: Model) -> NDArray[np.int64]:
 
 @kernel
 def factorise(M, above):
-    """The lower triangle of M (nv, nv) into L, its unit diagonal left out, and D on the diagonal."""
+    """Replace the lower triangle of M (nv, nv) by L, without its unit diagonal, and D on the diagonal."""
     for k in range(M.shape[0] - 1, -1, -1):
         i = above[k]
         while i >= 0:
@@ -68,7 +68,7 @@ def solve_lower(L, above, x):
 
 @inline
 def solve(L, above, x):
-    """x (nv,) ← M⁻¹ x, by what `factorise` left."""
+    """x (nv,) ← M⁻¹ x, after `factorise`."""
     solve_transposed(L, above, x)
     for i in range(x.size):
         x[i] /= L[i, i]

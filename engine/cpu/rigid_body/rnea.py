@@ -27,7 +27,7 @@ from engine.model import layout
 
 @kernel
 def forces(topology, constants, w, lanes, gravity, accelerated):
-    """(2b)–(2d): τ = SᵀF of every body to where OF_TAU says; q̈ is taken as 0 unless `accelerated`."""
+    """(2b)–(2d): compute τ = SᵀF of every body, at OF_TAU; q̈ is 0 unless `accelerated`."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c, kind = w[i], constants[i], topology[i, KIND]
@@ -49,7 +49,8 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
 
 @kernel
 def joint_forces(topology, w, lanes):
-    """(2c), (2d): τ = SᵀF of every body into TAU, a free one's into U, from the bodies' own parts of F in BIAS."""
+    """(2c), (2d): compute τ = SᵀF of every body into TAU, a free joint's into U, from the bodies' own parts of F in
+    BIAS."""
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, kind, parent = w[i], topology[i, KIND], topology[i, PARENT]
@@ -67,7 +68,7 @@ def joint_forces(topology, w, lanes):
 
 @kernel
 def inverse(q, v, a, out, topology, constants, w, lanes):
-    """τ into `out` (batch, nv) from q (batch, nq), v and q̈ (batch, nv)."""
+    """Compute τ into `out` (batch, nv) from q (batch, nq), v and q̈ (batch, nv)."""
     n = topology.shape[0]
     for start in range(0, q.shape[0], len(lanes)):
         tree_passes.scatter_q(q, start, topology, constants, w, lanes)
@@ -82,7 +83,7 @@ def inverse(q, v, a, out, topology, constants, w, lanes):
 
 @kernel
 def world_poses(q, rotations, positions, topology, constants, w, lanes):
-    """Each body's frame in the world: rotations (batch, n, 9), by rows, and positions (batch, n, 3). One lane."""
+    """Compute each body's frame in the world: rotations (batch, n, 9), by rows, and positions (batch, n, 3). L = 1."""
     for b in range(q.shape[0]):
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
         tree_passes.poses(topology, constants, w, lanes)
@@ -97,7 +98,7 @@ def world_poses(q, rotations, positions, topology, constants, w, lanes):
 
 @kernel
 def energies(q, v, kinetic, positions, rotations, potential, topology, each, w, lanes):
-    """½ Σ VᵀJV and −Σ m gᵀx into `kinetic` and `potential` (batch,), x the centres of mass. One lane.
+    """Compute ½ Σ VᵀJV and −Σ m gᵀx into `kinetic` and `potential` (batch,), x the centres of mass. L = 1.
 
     `each` (1 or batch, n + 1, CONSTANTS) are the constants of all robots, or of each.
     """

@@ -1,6 +1,6 @@
-"""Passes over the tree that several algorithms share, for a block of robots.
+"""Tree passes shared by several algorithms, for a block of L robots.
 
-Numbers (2a)… are those of Yang, Wu, Pan 2016.
+Equation numbers (2a)… are those of Yang, Wu, Pan 2016.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def shapes_fit(topology, q, v, tau, out):
 
 @kernel
 def scatter_q(q, start, topology, constants, w, lanes):
-    """Give the bodies their coordinates from rows start… of q (batch, tree_nq); a free body or a ball its whole pose.
+    """Distribute rows start… of q (batch, tree_nq) to the bodies; a free or ball joint gets its whole pose.
 
-    Past the end of the batch the last robot is worked on again, so that every block is full.
+    Past the end of the batch the last robot is repeated, so that every block is full.
     """
     L, last = len(lanes), q.shape[0] - 1
     for i in range(topology.shape[0]):
@@ -82,7 +82,8 @@ def scatter_q(q, start, topology, constants, w, lanes):
 
 @kernel
 def scatter_v(v, start, topology, w, lanes, place):
-    """Rows start… of v (batch, tree_nv) to the bodies; `place` says by kind of joint where, such as `at.OF_TAU`."""
+    """Distribute rows start… of v (batch, tree_nv) to the bodies; `place` is the column by kind of joint, as
+    `at.OF_TAU`."""
     L, last = len(lanes), v.shape[0] - 1
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
@@ -94,7 +95,7 @@ def scatter_v(v, start, topology, w, lanes, place):
 
 @kernel
 def scatter_additions(extra, locked, target, topology, w, lanes):
-    """What ABIA adds for simulation, (L, tree_nv) each, to the bodies; a free joint takes none."""
+    """Distribute ABIA's additions for simulation, (L, tree_nv) each, to the bodies; free joints have none."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
@@ -134,7 +135,7 @@ def _revolute(row, constants, i, L):
         x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
         store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
     if not largest <= LARGEST_ANGLE:
-        for k in range(L):  # no other robot of the block may know of one that spins so far
+        for k in range(L):  # a large angle must not affect the other robots of the block
             if not abs(row[at.Q * L + k]) <= LARGEST_ANGLE:
                 s, o = sine_and_cosine(row[at.Q * L + k])
                 x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
@@ -156,7 +157,7 @@ def _prismatic(row, constants, i, L):
 
 @kernel
 def poses(topology, constants, w, lanes):
-    """T_i of every body, from its coordinate."""
+    """Compute T_i of every body from its coordinate."""
     for i in range(topology.shape[0]):
         if topology[i, KIND] == REVOLUTE:
             _revolute(w[i], constants, i, len(lanes))
@@ -166,7 +167,7 @@ def poses(topology, constants, w, lanes):
 
 @kernel
 def velocities(topology, w, lanes):
-    """(2a): V = X V_parent + S q̇, and c = ad_V S q̇."""
+    """(2a): compute V = X V_parent + S q̇, and c = ad_V S q̇."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, parent = w[i], topology[i, PARENT]
@@ -212,7 +213,7 @@ def velocities(topology, w, lanes):
 
 @kernel
 def bias_forces(topology, constants, w, lanes):
-    """p = −ad_Vᵀ J V of every body, the velocity's part of (2c)."""
+    """Compute p = −ad_Vᵀ J V of every body, the velocity's part of (2c)."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c = w[i], constants[i]
@@ -227,7 +228,7 @@ def bias_forces(topology, constants, w, lanes):
 
 @kernel
 def rigid_inertias(topology, constants, w, lanes):
-    """I = J of every body, from where articulated and composite inertias start."""
+    """Set I = J of every body, the initial value of articulated and composite inertias."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c = w[i], constants[i]
@@ -241,7 +242,7 @@ def rigid_inertias(topology, constants, w, lanes):
 
 @inline
 def base_accelerations(topology, w, lanes, gravity, i):
-    """X_i a_parent into A: the parent's acceleration, or −g at the base, carried to body i."""
+    """Compute X_i a_parent into A, where the base's acceleration is −g."""
     L = len(lanes)
     row, parent = w[i], topology[i, PARENT]
     if parent >= 0:

@@ -1,7 +1,7 @@
-"""How a block of robots lies in memory for the kernels; `engine.model.layout` says how a model does.
+"""The layout of a block's workspace; that of a model is in `engine.model.layout`.
 
-``w`` (n, WIDTH · L) float: the workspace of a block of L robots, a row a body, the quantities below,
-each L numbers wide.
+``w`` (n, WIDTH · L) float: the workspace of a block of L robots, a row a body, the quantities below, each L numbers
+wide.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Q = 12        # 1  coordinate
 QD = 13       # 1  its velocity q̇
 V = 14        # 6  twist
 VXS = 20      # 6  c = ad_V S q̇; before that, the q̇ of a free joint or a ball joint
-I = 26        # 21 articulated or composite inertia [A B; Bᵀ C], A first; once sent to the parent, seen from there
+I = 26        # 21 articulated or composite inertia [A B; Bᵀ C], A first; in the parent's frame once passed on
 I_B = 32      # 9  its block B
 I_C = 41      # 6  its block C
-BIAS = 47     # 6  bias force p; follows I, so that both go to the parent in one pass
+BIAS = 47     # 6  bias force p; next to I, so that both are passed on together
 U = 53        # 6  U = I S; a free joint's τ before and q̈ after
 TAU = 59      # 1  τ
 D = 60        # 1  SᵀU + E
@@ -31,7 +31,7 @@ QDD = 63      # 1  q̈
 E = 64        # 1  added to the diagonal of the mass matrix
 LOCK = 65     # 1  1 where the acceleration is prescribed, else 0
 TARGET = 66   # 1  the prescribed acceleration
-REACTION = 67 # 1  the force that prescribing it takes
+REACTION = 67 # 1  the force of the lock
 ACC = 68      # 6  acceleration
 WIDTH = 74
 
@@ -41,7 +41,7 @@ BALL_QDD = U + 3      # 3  q̈
 BALL_E = U + 6        # 3
 BALL_LOCK = U + 9     # 3
 BALL_TARGET = U + 12  # 3  the prescribed acceleration; after that, the reaction
-BALL_U = I            # 18 U of its axes x, y and z, once the inertia has been sent to the parent
+BALL_U = I            # 18 U of its axes x, y and z, once the inertia is passed on
 BALL_D = I + 18       # 3  their D
 # fmt: on
 
@@ -62,5 +62,5 @@ EIGHT: tuple[int, ...] = (0,) * 8
 
 
 def workspace(bodies: int, lanes: tuple[int, ...], dtype: str = "float64") -> NDArray[np.floating]:
-    """A workspace for a block of robots, zeroed."""
+    """Return a zeroed workspace for a block of robots."""
     return np.zeros((bodies, WIDTH * len(lanes)), dtype)

@@ -1,7 +1,7 @@
-"""External wrenches: from those on a robot's links to those on its bodies, and to generalized forces.
+"""External wrenches: from a robot's links to its bodies, and to generalized forces.
 
-A wrench (n, f) on a link is given in the link's own frame, about its origin, N m and N. A body's is the sum of those on
-its links, in the body's frame, about its origin.
+A wrench (n, f) on a link is in the link's own frame, about its origin, N m and N. A body's wrench is the sum over its
+links, in the body's frame, about its origin.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.model import Model
 
 
 class Links(NamedTuple):
-    """How links stand on their bodies: `body` (links,), −1 for those of the world, rotation (links, 9), position."""
+    """The links' frames on their bodies: `body` (links,), −1 for the world's, rotation (links, 9), position."""
 
     body: NDArray[np.int64]
     rotation: NDArray[np.floating]
@@ -30,15 +30,15 @@ class Links(NamedTuple):
 
 @lru_cache(maxsize=64)
 def pack_links(model: Model) -> Links:
-    """The model's links for the kernels, made once per model."""
+    """Return the model's links for the kernels; cached."""
     return Links(model.link_body.copy(), model.link_rotation.reshape(-1, 9).copy(), model.link_position.copy())
 
 
 @kernel
 def on_bodies(on_links, start, links, out, lanes):
-    """The wrenches on the bodies of a block into `out` (n, 6 L), from those of the robots from `start` on.
+    """Compute the wrenches on the bodies of a block into `out` (n, 6 L), for the robots from `start` on.
 
-    `on_links` (1 or batch, links, 6). What acts on links of the world moves nothing.
+    `on_links` is (1 or batch, links, 6). Wrenches on links of the world have no effect.
     """
     L, last = len(lanes), on_links.shape[0] - 1
     fill(out, 0.0)
@@ -55,7 +55,7 @@ def on_bodies(on_links, start, links, out, lanes):
 
 @kernel
 def take_from_bias(wrenches, w, lanes):
-    """p −= the wrenches on the bodies, (n, 6 L)."""
+    """Subtract the wrenches on the bodies, (n, 6 L), from p."""
     for i in range(wrenches.shape[0]):
         row = w[i]
         for k in range(6 * len(lanes)):
@@ -64,7 +64,7 @@ def take_from_bias(wrenches, w, lanes):
 
 @kernel
 def generalized_forces(q, on_links, out, wrenches, topology, constants, links, w, lanes):
-    """Σ Jᵢᵀ wᵢ into `out` (batch, tree_nv), at q (batch, tree_nq); `wrenches` (n, 6 L) has room for those on bodies."""
+    """Compute Σ Jᵢᵀ wᵢ into `out` (batch, tree_nv) at q (batch, tree_nq); `wrenches` (n, 6 L) is a work array."""
     L = len(lanes)
     for start in range(0, q.shape[0], L):
         tree_passes.scatter_q(q, start, topology, constants, w, lanes)

@@ -1,1 +1,1 @@
-"""What kernels are compiled and run with: compilers, their cache on disk, threads, clock."""
+"""Threads, arrays and clocks for kernels on the CPU."""

@@ -1,4 +1,4 @@
-"""What arrays kernels take; and filling and copying them, inside kernels."""
+"""The arrays that kernels take, and filling and copying them inside kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = NDArray[np.floating]
 
 @inline
 def fill(x, value):
-    """Every number of a matrix to `value`."""
+    """Set every number of a matrix to `value`."""
     for k in range(x.shape[0]):
         for j in range(x.shape[1]):
             x[k, j] = value
@@ -21,19 +21,20 @@ def fill(x, value):
 
 @inline
 def copy_row(x, out):
-    """A vector into another."""
+    """Copy a vector."""
     for j in range(x.size):
         out[j] = x[j]
 
 
 @inline
 def copy(x, out):
-    """A matrix into another."""
+    """Copy a matrix."""
     for k in range(x.shape[0]):
         copy_row(x[k], out[k])
 
 
 @guard
 def admit(_q, _v, _tau, _out):
-    """FITS for contiguous, aligned and writeable arrays of the types it is specialised for, else NotImplemented."""
+    """Return FITS for contiguous, aligned and writeable arrays of the types it is specialised for, else
+    NotImplemented."""
     return FITS

@@ -1,4 +1,4 @@
-"""How many cores there are, and how many threads may take part."""
+"""The number of cores, and of threads that may take part."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def checked(threads: int | None) -> int:
-    """How many threads may take part: as many as asked for, or for None all cores. Raises ValueError."""
+    """Return the number of threads that may take part: the one given, or all cores for None. Raises ValueError."""
     if threads is None:
         return cores()
     if isinstance(threads, bool) or not (isinstance(threads, int | np.integer) and threads >= 1):

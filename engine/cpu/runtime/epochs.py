@@ -1,4 +1,4 @@
-"""Waiting in shared memory, for kernels of `native`: for the next epoch of a `thread_pool`, and for a word to grow."""
+"""Waiting in shared memory, inside kernels: for the next epoch of a `thread_pool`, and for a word to grow."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from engine.compile.operations import now
 from engine.compile.shared import give_way, pause, read
 
 IDLE_NS = 500_000
-"""How long a pool thread looks on before it goes to sleep: longer than what a simulation does between two calls."""
-LINE = 16  # words from one that threads contend for to the next: two cache lines, since they are fetched in pairs
+"""How long a pool thread spins before it sleeps: longer than a simulation's work between two calls."""
+LINE = 16  # words between contended ones: two cache lines, since they are fetched in pairs
 EPOCH, STOP, OWN = 0, LINE, 2 * LINE
 """Places in every control block: the number of the present call, and whether to end; then come a pool's own."""
 SPINS = 100  # a few µs
@@ -16,7 +16,7 @@ SPINS = 100  # a few µs
 
 @inline
 def back_off(spins):
-    """One more moment of waiting, after so many; a wait that lasts lets other threads have the processor."""
+    """Wait a moment, after `spins` earlier ones; in a long wait other threads get the processor."""
     if spins < SPINS:
         pause()
     else:
@@ -25,7 +25,7 @@ def back_off(spins):
 
 @inline
 def wait_for(control, place, least):
-    """Until control[place] is `least` or more."""
+    """Wait until control[place] is `least` or more."""
     spins = 0
     while read(control, place) < least:
         back_off(spins)
@@ -34,7 +34,7 @@ def wait_for(control, place, least):
 
 @inline
 def next_epoch(control, seen):
-    """The epoch after `seen`, once it comes; −1 once none has come for IDLE_NS, or the word STOP is set."""
+    """Return the epoch after `seen` once it comes, or −1 after IDLE_NS without one, or when the word STOP is set."""
     looks, deadline = 0, now() + IDLE_NS
     while read(control, STOP) == 0:
         epoch = read(control, EPOCH)

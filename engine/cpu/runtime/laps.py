@@ -1,4 +1,4 @@
-"""How long the phases of a step take, by compiled code: nothing is asked of the clock where no phases are wanted."""
+"""Timing of a step's phases in compiled code; without phases the clock is not read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from engine.compile.operations import now
 
 @inline
 def begin(phases):
-    """The time, in ns, at which a phase begins; 0 where `phases` is empty."""
+    """The time, in ns, at the beginning of a phase; 0 where `phases` is empty."""
     return now() if phases.size else 0
 
 
 @inline
 def lap(phases, phase, since):
-    """Add the time since `since` to a phase; returns the time, at which the next begins."""
+    """Add the time since `since` to a phase; return the present time, at which the next begins."""
     if phases.size == 0:
         return since
     time = now()

@@ -1,4 +1,4 @@
-"""How fast a core of this machine is, by a kernel that takes some milliseconds."""
+"""The speed of a core of this machine, by a kernel that takes some milliseconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROUNDS, _TURNS = 7, 200_000
 
 @kernel
 def _work(x, turns):
-    """Chains of products and sums that wait for each other, as a recursion along a robot does."""
+    """Run chains of dependent products and sums, like a recursion along a robot."""
     for _ in range(turns):
         for k in range(1, x.size):
             x[k] = x[k] * 0.999 + x[k - 1] * 0.001 + 1e-3 / (1.0 + x[k] * x[k])
@@ -22,7 +22,7 @@ def _work(x, turns):
 
 @lru_cache(maxsize=1)
 def seconds() -> float:
-    """The least time that the kernel takes here, s; measured once in a process."""
+    """The kernel's least run time here, s; measured once a process."""
     x, times = np.ones(16), []
     for _ in range(_ROUNDS):
         start = perf_counter()

@@ -1,9 +1,8 @@
-"""Threads that stand by for calls which share their work out through memory, and how they are woken and ended.
+"""Threads on standby for calls that share work through memory.
 
-A call has a number, its *epoch*. Whoever leads it writes what there is to do into a *control block*, an array of whole
-numbers, and then the epoch; pool threads that look on see it and take part, those that sleep are woken and come when
-they can. So no call waits for a thread that sleeps or is late. After a call pool threads look on for half a
-millisecond, giving way to whoever wants the processor.
+A call has a number, its *epoch*. Its leader writes the work into a *control block*, an array of integers, and then the
+epoch; spinning pool threads see it and take part, sleeping ones are woken and join when they can. So no call waits for
+a sleeping or late thread. After a call, pool threads spin for half a millisecond, yielding the processor to others.
 
 The CPU shares work between threads in three ways, by how long a share lasts:
 
@@ -28,7 +27,7 @@ from engine.cpu.runtime.epochs import STOP
 class ThreadPool:
     """`count` threads. `stand_by(me)` takes part in calls as thread me = 1, 2, … until none has come for a while.
 
-    It releases the GIL, and with the object holds on to whatever memory it works in; `control` is what it watches.
+    It releases the GIL and keeps the memory it works in alive; `control` is the control block.
     """
 
     def __init__(self, stand_by: Callable[[int], None], count: int, control: NDArray[np.int64], name: str):
@@ -52,14 +51,14 @@ class ThreadPool:
             self._alarms[me].acquire()
 
     def wake(self, threads: int) -> None:
-        """Have those that sleep look on again, if they are among so many threads with the leader."""
+        """Wake sleeping threads among the first `threads`, the leader included."""
         for me in tuple(self.asleep):
             if me < threads:
                 self.asleep.discard(me)
                 self._ring(me)
 
     def _ring(self, me: int) -> None:
-        with suppress(RuntimeError):  # somebody else has just rung
+        with suppress(RuntimeError):  # another thread has just woken it
             self._alarms[me].release()
 
     def dismiss(self) -> None:
@@ -68,6 +67,6 @@ class ThreadPool:
         for me in self._alarms:
             self._ring(me)
         for thread in self._threads:
-            if thread is not threading.current_thread():  # a garbage collection may end an object from anywhere
+            if thread is not threading.current_thread():  # garbage collection may run in any thread
                 thread.join()
         self.asleep.clear()

@@ -1,4 +1,4 @@
-"""`Code`: which machine code the steps of some settings need, whether it is there, and making it."""
+"""`Code`: the machine code that the steps of some settings need, whether it exists, and compiling it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _MATRIX = (("array", "float64", 2),)
 
 
 class Code(NamedTuple):
-    """Which machine code the steps of the settings need: of an integrator, an algorithm and so many lanes.
+    """The machine code of the steps of some settings: an integrator, an algorithm and a number of lanes.
 
-    `wrenches`: those from outside act. `contact`: which kind of ground there is to touch, "" for none.
-    `own`: robots differ in their numbers. `pairs`: shapes touch shapes. `mimic`: bodies carry what moves several joints
-    in contact. `by`: what impulses are found by, see `Ground`.
+    `wrenches`: external wrenches act. `contact`: the kind of ground, "" without contact. `own`: robots have their own
+    parameters. `pairs`: shapes touch shapes. `mimic`: mimic joints take part in contact. `by`: what computes impulses,
+    see `Ground`.
     """
 
     integrator: str
@@ -50,7 +50,8 @@ class Code(NamedTuple):
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
-        """The code for these settings; blocks of eight robots go together where all are alike, and more than a few."""
+        """Return the code for these settings; blocks of eight robots step together where all are alike, and more than a
+        few."""
         alike = len(settings.joints) == 1 and settings.parameters is None
         algorithm = settings.algorithm
         if algorithm == "dca" and not trees.pays(settings.model):
@@ -69,12 +70,12 @@ class Code(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long it takes a core of 2023 to compile it quickly, with a process's start."""
+        """The time to compile it quickly on a core of 2023, with a process's start."""
         seconds = 0.9 + 0.2 * (self.lanes > 1) + 0.1 * (self.algorithm == "cfa") + 0.4 * (self.algorithm == "dca")
         return seconds + 1.7 * bool(self.contact) + 0.8 * self.pairs
 
     def kept(self) -> bool:
-        """Whether it is at hand: loaded, or on disk."""
+        """Whether it is loaded, or on disk."""
         if not (integrators.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)):
             return False
         return self.algorithm != "dca" or trees.at_hand()
@@ -87,7 +88,7 @@ class Code(NamedTuple):
             trees.make_code()
 
     def steps(self) -> Callable[..., int]:
-        """`integrators.run` for these steps, see there; compiled, or read from disk."""
+        """`integrators.run` for these steps, compiled or read from disk."""
         return integrators.run.specialised(self._sorts())
 
     def _touch(self) -> room.Touch | tuple[()]:
@@ -98,7 +99,7 @@ class Code(NamedTuple):
         )
 
     def _sorts(self) -> tuple[Any, ...]:
-        """The types of arguments that `integrators.run` is called with."""
+        """The types of the arguments that `integrators.run` is called with."""
         real, whole = np.zeros(1), np.zeros(1, np.int64)
         matrix, cube, table = real[None], real[None, None], whole[None]
         place = scratch(1, 1, 1)

@@ -1,4 +1,4 @@
-"""The state of robots that the CPU steps, as frames: it is on the host already."""
+"""Frames of the state of robots on the CPU, which is on the host already."""
 
 from __future__ import annotations
 

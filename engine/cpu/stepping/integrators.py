@@ -31,7 +31,7 @@ class Wrenches(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """Where the first and every `every`-th state go: q (batch, samples, nq) and v; an empty one takes nothing."""
+    """The record of the first and every `every`-th state: q (batch, samples, nq) and v; empty arrays record nothing."""
 
     q: NDArray[np.floating]
     v: NDArray[np.floating]
@@ -39,14 +39,14 @@ class Recording(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What robots have of their own: constants (1 or batch, n + 1, CONSTANTS), rows of joints (1 or batch, 8, nv)."""
+    """Parameters of each robot: constants (1 or batch, n + 1, CONSTANTS), joint rows (1 or batch, 8, nv)."""
 
     constants: NDArray[np.floating]
     joints: NDArray[np.floating]
 
 
 class Divergences(NamedTuple):
-    """After how many steps each robot diverged, 0 where it did not, and in which velocity first; (batch,) each."""
+    """The number of steps after which each robot diverged, or 0, and the first velocity that did; (batch,) each."""
 
     steps: NDArray[np.int64]
     velocity: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Before(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """What RK4 keeps of a block of L robots: the stage's state, and the sums of its rates; q (L, nq), v (L, nv)."""
+    """RK4's state at a stage and weighted sums of rates, for a block of L robots; q (L, nq), v (L, nv)."""
 
     q: NDArray[np.floating]
     v: NDArray[np.floating]
@@ -70,14 +70,14 @@ class Stages(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a block of L robots is stepped in; `weightless` are three zeros.
+    """The workspace of a block of L robots; `weightless` are three zeros.
 
-    `wrenches` (n, 6 L) are those on the bodies, as `rigid_body.wrenches` has them; an empty tuple where none act.
+    `wrenches` (n, 6 L) are those on the bodies, as in `rigid_body.wrenches`; an empty tuple where none act.
     """
 
     block: Robots
     forces: Forces
-    answer: Accelerations
+    result: Accelerations
     active: ActiveSet
     stages: Stages
     before: Before
@@ -86,7 +86,7 @@ class Scratch(NamedTuple):
 
 
 def scratch(lanes: int, nq: int, nv: int) -> Scratch:
-    """Room for a block of so many robots."""
+    """Return the workspace of a block of L robots."""
     q, v = (lanes, nq), (lanes, nv)
 
     def zeros(*shapes: tuple[int, int]) -> list[NDArray[np.floating]]:
@@ -106,7 +106,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
 
 @inline
 def _part(touch, robot):
-    """Nothing touches: the impulses of the step before are forgotten."""
+    """Clear the previous step's impulses, as nothing touches."""
     if touch.told[robot, 1] > 0.0:
         for j in range(touch.joint_memory.shape[1]):
             touch.joint_memory[robot, j] = 0.0
@@ -115,9 +115,9 @@ def _part(touch, robot):
 
 @inline
 def _touching_step(exact, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
-    """Where anything touches: v⁺ under contacts, and q⁺ = q ⊕ dt v⁺, less what overlaps. One lane.
+    """Take a step under contacts, if there are any: v⁺, and q⁺ = q ⊕ dt v⁺ with overlaps corrected. L = 1.
 
-    Returns whether anything does. `exact`: where nothing does, steps keep the energy.
+    Returns whether there are any. `exact`: without contacts, steps keep the energy.
     """
     q, v, time = robots.q[0], robots.v[0], now() if phases.size else 0
     count = touches(q, v, rows, dynamics, loads, touch.ground)
@@ -133,11 +133,11 @@ def _touching_step(exact, robot, robots, rows, rotations, scratch, dynamics, loa
 
 @inline
 def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
-    """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains there.
+    """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains at the end.
 
-    A free joint's linear velocity is added up in the frame in which the step begins, and turned into that of its end.
+    A free joint's linear velocity is integrated in the frame at the step's beginning, and rotated into that at its end.
     """
-    q, v, forces, answer = robots.q, robots.v, scratch.forces, scratch.answer
+    q, v, forces, result = robots.q, robots.v, scratch.forces, scratch.result
     joint_forces(robots, q, v, rows, forces, integrator == "implicit")
     if len(touch) > 0 and _touching_step(
         False, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases
@@ -146,14 +146,14 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
     solve_constrained(robots, robots, rows, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            v[k, j] += rows.dt * answer.qdd[k, j]
+            v[k, j] += rows.dt * result.qdd[k, j]
         stop_turning(scratch.before.v[k], rows.dt, v[k], rotations)
         advance(q[k], v[k], v[k], rows.dt, rows.q_of_v, rotations)
 
 
 @inline
 def _settle(q, after, v, mode, rows, rotations):
-    """Take RK4's coordinates `after` for q, but q ⊕ dt v⁺ for a joint that was held or would pass its limit."""
+    """Accept RK4's coordinates `after`, but q ⊕ dt v⁺ for a joint that was held or would pass its limit."""
     for j in range(v.size):
         index = rows.q_of_v[j]
         if index >= 0:
@@ -174,8 +174,8 @@ def _settle(q, after, v, mode, rows, rotations):
 
 @inline
 def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
-    """The sums of the rates at the four stages."""
-    forces, answer, stages, dt = scratch.forces, scratch.answer, scratch.stages, rows.dt
+    """Compute the weighted sums of the rates at the four stages."""
+    forces, result, stages, dt = scratch.forces, scratch.result, scratch.stages, rows.dt
     q, v = robots.q, robots.v
     fill(stages.q_sum, 0.0)
     fill(stages.v_sum, 0.0)
@@ -185,7 +185,7 @@ def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
     for stage in range(4):
         joint_forces(robots, stages.q, stages.v, rows, forces, False)
         prepare(stages.q, stages.v, dynamics, loads, phases)
-        accelerations(forces, answer, dynamics, loads, phases)
+        accelerations(forces, result, dynamics, loads, phases)
         weight, ahead = (
             (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
         )
@@ -195,18 +195,18 @@ def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
                 stages.q_sum[k, j] += weight * stages.q_rate[k, j]
                 stages.q[k, j] = q[k, j] + ahead * dt * stages.q_rate[k, j]
             for j in range(v.shape[1]):
-                stages.v_sum[k, j] += weight * answer.qdd[k, j]
-                stages.v[k, j] = v[k, j] + ahead * dt * answer.qdd[k, j]
+                stages.v_sum[k, j] += weight * result.qdd[k, j]
+                stages.v[k, j] = v[k, j] + ahead * dt * result.qdd[k, j]
 
 
 @kernel
 def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
     """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
 
-    Friction and limits, where there are any, then correct the velocity at the step's end. Where anything touches, the
-    step is semi-implicit Euler's: the stages know of no contact, and would fall through it.
+    Friction and limits, if any, then correct the velocity at the step's end. With contacts the step is semi-implicit
+    Euler's: the stages ignore contacts, and would pass through them.
     """
-    q, v, dt, forces, answer, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.answer, scratch.stages
+    q, v, dt, forces, result, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.result, scratch.stages
     if len(touch) > 0:
         joint_forces(robots, q, v, rows, forces, False)
         if _touching_step(True, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
@@ -230,13 +230,13 @@ def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, p
     for k in range(v.shape[0]):
         if rows.has_constraints:
             for j in range(v.shape[1]):
-                v[k, j] += dt * answer.qdd[k, j]
+                v[k, j] += dt * result.qdd[k, j]
         _settle(q[k], stages.q[k], v[k], scratch.active.mode[k], rows, rotations)
 
 
 @inline
 def _record(block, record, start, sample):
-    """What the robots of a block from `start` on are at, as their samples of that number, unless `record` is empty."""
+    """Record the states of a block's robots, from `start` on, as that sample, unless `record` is empty."""
     if record.shape[1] > 0:
         for k in range(min(block.shape[0], record.shape[0] - start)):
             copy_row(block[k], record[start + k, sample])
@@ -244,7 +244,7 @@ def _record(block, record, start, sample):
 
 @inline
 def _load(robots, start, block):
-    """The robots from `start` on into a block; past the end of the batch the last one is worked on again."""
+    """Load the robots from `start` on into a block; past the end of the batch the last one is repeated."""
     for k in range(block.q.shape[0]):
         robot = min(start + k, robots.q.shape[0] - 1)
         copy_row(robots.q[robot], block.q[k])
@@ -255,7 +255,7 @@ def _load(robots, start, block):
 
 @inline
 def _sound(v):
-    """Whether every velocity is one that a robot may have."""
+    """Whether every velocity is bounded."""
     sound = True
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
@@ -265,7 +265,7 @@ def _sound(v):
 
 @inline
 def _stand_in(block, divergences, start):
-    """Have a block's frozen robots step as one that goes on; returns which, −1 if none does."""
+    """Replace a block's frozen robots by one that is not; return which, −1 if there is none."""
     last, going = divergences.steps.shape[0] - 1, -1
     for k in range(block.q.shape[0]):
         if going < 0 and divergences.steps[min(start + k, last)] == 0:
@@ -281,9 +281,9 @@ def _stand_in(block, divergences, start):
 
 @inline
 def _freeze(block, before, divergences, start, steps):
-    """Put the robots of a block that diverged back to where they were, and tell of those that did in this step.
+    """Restore the robots of a block that diverged, and report those that did in this step.
 
-    The velocity that is named is, of those without bound, the one that was fastest before.
+    The reported velocity is, of the unbounded ones, the one that was largest before.
     """
     for k in range(block.q.shape[0]):
         robot, worst, speed = min(start + k, divergences.steps.shape[0] - 1), -1, -1.0
@@ -303,14 +303,14 @@ def run(
     robots, controls, wrenches, record, steps, done, integrator, freezes, rows, rotations, scratch, dynamics,
     phases, divergences, touch, own,
 ):  # fmt: skip
-    """Advance the robots in place by `steps` steps after `done`; returns the first step that diverged, or −1.
+    """Advance the robots in place by `steps` steps after `done`; return the first step that diverged, or −1.
 
-    The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. `wrenches` act from
-    outside, unless it is an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The
-    phases (COUNT,) of the last step are timed in ns, unless `phases` is empty. A robot that diverges stays as it was
-    before that step, and `divergences` tell; unless `freezes`, the other steps of its block end too.
-    `touch` is what robots touch, if anything (one lane). With `own`, unless it is an empty tuple, each robot's numbers
-    are copied into those of `dynamics` and `rows` (one lane).
+    The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. External `wrenches` act
+    unless they are an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The phases
+    (COUNT,) of the last step are timed in ns, unless `phases` is empty. A robot that diverges keeps its state before
+    that step, and is entered in `divergences`; unless `freezes`, its block stops. `touch` is the contact workspace, if
+    any (L = 1). With `own`, unless it is an empty tuple, each robot's numbers are copied into `dynamics` and `rows` (L
+    = 1).
     """
     block, before, batch = scratch.block, scratch.before, robots.q.shape[0]
     diverged, untimed = -1, phases[:0]

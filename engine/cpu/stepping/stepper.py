@@ -39,19 +39,20 @@ _NOTHING = np.empty((0, 0, 0))
 SHARE = 2000
 """Bodies times steps that are worth a thread: some 100 µs."""
 RUNS = 4
-"""Runs of blocks for each thread: so many that one who comes late still finds some."""
+"""Runs of blocks per thread: enough that a late thread still finds some."""
 PREPARED = 8
-"""Threads whose runs are prepared, by the interpreter and one after the other, while one works on `SHARE`."""
+"""Threads whose runs the interpreter prepares, sequentially, while one thread works on `SHARE`."""
 
 
 def _blocks_of_run(blocks: int, work: int, threads: int) -> int:
-    """How many blocks go together, out of so many that are so many bodies times steps: worth their preparation."""
+    """The number of blocks in a run, of `blocks` with this many bodies times steps each, that is worth its
+    preparation."""
     least = SHARE * -(-threads // PREPARED) * blocks
     return max(1, blocks // (RUNS * threads), -(-least // work))
 
 
 class _Workplace(NamedTuple):
-    """What one thread works in."""
+    """The workspace of one thread."""
 
     scratch: Scratch
     dynamics: Dynamics
@@ -62,11 +63,11 @@ _pool = OnePerProcess(lambda: ThreadPoolExecutor(cores(), "simulation"))
 
 
 class Stepper:
-    """The state of the robots in NumPy arrays; blocks of eight robots go together where all are alike.
+    """The state of the robots in NumPy arrays; blocks of eight robots step together where all are alike.
 
-    Blocks are shared between as many threads as pay, up to `threads`, by default the number of cores. Robots know
-    nothing of each other, so the number changes no bit. With DCA-ABA the threads share each robot instead, one robot
-    after the other, and the bits are those of so many threads.
+    At most `threads` threads share the blocks, as many as pay, by default up to the number of cores. Robots are
+    independent, so the number changes no bit. With DCA-ABA the threads share each robot instead, one robot after the
+    other, and the bits depend on their number.
     """
 
     def __init__(self, settings: StepSettings):
@@ -94,17 +95,17 @@ class Stepper:
 
     @cached_property
     def _steps(self) -> Callable[..., int]:
-        """The loop over steps, compiled for these settings: by the first step, not when a simulation is made."""
+        """The loop over steps, compiled for these settings by the first step, not on construction."""
         return Code.of(self._settings)._replace(wrenches=self._wrench is not None).steps()
 
     @cached_property
     def _group(self) -> trees.TreeGroup | None:
-        """The threads that share each call of DCA-ABA, made like `_steps`; None with the other algorithms."""
+        """The threads that share each call of DCA-ABA, made like `_steps`; None with other algorithms."""
         return trees.TreeGroup(pack(self._settings.model), self._asked) if self._algorithm == "dca" else None
 
     @property
     def threads(self) -> int | None:
-        """See `engine.stepper.Stepper`: DCA-ABA cuts a robot for so many."""
+        """See `engine.stepper.Stepper`: the number for which DCA-ABA cuts a robot."""
         return self._asked if self._settings.algorithm == "dca" else self._settings.threads
 
     def array(self, x: Any) -> Array:
@@ -114,17 +115,17 @@ class Stepper:
         return np.ascontiguousarray(x, float)
 
     def empty(self, *shape: int) -> Array:
-        """An array of whatever its memory held."""
+        """Return an uninitialised array."""
         return np.empty(shape)
 
     @property
     def takes_wrenches(self) -> bool:
-        """Whether `wrench` was asked for."""
+        """Whether `wrench` was accessed."""
         return self._wrench is not None
 
     @property
     def wrench(self) -> Array:
-        """(batch, links, 6): the external wrenches, zero at first; once asked for, steps are compiled to take them."""
+        """(batch, links, 6): the external wrenches, zero at first; steps use them once this was accessed."""
         if self._wrench is None:
             model = self._settings.model
             self._wrench = np.zeros((self._settings.batch, len(model.link_names), 6))
@@ -143,14 +144,14 @@ class Stepper:
         return _Workplace(place, dynamics(algorithm, model, lanes), touch)
 
     def _ground(self) -> Ground:
-        """What a thread works in where robots touch something."""
+        """The contact workspace of a thread."""
         model, scene = self._settings.model, self._settings.scene
         assert scene is not None
         ground = room.ground(model, scene, self._by)
         return ground if self._by == "bodies" else ground._replace(rows=contact_matrix.matrix(model, ground))
 
     def start(self, q: Array, v: Array) -> None:
-        """The robots at q (1 or batch, nq) and v, with nothing done yet."""
+        """Set the robots to q (1 or batch, nq) and v, with no steps taken."""
         self.q[:], self.v[:], self._diverged = q, v, 0
         self._divergences.steps[:] = 0
         if self._touch is not None:
@@ -158,7 +159,7 @@ class Stepper:
                 array[:] = 0
 
     def restart(self, robots: NDArray[np.int64], q: Array, v: Array) -> None:
-        """Those robots alone at q (1 or as many, nq) and v, with nothing done yet."""
+        """Set those robots alone to q (1 or as many, nq) and v, with no steps taken."""
         self.q[robots], self.v[robots] = q, v
         self._divergences.steps[robots] = 0
         if self._touch is not None:
@@ -166,7 +167,7 @@ class Stepper:
                 array[robots] = 0
 
     def memory(self) -> tuple[Array, ...]:
-        """What the next step under contacts starts from, and what was touched in the last one: copies."""
+        """Return copies of the warm start and the contacts of the last step."""
         if self._touch is None:
             return ()
         touch = Touch(self._touch.ground, *(x.copy() for x in room.of_steps(self._touch)))
@@ -195,7 +196,7 @@ class Stepper:
         self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None],
         count: Callable[[int], None],
     ) -> None:  # fmt: skip
-        """Steps `done` + 1 … `done` + n, see `Simulation.advance`."""
+        """Take steps `done` + 1 … `done` + n, see `Simulation.advance`."""
         inputs: dict[str, Array] = {"tau": self.tau, "target": self.target}
         if self._wrench is not None:
             inputs["wrench"] = self._wrench
@@ -222,7 +223,7 @@ class Stepper:
     def _stretch(
         self, n: int, done: int, controls: Array | None, every: int, record: tuple[Array | None, Array | None]
     ) -> None:
-        """`advance` for so few steps that Ctrl-C may wait for them."""
+        """Run `advance` for few enough steps that Ctrl-C may wait for them."""
         self._phases[:] = 0
         batch, width = self._settings.batch, len(self._lanes)
         work = n * batch * max(1, len(self._settings.model.parent))
@@ -242,7 +243,7 @@ class Stepper:
             found.extend(self._run(block, place, n, done, sequence, every, record) for block in taken)
 
         try:
-            with suppress(RuntimeError):  # while the interpreter ends nobody helps
+            with suppress(RuntimeError):  # no threads start while the interpreter ends
                 others.extend(_pool().submit(share, place) for place in self._workplaces[1:threads])
             share(self._workplaces[0])
         finally:
@@ -255,7 +256,7 @@ class Stepper:
         self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
 
     def _let_go(self) -> None:
-        """Who diverged touches nothing: of the step that was not taken there may be no numbers."""
+        """Clear the contacts of robots that diverged: the step was not taken and may have no numbers."""
         if self._touch is not None and np.any(lost := self._divergences.steps != 0):
             for array in room.of_steps(self._touch):
                 array[lost] = 0
@@ -264,7 +265,7 @@ class Stepper:
         self, block: slice, place: _Workplace, n: int, done: int, sequence: Array, every: int,
         record: tuple[Array | None, ...],
     ) -> int:  # fmt: skip
-        """A block's steps; the first that diverged, or −1."""
+        """Take a block's steps; return the first that diverged, or −1."""
         settings, wrench = self._settings, self._wrench
         wrenches = () if wrench is None else Wrenches(wrench[block], pack_links(settings.model))
         recorded = [_NOTHING if array is None else array[block] for array in record]
@@ -298,15 +299,15 @@ class Stepper:
         return frozen
 
     def divergences(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """After how many steps each robot diverged, see `engine.stepper.UNKNOWN`, and in which velocity first."""
+        """The steps after which each robot diverged, see `engine.stepper.UNKNOWN`, and the first velocity that did."""
         return self._divergences.steps, self._divergences.velocity
 
     def diverged(self, wait: bool) -> int:  # noqa: ARG002 - here there is nothing to wait for
-        """After how many steps a state stopped being finite; 0 where all went well."""
+        """The number of steps after which a state stopped being finite, or 0."""
         return self._diverged
 
     def contacts(self) -> Touches | None:
-        """What touched in the last step; None where nothing can."""
+        """The contacts of the last step; None where there can be none."""
         if self._touch is None:
             return None
         told, seen = self._touch.told, self._touch.seen
@@ -335,13 +336,13 @@ class Stepper:
         return energies(self._settings.model, self.q, self.v, self._constants)
 
     def phases(self) -> dict[str, float]:
-        """Seconds that each phase of the last step took, for the first block of robots; 0 where nothing is timed."""
+        """The duration of each phase of the last step, s, for the first block of robots; 0 without timing."""
         seconds = self._phases * 1e-9 if self._settings.timed else np.zeros(phases.COUNT)
         names = phases.of("cpu", self._algorithm, self._touch is not None)
         return {name: float(seconds[phases.NAMES.index(name)]) for name in names}
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
-        """A reader of frames with the links of so many robots; `steps` tells how many are done."""
+        """Return a reader of frames with the links of that many robots; `steps` returns the number of steps taken."""
         return FrameReader(self._settings.model, self.q, self.v, robots, steps, self.phases)
 
 
@@ -349,7 +350,7 @@ STEPPERS = (Row(("abia", "jsiia", "cfa", "dca"), Stepper, dtypes=("float64",)),)
 
 
 def _taken(blocks: deque[slice]) -> slice | None:
-    """The next block, which now is the caller's; None where none is left."""
+    """Claim the next block for the caller; return None where none is left."""
     try:
         return blocks.popleft()
     except IndexError:
@@ -357,7 +358,7 @@ def _taken(blocks: deque[slice]) -> slice | None:
 
 
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]
-"""Axes of a cross product, by which it takes a fifth of `numpy.cross`'s time for a few contacts."""
+"""The axes of a cross product, five times as fast as `numpy.cross` for a few contacts."""
 
 
 def _on_links(model: Model, link: NDArray[np.int64], wrench: Array) -> Array:
@@ -369,6 +370,6 @@ def _on_links(model: Model, link: NDArray[np.int64], wrench: Array) -> Array:
 
 
 def _row(table: Array, block: slice) -> Array:
-    """What a table holds for a block of robots: its only row, or the block's."""
+    """A table's row for a block of robots: its only one, or the block's."""
     row: Array = table[block.start if len(table) > 1 else 0]
     return row

@@ -1,12 +1,12 @@
-"""A long run of steps in stretches of a fraction of a second, between which Python hears Ctrl-C.
+"""A long run of steps in stretches of a fraction of a second, between which Python handles Ctrl-C.
 
-How long they are follows from the work alone, not from the clock or the threads: every run of them is like the last
-one, also where a robot diverges and the others stop at the end of the stretch.
+Their length depends on the work alone, not on the clock or the threads: every run is reproducible, also where a robot
+diverges and the others stop at the end of the stretch.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # in 0.3 µs what `signal` does in 8, with its enumerations
+import _signal  # type: ignore[import-not-found]  # takes 0.3 µs; `signal`, with its enumerations, 8 µs
 import signal
 from collections.abc import Callable
 from threading import current_thread, main_thread
@@ -18,17 +18,17 @@ from engine.step_settings import StepSettings
 from engine.validation import Array
 
 WORK = 1_000_000
-"""Bodies of a step in the plainest case that a stretch is worth: some 0.25 s of one thread."""
+"""Bodies times steps, in the simplest case, in a stretch: some 0.25 s of one thread."""
 RK4, CONTACT = 5, 30
-"""How many times as long a step takes, about."""
+"""The cost of an RK4 step relative to Euler's."""
 
 Record = tuple[Array | None, Array | None]
 Steps = Callable[[int, Array | None, int, Record], bool]
-"""Takes so many steps under controls (1 or batch, n, nv), with every such state recorded; whether all was well."""
+"""Takes n steps under controls (1 or batch, n, nv), recording each `every`-th state; returns whether none diverged."""
 
 
 def longest(settings: StepSettings) -> int:
-    """How many steps make a stretch."""
+    """The number of steps in a stretch."""
     bodies = max(1, len(settings.model.parent))
     cost = settings.batch * bodies * (RK4 if settings.integrator == "rk4" else 1)
     if settings.scene is not None:
@@ -39,9 +39,9 @@ def longest(settings: StepSettings) -> int:
 
 
 class CtrlCWaits:
-    """Within it Ctrl-C is only noted; at its end the caller's handler hears of it, and by default raises.
+    """A context in which Ctrl-C is only noted; on exit the caller's handler gets it, which by default raises.
 
-    Threads other than Python's main one hear no signals, and handlers that are not Python's stay as they are.
+    Only Python's main thread receives signals; handlers that are not Python's are unchanged.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class CtrlCWaits:
 
 
 def in_stretches(n: int, most: int, controls: Array | None, every: int, record: Record, steps: Steps) -> None:
-    """n steps, at most so many at once; ends early where `steps` returns that it was not well."""
+    """Take n steps, at most `most` at once; stop early where `steps` returns False."""
     if n <= most:
         steps(n, controls, every, record)
         return

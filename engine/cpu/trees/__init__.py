@@ -1,1 +1,1 @@
-"""DCA-ABA for robots that branch, or that ball and free joints carry: one robot on lanes and threads."""
+"""DCA-ABA for robots with branches, ball joints or free joints: one robot on lanes and threads."""

@@ -1,7 +1,7 @@
-"""The passes of `dca` over one block of a tree: its chunks and its subtrees, L at once, see `group` and `plan`.
+"""The passes of `dca` over one block of a tree: its chunks and subtrees, L at once, see `group` and `plan`.
 
-Equations and symbols are those of `trees.dca`. Outwards go motions and accelerations, inwards shares: what the row
-before feels. Where they do not pass from a row to the next in its lane they go through ports.
+Equations and symbols are those of `trees.dca`. Motions and accelerations go outwards, shares (what the row before
+receives) inwards. Those that do not pass from a row to the next in its lane go through ports.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GUESTS, HOSTS, ENDS = range(3)
 
 @inline
 def _some(group, r, which):
-    """Whether a row has any in a list."""
+    """Whether a row has any entry in a list."""
     return group.first[r + 1, which] > group.first[r, which]
 
 
@@ -66,7 +66,7 @@ def _identity_in_lane(buffer, place, size, k):
 
 @kernel
 def poses(group, t, q, v):
-    """T_i of all rows, from q (nq,) and v (nv,)."""
+    """Compute T_i of all rows from q (nq,) and v (nv,)."""
     constants, w = group.constants, group.w
     for r in range(group.bounds[t, 0], group.bounds[t, 2]):
         row_of.pose(w[r], constants[r], group.of_q[r], LANES, q)
@@ -92,7 +92,7 @@ def _keep_relative(buffer, motion):
 
 @kernel
 def relative_motion(group, t, v):
-    """The pose and the twist of each chunk's last row as seen from before the chunk."""
+    """Compute the pose and twist of each chunk's last row relative to the row before the chunk."""
     buffer, begin, end = group.buffer[t], group.bounds[t, 0], group.bounds[t, 1]
     motion = _relative(buffer)
     for r in range(begin, end):
@@ -115,7 +115,7 @@ def relative_motion(group, t, v):
 
 @kernel
 def velocities(group, t, v, wrenches):
-    """The motion of every row, and its own force, less the wrenches (n, 6) on the bodies, if there are any."""
+    """Compute the motion of every row, and its own force, minus the wrenches (n, 6) on the bodies, if any."""
     buffer, first = group.buffer[t], group.first
     for k in range(3 * L):
         buffer[at.LANES_MOTION * L + k] = 0.0
@@ -172,7 +172,7 @@ def _take_from_ports(group, r, buffer):
 
 @kernel
 def absorb_subtrees(group, t, acting, added):
-    """The ABA's recursion through the subtrees; their shares go to the ports."""
+    """Run the ABA's inward recursion through the subtrees, whose shares go to the ports."""
     buffer, first = group.buffer[t], group.first
     for p in range(group.bounds[t, 3], group.bounds[t, 4]):
         for f in range(at.SHARE):
@@ -221,7 +221,7 @@ def _carry(row, c, buffer):
 
 @kernel
 def reduce_chunks(group, t, acting, added):
-    """The five quantities of each chunk, from its end with nothing distal to it."""
+    """Compute the five quantities of each chunk, from its end, without distal bodies."""
     buffer, first = group.buffer[t], group.first
     share = _share(buffer)
     for r in range(group.bounds[t, 1] - 1, group.bounds[t, 0] - 1, -1):
@@ -244,7 +244,7 @@ def reduce_chunks(group, t, acting, added):
 
 @kernel
 def articulate_chunks(group, t, acting, added):
-    """The ABA's own recursion through each chunk, from the share of what lies distal to it."""
+    """Run the ABA's inward recursion through each chunk, from the share of all bodies distal to it."""
     buffer, first = group.buffer[t], group.first
     share = _share(buffer)
     for r in range(group.bounds[t, 1] - 1, group.bounds[t, 0] - 1, -1):
@@ -259,7 +259,7 @@ def articulate_chunks(group, t, acting, added):
 
 @kernel
 def maps(group, t):
-    """What becomes of an acceleration from before each chunk to its end: an affine map, column by column."""
+    """Compute the affine map of the acceleration before each chunk to that at its end, column by column."""
     buffer, first = group.buffer[t], group.first
     for r in range(group.bounds[t, 0], group.bounds[t, 1]):
         for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
@@ -283,7 +283,7 @@ def maps(group, t):
 
 @kernel
 def accelerations(group, t, acting, added):
-    """q̈, and with `added` the reactions; returns whether every number is finite."""
+    """Compute q̈, and with `added` the reactions; return whether every number is finite."""
     buffer, first, place = group.buffer[t], group.first, at.LANES_MOTION
     for k in range(3 * L):
         buffer[place * L + k] = 0.0

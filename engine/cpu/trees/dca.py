@@ -1,8 +1,7 @@
 """DCA-ABA: forward dynamics of one robot, a chain or a tree, on lanes of vector instructions and threads.
 
-The articulated-body recursion knows two kinds of things that can be done side by side. Subtrees that have no body in
-common: the ABA itself goes through them. And chunks of a path, after [B] (Bhalerao, Critchley, Anderson 2012). A chunk
-is five quantities (I, Φ, Y, p, b),
+The articulated-body recursion has two kinds of parallel parts. Disjoint subtrees: the ABA itself goes through them. And
+chunks of a path, after [B] (Bhalerao, Critchley, Anderson 2012). A chunk is five quantities (I, Φ, Y, p, b),
 
     F_first = I a + Φᵀ F_next + p,   a_last = Φ a − Y F_next + b,
 
@@ -11,17 +10,17 @@ link, from the far end with I = 0, Φ = 1, Y = 0; with U = I S, D = SᵀU, u = �
 
     Y += (Φ S)(Φ S)ᵀ/D,   Φ = Φ (1 − S Uᵀ/D) X,   b += Φ S u/D
 
-to what the ABA does. Neighbours join to one chunk; joining from the tip gives the (I, p) of all that lies distal to
-each chunk, and from these the ABA's own recursion runs through every chunk at once. Accelerations then pass through
-each chunk as one affine map, the product of its joints' own: taken from a join's system they would carry the rounding
-of its large forces, 1e-8 at 4000 links where the ABA has 1e-15. What hangs on a chunk's rows beside the path is done
-before, and adds its share there. A tree is cut into both (`plan`): as much as there are lanes of vector instructions,
-times threads. What is left lies between them: few rows by themselves, and chunks as wholes (`node_passes`).
+to the ABA's. Adjacent chunks join to one; joining from the tip gives (I, p) of all bodies distal to each chunk, and
+from these the ABA's own recursion runs through all chunks in parallel. Accelerations then pass through each chunk as
+one affine map, the product of its joints' maps: from a join's system they would carry the rounding of its large forces,
+1e-8 at 4000 links where the ABA has 1e-15. Branches on a chunk's rows are absorbed before, and add their shares there.
+A tree is cut into both (`plan`) for lanes times threads. What is left between them is sequential: a few single rows,
+and chunks as wholes (`node_passes`).
 
 Scans over all bodies, O(log² n) deep (`engine.algorithms.dca_tree`), are for thousands of processors; for 1 to 16 with
-eight lanes each a tree is cut once, and what is walked one after the other is as short as there are parts.
+eight lanes each a tree is cut once, and the sequential part is as short as the number of parts.
 
-For robots too small to gain by the costs of `plan`, the ABA does the work.
+Robots too small to gain, by the costs of `plan`, use the ABA.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ from engine.model.layout import Packed, pack
 class TreeDca:
     """Forward dynamics of one robot on lanes and threads, see `cpu.dynamics.Kernels`.
 
-    `threads` is how many take part at most, the caller's among them; None: up to the number of cores. How many pay is
-    told by the costs of `plan`, so the answer is the same to the last bit for the same `threads`, whoever does the
-    work; `blocks` is how many there are, 0 where the ABA does it. After a call the other threads look on for half a
-    millisecond, and then sleep; `close`, or the end of the object, ends them. One object serves one caller at a time,
+    At most `threads` threads take part, the caller's among them; None: up to the number of cores. How many pay follows
+    from the costs of `plan`, so the result has the same bits for the same `threads`, whichever thread does the work;
+    `blocks` is the number of blocks, 0 where the ABA is used. After a call the other threads spin for half a
+    millisecond, and then sleep; `close`, or the end of the object, ends them. An object serves one caller at a time,
     from any thread.
     """
 
@@ -75,7 +74,7 @@ class TreeDca:
             weakref.finalize(self, self._pool.dismiss)
 
     def one(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
-        """Of vectors, q (nq,) and the others (nv,)."""
+        """Takes vectors, q (nq,) and the others (nv,)."""
         if self._one(q, v, tau, out) != FITS:
             return NotImplemented
         if self._pool is not None and self._pool.asleep:
@@ -83,7 +82,7 @@ class TreeDca:
         return self._run(q, v, tau, out)
 
     def many(self, q: Any, v: Any, tau: Any, out: Any) -> Any:
-        """Of matrices, q (batch, nq) and the others (batch, nv), one robot after the other."""
+        """Takes matrices, q (batch, nq) and the others (batch, nv), one robot after the other."""
         if self._many(q, v, tau, out) != FITS:
             return NotImplemented
         if not len(q) == len(v) == len(tau) == len(out):
@@ -92,13 +91,13 @@ class TreeDca:
         return next((status for status in statuses if status != FITS), FITS)
 
     def close(self) -> None:
-        """End the other threads. Calls stay possible, on the caller's thread alone."""
+        """End the other threads. Calls remain possible, on the caller's thread alone."""
         if self._pool is not None:
             self._pool.dismiss()
 
 
 def _solver(packed: Packed, plan: Plan) -> tuple[Callable[..., Any], ThreadPool]:
-    """What carries out a call, and the threads that help."""
+    """Return the function that carries out a call, and the helping threads."""
     group, dtype = gather(packed, plan, thread_group.words(len(plan.blocks))), packed.constants.dtype.name
     table, control, arguments = addresses(group, packed), group.control, group.arguments
     arguments[dca_step.GRAVITY], arguments[dca_step.FRESH] = group.gravity.ctypes.data, 1
@@ -126,27 +125,27 @@ def _stand_by(attend: Callable[..., Any], memory: tuple[Group, NDArray[np.int64]
 
 @lru_cache(maxsize=64)
 def pays(model: Model) -> bool:
-    """Whether one thread steps such a robot sooner than the ABA."""
+    """Whether one thread steps this robot faster than the ABA."""
     return best(rows(pack(model).topology), 1) is not None
 
 
 def make_code() -> None:
-    """Compile what steps call, or read it from disk."""
+    """Compile the code of steps, or read it from disk."""
     thread_group.step.address(3)
     specialise(thread_group.attend, np.zeros(1, np.int64), 1)
 
 
 def at_hand() -> bool:
-    """Whether it is compiled, in memory or on disk."""
+    """Whether that code is compiled, in memory or on disk."""
     return thread_group.step.has_address(3)
 
 
 class TreeGroup:
-    """Threads that share each call of a step for one of the robots like a packed tree.
+    """Threads that share each call of a step for one robot of a packed tree.
 
-    `room` is what the step loop knows of it. The caller's thread is one of those that pay, of `threads` at most; the
-    others look on between the calls of a run of steps, and sleep half a millisecond after the last. `close`, or the end
-    of the object, ends them.
+    `room` is the step loop's view of it. At most `threads` threads take part, as many as pay, the caller's among them;
+    the others spin between the calls of a run of steps, and sleep half a millisecond after the last. `close`, or the
+    end of the object, ends them.
     """
 
     def __init__(self, packed: Packed, threads: int):
@@ -163,7 +162,7 @@ class TreeGroup:
         self._end = weakref.finalize(self, self._pool.dismiss)
 
     def begin(self, robot: int, constants: Array) -> None:
-        """Have the threads ready for a run of steps of that robot, whose constants (n + 1, CONSTANTS) never change."""
+        """Prepare the threads for a run of steps of that robot, whose constants (n + 1, CONSTANTS) never change."""
         if robot not in self._tables:
             own = self._packed._replace(constants=constants)
             lanes, nodes = lane_constants(own, self._group.of_v, self._group.node_v)
@@ -174,5 +173,5 @@ class TreeGroup:
             self._pool.wake(self._blocks)
 
     def close(self) -> None:
-        """End the other threads. Steps stay possible, on the caller's thread alone."""
+        """End the other threads. Steps remain possible, on the caller's thread alone."""
         self._end()

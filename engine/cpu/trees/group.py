@@ -1,8 +1,8 @@
-"""A tree that was cut up (`plan`) as arrays, with the memory that its threads share, for `dca`.
+"""The arrays of a tree that is cut up (`plan`), and the memory that its threads share, for `dca`.
 
-All rows of all blocks stand below one another, L lanes each. Lists of some lanes of some rows are pairs (lane, port or
-chunk) by rows: `first[row, k]` to `first[row + 1, k]` are those of list k, which is `guests`, `hosts` or `ends`, the
-last rows of chunks. Nodes are numbered as in the plan, and their number is the base.
+The rows of all blocks follow each other, L lanes each. Lists of some lanes of some rows are pairs (lane, port or chunk)
+by rows: `first[row, k]` to `first[row + 1, k]` are those of list k, which is `guests`, `hosts` or `ends`, the last rows
+of chunks. Nodes are numbered as in the plan; the base follows the last.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ Reals = NDArray[np.floating]
 # fmt: off
 # a share is an articulated inertia and a force: A (6), B (9), C (6), n (3), f (3)
 SHARE = 27
-# what passes through a port
-MOTION = 0       # 12 the parent's twist, and the acceleration that velocities alone give it since the node before
-A = 12           # 6  its acceleration, less that
+# the numbers of a port
+MOTION = 0       # 12 the parent's twist, and its acceleration by velocities alone since the node before
+A = 12           # 6  its acceleration, minus that
 FELT = 18        # 27 the sum of its guests' shares
 PORT = 48
 
-# what is kept of a chunk; the first five as in a block's buffer
-I = 0            # 27 its share, with nothing distal to it
+# the numbers of a chunk; the first five as in a block's buffer
+I = 0            # 27 its share, without distal bodies
 PHI = 27         # 36 Φ, by rows
 Y = 63           # 21 upper triangle, by rows
 DRIFT = 84       # 6  b
 ELEMENT = 90
-CR = 90          # 9  rotation of the last row, seen from the row before the chunk
+CR = 90          # 9  rotation of the last row relative to the row before the chunk
 CP = 99          # 3  its position
-CV = 102         # 6  its twist, where the row before the chunk is at rest
-END = 108        # 6  acceleration that the velocities alone give it
+CV = 102         # 6  its twist relative to the row before the chunk
+END = 108        # 6  its acceleration by velocities alone
 MAP = 114        # 36 the map of accelerations through the chunk, by columns
-SHIFT = 150      # 6  what it adds
-DISTAL = 156     # 27 the share of all that lies distal to it
+SHIFT = 150      # 6  the map's constant term
+DISTAL = 156     # 27 the share of all bodies distal to it
 CHUNK = 184
 # a block's buffer: an element, CR, CP and CV, or the map, in place of Φ, and
 LANES_MOTION = 90  # 12
 BUFFER = 102
 
-# what is kept of a node: FELT (27) as in a port, and the motion and acceleration of its last row
+# the numbers of a node: FELT (27) as in a port, and the motion and acceleration of its last row
 NODE = PORT
 # fmt: on
 
 
 class Group(NamedTuple):
-    """The arrays; M rows in T blocks, m rows that are nodes, N nodes, and so on."""
+    """The arrays, for M rows in T blocks, m rows that are nodes, N nodes, P ports, and C chunks."""
 
     constants: Reals
     """(M, CONSTANTS · L)."""
@@ -65,16 +65,16 @@ class Group(NamedTuple):
     of_q: Indices
     """(M, L): the coordinate of a row's pose, −1 for none."""
     of_v: Indices
-    """(M, L): its velocity, −1 for a row that is not there."""
+    """(M, L): its velocity, −1 for an empty lane."""
     of_body: Indices
-    """(M, L): the body that it is, −1 for none."""
+    """(M, L): its body, −1 for none."""
     first: Indices
     """(M + 1, 3)."""
     guests: Indices
     hosts: Indices
     ends: Indices
     bounds: Indices
-    """(T, 5): a block's first row, the first in subtrees, the end; its ports, but those of chunks."""
+    """(T, 5): a block's first row, the first in subtrees, the end; its ports, except those of chunks."""
     buffer: Reals
     """(T, BUFFER · L)."""
     ports: Reals
@@ -82,36 +82,36 @@ class Group(NamedTuple):
     chunk: Reals
     """(C, CHUNK)."""
     joints: Indices
-    """(k, 6): by blocks, of joints of several rows the first row, its lane, where q and v start, kind and block."""
+    """(k, 6): by blocks, of joints of several rows the first row, its lane, the starts of q and v, kind and block."""
     joint_first: Indices
-    """(T + 2,): where a block's begin; at T those of nodes."""
+    """(T + 2,): the start of each block's; at T those of nodes."""
     node_constants: Reals
     """(m, CONSTANTS)."""
     node_w: Reals
     """(m, WIDTH)."""
     node_q: Indices
-    """(m, 1), as the next two."""
+    """(m, 1), like the next two."""
     node_v: Indices
     node_body: Indices
     nodes: Indices
     """(N + 1, 3): 0 and a row or 1 and a chunk; the node before. The last is the base."""
     node_first: Indices
-    """(N + 2,): where the ports of a node's row begin in `node_ports`."""
+    """(N + 2,): the start of each node's ports in `node_ports`."""
     node_ports: Indices
     values: Reals
     """(N + 1, NODE)."""
     scratch: Reals
-    """(12, 16) for joins."""
+    """(12, 16): a work array for joins."""
     gravity: Reals
     control: Indices
     arguments: Indices
 
 
-SIZES = 5  # the whole numbers before the addresses in a table
+SIZES = 5  # the integers before the addresses in a table
 
 
 class _Places:
-    """Where rows stand: the lanes' lists, being filled."""
+    """The places of rows in the lanes, while they are filled."""
 
     def __init__(self, rows: Rows, plan: Plan):
         self.rows, self.plan = rows, plan
@@ -141,7 +141,7 @@ class _Places:
             start = self._fill(block, start)
 
     def _fill(self, block: int, start: int) -> int:
-        """A block's rows from `start` on; returns where they end."""
+        """Fill a block's rows from `start` on; return their end."""
         chunks, subtrees = self.plan.blocks[block]
         first_port = len(self.plan.chunks) + len(self.ports)
         lanes = [[self.plan.chunks[c] for c in lane] for lane in chunks]
@@ -180,7 +180,7 @@ class _Places:
             stack += sorted(self.children[j], key=lambda child: (self._size[child], -child))
 
     def _port(self, row: int, block: int) -> int:
-        """A block's port of a row, −1 being the base."""
+        """A block's port of a row; −1 is the base."""
         if (row, block) not in self.ports:
             self.ports[row, block] = number = len(self.plan.chunks) + len(self.ports)
             if row >= 0 and self.place[row, 0] >= 0:
@@ -188,7 +188,7 @@ class _Places:
         return self.ports[row, block]
 
     def node_ports(self) -> tuple[Indices, Indices]:
-        """See `Group`; chunks have none, since what hangs on their rows is in their block."""
+        """See `Group`; chunks have none, since their branches are in their block."""
         count = len(self.plan.nodes)
         some: list[list[int]] = [[] for _ in range(count + 1)]
         for (row, _), number in self.ports.items():
@@ -219,7 +219,7 @@ class _Places:
 
 
 def _by_rows(lists: Iterable[list[tuple[int, int, int]]], count: int) -> tuple[Indices, list[Indices]]:
-    """`first`, and the lists, each with a pair at least, so that all have an address."""
+    """`first` and the lists, each with at least one pair, so that all have an address."""
     firsts, tables = [], []
     for some in lists:
         table = np.array(sorted(some), np.int64).reshape(-1, 3)
@@ -229,7 +229,7 @@ def _by_rows(lists: Iterable[list[tuple[int, int, int]]], count: int) -> tuple[I
 
 
 def gather(packed: Packed, plan: Plan, words: int) -> Group:
-    """The arrays for a packed model; `words` are those of the control block."""
+    """Return the arrays for a packed model; `words` are those of the control block."""
     dtype = packed.constants.dtype.name
     own = rows(packed.topology)
     places = _Places(own, plan)
@@ -253,7 +253,7 @@ def gather(packed: Packed, plan: Plan, words: int) -> Group:
 
 
 def lane_constants(packed: Packed, lanes: Indices, alone: Indices) -> tuple[Reals, Reals]:
-    """The numbers of a group's rows, and of its nodes'."""
+    """The constants of a group's rows, and of its nodes."""
     fields = row_constants(packed, rows(packed.topology))
     constants = aligned((len(lanes), at.CONSTANTS * L), fields.dtype.name)
     constants[:] = np.swapaxes(fields[lanes], 1, 2).reshape(constants.shape)
@@ -261,14 +261,14 @@ def lane_constants(packed: Packed, lanes: Indices, alone: Indices) -> tuple[Real
 
 
 def addresses(group: Group, packed: Packed) -> Indices:
-    """Where all that lies: one array is handed to compiled code sooner than thirty."""
+    """The table of all addresses: one array is faster to pass to compiled code than thirty."""
     nq, nv = coordinates(packed.topology)
     sizes = [nq, nv, len(group.bounds), len(group.nodes) - 1, len(packed.topology)]
     return np.array([*sizes, *(array.ctypes.data for array in group)], np.int64)
 
 
 def aligned(shape: tuple[int, ...], dtype: str) -> Reals:
-    """A zeroed array that starts on a cache line, so that no vector straddles two."""
+    """Return a zeroed array that starts on a cache line, so that no vector straddles two."""
     count, size = int(np.prod(shape)), np.dtype(dtype).itemsize
     raw = np.zeros(count * size + 64, np.uint8)
     start = -raw.ctypes.data % 64
@@ -287,7 +287,7 @@ def _integers(table, which, shape):
 
 @inline
 def group_at(table, dtype):
-    """The group of which `table` holds the addresses; only the axes that a kernel goes by are as long as they are."""
+    """The group whose addresses are in `table`; of the shapes, only the axes that kernels use are correct."""
     blocks, count = table[2], table[3]
     return Group(
         _reals(table, 0, dtype, (0, at.CONSTANTS * L)),

@@ -1,7 +1,7 @@
-"""The passes of `dca` over the nodes of a tree, one after the other: rows by themselves, chunks as wholes, see `group`.
+"""The sequential passes of `dca` over the nodes of a tree: single rows, and chunks as wholes, see `group`.
 
-What passes between nodes are whole accelerations; within a row or a chunk they are less those that velocities give.
-For a chunk with what lies distal to it, a being the acceleration before the chunk and (I₂, p₂) the share distal to it,
+Between nodes, accelerations are whole; within a row or a chunk they are relative to those that velocities cause. For a
+chunk and the bodies distal to it, with a the acceleration before the chunk and (I₂, p₂) the distal share,
 
     a_m = (1 + Y I₂)⁻¹ (Φ a + b − Y p₂) = Z a + z,   I = I₁ + Φᵀ I₂ Z,   p = p₁ + Φᵀ (p₂ + I₂ z).
 """
@@ -25,7 +25,7 @@ _ROWS_OF_Y = (
     (4, 9, 13, 16, 18, 19),
     (5, 10, 14, 17, 19, 20),
 )
-"""Where its upper triangle by rows keeps the entries of a row."""
+"""The places of a row's entries in the upper triangle by rows."""
 
 
 @inline
@@ -36,14 +36,14 @@ def _copy(source, at_source, target, at_target, count):
 
 @inline
 def _to_ports(group, i, place, value, at_value, count):
-    """Numbers to all ports of node i."""
+    """Store numbers in all ports of node i."""
     for k in range(group.node_first[i], group.node_first[i + 1]):
         _copy(value, at_value, group.ports[group.node_ports[k]], place, count)
 
 
 @kernel
 def velocities(group, q, v, wrenches):
-    """The motion of every node's last row, and before every chunk; own forces as in `block_passes`."""
+    """Compute the motion of every node's last row, and before every chunk; own forces as in `block_passes`."""
     w, constants, ports, base = group.node_w, group.node_constants, group.ports, group.nodes.shape[0] - 1
     count = 0
     for i in range(base):
@@ -106,7 +106,7 @@ def _add6(row, place, x):
 
 @inline
 def _with_force(share, o, v):
-    """A share with the force that its inertia has at an acceleration."""
+    """A share with the force of its inertia at an acceleration added."""
     A, B, C, n, f = share
     n, f = add(n, add(mul(full(A), o), mul(B, v))), add(f, add(mul_t(B, o), mul(full(C), v)))
     return A, B, C, n, f
@@ -114,7 +114,7 @@ def _with_force(share, o, v):
 
 @kernel
 def inertias(group, acting, added):
-    """The share of all that lies distal to every node, from the tips to the base."""
+    """Compute the share of all bodies distal to every node, from the tips to the base."""
     base = group.nodes.shape[0] - 1
     for i in range(base + 1):
         for f in range(at.SHARE):
@@ -149,7 +149,7 @@ def _keep_share(row, share):
 
 @inline
 def _solve(M):
-    """Rows [A | B] of eight numbers each to [1 | A⁻¹B], by Gauss and Jordan with row pivots."""
+    """Reduce rows [A | B] of eight numbers each to [1 | A⁻¹B], by Gauss-Jordan elimination with row pivots."""
     for c in range(6):
         pivot = c
         for r in range(c + 1, 6):
@@ -169,7 +169,7 @@ def _solve(M):
 
 @inline
 def _expand(M, r, A, B, C, n, f):
-    """[A B n; Bᵀ C f; …] into six rows of eight, from row r on."""
+    """Write [A B n; Bᵀ C f; …] as six rows of eight, from row r on."""
     A, C = full(A), full(C)
     for s in range(6):
         M[r + s, 7] = 0.0
@@ -207,7 +207,7 @@ def _half(M, r, s):
 
 @inline
 def _symmetric(M):
-    """The share in the first six rows of seven, made symmetric."""
+    """The symmetrised share in the first six rows of seven."""
     A = M[0, 0], _half(M, 0, 1), _half(M, 0, 2), M[1, 1], _half(M, 1, 2), M[2, 2]
     C = M[3, 3], _half(M, 3, 4), _half(M, 3, 5), M[4, 4], _half(M, 4, 5), M[5, 5]
     x, y, z = _half(M, 0, 3), _half(M, 0, 4), _half(M, 0, 5)
@@ -218,7 +218,7 @@ def _symmetric(M):
 
 @kernel
 def _join(chunk, distal, before, M):
-    """The share of a chunk with what lies distal to it, added to that of the node before. M (12, 16) is scratch."""
+    """Join a chunk with the share distal to it, and add the result to the node before. M (12, 16) is a work array."""
     A, B, C, n, f = _share_at(distal, at.FELT)
     _expand(M, 6, A, B, C, n, f)
     for r in range(6):
@@ -249,7 +249,8 @@ def _join(chunk, distal, before, M):
 
 @kernel
 def accelerations(group, acting, gravity, added):
-    """The acceleration of every node's last row, and before every chunk; q̈; whether every number is finite."""
+    """Compute the acceleration of every node's last row and before every chunk, and q̈; return whether all are
+    finite."""
     base, finite = group.nodes.shape[0] - 1, True
     ground = group.values[base]
     store3(ground, at.A, 1, (0.0, 0.0, 0.0))

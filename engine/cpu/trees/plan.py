@@ -1,14 +1,14 @@
-"""How a tree's rows are cut up between threads and lanes, for `dca`.
+"""The partition of a tree's rows between threads and lanes, for `dca`.
 
-Subtrees of at most so many rows go whole into the lanes of vector instructions, each lane through its own, from end to
-end by the ABA. The rows above them form *stretches*, which branch at their ends alone: long ones are cut into chunks
-([B]), which go into lanes too; short ones, and rows on which much hangs, are done one by one. These and the chunks are
-the *nodes*, in the order of the tree: what passes between them is all that is not done side by side.
+Subtrees of limited size go whole into the lanes of vector instructions, one a lane, by the ABA. The rows above them
+form *stretches*, which branch at their ends only: long ones are cut into chunks ([B]), which go into lanes too; short
+ones, and rows with many branches, are processed singly. These rows and the chunks are the *nodes*, in the order of the
+tree: passing between nodes is all that is sequential.
 
-A *block* is the part of one thread: some chunks with all subtrees that hang on them, and subtrees that hang on other
-nodes. In its rows of L lanes the chunks stand first, and every row after those that it hangs on. A row whose parent
-does not stand before it in its lane is a *guest* of a *port*, through which motion, force and inertia pass; the parent
-is a *host* of the port. The first ports are those of the chunks' first rows.
+A *block* is the part of one thread: some chunks with all subtrees on them, and subtrees on other nodes. In its rows of
+L lanes the chunks come first, and every row after its ancestors. A row whose parent is not before it in its lane is a
+*guest* of a *port*, through which motion, force and inertia pass; the parent is a *host* of the port. The first ports
+are those of the chunks' first rows.
 """
 
 from __future__ import annotations
@@ -24,58 +24,58 @@ from numpy.typing import NDArray
 from engine.cpu.trees.rows import Rows
 
 L = 8
-"""Lanes."""
+"""The number of lanes."""
 MOST = 63
-"""Threads, at most: a thread keeps which blocks it has claimed in the bits of a number."""
+"""The maximum number of threads: a thread keeps the blocks that it has claimed in the bits of an integer."""
 LEAST = 4
-"""Rows of the shortest chunk."""
+"""The number of rows of the shortest chunk."""
 
 Indices = NDArray[np.int64]
 
 
 class Costs(NamedTuple):
-    """Nanoseconds on one core of 2023, by which a tree is cut; what matters is how they compare."""
+    """Nanoseconds on one core of 2023, by which a tree is cut; only their ratios matter."""
 
     aba: float = 110.0
     """A row by the ABA."""
     row: float = 205.0
     """A row of L lanes in a subtree."""
     chunk_row: float = 410.0
-    """The same in a chunk."""
+    """A row of L lanes in a chunk."""
     port: float = 40.0
-    """What passes from lane to lane, once out and back."""
+    """A port: passing from lane to lane, once out and back."""
     node: float = 150.0
-    """A row by itself."""
+    """A single row as a node."""
     chunk: float = 440.0
     """A chunk as a node."""
     block: float = 460.0
     handover: float = 4000.0
-    """More than one thread at all."""
+    """Synchronising more than one thread."""
 
 
 COSTS = Costs()
 
 
 class Block(NamedTuple):
-    """What the lanes hold: chunks' numbers, and subtrees' first rows."""
+    """The contents of the lanes: chunks' numbers, and subtrees' first rows."""
 
     chunks: list[list[int]]
     subtrees: list[list[int]]
 
 
 class Plan(NamedTuple):
-    """A tree cut up; `seconds` is what a call takes by the costs."""
+    """A partition of a tree; `seconds` is the time of a call by the costs."""
 
     chunks: list[list[int]]
     """The rows of each, from the base outwards."""
     nodes: list[tuple[int, int]]
-    """By rows: (0, row) or (1, chunk)."""
+    """In order: (0, row) or (1, chunk)."""
     blocks: list[Block]
     seconds: float
 
 
 def best(rows: Rows, threads: int, costs: Costs | None = None) -> Plan | None:
-    """The plan of the least cost for at most so many threads; None where the ABA costs less."""
+    """The plan with the least cost for at most `threads` threads; None where the ABA costs less."""
     costs, n = costs or COSTS, len(rows.parent)
     least, found = n * costs.aba * 1e-9, None
     size = _sizes(rows)
@@ -91,7 +91,7 @@ def best(rows: Rows, threads: int, costs: Costs | None = None) -> Plan | None:
 
 
 def _sizes(rows: Rows) -> list[int]:
-    """The rows of each row's subtree."""
+    """The number of rows of each row's subtree."""
     size = [1] * len(rows.parent)
     for j in range(len(size) - 1, 0, -1):
         if rows.parent[j] >= 0:
@@ -100,7 +100,7 @@ def _sizes(rows: Rows) -> list[int]:
 
 
 def cut(rows: Rows, size: Sequence[int], blocks: int, most: int, costs: Costs) -> Plan:
-    """The plan with subtrees of at most `most` rows, for so many blocks."""
+    """The plan with subtrees of at most `most` rows, for that many blocks."""
     parent = rows.parent.tolist()
     above = [size[first] > most for first in rows.first.tolist()]
     subtrees = [j for j, here in enumerate(parent) if not above[j] and (here < 0 or above[here])]
@@ -153,7 +153,7 @@ def _stretches(rows: Rows, parent: list[int], above: list[bool]) -> list[list[li
 def _segments(
     stretch: list[list[int]], weight: list[float], hanging: list[int], heaviest: float, costs: Costs
 ) -> list[tuple[list[int], bool]]:
-    """A stretch as chunks, and what lies between them: joints on which more hangs than a chunk has, and short rests."""
+    """Cut a stretch into chunks and single rows: joints with more branches than a chunk takes, and short remainders."""
     found: list[tuple[list[int], bool]] = []
     run: list[list[int]] = []
     for joint in [*stretch, None]:
@@ -176,7 +176,7 @@ def _segments(
 def _shared(
     parent: list[int], size: Sequence[int], chunks: list[list[int]], subtrees: list[int], blocks: int, costs: Costs
 ) -> list[Block]:
-    """Chunks with what hangs on them, and the other subtrees, dealt to blocks and lanes, the largest first."""
+    """Distribute chunks with their subtrees, and the other subtrees, to blocks and lanes, the largest first."""
     chunk_of = {j: c for c, some in enumerate(chunks) for j in some}
     on_chunk: list[list[int]] = [[] for _ in chunks]
     loose = []
@@ -198,7 +198,7 @@ def _shared(
 
 
 def _dealt(weights: Sequence[float], parts: int) -> list[list[int]]:
-    """Places dealt to so many parts, the heaviest first, each to the part with the least so far."""
+    """Distribute items to parts, the heaviest first, each to the part with the least so far."""
     heap = [(0.0, part) for part in range(parts)]
     found: list[list[int]] = [[] for _ in range(parts)]
     for place in sorted(range(len(weights)), key=lambda place: (-weights[place], place)):
@@ -212,7 +212,7 @@ def _cost(
     parent: list[int], size: Sequence[int], chunks: list[list[int]], nodes: list[tuple[int, int]],
     blocks: list[Block], ports: int, costs: Costs,
 ) -> float:  # fmt: skip
-    """Nanoseconds of a call."""
+    """The cost of a call, ns."""
     work = []
     for block in blocks:
         most = max(sum(len(chunks[c]) for c in lane) for lane in block.chunks)

@@ -1,8 +1,8 @@
-"""What the passes of `dca` for trees do to one row of `rows`, in as many lanes as there are.
+"""The passes of `dca` on one row of `rows`, in any number of lanes.
 
-S = (0, 0, turns, 0, 0, slides), so that lanes with revolute joints, prismatic ones and none at all go the same way.
-``row`` is the workspace, ``c`` the constants. Motions (o, v, do, dv) are a twist and the acceleration that the
-velocities alone give. With `added` what simulation adds counts too: E, locks and their targets.
+S = (0, 0, turns, 0, 0, slides), so that lanes with revolute joints, prismatic ones and none take the same path. ``row``
+is the workspace, ``c`` the constants. Motions (o, v, do, dv) are a twist and the acceleration by velocities alone.
+`added` includes the inertias, locks and targets of a simulation's step.
 """
 
 from __future__ import annotations
@@ -76,13 +76,13 @@ def put9(row, place, x):
 
 @inline
 def _odd(k):
-    """Not 0 where the whole number k is odd."""
+    """Non-zero where the integer k is odd."""
     return k - nearest(k * 0.5) * 2.0
 
 
 @inline
 def _sincos(x):
-    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within an ulp or so."""
+    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within 2 ulp."""
     k, s, c = quarter_turns(double(x))
     odd = _odd(k)
     sine, cosine = where(odd, c, s), where(odd, s, c)
@@ -99,7 +99,7 @@ def _axes(c, lanes):
 
 @kernel
 def _small_angles(row, c, L):
-    """Angles among the rows' coordinates, which are in R, brought near 0: they may be of any size."""
+    """Reduce angles of any size among the rows' coordinates, in R, to ones near 0."""
     for k in range(L):
         x = row[at.R * L + k]
         if abs(x) > LARGEST_ANGLE and c[at.TURNS * L + k] != 0.0:
@@ -108,7 +108,7 @@ def _small_angles(row, c, L):
 
 @inline
 def pose(row, c, of_q, lanes, q):
-    """T_i from q (nq,)."""
+    """Compute T_i from q (nq,)."""
     store(row, at.R, gather(q, of_q, lanes))
     largest = 0.0
     for k in range(len(lanes)):
@@ -132,7 +132,7 @@ def _inner(row, k, L, a, b, c, d):
 
 @kernel
 def joint_of_several_rows(w, i, k, L, constants, x, u, kind):
-    """The pose of a ball or a free joint that starts at row i, lane k, and what its rows have before them.
+    """Compute the pose of a ball or free joint that starts at row i, lane k, and the partial twists of its rows.
 
     x are the joint's coordinates, u its velocities.
     """
@@ -164,7 +164,7 @@ def own_twist(row, c, o, v, rate, lanes):
 
 @inline
 def velocity(row, c, motion, of_v, lanes, rates):
-    """The motion of a row from that of the row before, and its own force under it."""
+    """Compute the motion of a row from that of the row before, and its own force."""
     R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
     turns, slides = _axes(c, lanes)
     rate = gather(rates, of_v, lanes)
@@ -186,7 +186,7 @@ def velocity(row, c, motion, of_v, lanes, rates):
 
 @kernel
 def less_wrenches(row, body, wrenches, L):
-    """The rows' own forces less the external wrenches (n, 6) on their bodies."""
+    """Subtract the external wrenches (n, 6) on the rows' bodies from their own forces."""
     for k in range(L):
         if body[k] >= 0:
             for r in range(6):
@@ -195,7 +195,7 @@ def less_wrenches(row, body, wrenches, L):
 
 @inline
 def _divisor(row, D, of_v, lanes, acting, added):
-    """1/D, with what simulation adds: 1/(D + E), or 0 where the joint is locked."""
+    """1/D; with the additions of a step 1/(D + E), or 0 where the joint is locked."""
     if added == "":
         return 1.0 / D
     D = D + gather(acting.inertia, of_v, lanes)
@@ -214,7 +214,7 @@ def _quotient(row, u, dinv, of_v, lanes, acting, added):
 
 @inline
 def absorb(row, c, share, of_v, lanes, acting, added):
-    """What the row before feels of this one: an inertia I and a force p, from the sum of those distal to it.
+    """Compute the share that a row passes to the row before, an inertia I and a force p, from the sum of distal shares.
 
     A share is (A, B, C, n, f) of I = [A B; Bᵀ C] and p = (n, f).
     """
@@ -254,7 +254,8 @@ def through(row, c, o, v, lanes):
 
 @inline
 def accelerated(row, c, o, v, lanes, added):
-    """The acceleration of a row from that of the row before, less what velocities give; q̈; what locking took."""
+    """Compute the acceleration of a row, relative to that by velocities, from the row before; q̈; the lock's
+    reaction."""
     o, v, x, Ua = through(row, c, o, v, lanes)
     ud, (turns, slides) = load(row, at.UD, lanes), _axes(c, lanes)
     qdd, reaction = ud - x, x

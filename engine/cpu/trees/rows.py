@@ -1,9 +1,9 @@
-"""A tree as rows: bodies that one coordinate moves, one for each velocity of the model, in the order of these.
+"""A tree as rows: bodies with one coordinate each, one for each velocity of the model, in their order.
 
-A ball or a free joint is a row for each of its velocities. All but the last carry nothing, and each has its own axis
-for z: with Q, which takes the axes x, y, z to y, z, x, the pose from one row to the next is (Q, 0), and the first row's
-is the joint's with Q behind it. The twist of a row is that of the joint's rows so far, so that the bias c of its rate
-is taken without what the rows before it in its joint contribute (`INNER`): these have no bias among themselves.
+A ball or free joint has a row for each of its velocities. All but the last are massless, and each has its own axis as
+z: with Q, which takes the axes x, y, z to y, z, x, the pose from one row to the next is (Q, 0), and the first row's is
+the joint's times Q. The twist of a row includes the joint's rows so far; its bias c leaves out the contribution of the
+rows before it in its joint (`INNER`), which have no bias among themselves.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ R = 0           # 9  rotation of T_i
 P = 9           # 3  its position
 INNER = 12      # 4  ω_x, ω_y, v_x, v_y of the rows before it in its joint
 U = 16          # 6  U = I S
-B = 22          # 6  its own force, at the accelerations that velocities give
+B = 22          # 6  its own force, at the accelerations by velocities alone
 DINV = 28       # 1  1/D, or 0 where the joint is locked
 UD = 29         # 1  u/D, or the acceleration of a locked joint
 D = 30          # 1  SᵀU + E
@@ -41,24 +41,24 @@ _Q = [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 
 
 class Rows(NamedTuple):
-    """n rows; all but `joints` (n,)."""
+    """n rows; arrays are (n,), except `joints`."""
 
     parent: NDArray[np.int64]
     """The row before, −1 for the base."""
     first: NDArray[np.int64]
     """The first row of the row's joint."""
     q: NDArray[np.int64]
-    """The coordinate that moves the row's pose, −1 for those of balls and free joints."""
+    """The coordinate of the row's pose, −1 for those of ball and free joints."""
     body: NDArray[np.int64]
-    """The body that the row is, −1 where it carries nothing."""
+    """The row's body, −1 where it is massless."""
     of: NDArray[np.int64]
-    """The body whose joint the row is of."""
+    """The body of the row's joint."""
     joints: NDArray[np.int64]
-    """(k, 3): of each ball and free joint the first row, where its coordinates start, and its kind."""
+    """(k, 3): of each ball and free joint the first row, its first coordinate, and its kind."""
 
 
 def rows(topology: NDArray[np.int64]) -> Rows:
-    """The rows of a model's packed topology, see `layout`."""
+    """Return the rows of a model's packed topology, see `layout`."""
     parent, kind, q_start, v_start = topology.T
     of = np.repeat(np.arange(len(topology)), NV[kind])
     last = v_start + NV[kind] - 1
@@ -78,7 +78,7 @@ def rows(topology: NDArray[np.int64]) -> Rows:
 
 
 def row_constants(packed: Packed, rows: Rows) -> NDArray[np.floating]:
-    """(n + 1, CONSTANTS): the rows' numbers, and those of a row that is not there."""
+    """(n + 1, CONSTANTS): the rows' constants, and those of an empty lane."""
     n, home = len(rows.of), layout.HOME_ROTATION
     kind, carries = packed.topology[rows.of, KIND], rows.body >= 0
     table = np.zeros((n + 1, CONSTANTS), packed.constants.dtype)

@@ -1,16 +1,16 @@
-"""One call of `dca` for a tree, shared between threads that meet in memory (`runtime.thread_pool`).
+"""One call of `dca` for a tree, shared between threads that communicate by memory (`runtime.thread_pool`).
 
-Each block is claimed, once an epoch, by one thread; each prefers its own, and takes what else is left. A part of the
-work is done on all blocks before the next begins; whoever finishes the last block goes through the nodes first:
+Each block is claimed, once an epoch, by one thread; each prefers its own, and then takes others. A part of the work is
+finished on all blocks before the next begins; the thread that finishes the last block does the nodes first:
 
     1. T_i, and the motion within each chunk;                          nodes: twists;
-    2. own forces, shares of subtrees, the five quantities of chunks;  nodes: the share of what lies distal to each;
+    2. own forces, shares of subtrees, the five quantities of chunks;  nodes: the share of all bodies distal to each;
     3. with these the ABA's recursion through chunks, and their maps;  nodes: accelerations;
     4. accelerations.
 
-So nobody waits but for work that someone is doing, and no bit depends on who does it. A simulation's step adds
-inertias, locks and external wrenches, and calls again with others of them for the same motion, which is then as it was
-(`dca_step.FRESH`). It times its phases by the leader's clock.
+So threads only wait for work that another is doing, and no bit depends on which thread does it. A simulation's step
+adds inertias, locks and external wrenches, and calls again with other values for the same motion (`dca_step.FRESH`).
+Its phases are timed by the leader's clock.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from engine.phases import ACCELERATION, BIAS, CHUNKS, COUNT, INERTIA_RECURSION, 
 
 _ARRIVED, _PASSED, _DONE, _UNFIT, TASK, _BLOCKS = (OWN + LINE * k for k in (0, 4, 8, 9, 10, 11))
 TABLE = TASK + 1
-"""Places in the control block: what helpers call, and where the group's table lies."""
+"""Places in the control block: the function that helpers call, and the address of the group's table."""
 TABLE_WORDS = SIZES + 28
 
 
 def words(blocks: int) -> int:
-    """Those of the control block."""
+    """The number of words of the control block."""
     return _BLOCKS + LINE * blocks
 
 
 class Acting(NamedTuple):
-    """Forces on the coordinates and what comes of them, (nv,) each: see `accelerations.Forces`, `Accelerations`."""
+    """Forces on the coordinates and the results, (nv,) each: see `accelerations.Forces`, `Accelerations`."""
 
     tau: NDArray[np.floating]
     inertia: NDArray[np.floating]
@@ -77,7 +77,7 @@ def _wrenches(group, bodies, dtype):
 
 @inline
 def _lap(group, me, phase):
-    """Add the time since the last lap to a phase, on the leader's thread, where phases are asked for."""
+    """Add the time since the last lap to a phase, on the leader's thread, if phases are timed."""
     arguments = group.arguments
     if me == 0 and arguments[dca_step.PHASES] != 0:
         time = now()
@@ -94,7 +94,7 @@ def _claim(t):
 
 @kernel
 def _block_part(group, part, t, me, bodies, dtype, added):
-    """A part of the work on one block."""
+    """Do a part of the work on one block."""
     acting, fresh = _acting(group, dtype), group.arguments[dca_step.FRESH] != 0
     q, v = _argument(group, dca_step.Q, dtype), _argument(group, dca_step.V, dtype)
     if part == 0:
@@ -118,7 +118,7 @@ def _block_part(group, part, t, me, bodies, dtype, added):
 
 @kernel
 def _node_part(group, part, bodies, dtype, added):
-    """What follows a part, for the nodes."""
+    """Do the nodes after a part."""
     acting = _acting(group, dtype)
     if part == 0:
         if group.arguments[dca_step.FRESH] != 0:
@@ -132,7 +132,7 @@ def _node_part(group, part, bodies, dtype, added):
 
 @kernel
 def _take_part(table, me, epoch, dtype, added):
-    """Claim blocks, thread `me` its own first, and see them through."""
+    """Claim and process blocks, thread `me` its own first."""
     group, bodies, mine = group_at(table, dtype), table[4], 0
     control, blocks = group.control, group.bounds.shape[0]
     for step in range(blocks):
@@ -191,7 +191,7 @@ def _in_single(place, me, epoch):
 
 @kernel
 def step(place, me, epoch):
-    """A step's call, with what simulation adds, see `_call`."""
+    """Make a step's call, with its additions, see `_call`."""
     _call(place, me, epoch, "float64", "added")
 
 
@@ -201,7 +201,7 @@ CALLS = {"float64": _in_double, "float32": _in_single}
 
 @kernel
 def lead(table, arguments, control, q, v, tau, out):
-    """q̈ (nv,) into `out` from q (nq,), v and τ (nv,); returns FITS, WRONG_SHAPE or NOT_FINITE."""
+    """Compute q̈ (nv,) into `out` from q (nq,), v and τ (nv,); return FITS, WRONG_SHAPE or NOT_FINITE."""
     nq, nv = table[0], table[1]
     if not (q.shape[0] == nq and v.shape[0] == nv and tau.shape[0] == nv and out.shape[0] == nv):
         return WRONG_SHAPE
