@@ -98,7 +98,7 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     )  # fmt: skip
     given = in_type(given, of.dtype)
     assert specialise_in(in_scene.advance, of.dtype, *given)(*given) is not NotImplemented
-    return given[13].reshape(-1, model.nq), given[8][0], float(given[-1].touch.told[0, 2])
+    return given[13].reshape(-1, model.nq), given[8][0], float(given[-1].touch.summary[0, 2])
 
 
 @pytest.mark.parametrize("way", ["standing", "falling"])

@@ -14,7 +14,7 @@ from engine import lie
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.kernels import spatial, world
 from engine.kernels.contact import mimics, newton, problem_rows, recursion, reduced, room
-from engine.kernels.contact.body_pairs import body_pairs, join
+from engine.kernels.contact.body_pairs import add_contact, body_pairs
 from engine.kernels.contact.limbs import limbs
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies
@@ -127,7 +127,7 @@ def _robot(
         if other == WORLD:
             p.following[k], p.head[body] = p.head[body], k
         else:
-            assert join(k, body, other, tuple(x), bodies, p, found.tree.pairs)
+            assert add_contact(k, body, other, tuple(x), bodies, p, found.tree.pairs)
             jacobians[-1] -= frame @ point_jacobian(model, at, other, x)
     topology = mimics.topology(model)
     recursion.factorise(np.zeros(model.nv), d, topology, bodies, found.tree)

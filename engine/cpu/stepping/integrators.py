@@ -107,10 +107,10 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
 @inline
 def _part(touch, robot):
     """Clear the previous step's impulses, as nothing touches."""
-    if touch.told[robot, 1] > 0.0:
+    if touch.summary[robot, 1] > 0.0:
         for j in range(touch.joint_memory.shape[1]):
             touch.joint_memory[robot, j] = 0.0
-        touch.told[robot, 0], touch.told[robot, 1] = 0.0, 0.0
+        touch.summary[robot, 0], touch.summary[robot, 1] = 0.0, 0.0
 
 
 @inline

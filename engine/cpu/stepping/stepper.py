@@ -171,16 +171,16 @@ class Stepper:
         if self._touch is None:
             return ()
         touch = Touch(self._touch.ground, *(x.copy() for x in room.of_steps(self._touch)))
-        beyond = np.arange(touch.which.shape[1]) >= touch.told[:, 1:2]
+        beyond = np.arange(touch.which.shape[1]) >= touch.summary[:, 1:2]
         touch.which[beyond], touch.key[beyond], touch.seen[beyond] = 0, 0, 0.0
         return room.of_steps(touch)
 
     def glance(self) -> tuple[Array, ...]:
         """See `engine.stepper.Stepper`."""
         touch = self._touch
-        if touch is None or len(touch.told) > 1:
+        if touch is None or len(touch.summary) > 1:
             return self.memory()
-        number, which, key = int(touch.told[0, 1]), touch.which.copy(), touch.key.copy()
+        number, which, key = int(touch.summary[0, 1]), touch.which.copy(), touch.key.copy()
         which[0, number:] = key[0, number:] = 0
         return room.of_steps(touch._replace(which=which, key=key, seen=touch.seen[:, :number]))
 
@@ -204,7 +204,7 @@ class Stepper:
             if not all_finite(x.reshape(len(x), -1)):
                 raise ValueError(f"sim.{name}[{', '.join(map(str, np.argwhere(~np.isfinite(x))[0]))}] is not finite")
         if self._touch is not None:
-            self._touch.told[:, 2] = 0.0
+            self._touch.summary[:, 2] = 0.0
         if not self._settings.freezes:
             self._divergences.steps[:] = 0
         _ = self._steps, self._group  # compiled here, where Ctrl-C need not wait
@@ -310,7 +310,7 @@ class Stepper:
         """The contacts of the last step; None where there can be none."""
         if self._touch is None:
             return None
-        told, seen = self._touch.told, self._touch.seen
+        summary, seen = self._touch.summary, self._touch.seen
         parts = (
             seen[..., PLACE:NORMAL],
             seen[..., NORMAL:GAP],
@@ -320,11 +320,13 @@ class Stepper:
         )
         link, other = room.partners(self._touch)
         wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
-        acting = np.arange(link.shape[1]) < told[:, 1:2]
+        acting = np.arange(link.shape[1]) < summary[:, 1:2]
         wrench[acting] = _on_links(self._settings.model, link[acting], seen[acting][:, WRENCH:SEEN])
         if np.any(own := acting & (other >= 0)):
             other_wrench[own] = _on_links(self._settings.model, other[own], seen[own][:, OTHER:])
-        return Touches(told[:, 1].astype(np.int64), link, *parts, wrench, told[:, 0], told[:, 2], other, other_wrench)
+        return Touches(
+            summary[:, 1].astype(np.int64), link, *parts, wrench, summary[:, 0], summary[:, 2], other, other_wrench
+        )
 
     def contact_wrench(self) -> Array:
         """(batch, links, 6): the wrenches of the last step's contacts, N m and N."""

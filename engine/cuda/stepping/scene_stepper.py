@@ -128,7 +128,7 @@ class SceneStepper(Stepper):
     def advance(
         self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any], count: Callable[[int], None]
     ) -> None:
-        self._view(self._touch.told)[:, _WORST] = 0
+        self._view(self._touch.summary)[:, _WORST] = 0
         super().advance(n, done, controls, every, record, count)
 
     def start(self, q: Array, v: Array) -> None:

@@ -90,7 +90,7 @@ def body_pairs(bodies: int, nv: int, pairs: int) -> BodyPairs:
 
 
 @inline
-def join(i, a, b, x, bodies, p, pairs):
+def add_contact(i, a, b, x, bodies, p, pairs):
     """Add contact i, at a place x, to the pair of bodies a and b; return whether there is room."""
     j, count = 0, pairs.counts[TOUCH]
     while j < count and (pairs.body[j, 0] != a or pairs.body[j, 1] != b):
@@ -109,7 +109,7 @@ def join(i, a, b, x, bodies, p, pairs):
 
 
 @inline
-def across(j, k, twists, p, pairs):
+def relative_velocity(j, k, twists, p, pairs):
     """The relative velocity of contact k of pair j in its frame, the first body's minus the second's, from all
     twists."""
     a, b, arm = twists[pairs.body[j, 0]], twists[pairs.body[j, 1]], load3(p.arm[k], 0, 1)
@@ -120,7 +120,7 @@ def across(j, k, twists, p, pairs):
 
 
 @inline
-def no_pushes(pairs):
+def clear_pushes(pairs):
     """Clear the wrenches on bodies."""
     for i in range(pairs.push.shape[0]):
         store3(pairs.push[i], 0, 1, ZERO)
@@ -128,7 +128,7 @@ def no_pushes(pairs):
 
 
 @inline
-def push(j, n, f, pairs):
+def add_push(j, n, f, pairs):
     """Add a wrench about the place of pair j to its first body, and subtract it from the second."""
     a, b = pairs.push[pairs.body[j, 0]], pairs.push[pairs.body[j, 1]]
     r, q = load3(pairs.arm[j], 0, 1), load3(pairs.arm[j], 3, 1)
@@ -139,15 +139,15 @@ def push(j, n, f, pairs):
 
 
 @inline
-def touch(tree):
+def any_touch(tree):
     """Whether any bodies touch each other."""
     return len(tree.pairs) > 0 and tree.pairs.counts[TOUCH] > 0
 
 
 @inline
-def pushed(i, n, f, tree):
+def with_pair_wrench(i, n, f, tree):
     """The wrench (n, f) of body i plus those of pairs."""
-    if touch(tree):
+    if any_touch(tree):
         n, f = sub(n, load3(tree.pairs.push[i], 0, 1)), sub(f, load3(tree.pairs.push[i], 3, 1))
     return n, f
 
@@ -176,16 +176,16 @@ def _begin_side(side, body, arm, sign, pairs):
 
 
 @inline
-def begin(pairs):
+def clear(pairs):
     """Clear the wrenches, unknowns and sides."""
-    no_pushes(pairs)
+    clear_pushes(pairs)
     pairs.counts[UNKNOWNS] = 0
     for i in range(pairs.head.size):
         pairs.head[i] = -1
 
 
 @inline
-def begin_stiffness(j, pairs):
+def clear_stiffness(j, pairs):
     """Clear K of pair j."""
     pairs.begin[j] = _NONE
     for k in range(36):
@@ -193,7 +193,7 @@ def begin_stiffness(j, pairs):
 
 
 @inline
-def begin_unknowns(j, moment, force, pairs):
+def add_unknowns(j, moment, force, pairs):
     """Add the unknowns of pair j, and its s about its place."""
     arm, before, first = pairs.arm[j], pairs.counts[UNKNOWNS], pairs.first[j]
     pairs.begin[j], pairs.counts[UNKNOWNS] = before - first, before + ALL - first
@@ -204,7 +204,7 @@ def begin_unknowns(j, moment, force, pairs):
 
 
 @kernel
-def begin_sums(tree):
+def clear_sums(tree):
     """Clear Z, ρ₀ and the terms of mimicked coordinates."""
     pairs = tree.pairs
     M = pairs.counts[UNKNOWNS]
@@ -262,7 +262,7 @@ def eliminate(i, kind, e, x, y, z, w, over, q, row, pairs):
 
 
 @kernel
-def stay(i, kind, e, row, pairs):
+def keep_coordinate(i, kind, e, row, pairs):
     """Store α and β of a coordinate that moves body i along e and is eliminated at an ancestor."""
     at, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
     while side >= 0:
@@ -274,7 +274,7 @@ def stay(i, kind, e, row, pairs):
 
 
 @kernel
-def hand_on(i, parent, arm, pairs):
+def pass_on(i, parent, arm, pairs):
     """Pass the pairs' terms at body i to its parent, and add them to the other side's where both meet."""
     side, to = pairs.head[i], parent if parent != WORLD else pairs.head.size - 1
     while side >= 0:
@@ -350,14 +350,14 @@ def solve(pairs):
                     for d in range(M):
                         A[row, d] += stiff * pairs.Z[before + c, d]
     _eliminate_all(M, A, x)
-    no_pushes(pairs)
+    clear_pushes(pairs)
     for j in range(pairs.counts[TOUCH]):
         before, first = pairs.begin[j], pairs.first[j]
         if before != _NONE:
             n = ZERO
             if first == 0:
                 n = load3(x, before, 1)
-            push(j, n, load3(x, before + 3, 1), pairs)
+            add_push(j, n, load3(x, before + 3, 1), pairs)
 
 
 @inline

@@ -169,8 +169,8 @@ def check_impulses(count, joints, dt, exact, inertia, topology, ground):
     respond(count, joints, topology, ground.bodies, work, ground.column)
     left = residual(count, joints, p, 0.0, most)
     search.counts[RESTARTS] += 1
-    reckoned = search.numbers[BEST_RESIDUAL] <= search.numbers[ACCEPTED_RESIDUAL]
-    if reckoned and left > acceptable_residual(left) and search.counts[RESTARTS] < MOST_RESTARTS:
+    accepted = search.numbers[BEST_RESIDUAL] <= search.numbers[ACCEPTED_RESIDUAL]
+    if accepted and left > acceptable_residual(left) and search.counts[RESTARTS] < MOST_RESTARTS:
         _begin_search(count, joints, left, inertia, topology, ground)
         return False
     lawful = _adds_no_energy(count, joints, ground)

@@ -19,10 +19,10 @@ from engine.kernels.contact.recursion import (
     WAITS,
     axis_of,
     column,
-    hand_over,
     has_one_axis,
+    pass_wrench,
     row,
-    with_pushes,
+    with_waiting_wrenches,
 )
 from engine.kernels.contact.reduced import LEFT_OUT, composite_at, momentum
 from engine.kernels.joint_constraints import joint_law
@@ -180,7 +180,7 @@ def _without_free(i, moment, force, a, b, c, d, n, f, tree):
 
 
 @inline
-def _handed(i, parent, hands, r, a, b, c, d, n, f, tree):
+def _pass_on(i, parent, hands, r, a, b, c, d, n, f, tree):
     """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
         return ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
@@ -217,7 +217,7 @@ def inward(part, topology, bodies, tree, p):
     """Eliminate Newton's matrix, with Ω of all rows: G and t into `tree`. Twists advance by `part` of the last step."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
-        mimics.begin(tree.mimics.newton)
+        mimics.clear(tree.mimics.newton)
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -229,15 +229,15 @@ def inward(part, topology, bodies, tree, p):
                 A, B, C = composite_at(i, tree)
                 a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
                 n, f = _momentum(i, part, tree)
-                n, f = body_pairs.pushed(i, add(n, n0), add(f, f0), tree)
+                n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)
                 a, b, c, d, n, f = _with_contacts(i, p, a, b, c, d, n, f)
                 a, b, c, d, n, f = _with_limbs(i, a, b, c, d, n, f, tree)
                 if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-                    mimics.settle(i, p.right, p.added, tree.mimics.newton, tree.mimics)
-                    a, b, c, d = mimics.without(i, a, b, c, d, tree.mimics.newton)
-                    n, f = mimics.pushed(i, n, f, tree.mimics.newton)
+                    mimics.eliminate_coordinate(i, p.right, p.added, tree.mimics.newton, tree.mimics)
+                    a, b, c, d = mimics.without_coordinate(i, a, b, c, d, tree.mimics.newton)
+                    n, f = mimics.with_coordinate_force(i, n, f, tree.mimics.newton)
                     if body_pairs.have_unknowns(tree):
-                        mimics.settle_pairs(i, tree)
+                        mimics.eliminate_in_pairs(i, tree)
                 if has_one_axis(kind):
                     e, stays, met = mimics.axis(i, axis_of(bodies.rotation[i]), tree), False, -1
                     forces = _axis_forces(kind, e, a, b, c, d, n, f)
@@ -245,12 +245,12 @@ def inward(part, topology, bodies, tree, p):
                         stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.newton
                         met = start if tree.mimics.waits[i] == JOINS else -1
                         x, y, z, w, D, along = forces
-                        forces = mimics.joined(i, kind, e, x, y, z, w, D, along, rows, tree.mimics)
+                        forces = mimics.received(i, kind, e, x, y, z, w, D, along, rows, tree.mimics)
                         if stays:
                             x, y, z, w, D, along = forces
-                            mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, z, w, D, along, rows)
+                            mimics.pass_on(parent, load3(bodies.arm[i], 0, 1), x, y, z, w, D, along, rows)
                             if body_pairs.have_unknowns(tree):
-                                body_pairs.stay(i, kind, e, start, tree.pairs)
+                                body_pairs.keep_coordinate(i, kind, e, start, tree.pairs)
                     if not stays:
                         right, added = p.right[start], p.added[start]
                         a, b, c, d, n, f = _without_axis(
@@ -268,13 +268,13 @@ def inward(part, topology, bodies, tree, p):
                             i, k, REVOLUTE, e, forces, right, added, -1, a, b, c, d, n, f, tree
                         )
                 if body_pairs.have_unknowns(tree) and kind != FREE:
-                    body_pairs.hand_on(i, parent, load3(bodies.arm[i], 0, 1), tree.pairs)
+                    body_pairs.pass_on(i, parent, load3(bodies.arm[i], 0, 1), tree.pairs)
                 hands = tree.loaded[i, TO_PARENT]
-                a0, b0, c0, d0, n0, f0 = _handed(i, parent, hands, load3(bodies.arm[i], 0, 1), a, b, c, d, n, f, tree)
+                a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i], 0, 1), a, b, c, d, n, f, tree)
     if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
-        mimics.settle(topology.shape[0], p.right, p.added, tree.mimics.newton, tree.mimics)
+        mimics.eliminate_coordinate(topology.shape[0], p.right, p.added, tree.mimics.newton, tree.mimics)
         if body_pairs.have_unknowns(tree):
-            mimics.settle_pairs(topology.shape[0], tree)
+            mimics.eliminate_in_pairs(topology.shape[0], tree)
 
 
 @inline
@@ -287,12 +287,12 @@ def _axis_again(i, k, along, n, f, tree):
 
 
 @kernel
-def add_pushes(topology, bodies, tree):
+def add_wrenches(topology, bodies, tree):
     """Add the wrenches `push` on bodies to t, after `inward`, in a pass of their own: they are small beside the
     impulses."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
-        mimics.begin_again(tree.mimics.newton)
+        mimics.clear_r(tree.mimics.newton)
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -301,14 +301,14 @@ def add_pushes(topology, bodies, tree):
                 if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                     continue
                 kind, R = topology[i, KIND], bodies.rotation[i]
-                n, f = body_pairs.pushed(i, n, f, tree)
-                n, f = with_pushes(i, n, f, tree.loaded, tree)
+                n, f = body_pairs.with_pair_wrench(i, n, f, tree)
+                n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
                 if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-                    n, f = mimics.pushed_more(i, n, f, tree.mimics.newton)
+                    n, f = mimics.update_with_wrench(i, n, f, tree.mimics.newton)
                 if has_one_axis(kind):
                     along = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
                     if len(tree.mimics) > 0:
-                        along = mimics.gathered(i, topology[i, PARENT], along, tree.mimics.newton, tree.mimics)
+                        along = mimics.passed_on_force(i, topology[i, PARENT], along, tree.mimics.newton, tree.mimics)
                     if mimics.has_own(i, tree):
                         n, f = _axis_again(i, 0, along, n, f, tree)
                 elif kind == FREE:
@@ -320,21 +320,21 @@ def add_pushes(topology, bodies, tree):
                 else:
                     for k in range(3):
                         n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
-                n, f = hand_over(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
+                n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
-        mimics.pushed_more(topology.shape[0], n, f, tree.mimics.newton)
+        mimics.update_with_wrench(topology.shape[0], n, f, tree.mimics.newton)
 
 
 @kernel
-def begin_pairs(whole, tree, p):
+def set_up_pairs(whole, tree, p):
     """Compute K and s of pairs and the wrenches of their impulses; the unknowns of compliant ones, of all if
     `whole`."""
     pairs = tree.pairs
-    body_pairs.begin(pairs)
+    body_pairs.clear(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         gives, n, f, moment, force = whole, ZERO, ZERO, ZERO, ZERO
         k, place = pairs.contact[j], load3(pairs.arm[j], 0, 1)
-        body_pairs.begin_stiffness(j, pairs)
+        body_pairs.clear_stiffness(j, pairs)
         while k >= 0:
             F, r, omega = load9(p.frame[k], 0, 1), sub(load3(p.arm[k], 0, 1), place), load9(p.omega[k], 0, 1)
             push, s = mul_t(F, load3(p.impulse[k], 0, 1)), mul_t(F, load3(p.s[k], 0, 1))
@@ -346,8 +346,8 @@ def begin_pairs(whole, tree, p):
                 body_pairs.add_stiffness(pairs.stiff[j], a, b, c, d)
             k = p.following[k]
         if gives:
-            body_pairs.begin_unknowns(j, moment, force, pairs)
+            body_pairs.add_unknowns(j, moment, force, pairs)
         else:
             n, f = add(n, moment), add(f, force)
-        body_pairs.push(j, n, f, pairs)
-    body_pairs.begin_sums(tree)
+        body_pairs.add_push(j, n, f, pairs)
+    body_pairs.clear_sums(tree)

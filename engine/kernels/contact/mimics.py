@@ -101,7 +101,7 @@ def example() -> Mimics:
 
 
 @inline
-def begin(rows):
+def clear(rows):
     """Clear what is passed on."""
     for i in range(rows.shape[0]):
         for k in range(_T):
@@ -109,7 +109,7 @@ def begin(rows):
 
 
 @inline
-def begin_again(rows):
+def clear_r(rows):
     """Clear r of all coordinates."""
     for i in range(rows.shape[0]):
         rows[i, _R] = 0.0
@@ -122,14 +122,14 @@ def axis(i, e, tree):
 
 
 @inline
-def drift(i, omega, velocity, rows):
+def add_drift(i, omega, velocity, rows):
     """Add to r of the coordinate at body i the effect of an added motion (ω, v) of the body."""
     held = rows[i]
     held[_R] += dot(load3(held, _W, 1), omega) + dot(load3(held, _W + 3, 1), velocity)
 
 
 @inline
-def joined(i, kind, s, x, y, z, w, D, along, rows, mimics):
+def received(i, kind, s, x, y, z, w, D, along, rows, mimics):
     """The column (x, y), row (z, w), d and r of a joint with motion s, with those that were passed on to it."""
     if mimics.waits[i] == JOINS:
         held = rows[i]
@@ -141,7 +141,7 @@ def joined(i, kind, s, x, y, z, w, D, along, rows, mimics):
 
 
 @inline
-def hand_on(parent, arm, x, y, z, w, D, along, rows):
+def pass_on(parent, arm, x, y, z, w, D, along, rows):
     """Pass on a coordinate's column, row, d and r to the parent, which may be the world."""
     held = rows[parent if parent != WORLD else rows.shape[0] - 1]
     store3(held, _U, 1, add(load3(held, _U, 1), add(x, cross(arm, y))))
@@ -153,7 +153,7 @@ def hand_on(parent, arm, x, y, z, w, D, along, rows):
 
 
 @inline
-def settle(i, right, added, rows, mimics):
+def eliminate_coordinate(i, right, added, rows, mimics):
     """Compute t of the coordinate eliminated in body i; store w/d and 1/d in place of w and d."""
     held, y = rows[i], mimics.row[i]
     over = 1.0 / (held[_D] + added[y])
@@ -163,14 +163,14 @@ def settle(i, right, added, rows, mimics):
 
 
 @inline
-def pushed(i, n, f, rows):
+def with_coordinate_force(i, n, f, rows):
     """The wrench of body i plus that of the coordinate eliminated there."""
     held = rows[i]
     return add(n, scale(held[_T], load3(held, _U, 1))), add(f, scale(held[_T], load3(held, _U + 3, 1)))
 
 
 @inline
-def pushed_more(i, n, f, rows):
+def update_with_wrench(i, n, f, rows):
     """The wrench of body i plus that which an added wrench causes by the coordinate eliminated there; t is updated."""
     held = rows[i]
     t = -held[_D] * held[_R]
@@ -179,7 +179,7 @@ def pushed_more(i, n, f, rows):
 
 
 @inline
-def without(i, a, b, c, d, rows):
+def without_coordinate(i, a, b, c, d, rows):
     """Eliminate the coordinate that ends at body i from its inertia [a b; c d]."""
     held = rows[i]
     x, y, z, w = load3(held, _U, 1), load3(held, _U + 3, 1), load3(held, _W, 1), load3(held, _W + 3, 1)
@@ -187,15 +187,15 @@ def without(i, a, b, c, d, rows):
 
 
 @inline
-def without_symmetric(i, A, B, C, rows):
+def without_coordinate_symmetric(i, A, B, C, rows):
     """Eliminate the coordinate that ends at body i from a symmetric inertia; A and C are upper triangles."""
     held = rows[i]
     return less_rank_one(A, B, C, load3(held, _U, 1), load3(held, _U + 3, 1), held[_D])
 
 
 @inline
-def settle_pairs(i, tree):
-    """Eliminate the coordinate that ends at body i from what pairs of bodies pass on, after `settle`."""
+def eliminate_in_pairs(i, tree):
+    """Eliminate the coordinate that ends at body i from what pairs of bodies pass on, after `eliminate_coordinate`."""
     held, y = tree.mimics.newton[i], tree.mimics.row[i]
     x, z = load3(held, _U, 1), load3(held, _W, 1)
     eliminate(
@@ -210,7 +210,7 @@ def has_own(i, tree):
 
 
 @inline
-def gathered(i, parent, along, rows, mimics):
+def passed_on_force(i, parent, along, rows, mimics):
     """r of body i's joint: `along` = Sᵀ p plus what was passed on to it; r of a coordinate that stays is passed on."""
     if mimics.waits[i] == JOINS:
         along += rows[i, _R]
@@ -221,7 +221,7 @@ def gathered(i, parent, along, rows, mimics):
 
 
 @inline
-def settle_again(i, right, mimics):
+def eliminate_again(i, right, mimics):
     """Compute t of the coordinate eliminated in body i for another right-hand side, by the factors of M + d."""
     held, y = mimics.mass[i], mimics.row[i]
     held[_T] = held[_D] * (right[y] - held[_R])
@@ -229,7 +229,7 @@ def settle_again(i, right, mimics):
 
 
 @inline
-def velocity_of(i, omega, velocity, rows, mimics, out):
+def coordinate_velocity(i, omega, velocity, rows, mimics, out):
     """Compute the velocity of the coordinate eliminated in body i, whose twist is (ω, v), into `out`."""
     held = rows[i]
     out[mimics.row[i]] = held[_T] - dot(load3(held, _W, 1), omega) - dot(load3(held, _W + 3, 1), velocity)
@@ -245,7 +245,7 @@ def own_mobilities(mimics, out):
 
 
 @inline
-def loosened(kind, s, k, E, H):
+def with_joint_mobility(kind, s, k, E, H):
     """Add k S Sᵀ to the mobility [E F; Fᵀ H] of a body whose joint's coordinate is passed on; k is that
     coordinate's."""
     square = scale(k, s)

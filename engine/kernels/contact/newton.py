@@ -17,22 +17,22 @@ from __future__ import annotations
 from engine.compile import apart, inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact import body_pairs, mimics
-from engine.kernels.contact.matrix import add_pushes, begin_pairs, contact_step, inward, joint_step
+from engine.kernels.contact.matrix import add_wrenches, contact_step, inward, joint_step, set_up_pairs
 from engine.kernels.contact.mimics import ENDS
 from engine.kernels.contact.recursion import (
     TO_PARENT,
     axis_of,
-    carried,
+    carried_twist,
     column,
-    gather,
-    hand_over,
     has_one_axis,
+    inward_wrench,
     keep_twist,
     mobility_at,
     move,
-    set_out,
+    pass_wrench,
     velocity_at,
-    with_pushes,
+    with_waiting_wrenches,
+    world_coordinate,
 )
 from engine.kernels.contact.reduced import LEFT_OUT
 from engine.kernels.robot import KIND, PARENT, V_START
@@ -88,7 +88,7 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
             out[start + k] = x
             omega = add(omega, scale(x, column(bodies.rotation[i], k)))
     if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-        mimics.velocity_of(i, omega, velocity, tree.mimics.newton, tree.mimics, out)
+        mimics.coordinate_velocity(i, omega, velocity, tree.mimics.newton, tree.mimics, out)
     return omega, velocity
 
 
@@ -100,7 +100,7 @@ def relative_mobilities(contacts, inertia, topology, bodies, work):
         p.added[j], p.right[j] = inertia[j], 0.0
     for k in range(contacts):
         store9(p.omega[k], 0, 1, ZERO9)
-    begin_pairs(True, tree, p)
+    set_up_pairs(True, tree, p)
     inward(0.0, topology, bodies, tree, p)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         k, place, (E, F, H) = pairs.contact[j], load3(pairs.arm[j], 0, 1), body_pairs.mobility(j, pairs)
@@ -116,7 +116,7 @@ def _move_pairs(tree, p):
     for j in range(tree.pairs.counts[body_pairs.TOUCH]):
         k = tree.pairs.contact[j]
         while k >= 0:
-            motion = body_pairs.across(j, k, tree.step, p, tree.pairs)
+            motion = body_pairs.relative_velocity(j, k, tree.step, p, tree.pairs)
             store3(p.motion[k], 0, 1, motion)
             store3(p.change[k], 0, 1, sub(load3(p.s[k], 0, 1), mul(load9(p.omega[k], 0, 1), motion)))
             k = p.following[k]
@@ -141,14 +141,14 @@ def direction(contacts, joints, part, share, eps, inertia, topology, bodies, wor
     if share > 0.0:
         for i in spread(contacts):
             contact_step(i, share, eps, p)
-    if body_pairs.touch(tree):
-        begin_pairs(False, tree, p)
+    if body_pairs.any_touch(tree):
+        set_up_pairs(False, tree, p)
     inward(part, topology, bodies, tree, p)
     if body_pairs.have_unknowns(tree):
         body_pairs.solve(tree.pairs)
-        add_pushes(topology, bodies, tree)
+        add_wrenches(topology, bodies, tree)
     if len(tree.mimics) > 0:
-        set_out(topology.shape[0], ZERO, tree.mimics.newton, tree, p.dv)
+        world_coordinate(topology.shape[0], ZERO, tree.mimics.newton, tree, p.dv)
     for level in range(limbs.level.size - 1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -156,7 +156,7 @@ def direction(contacts, joints, part, share, eps, inertia, topology, bodies, wor
             for i in range(limbs.begin[limb], limbs.end[limb]):
                 if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                     continue
-                omega, velocity = carried(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
+                omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
                 omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
                 keep_twist(i, omega, velocity, tree)
                 store3(tree.step[i], 0, 1, omega)
@@ -167,7 +167,7 @@ def direction(contacts, joints, part, share, eps, inertia, topology, bodies, wor
                     store3(p.motion[k], 0, 1, motion)
                     store3(p.change[k], 0, 1, sub(load3(p.s[k], 0, 1), mul(load9(p.omega[k], 0, 1), motion)))
                     k = p.following[k]
-    if body_pairs.touch(tree):
+    if body_pairs.any_touch(tree):
         _move_pairs(tree, p)
     for j in spread(joints):
         motion = p.dv[p.joint[j]]
@@ -175,7 +175,7 @@ def direction(contacts, joints, part, share, eps, inertia, topology, bodies, wor
 
 
 @inline
-def stay(contacts, joints, p, tree):
+def clear_step(contacts, joints, p, tree):
     """Set the step to zero."""
     for i in spread(tree.step.shape[0]):
         store3(tree.step[i], 0, 1, ZERO)
@@ -190,16 +190,16 @@ def stay(contacts, joints, p, tree):
 
 
 @inline
-def _push_pairs(pairs, p):
+def _pair_wrenches(pairs, p):
     """Compute the wrenches of impulses between bodies."""
-    body_pairs.no_pushes(pairs)
+    body_pairs.clear_pushes(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         n, f, k = ZERO, ZERO, pairs.contact[j]
         while k >= 0:
             push = mul_t(load9(p.frame[k], 0, 1), load3(p.impulse[k], 0, 1))
             r = sub(load3(p.arm[k], 0, 1), load3(pairs.arm[j], 0, 1))
             n, f, k = add(n, cross(r, push)), add(f, push), p.following[k]
-        body_pairs.push(j, n, f, pairs)
+        body_pairs.add_push(j, n, f, pairs)
 
 
 @apart
@@ -210,8 +210,8 @@ def respond(contacts, joints, topology, bodies, work, out):
         p.right[j] = 0.0
     for j in spread(joints):
         p.right[p.joint[j]] += p.joint_impulse[j]
-    if body_pairs.touch(tree):
-        _push_pairs(tree.pairs, p)
+    if body_pairs.any_touch(tree):
+        _pair_wrenches(tree.pairs, p)
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -219,25 +219,25 @@ def respond(contacts, joints, topology, bodies, work, out):
             for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
                 if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                     continue
-                n, f = with_pushes(i, n, f, tree.loaded, tree)
+                n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
                 k = p.head[i]
                 while k >= 0:
                     push = mul_t(load9(p.frame[k], 0, 1), load3(p.impulse[k], 0, 1))
                     n, f = sub(n, cross(load3(p.arm[k], 0, 1), push)), sub(f, push)
                     k = p.following[k]
-                n, f = body_pairs.pushed(i, n, f, tree)
-                n, f = gather(i, n, f, p.right, topology, bodies, tree)
-                n, f = hand_over(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
+                n, f = body_pairs.with_pair_wrench(i, n, f, tree)
+                n, f = inward_wrench(i, n, f, p.right, topology, bodies, tree)
+                n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     if len(tree.mimics) > 0:
         if tree.mimics.waits[topology.shape[0]] == ENDS:
-            mimics.settle_again(topology.shape[0], p.right, tree.mimics)
-        set_out(topology.shape[0], ZERO, tree.mimics.mass, tree, out)
+            mimics.eliminate_again(topology.shape[0], p.right, tree.mimics)
+        world_coordinate(topology.shape[0], ZERO, tree.mimics.mass, tree, out)
     for level in range(limbs.level.size - 1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
             omega, velocity = ZERO, ZERO
             for i in range(limbs.begin[limb], limbs.end[limb]):
-                omega, velocity = carried(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
+                omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
                 omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
                 keep_twist(i, omega, velocity, tree)
                 store3(tree.moved[i], 0, 1, omega)
@@ -247,13 +247,13 @@ def respond(contacts, joints, topology, bodies, work, out):
                     motion = velocity_at(omega, velocity, load3(p.arm[k], 0, 1), load9(p.frame[k], 0, 1))
                     store3(p.u[k], 0, 1, add(load3(p.free[k], 0, 1), motion))
                     k = p.following[k]
-    if body_pairs.touch(tree):
+    if body_pairs.any_touch(tree):
         for j in range(tree.pairs.counts[body_pairs.TOUCH]):
             k = tree.pairs.contact[j]
             while k >= 0:
-                motion = body_pairs.across(j, k, tree.moved, p, tree.pairs)
+                motion = body_pairs.relative_velocity(j, k, tree.moved, p, tree.pairs)
                 store3(p.u[k], 0, 1, add(load3(p.free[k], 0, 1), motion))
                 k = p.following[k]
     for j in spread(joints):
         p.joint_u[j] = p.joint_free[j] + out[p.joint[j]]
-    stay(contacts, joints, p, tree)
+    clear_step(contacts, joints, p, tree)

@@ -7,14 +7,14 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.operations import most_of, spread
 from engine.kernels.contact import mimics
-from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, across, join
+from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
 from engine.kernels.contact.immobile_contacts import leave_out_immobile
 from engine.kernels.contact.newton import relative_mobilities
 from engine.kernels.contact.recursion import (
     GATHERS,
     TO_PARENT,
     axis_of,
-    carried,
+    carried_twist,
     has_one_axis,
     keep_twist,
     mobility_at,
@@ -65,7 +65,7 @@ def _contacts(count, topology, ground):
         body, other = bodies_of(touching.shape[i], ground)
         if len(ground.tree.tree.pairs) > 0 and other != WORLD:
             x = load3(touching.at[i], 0, 1)
-            has_room = join(i, body, other, x, bodies, p, ground.tree.tree.pairs) and has_room
+            has_room = add_contact(i, body, other, x, bodies, p, ground.tree.tree.pairs) and has_room
         else:
             p.following[i], p.head[body] = p.head[body], i
     return has_room
@@ -124,13 +124,13 @@ def _mobilities(joints, topology, ground):
                         above = tree.sums[parent]
                         E, F, H = load6(above, 0, 1), load9(above, 6, 1), load6(above, 15, 1)
                     E, F, H = shifted_mobility(load3(bodies.arm[i], 0, 1), E, F, H)
-                omega, velocity = carried(i, parent, bodies, ZERO, omega, velocity, tree)
+                omega, velocity = carried_twist(i, parent, bodies, ZERO, omega, velocity, tree)
                 turning, shifting = joint_twist(kind, load9(bodies.rotation[i], 0, 1), free, start)
                 omega = add(omega, mimics.axis(i, turning, tree))
                 velocity = add(velocity, mimics.axis(i, shifting, tree))
                 if not mimics.has_own(i, tree):
                     e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
-                    E, H = mimics.loosened(kind, e, p.dv[start], E, H)
+                    E, H = mimics.with_joint_mobility(kind, e, p.dv[start], E, H)
                 else:
                     E, F, H, own = mobility_of(i, E, F, H, topology, bodies, tree)
                     if has_one_axis(kind):
@@ -166,7 +166,7 @@ def _pair_rows(count, inertia, topology, ground):
     for j in range(pairs.counts[TOUCH]):
         k = pairs.contact[j]
         while k >= 0:
-            u = across(j, k, twists, p, pairs)
+            u = relative_velocity(j, k, twists, p, pairs)
             p.along[k] = u[0]
             store3(p.free[k], 0, 1, u)
             k = p.following[k]

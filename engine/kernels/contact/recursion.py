@@ -150,7 +150,7 @@ def turned_diagonal(R, d, start):
 
 
 @inline
-def with_pushes(i, n, f, flow, tree):
+def with_waiting_wrenches(i, n, f, flow, tree):
     """Add to a wrench (n, f) of body i those that wait for it in `sums`, by `flow`."""
     if flow[i, GATHERS] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
@@ -161,13 +161,13 @@ def with_pushes(i, n, f, flow, tree):
 
 
 @inline
-def handed_inertia(i, tree):
+def passed_inertia(i, tree):
     """Load the inertia that body i passed to its parent."""
     return load6(tree.G[i], 0, 1), load9(tree.G[i], 6, 1), load6(tree.G[i], 15, 1)
 
 
 @inline
-def _handed(i, parent, hands, r, A, B, C, n, f, tree):
+def _pass_on(i, parent, hands, r, A, B, C, n, f, tree):
     """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
         return ZERO6, ZERO9, ZERO6, ZERO, ZERO
@@ -188,7 +188,7 @@ def _with_limbs(i, A, B, C, tree):
     """Add to the inertia of body i those of the limbs on it."""
     if tree.flow[i, GATHERS] == 1:
         for hung in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
-            own, across, along = handed_inertia(tree.limbs.child[hung], tree)
+            own, across, along = passed_inertia(tree.limbs.child[hung], tree)
             A, B, C = plus(A, own), plus(B, across), plus(C, along)
     return A, B, C
 
@@ -198,7 +198,7 @@ def factorise(tau, added, topology, bodies, tree):
     """Factorise M + d, and compute t of τ − bias; τ and d are (nv,)."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
-        mimics.begin(tree.mimics.mass)
+        mimics.clear(tree.mimics.mass)
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -209,26 +209,26 @@ def factorise(tau, added, topology, bodies, tree):
                 A, B, C = rigid_at(bodies.rigid[i])
                 A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
                 n, f = add(load3(bodies.bias[i], 0, 1), n0), add(load3(bodies.bias[i], 3, 1), f0)
-                n, f = with_pushes(i, n, f, tree.flow, tree)
+                n, f = with_waiting_wrenches(i, n, f, tree.flow, tree)
                 A, B, C = _with_limbs(i, A, B, C, tree)
                 turning, shifting = load3(bodies.product[i], 0, 1), load3(bodies.product[i], 3, 1)
                 n = add(n, add(mul(full(A), turning), mul(B, shifting)))
                 f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
                 if len(tree.mimics) > 0 and tree.mimics.waits[i] != 0:
-                    mimics.drift(i, turning, shifting, tree.mimics.mass)
+                    mimics.add_drift(i, turning, shifting, tree.mimics.mass)
                 if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-                    mimics.settle(i, tau, added, tree.mimics.mass, tree.mimics)
-                    A, B, C = mimics.without_symmetric(i, A, B, C, tree.mimics.mass)
-                    n, f = mimics.pushed(i, n, f, tree.mimics.mass)
+                    mimics.eliminate_coordinate(i, tau, added, tree.mimics.mass, tree.mimics)
+                    A, B, C = mimics.without_coordinate_symmetric(i, A, B, C, tree.mimics.mass)
+                    n, f = mimics.with_coordinate_force(i, n, f, tree.mimics.mass)
                 if has_one_axis(kind):
                     e, stays = mimics.axis(i, axis_of(R), tree), False
                     x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
                     d, along = dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
                     if len(tree.mimics) > 0:
                         stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.mass
-                        x, y, _, _, d, along = mimics.joined(i, kind, e, x, y, x, y, d, along, rows, tree.mimics)
+                        x, y, _, _, d, along = mimics.received(i, kind, e, x, y, x, y, d, along, rows, tree.mimics)
                         if stays:
-                            mimics.hand_on(parent, load3(bodies.arm[i], 0, 1), x, y, x, y, d, along, rows)
+                            mimics.pass_on(parent, load3(bodies.arm[i], 0, 1), x, y, x, y, d, along, rows)
                     if not stays:
                         k = 1.0 / (d + added[start])
                         w = k * (tau[start] - along)
@@ -259,11 +259,11 @@ def factorise(tau, added, topology, bodies, tree):
                     A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
                     B = minus(B, matmul(S, X))
                 hands = tree.flow[i, TO_PARENT]
-                A0, B0, C0, n0, f0 = _handed(i, parent, hands, load3(bodies.arm[i], 0, 1), A, B, C, n, f, tree)
+                A0, B0, C0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i], 0, 1), A, B, C, n, f, tree)
     if len(tree.mimics) > 0:
         if tree.mimics.waits[topology.shape[0]] == ENDS:
-            mimics.settle(topology.shape[0], tau, added, tree.mimics.mass, tree.mimics)
-        mimics.begin_again(tree.mimics.mass)  # for `gather`
+            mimics.eliminate_coordinate(topology.shape[0], tau, added, tree.mimics.mass, tree.mimics)
+        mimics.clear_r(tree.mimics.mass)  # for `inward_wrench`
 
 
 @inline
@@ -278,7 +278,7 @@ def _inverse(A, B, C):
 
 
 @inline
-def carried(i, parent, bodies, base, omega, velocity, tree):
+def carried_twist(i, parent, bodies, base, omega, velocity, tree):
     """The twist of body i's origin by its parent's motion, given the twist of body i − 1; `base` is the world's
     velocity."""
     if parent == WORLD:
@@ -289,7 +289,7 @@ def carried(i, parent, bodies, base, omega, velocity, tree):
 
 
 @inline
-def _less_many(U, E, t, above):
+def _ball_velocity(U, E, t, above):
     """t − G a of a ball joint, from the twist of its body before the joint."""
     n = add(mul(load9(U, 0, 1), above[0]), mul(load9(U, 9, 1), above[1]))
     return sub(load3(t, 0, 1), mul(load9(E, 0, 1), n))
@@ -315,19 +315,19 @@ def move(i, omega, velocity, topology, bodies, tree, out):
         store3(out, start + 3, 1, mul_t(R, sub(b, velocity)))
         omega, velocity = a, b
     else:
-        x = _less_many(U, D, t, (omega, velocity))
+        x = _ball_velocity(U, D, t, (omega, velocity))
         store3(out, start, 1, mul_t(R, x))
         omega = add(omega, x)
     if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-        mimics.velocity_of(i, omega, velocity, tree.mimics.mass, tree.mimics, out)
+        mimics.coordinate_velocity(i, omega, velocity, tree.mimics.mass, tree.mimics, out)
     return omega, velocity
 
 
 @inline
-def set_out(n, base, rows, tree, out):
+def world_coordinate(n, base, rows, tree, out):
     """Compute the velocity of the coordinate that ends in the world, index n, which moves with `base`."""
     if len(tree.mimics) > 0 and tree.mimics.waits[n] == ENDS:
-        mimics.velocity_of(n, ZERO, base, rows, tree.mimics, out)
+        mimics.coordinate_velocity(n, ZERO, base, rows, tree.mimics, out)
 
 
 @inline
@@ -343,13 +343,13 @@ def accelerations(gravity, topology, bodies, tree, out):
     """Compute q̈ into `out` (nv,), after `factorise`."""
     limbs, up = tree.limbs, (-gravity[0], -gravity[1], -gravity[2])
     if len(tree.mimics) > 0:
-        set_out(topology.shape[0], up, tree.mimics.mass, tree, out)
+        world_coordinate(topology.shape[0], up, tree.mimics.mass, tree, out)
     for level in range(limbs.level.size - 1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
             omega, velocity = ZERO, ZERO
             for i in range(limbs.begin[limb], limbs.end[limb]):
-                omega, velocity = carried(i, topology[i, PARENT], bodies, up, omega, velocity, tree)
+                omega, velocity = carried_twist(i, topology[i, PARENT], bodies, up, omega, velocity, tree)
                 omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
                 omega = add(omega, load3(bodies.product[i], 0, 1))
                 velocity = add(velocity, load3(bodies.product[i], 3, 1))
@@ -357,18 +357,18 @@ def accelerations(gravity, topology, bodies, tree, out):
 
 
 @inline
-def gather(i, n, f, tau, topology, bodies, tree):
+def inward_wrench(i, n, f, tau, topology, bodies, tree):
     """Compute t of body i from p = (n, f) and τ (nv,) by the factors of M + d; return p + U t, about its own origin."""
     kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i], 0, 1)
     U, D = tree.U[i], tree.inverse[i]
     if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-        mimics.settle_again(i, tau, tree.mimics)
-        n, f = mimics.pushed(i, n, f, tree.mimics.mass)
+        mimics.eliminate_again(i, tau, tree.mimics)
+        n, f = mimics.with_coordinate_force(i, n, f, tree.mimics.mass)
     if has_one_axis(kind):
         e = mimics.axis(i, axis_of(R), tree)
         along = dot(e, n if kind == REVOLUTE else f)
         if len(tree.mimics) > 0:
-            along = mimics.gathered(i, topology[i, PARENT], along, tree.mimics.mass, tree.mimics)
+            along = mimics.passed_on_force(i, topology[i, PARENT], along, tree.mimics.mass, tree.mimics)
         if mimics.has_own(i, tree):
             w = D[0] * (tau[start] - along)
             t[0] = w
@@ -387,7 +387,7 @@ def gather(i, n, f, tau, topology, bodies, tree):
 
 
 @inline
-def hand_over(i, hands, n, f, topology, bodies, tree):
+def pass_wrench(i, hands, n, f, topology, bodies, tree):
     """Pass a wrench (n, f) of body i to its parent; return what body i − 1 receives in registers."""
     if topology[i, PARENT] == WORLD:
         return ZERO, ZERO

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
-from engine.kernels.contact.body_pairs import TOUCH, touch
+from engine.kernels.contact.body_pairs import TOUCH, any_touch
 from engine.kernels.contact.mimics import STAYS
-from engine.kernels.contact.recursion import GATHERS, NEXT, TO_PARENT, WAITS, dofs, handed_inertia, rigid_at
+from engine.kernels.contact.recursion import GATHERS, NEXT, TO_PARENT, WAITS, dofs, passed_inertia, rigid_at
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import add, full, load6, load9, mul, mul_t, plus, store6, store9
 from engine.model import WORLD
@@ -50,7 +50,7 @@ def _begin(topology, p, tree):
         tree.loaded[i, TO_PARENT], tree.loaded[i, GATHERS] = (ACTS if acts else LEFT_OUT), 0
         if len(tree.mimics) > 0 and (tree.mimics.waits[i] != 0 or tree.mimics.role[i] == STAYS):
             tree.loaded[i, TO_PARENT] = ACTS
-    if touch(tree):
+    if any_touch(tree):
         for j in range(tree.pairs.counts[TOUCH]):
             tree.loaded[tree.pairs.body[j, 0], TO_PARENT] = ACTS
             tree.loaded[tree.pairs.body[j, 1], TO_PARENT] = ACTS
@@ -62,10 +62,10 @@ def _compose(i, topology, bodies, tree):
     A, B, C = rigid_at(bodies.rigid[i])
     for hung in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
         if tree.loaded[tree.limbs.child[hung], TO_PARENT] == LEFT_OUT:
-            a, b, c = handed_inertia(tree.limbs.child[hung], tree)
+            a, b, c = passed_inertia(tree.limbs.child[hung], tree)
             A, B, C = plus(A, a), plus(B, b), plus(C, c)
     if i + 1 < topology.shape[0] and topology[i + 1, PARENT] == i and tree.loaded[i + 1, TO_PARENT] == LEFT_OUT:
-        a, b, c = handed_inertia(i + 1, tree)
+        a, b, c = passed_inertia(i + 1, tree)
         A, B, C = plus(A, a), plus(B, b), plus(C, c)
     keep_composite(i, A, B, C, tree)
 

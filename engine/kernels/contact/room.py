@@ -69,7 +69,7 @@ class Ground(NamedTuple):
 class Touch(NamedTuple):
     """Contact of a batch of robots: the workspace, and the contacts of the last step.
 
-    `joint_memory` (batch, nv) are the joints' impulses. `told` (batch, 3) holds the residual, the number of contacts
+    `joint_memory` (batch, nv) are the joints' impulses. `summary` (batch, 3) holds the residual, the number of contacts
     and the largest residual since `Stepper.advance` began; `which` (batch, C) the contacts' shapes, or their pairs,
     counted after the shapes; `key` (batch, C) the shapes' points or the pairs' features, which identify a contact in
     the next step; `seen` (batch, C, SEEN) place, normal, gap, impulse in the world, sliding speed, and the impulse as a
@@ -78,7 +78,7 @@ class Touch(NamedTuple):
 
     ground: Ground
     joint_memory: NDArray[np.floating]
-    told: NDArray[np.floating]
+    summary: NDArray[np.floating]
     which: NDArray[np.int64]
     key: NDArray[np.int64]
     seen: NDArray[np.floating]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.compile.operations import is_single, least_of, spread
 from engine.kernels.contact.interior import begin_interior, prepare_interior, take_interior_step
-from engine.kernels.contact.newton import direction, respond, stay
+from engine.kernels.contact.newton import clear_step, direction, respond
 from engine.kernels.contact.problem import (
     ACCEPTED_RESIDUAL,
     ALL_FRICTIONAL,
@@ -91,7 +91,7 @@ def _start_from_zero(contacts, joints, p, tree):
         store3(tree.moved[i], 3, 1, ZERO)
     for j in spread(p.total.size):
         p.total[j] = 0.0
-    stay(contacts, joints, p, tree)
+    clear_step(contacts, joints, p, tree)
 
 
 @inline

@@ -75,7 +75,7 @@ def _key(i, ground):
 def _impulse_before(i, touch, robot):
     """The impulse of a contact in the previous step, in the world; 0 if it did not exist."""
     shape, key, found = touch.ground.contacts.shape[i], _key(i, touch.ground), (0.0, 0.0, 0.0)
-    for k in range(int(touch.told[robot, 1])):
+    for k in range(int(touch.summary[robot, 1])):
         if touch.which[robot, k] == shape and touch.key[robot, k] == key:
             found = load3(touch.seen[robot, k], IMPULSE, 1)
     return found
@@ -140,7 +140,11 @@ def remember(count, frictional, n, touch, robot):
 @inline
 def report(left, count, touch, robot):
     """Report the residual of the step's impulses and the number of contacts."""
-    touch.told[robot, 0], touch.told[robot, 1], touch.told[robot, 2] = left, count, max(left, touch.told[robot, 2])
+    touch.summary[robot, 0], touch.summary[robot, 1], touch.summary[robot, 2] = (
+        left,
+        count,
+        max(left, touch.summary[robot, 2]),
+    )
 
 
 @inline
