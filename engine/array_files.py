@@ -65,10 +65,10 @@ def read(path: str | Path) -> NDArray[Any]:
         except ValueError as fault:
             raise ValueError(f"it holds {fault}") from None
         if dtype.kind not in "biuf":
-            raise ValueError(f"it holds values of type {dtype}, and no real numbers")
+            raise ValueError(f"it holds values of type {dtype}, which are not real numbers")
         told, there = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - start
         if told > there:
-            raise ValueError(f"it is not whole: {told} bytes of numbers are told of, and {there} are there")
+            raise ValueError(f"it is incomplete: its header says {told} bytes of numbers, and it has {there}")
         file.seek(0)
         array: NDArray[Any] = np.load(file, allow_pickle=False)
         return array

@@ -71,12 +71,12 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     )
     commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
     add_run_arguments(_add(commands, "run", run_robot, "simulate a robot and write its trajectory", robot=True))
-    _add(commands, "info", info, "what a robot is made of, and which algorithms serve it", robot=True)
+    _add(commands, "info", info, "a robot's bodies and joints, and the algorithms that support it", robot=True)
     again = "run a trajectory's file again, and compare every state bit for bit"
     add_repeat_arguments(commands.add_parser("repeat", help=again, description=again))
     plain = "write a run's file as large as what it holds, where it is packed too tightly to be trusted"
     add_unpack_arguments(commands.add_parser("unpack", help=plain, description=plain))
-    faults = "all that is wrong with a URDF, each fault with its line and cure"
+    faults = "all problems of a URDF, each with its line and fix"
     check = commands.add_parser("check", help=faults, description=faults)
     add_check_arguments(check)
     add_sources(check)
@@ -127,7 +127,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
     args = root.parse_args(argv)
     answers = getattr(args, "json", False) or (args.command == "generate" and args.out is None)
     if answers and getattr(sys.stdout, "name", "") == os.devnull:  # in place of a closed one
-        tell(f"catena {args.command}: standard output is closed, where the answer was to go; leave it open")
+        tell(f"catena {args.command}: standard output, which the result goes to, is closed; leave it open")
         return WRONG_CALL
     try:
         status = int(args.function(args))
@@ -142,7 +142,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
     except (CallError, ValueError, TypeError, OSError, MemoryError, NoGpu) as error:
-        said = str(error) or "there is not enough memory"  # Python's MemoryError has no message
+        said = str(error) or "out of memory"  # Python's MemoryError has no message
         tell(f"catena {args.command}: {said}")
         return WRONG_CALL
     except KeyboardInterrupt:

@@ -291,8 +291,7 @@ def cache_folders() -> tuple[Path, ...]:
 
 
 def writable_cache(*inside: str) -> Path:
-    """Return `cache_folder`, or a folder in it; one of `temporary_cache` if that is impossible or others can write
-    there.
+    """Return `cache_folder`, or a folder in it; one of `temporary_cache` if impossible or if others can write there.
 
     Raises OSError where there is no temporary folder either.
     """
@@ -363,12 +362,12 @@ _told = threading.Event()
 
 def _consequence(error: ownership.NotOurs) -> str:
     if error.entry:
-        return "so it is not used, but made anew"
+        return "so it is not used, but compiled again"
     cure = "let CATENA_CACHE_DIR name a folder of your own"
     if error.loose:
         ours = Path(error.path).is_relative_to(cache_folder()) and not os.environ.get("CATENA_CACHE_DIR")
         cure = f"run chmod {'-R ' if ours else ''}go-w {shlex.quote(error.path)}"
-    return f"so no compiled code below it is used; {cure}: until then every process compiles anew"
+    return f"so no compiled code below it is used; {cure}: until then every process compiles again"
 
 
 @lru_cache(maxsize=1)

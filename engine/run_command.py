@@ -55,11 +55,15 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--dt",
         type=positive,
-        help="time step in s (default: one that suits the robot, at most 0.001; with --controls 0.001)",
+        help="time step in s (default: chosen for the robot, at most 0.001; with --controls 0.001)",
     )
-    run.add_argument("--integrator", choices=("auto", *INTEGRATORS), default="auto", help="default: one that suits it")
+    run.add_argument(
+        "--integrator", choices=("auto", *INTEGRATORS), default="auto", help="default: chosen for the robot"
+    )
     run.add_argument("--algorithm", choices=("auto", *ALGORITHMS["cpu"]), default="auto")
-    run.add_argument("--batch", type=count, default=1, help="so many robots, each with its own --q random (default 1)")
+    run.add_argument(
+        "--batch", type=count, default=1, help="number of robots, each with its own --q random (default 1)"
+    )
     run.add_argument(
         "--device", choices=("auto", "cpu", "cuda"), default="cpu", help="default: the CPU; auto: the faster"
     )
@@ -68,7 +72,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--v", default="0", help="start velocities: one number for all, or v1,v2,… (default 0)")
     run.add_argument("--controls", type=Path, metavar="FILE.npy", help="generalized forces (nv,) or (steps, nv)")
     run.add_argument(
-        "--controller", type=Path, metavar="FILE.py", help="a function control(t, q, v) that answers the efforts (nv,)"
+        "--controller", type=Path, metavar="FILE.py", help="a function control(t, q, v) that returns the efforts (nv,)"
     )
     run.add_argument(
         "--gravity", type=float, nargs=3, default=EARTH, metavar=("X", "Y", "Z"), help="m/s² (default 0 0 -9.81)"
@@ -76,7 +80,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--no-limits", action="store_true", help="ignore position and velocity limits")
     run.add_argument("--every", type=count, default=1, metavar="N", help="keep every N-th state (default 1)")
     run.add_argument("--seed", type=seed, default=0, help="for --q random (default 0)")
-    run.add_argument("--out", type=Path, metavar="FILE.npz", help="where the trajectory goes (default: nowhere)")
+    run.add_argument("--out", type=Path, metavar="FILE.npz", help="file of the trajectory (default: none)")
     add_parts(run)
     _add_scene(run)
 
@@ -92,17 +96,19 @@ def _add_scene(run: argparse.ArgumentParser) -> None:
         "--terrain", type=Path, metavar="FILE.npy", help="ground of heights in m, rows along y, columns along x"
     )
     run.add_argument(
-        "--cell", type=positive, default=0.1, metavar="M", help="between heights of --terrain (default 0.1)"
+        "--cell", type=positive, default=0.1, metavar="M", help="spacing of the heights of --terrain, m (default 0.1)"
     )
     run.add_argument(
         "--friction",
         type=float,
         metavar="MU",
-        help="of the ground, and of links of which the file gives none (default 0.8)",
+        help="of the ground, and of links without a value in the file (default 0.8)",
     )
     run.add_argument("--self-collision", action="store_true", help="the robot's links touch each other")
-    run.add_argument("--srdf", type=Path, metavar="FILE", help="whose disable_collisions --self-collision leaves out")
-    run.add_argument("--hold", action="store_true", help="joint gains hold the robot as it starts")
+    run.add_argument(
+        "--srdf", type=Path, metavar="FILE", help="its disable_collisions are excluded from --self-collision"
+    )
+    run.add_argument("--hold", action="store_true", help="joint gains hold the robot in its initial pose")
 
 
 def _numbers(name: str, text: str, width: int) -> Array:

@@ -283,9 +283,7 @@ class Simulation:
         self._watcher = watcher
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles and copies are independent simulations with the same arguments and state, and continue to the same
-        bits.
-        """
+        """Pickles and copies are independent simulations, made alike, which continue to the same bits."""
         s = self.settings
         how = (
             self.model, self.batch, self.dt, self.integrator, self.algorithm, s.limits, None, None, self.device,

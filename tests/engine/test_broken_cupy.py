@@ -55,7 +55,7 @@ FAULTS = {
     "a driver's library that is none": (breaks("driverGetVersion", OSError("libcuda.so.1: bad magic")),
                                         r"CUDA cannot be used \(libcuda.so.1: bad magic\)"),
     "an old driver": (lambda cupy: setattr(cupy.cuda.runtime, "driverGetVersion", lambda: 11040),
-                      r"the NVIDIA driver serves CUDA 11\.4 and this CuPy was made for 13\.0"),
+                      r"the NVIDIA driver supports CUDA 11\.4 and this CuPy was built for 13\.0"),
     "a GPU that fails": (breaks("getDeviceProperties", CudaError("cudaErrorUnknown")), "CUDA cannot be used"),
     "no compiler": (lambda cupy: setattr(cupy.cuda.nvrtc, "getVersion", fails(RuntimeError("no libnvrtc.so"))),
                     r"NVRTC cannot be loaded \(no libnvrtc.so\)"),

@@ -88,7 +88,7 @@ REASONS = [
         {"error": "cudaErrorNoDevice: no CUDA-capable device"},
         r"CUDA cannot be used \(cudaErrorNoDevice: no CUDA-capable device\)",
     ),
-    ({"driver": 12020}, r"the NVIDIA driver serves CUDA 12\.2 and this CuPy was made for 13\.0; update the driver"),
+    ({"driver": 12020}, r"the NVIDIA driver supports CUDA 12\.2 and this CuPy was built for 13\.0; update the driver"),
     ({"nvrtc": False}, r"CUDA's compiler NVRTC cannot be loaded \(no file libnvrtc\.so\.13\); install the CUDA "),
     ({"capability": (6, 1)}, r"the GPU has compute capability 6\.1 and at least 7\.0 is needed"),
 ]

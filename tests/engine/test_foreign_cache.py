@@ -50,7 +50,7 @@ def test_below_a_folder_that_others_can_write_to_nothing_is_run_nor_written(
         assert [doubled(), doubled(), doubled(halve)] == [6.0, 6.0, 1.5]
     assert len(compiled) == 2
     assert listing(cache) == before
-    cure = f"run chmod go-w {folder}: until then every process compiles anew"
+    cure = f"run chmod go-w {folder}: until then every process compiles again"
     assert told(caplog) == (
         f"'{folder}' can be written to by others (mode {loose:04o}), so no compiled code below it is used; {cure}"
     )
@@ -69,7 +69,7 @@ def test_below_a_folder_of_another_user_nothing_is_run_nor_written(user, cache, 
     assert len(compiled) == 2
     assert listing(cache) == before
     assert f"belongs to another user (number {ANOTHER}), so no compiled code below it is used" in told(caplog)
-    assert "let CATENA_CACHE_DIR name a folder of your own: until then every process compiles anew" in told(caplog)
+    assert "let CATENA_CACHE_DIR name a folder of your own: until then every process compiles again" in told(caplog)
 
 
 @as_root
@@ -136,7 +136,7 @@ def test_an_entry_that_others_could_have_written_is_replaced_and_not_run(user, c
     with being(user):
         assert [doubled(), doubled()] == [6.0, 6.0]
     assert len(compiled) == 1
-    assert told(caplog) == f"'{entry}' {why}, so it is not used, but made anew"
+    assert told(caplog) == f"'{entry}' {why}, so it is not used, but compiled again"
     assert (entry.is_symlink(), entry.is_file(), entry.stat().st_uid, mode(entry)) == (False, True, user, 0o600)
     assert (elsewhere.read_bytes() if elsewhere.exists() else None) == before
 

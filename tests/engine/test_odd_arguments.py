@@ -161,5 +161,5 @@ def test_an_answer_that_nobody_can_read_is_told(words):
     command = f"'{sys.executable}' main.py {words}"
     done = subprocess.run(["sh", "-c", f"{command} >&-"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.endswith("standard output is closed, where the answer was to go; leave it open\n")
+    assert done.stderr.endswith("standard output, which the result goes to, is closed; leave it open\n")
     assert subprocess.run(["sh", "-c", f"{command} >/dev/null"], cwd=ROOT, check=False).returncode == 0

@@ -36,11 +36,11 @@ def run() -> Iterable[str]:
     yield "--floating: put the root link on a free joint."
     yield f"--seconds: time to simulate (default {of['seconds']:g})."
     longest = g(timestep.LONGEST)
-    yield (f"--dt: time step in s (default: one that suits the robot, at most {longest}; with --controls {longest}).")
-    yield "--integrator: default: one that suits it."
+    yield (f"--dt: time step in s (default: chosen for the robot, at most {longest}; with --controls {longest}).")
+    yield "--integrator: default: chosen for the robot."
     assert of["integrator"] == "auto"
     assert of["algorithm"] == "auto"
-    yield f"--batch: so many robots, each with its own --q random (default {of['batch']})."
+    yield f"--batch: number of robots, each with its own --q random (default {of['batch']})."
     where = {"cpu": "the CPU"}[of["device"]]
     yield f"--device: default: {where}; auto: the faster."
     assert of["dtype"] == "float64"
@@ -48,14 +48,14 @@ def run() -> Iterable[str]:
     yield f"--q: start: neutral, random, or numbers q1,q2,… (default {of['q']})."
     yield f"--v: start velocities: one number for all, or v1,v2,… (default {of['v']})."
     yield "--controls: generalized forces (nv,) or (steps, nv)."
-    yield "--controller: a function control(t, q, v) that answers the efforts (nv,)."
+    yield "--controller: a function control(t, q, v) that returns the efforts (nv,)."
     yield f"--gravity: m/s² (default {' '.join(f'{x:g}' for x in EARTH)})."
     assert of["gravity"] == EARTH
     yield "--no-limits: ignore position and velocity limits."
     yield f"--every: keep every N-th state (default {of['every']})."
     yield f"--seed: for --q random (default {of['seed']})."
     assert of["out"] is None
-    yield "--out: where the trajectory goes (default: nowhere)."
+    yield "--out: file of the trajectory (default: none)."
     for base, option in (("fixed", "add"), ("free", "add_free")):
         assert of[option] == []
         word = option.replace("_", "-")
@@ -64,11 +64,11 @@ def run() -> Iterable[str]:
     yield f"--no-ground: ground under the robot (default: {shapes})."
     yield f"--slope: the ground's angle, rising towards {rises_towards()}."
     yield "--terrain: ground of heights in m, rows along y, columns along x."
-    yield f"--cell: between heights of --terrain (default {of['cell']:g})."
-    yield f"--friction: of the ground, and of links of which the file gives none (default {scene.friction:g})."
+    yield f"--cell: spacing of the heights of --terrain, m (default {of['cell']:g})."
+    yield f"--friction: of the ground, and of links without a value in the file (default {scene.friction:g})."
     yield "--self-collision: the robot's links touch each other."
-    yield "--srdf: whose disable_collisions --self-collision leaves out."
-    yield "--hold: joint gains hold the robot as it starts."
+    yield "--srdf: its disable_collisions are excluded from --self-collision."
+    yield "--hold: joint gains hold the robot in its initial pose."
 
 
 @page_text.of("main.py render")

@@ -31,7 +31,7 @@ def why_not() -> str | None:
         driver, runtime = cupy.cuda.runtime.driverGetVersion(), cupy.cuda.runtime.runtimeGetVersion()
         if driver // 1000 < runtime // 1000:
             return (
-                f"the NVIDIA driver serves CUDA {_version(driver)} and this CuPy was made for {_version(runtime)}; "
+                f"the NVIDIA driver supports CUDA {_version(driver)} and this CuPy was built for {_version(runtime)}; "
                 f"update the driver, or {EXTRA}"
             )
         capability = _capability()
