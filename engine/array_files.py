@@ -39,9 +39,9 @@ def header(file: IO[bytes]) -> tuple[Header, int]:
     try:
         version = np.lib.format.read_magic(file)
         length = file.read(2 if version == (1, 0) else 4)
-        if (told := int.from_bytes(length, "little")) > LONGEST_HEADER:
+        if (length_given := int.from_bytes(length, "little")) > LONGEST_HEADER:
             raise ValueError("its header is too long")
-        beginning = io.BytesIO(length + file.read(told))
+        beginning = io.BytesIO(length + file.read(length_given))
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(beginning)
     except Exception as fault:  # a header is Python source: its parser may raise any error of the tokenizer
@@ -66,9 +66,9 @@ def read(path: str | Path) -> NDArray[Any]:
             raise ValueError(f"it holds {fault}") from None
         if dtype.kind not in "biuf":
             raise ValueError(f"it holds values of type {dtype}, which are not real numbers")
-        told, there = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - start
-        if told > there:
-            raise ValueError(f"it is incomplete: its header says {told} bytes of numbers, and it has {there}")
+        expected, available = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - start
+        if expected > available:
+            raise ValueError(f"it is incomplete: its header says {expected} bytes of numbers, and it has {available}")
         file.seek(0)
         array: NDArray[Any] = np.load(file, allow_pickle=False)
         return array
@@ -128,8 +128,8 @@ def unpack(path: str | Path, out: str | Path, most: int) -> None:
     """
     try:
         with files.regular(path) as opened, zipfile.ZipFile(opened) as archive:
-            if (told := sum(info.file_size for info in archive.infolist())) > most:
-                raise ValueError(f"its arrays take {told / 2**30:.1f} GB, and at most {most / 2**30:.0f} are read")
+            if (unpacked := sum(info.file_size for info in archive.infolist())) > most:
+                raise ValueError(f"its arrays take {unpacked / 2**30:.1f} GB, and at most {most / 2**30:.0f} are read")
             with files.replacing(out) as file, zipfile.ZipFile(file, "w") as plain:
                 for info in archive.infolist():
                     with archive.open(info) as packed, plain.open(info.filename, "w", force_zip64=True) as target:
@@ -141,9 +141,9 @@ def unpack(path: str | Path, out: str | Path, most: int) -> None:
 def require_fits(headers: Mapping[str, Header], size: int) -> None:
     """Raise ValueError where arrays take more than an archive of `size` bytes may hold, or have types that none may."""
     for what, kinds, most in (("arrays", "biufUS", FREE + RATIO * size), ("text", "US", FREE_TEXT + RATIO_TEXT * size)):
-        if (told := total(headers, kinds)) > most:
+        if (needed := total(headers, kinds)) > most:
             raise TooTight(
-                f"its {what} would take {told / 1e6:.0f} MB, and of a file of {size / 1e6:.1f} MB at most "
+                f"its {what} would take {needed / 1e6:.0f} MB, and of a file of {size / 1e6:.1f} MB at most "
                 f"{most / 1e6:.0f} are unpacked"
             )
     for name, (shape, dtype) in headers.items():

@@ -73,9 +73,9 @@ def _of_meshes(model: Model) -> list[Diagnostic]:
             hulls(mesh)
         except ValueError as fault:
             stands = bool(np.any(model.kind == FREE)) and any(model.link_body[link] != WORLD for link in links)
-            cure = "mend the file, or give the link another shape in <collision>"
-            told = f"link {model.link_names[links[0]]!r}", str(fault), cure
-            found.append(Diagnostic("error" if stands else "warning", None, *told))
+            fix = "fix the file, or give the link another shape in <collision>"
+            parts = f"link {model.link_names[links[0]]!r}", str(fault), fix
+            found.append(Diagnostic("error" if stands else "warning", None, *parts))
     return found
 
 

@@ -76,8 +76,8 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     add_repeat_arguments(commands.add_parser("repeat", help=again, description=again))
     plain = "write a run's file as large as what it holds, where it is packed too tightly to be trusted"
     add_unpack_arguments(commands.add_parser("unpack", help=plain, description=plain))
-    faults = "all problems of a URDF, each with its line and fix"
-    check = commands.add_parser("check", help=faults, description=faults)
+    problems = "all problems of a URDF, each with its line and fix"
+    check = commands.add_parser("check", help=problems, description=problems)
     add_check_arguments(check)
     add_sources(check)
     _add_generate(commands)
@@ -125,8 +125,8 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
         known = f"commands: {', '.join(commands.choices)}; robots: a file, or the name of one that ships, such as arm7"
         root.error(f"{argv[0]!r} is neither a command nor a robot; {known}")
     args = root.parse_args(argv)
-    answers = getattr(args, "json", False) or (args.command == "generate" and args.out is None)
-    if answers and getattr(sys.stdout, "name", "") == os.devnull:  # in place of a closed one
+    prints_result = getattr(args, "json", False) or (args.command == "generate" and args.out is None)
+    if prints_result and getattr(sys.stdout, "name", "") == os.devnull:  # in place of a closed one
         tell(f"catena {args.command}: standard output, which the result goes to, is closed; leave it open")
         return WRONG_CALL
     try:

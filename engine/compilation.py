@@ -70,7 +70,7 @@ os._exit(0)
 """
 """The program of the other process; the parent's end closes its standard input.
 
-The package's own module is left out, since it imports all of the engine, which takes half as long as compiling.
+The package's own module is left out, since it imports all of the engine and takes half as long as compiling.
 
 A simulation that waits starts with quickly compiled code, and has it optimised; code compiled ahead is optimised.
 """

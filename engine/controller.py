@@ -72,12 +72,12 @@ class _Ready(NamedTuple):
     period: float | None
 
 
-class _Answer(NamedTuple):
+class _Result(NamedTuple):
     number: int
     tau: NDArray[np.float64]
 
 
-class _Fault(NamedTuple):
+class _Failure(NamedTuple):
     message: str
     line: int | None
     detail: str
@@ -107,7 +107,7 @@ class Controller(NotCopied):
         self._number = 0  # of the last question
         self._asked, self._limit = 0.0, 0.0
         self._period: float | None = None
-        self._ready = self._answered = self._loading = self._waiting = False
+        self._ready = self._returned = self._loading = self._waiting = False
         self.load(parameters, seed)
 
     def load(self, parameters: Mapping[str, float] | None = None, seed: int = SEED) -> None:
@@ -119,7 +119,7 @@ class Controller(NotCopied):
         if self._pipe is None or self._loading or self._waiting:
             self.end()
             self._start()
-        self._ready = self._answered = False
+        self._ready = self._returned = False
         self._loading, self._waiting, self._asked = True, False, perf_counter()
         self._limit = self._asked + FIRST
         self._send(("load", str(self.path.resolve()), self.model, dict(parameters or {}), seed))
@@ -127,25 +127,25 @@ class Controller(NotCopied):
     def _start(self) -> None:
         # The path as in this process, where pytest or a user's script may have prepended folders; -P adds none.
         paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
-        self._pipe, there = multiprocessing.Pipe()
+        self._pipe, other_end = multiprocessing.Pipe()
         # A session of its own, which ends with all processes that the file starts.
-        options: dict[str, Any] = {"pass_fds": (there.fileno(),), "start_new_session": True}
+        options: dict[str, Any] = {"pass_fds": (other_end.fileno(),), "start_new_session": True}
         if sys.platform == "win32":
-            os.set_handle_inheritable(there.fileno(), True)
-            startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [there.fileno()]})
+            os.set_handle_inheritable(other_end.fileno(), True)
+            startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [other_end.fileno()]})
             options = {"startupinfo": startup, "creationflags": subprocess.CREATE_NO_WINDOW}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(there.fileno())],
+            [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(other_end.fileno())],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=files.environment() | {"PYTHONPATH": paths},
             **options,
         )  # fmt: skip
-        there.close()
+        other_end.close()
 
     def ask(self, t: float, q: ArrayLike, v: ArrayLike) -> None:
         """Start a call with the time t, s, q (nq,) and v (nv,); a pending one is dropped."""
         self._number += 1
         self._waiting, self._asked = True, perf_counter()
-        self._limit = self._asked + (self._patience or 0.0) if self._answered else self._asked + FIRST
+        self._limit = self._asked + (self._patience or 0.0) if self._returned else self._asked + FIRST
         self._send(("control", self._number, float(t), np.array(q, float), np.array(v, float)))
 
     def answer(self, seconds: float | None = None) -> Array | None:
@@ -155,8 +155,8 @@ class Controller(NotCopied):
             heard = self._hear(until)
             if heard is None:
                 return None
-            if isinstance(heard, _Answer) and heard.number == self._number:
-                self._answered, self._waiting = True, False
+            if isinstance(heard, _Result) and heard.number == self._number:
+                self._returned, self._waiting = True, False
                 return heard.tau
 
     def wait(self) -> None:
@@ -188,7 +188,7 @@ class Controller(NotCopied):
         with suppress(OSError):  # `_hear` reports that it has ended
             self._pipe.send(message)
 
-    def _hear(self, until: float) -> _Ready | _Answer | None:
+    def _hear(self, until: float) -> _Ready | _Result | None:
         """Return the next message, None if none arrives by `until`. Raises the controller's error."""
         if self._pipe is None:
             raise ControllerError(f"{self.path.name} has stopped; load it again")
@@ -207,7 +207,7 @@ class Controller(NotCopied):
             heard = self._pipe.recv()
         except (EOFError, OSError):
             raise self._failed(f"{self.path.name}: its process has ended by itself") from None
-        if isinstance(heard, _Fault):
+        if isinstance(heard, _Failure):
             self.end()
             raise ControllerError(*heard)
         if isinstance(heard, _Ready):
@@ -253,7 +253,7 @@ class OwnController:
             module = _execute(str(self.path.resolve()), self._model, parameters, seed)
             self._control, self._period = module.control, _period(module)
         except BaseException as error:  # SystemExit too
-            raise ControllerError(*_fault(error, str(self.path.resolve()))) from None
+            raise ControllerError(*_failure(error, str(self.path.resolve()))) from None
         finally:
             _end_copies(self._mine)
 
@@ -269,7 +269,7 @@ class OwnController:
         try:
             return _checked(self._control(float(t), np.array(q, float), np.array(v, float)), self._model.nv)
         except BaseException as error:
-            raise ControllerError(*_fault(error, str(self.path.resolve()))) from None
+            raise ControllerError(*_failure(error, str(self.path.resolve()))) from None
         finally:
             _end_copies(self._mine)
 
@@ -303,7 +303,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> None:
-    """The program of the process; the parent's end closes its standard input."""
+    """Run the controller's process; the parent's end closes its standard input."""
     with suppress(OSError):  # if memory runs out, Linux ends this process, not the one with the run
         Path("/proc/self/oom_score_adj").write_text("1000")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then ends this process too
@@ -349,11 +349,11 @@ def _serve(pipe: Connection) -> None:
                 number, t, q, v = rest
                 tau = _checked(control(t, q, v), nv)
                 _end_copies(mine)
-                pipe.send(_Answer(number, tau))
+                pipe.send(_Result(number, tau))
         except BaseException as error:  # SystemExit too: any error of a file is reported
             _end_copies(mine)
             with suppress(OSError):
-                pipe.send(_fault(error, path))
+                pipe.send(_failure(error, path))
             control = None
 
 
@@ -426,7 +426,7 @@ def _short(words: str) -> str:
     return words if len(words) <= LONGEST else f"{words[:LONGEST]} …"
 
 
-def _fault(error: BaseException, path: str) -> _Fault:
+def _failure(error: BaseException, path: str) -> _Failure:
     """Return the error, with the file's line that is deepest in the traceback."""
     try:
         words = str(error)
@@ -436,9 +436,9 @@ def _fault(error: BaseException, path: str) -> _Fault:
     name, detail = Path(path).name, "".join(traceback.format_exception(error))[-LONGEST_DETAIL:]
     if isinstance(error, SyntaxError) and error.filename == path:
         said = _short(f"SyntaxError: {error.msg}: {(error.text or '').strip()}")
-        return _Fault(f"{name}, line {error.lineno}: {said}", error.lineno, detail)
+        return _Failure(f"{name}, line {error.lineno}: {said}", error.lineno, detail)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     if not frames:
-        return _Fault(f"{name}: {said}", None, detail)
+        return _Failure(f"{name}: {said}", None, detail)
     line = frames[-1].lineno
-    return _Fault(f"{name}, line {line}: {said} ({_short(frames[-1].line or '')})", line, detail)
+    return _Failure(f"{name}, line {line}: {said} ({_short(frames[-1].line or '')})", line, detail)

@@ -119,23 +119,23 @@ class ForwardDynamics:
             if external is not None:
                 tau = _with_external(self.model, self.dtype, external, 1, q, tau=tau)
             if (kernels := self._on_cpu) is None:
-                there: Array = self._there(self._on_gpu, q, v, tau, out)
-                return there
+                result: Array = self._run_on_gpu(self._on_gpu, q, v, tau, out)
+                return result
             if out is None or not (out is q or out is v or out is tau):  # the error of `require` describes the numbers
                 axes = getattr(q, "ndim", 0)
                 if axes == 1:
-                    answer = np.empty(self._nv, self._type) if out is None else out
-                    if kernels.one(q, v, tau, answer) == FITS:
-                        return answer
+                    result = np.empty(self._nv, self._type) if out is None else out
+                    if kernels.one(q, v, tau, result) == FITS:
+                        return result
                 elif axes == 2 and isinstance(q, np.ndarray):
-                    answer = np.empty((len(q), self._nv), self._type) if out is None else out
-                    if kernels.many(q, v, tau, answer) == FITS:
-                        return answer
-            return self._here(kernels, q, v, tau, out)
+                    result = np.empty((len(q), self._nv), self._type) if out is None else out
+                    if kernels.many(q, v, tau, result) == FITS:
+                        return result
+            return self._run_on_cpu(kernels, q, v, tau, out)
         finally:
             self._busy = False
 
-    def _here(self, kernels: on_cpu.Kernels, q: Any, v: Any, tau: Any, out: Array | None) -> Array:
+    def _run_on_cpu(self, kernels: on_cpu.Kernels, q: Any, v: Any, tau: Any, out: Array | None) -> Array:
         """Return the result on the CPU. Raises for arguments that do not fit."""
         if validation.on_device(q):
             raise TypeError("q is on the GPU, and these dynamics are on the CPU; make them with device='cuda'")
@@ -153,7 +153,7 @@ class ForwardDynamics:
             "a joint moves no inertia, or the velocities are beyond any robot's"
         )
 
-    def _there(self, kernels: on_gpu.Kernels, q: Any, v: Any, tau: Any, out: Any) -> Any:
+    def _run_on_gpu(self, kernels: on_gpu.Kernels, q: Any, v: Any, tau: Any, out: Any) -> Any:
         """Return the result on the GPU, for arrays in its memory."""
         if out is not None and arrays.are(self.model, self._type, q, v, tau, out):
             kernels(q, v, tau, out)
@@ -166,10 +166,10 @@ class ForwardDynamics:
             return out
         host, single = validation.states(self.model, self.dtype, q=q, v=v, tau=tau)
         out = validation.result(out, (self.model.nv,) if single else host[1].shape, self.dtype)
-        answer = arrays.empty(host[1].shape, self.dtype)
+        result = arrays.empty(host[1].shape, self.dtype)
         q, v, tau = (arrays.to_device(x) for x in host)
-        kernels(q, v, tau, answer)
-        out[...] = arrays.to_host(answer).reshape(out.shape)
+        kernels(q, v, tau, result)
+        out[...] = arrays.to_host(result).reshape(out.shape)
         if not np.all(np.isfinite(out)):
             raise self._not_finite()
         return out
@@ -228,8 +228,8 @@ def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, *
     On the GPU for arrays in its memory, in type `dtype`; else in double precision.
     """
     if validation.on_device(q):
-        (there, tau), single = arrays.states(model, dtype, q=q, **forces)
-        out = on_gpu.with_external(model, there, tau, arrays.wrenches(model, dtype, external, len(there)), sign)
+        (poses, tau), single = arrays.states(model, dtype, q=q, **forces)
+        out = on_gpu.with_external(model, poses, tau, arrays.wrenches(model, dtype, external, len(poses)), sign)
         return out[0] if single else out
     (poses, tau), single = validation.states(model, q=q, **forces)
     on_links, one = validation.wrenches(model, external)

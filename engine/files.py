@@ -194,9 +194,9 @@ class Unwritten(OSError):
     def __new__(cls, error: OSError, what: str) -> Unwritten:
         kind = type(OSError(error.errno, ""))
         both = cls if kind is OSError else type(cls.__name__, (cls, kind), {})
-        told: Unwritten = super().__new__(both, error.errno, error.strerror)
-        told._what = what
-        return told
+        unwritten: Unwritten = super().__new__(both, error.errno, error.strerror)
+        unwritten._what = what
+        return unwritten
 
     def __str__(self) -> str:
         return f"{self._what}: {self.strerror}"
@@ -318,7 +318,7 @@ def kept(path: Path) -> bytes:
     try:
         return ownership.own_content(path)
     except ownership.NotOurs as error:
-        _tell(error)
+        _warn(error)
         raise
 
 
@@ -346,28 +346,28 @@ def make_own(folder: Path) -> None:
     try:
         ownership.make_own_folder(folder)
     except ownership.NotOurs as error:
-        _tell(error)
+        _warn(error)
         raise
 
 
-def _tell(error: ownership.NotOurs) -> None:
+def _warn(error: ownership.NotOurs) -> None:
     """Report the consequence, once per process."""
-    if not _told.is_set():
-        _told.set()
+    if not _warned.is_set():
+        _warned.set()
         logging.getLogger(__name__).warning("%s, %s", error, _consequence(error))
 
 
-_told = threading.Event()
+_warned = threading.Event()
 
 
 def _consequence(error: ownership.NotOurs) -> str:
     if error.entry:
         return "so it is not used, but compiled again"
-    cure = "let CATENA_CACHE_DIR name a folder of your own"
+    fix = "let CATENA_CACHE_DIR name a folder of your own"
     if error.loose:
         ours = Path(error.path).is_relative_to(cache_folder()) and not os.environ.get("CATENA_CACHE_DIR")
-        cure = f"run chmod {'-R ' if ours else ''}go-w {shlex.quote(error.path)}"
-    return f"so no compiled code below it is used; {cure}: until then every process compiles again"
+        fix = f"run chmod {'-R ' if ours else ''}go-w {shlex.quote(error.path)}"
+    return f"so no compiled code below it is used; {fix}: until then every process compiles again"
 
 
 @lru_cache(maxsize=1)

@@ -50,7 +50,7 @@ class FrameReader(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Return whether `take` would not wait."""
+        """Whether `take` would not wait."""
 
     def take(self) -> Frame:
         """Return the requested frame; waits for it."""

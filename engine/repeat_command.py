@@ -45,8 +45,8 @@ def repeat_run(args: argparse.Namespace) -> int:
     """Run it again and compare every state. Returns 1 where a bit differs."""
     saved = read_run(args.run)
     settings = saved.settings
-    told, srdf = settings.get("package_dir"), settings.get("srdf")
-    folders = [folder for folder in told if isinstance(folder, str)] if isinstance(told, list) else []
+    given, srdf = settings.get("package_dir"), settings.get("srdf")
+    folders = [folder for folder in given if isinstance(folder, str)] if isinstance(given, list) else []
 
     def read(file: str | Path, **options: Any) -> Model:
         own = {"floating": bool(settings.get("floating")), "mimic": not settings.get("no_mimic")} | (

@@ -202,7 +202,7 @@ class Recorder:
 
     def _run_controlled(self, controller: Controller, look_up: Callable[[int], None], seconds: float) -> None:
         """Take all steps, in stretches of constant control, recording every state for the controller."""
-        simulation, done, told = self._simulation, 0, perf_counter()
+        simulation, done, last_look = self._simulation, 0, perf_counter()
         while done < self._steps:
             n = min(self._held, self._steps - done)
             (q,), (v,) = map(arrays.to_host, (simulation.q, simulation.v))
@@ -221,8 +221,8 @@ class Recorder:
             done = self._done = done + sound
             if failure:
                 raise failure
-            if perf_counter() > told + seconds or done == self._steps:
-                told = perf_counter()
+            if perf_counter() > last_look + seconds or done == self._steps:
+                last_look = perf_counter()
                 self._phases.append(simulation.phases)
                 look_up(done)
 

@@ -233,11 +233,11 @@ def _divergences(simulation: Simulation) -> str:
     if not lost:
         return ""
     first = f"{len(lost)} of {simulation.batch} robots diverged and stay as they were before: "
-    return first + "; ".join(simulation.divergence(robot) or "" for robot in lost[:_TOLD]) + " …" * (len(lost) > _TOLD)
+    return first + "; ".join(simulation.divergence(robot) or "" for robot in lost[:_MOST]) + " …" * (len(lost) > _MOST)
 
 
 _INTERRUPTED = "interrupted"
-_TOLD = 3
+_MOST = 3
 """The most robots of a batch whose divergence is reported."""
 
 

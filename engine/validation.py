@@ -104,7 +104,7 @@ def wrenches(model: Model, value: ArrayLike) -> tuple[Array, bool]:
 
 
 SHORTEST, LONGEST = 1e-9, 1e9
-"""The norms of accepted quaternions; squares of others under- or overflow, in single precision at the latest."""
+"""The largest entry of accepted quaternions; squares of others under- or overflow, at least in single precision."""
 
 
 def _require_rotations(model: Model, q: Array) -> None:

@@ -129,9 +129,9 @@ def no_modules_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No temporary cache yet, and nothing told of caches: other tests of this process may have left code there."""
+    """No temporary cache yet, and no warning about caches: other tests of this process may have left code there."""
     monkeypatch.setattr(engine.files, "temporary_cache", lru_cache(maxsize=1)(engine.files.temporary_cache.__wrapped__))
-    monkeypatch.setattr(engine.files, "_told", threading.Event())
+    monkeypatch.setattr(engine.files, "_warned", threading.Event())
 
 
 @pytest.fixture(autouse=True)

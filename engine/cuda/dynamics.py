@@ -102,7 +102,7 @@ def _number_type(x: Any) -> str:
 def _many(
     make: Callable[[Model, str], Callable[..., None]], model: Model, dtype: str, _thread: int
 ) -> Callable[..., None]:
-    """The kernels of a model, one set per thread, since a set serves one call at a time."""
+    """Return the kernels of a model, one set per thread, since a set serves one call at a time."""
     made = make(model, dtype)
     arrays.wait()
     return made

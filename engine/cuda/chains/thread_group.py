@@ -24,7 +24,7 @@ PREAMBLE = "\n".join(
         {"WARP": WARP, "MOST_THREADS": MOST_THREADS, "STATE_BYTES": _STATE_BYTES, "CHAIN_FIELDS": CHAIN_FIELDS}
     )
 )
-"""Return the preamble of thread_group.cuh and chain.cuh."""
+"""The preamble of thread_group.cuh and chain.cuh."""
 
 
 class ThreadGroups(NamedTuple):

@@ -100,8 +100,8 @@ class Contacts:
         self._work = grid * robots * (self._pairs.work if self._pairs else 0)
         self.preamble = self._preamble()
         size, capacity = np.dtype(self._dtype).itemsize, self.capacity
-        told = 4 * (1 + capacity * (2 if self._pairs else 1)) + size * (2 + capacity * self._seen_numbers)
-        self.bytes = size * self._room + 8 * self._work + self._batch * told
+        report_bytes = 4 * (1 + capacity * (2 if self._pairs else 1)) + size * (2 + capacity * self._seen_numbers)
+        self.bytes = size * self._room + 8 * self._work + self._batch * report_bytes
 
     def _refuse_too_many(self) -> None:
         C, name = self.capacity, self._model.name
@@ -143,14 +143,14 @@ class Contacts:
     @property
     def arguments(self) -> tuple[Any, ...]:
         """The kernel arguments for contacts, after those of all steps."""
-        number, link, *numbers = self._told[:2] + self._told[-3:]
+        number, link, *numbers = self._report[:2] + self._report[-3:]
         other = _NULL if self._pairs is None else self._other
         return *self._tables, *self._solids, self._memory, self._pair_room, number, link, other, *numbers
 
     def forget(self, robots: Any = slice(None)) -> None:
         """Clear contacts and warm starts, of all robots or of the indices `robots`."""
-        for told in self._told:
-            told[robots] = 0
+        for array in self._report:
+            array[robots] = 0
         if isinstance(robots, slice):
             self._kept[robots] = 0
         else:
@@ -173,12 +173,12 @@ class Contacts:
         """
         kept = np.array(arrays.to_host(self._kept)).transpose(0, 2, 1)
         kept = kept.reshape(-1, kept.shape[2])[: self._batch]
-        left = tuple(np.array(arrays.to_host(x)) for x in self._told)
+        left = tuple(np.array(arrays.to_host(x)) for x in self._report)
         number, C, width = left[0], self.capacity, self._remembered
-        beyond = np.arange(C) >= number[:, None]
-        kept[:, : width * C][np.repeat(beyond, width, 1)] = 0
-        for told in left[1:-2]:
-            told[beyond] = 0
+        unused = np.arange(C) >= number[:, None]
+        kept[:, : width * C][np.repeat(unused, width, 1)] = 0
+        for array in left[1:-2]:
+            array[unused] = 0
         return kept, *left
 
     def remember(self, memory: tuple[Array, ...]) -> None:
@@ -191,7 +191,7 @@ class Contacts:
         padded[: self._batch] = kept
         by_block = padded.reshape(blocks, threads, slots).transpose(0, 2, 1)
         self._kept[...] = cupy.asarray(np.ascontiguousarray(by_block))
-        for array, before in zip(self._told, left, strict=True):
+        for array, before in zip(self._report, left, strict=True):
             array[:] = cupy.asarray(before)
 
     @property
@@ -207,7 +207,7 @@ class Contacts:
         return _REMEMBERED + (_FEATURE if self._pairs else 0)
 
     @property
-    def _told(self) -> tuple[Any, ...]:
+    def _report(self) -> tuple[Any, ...]:
         other = (self._other,) if self._pairs else ()
         return self._number, self._link, *other, self._seen, self._residual, self._worst
 
@@ -321,7 +321,7 @@ class Contacts:
         return np.concatenate([own, one]), np.concatenate([np.full_like(own, WORLD), other])
 
     def _tip(self, one: int, other: int) -> int:
-        """The last of the velocities that move two bodies."""
+        """Return the last of the velocities that move two bodies."""
         moving = joint_space.moving
         return max(moving(self._model, one) + moving(self._model, other))
 
@@ -344,7 +344,7 @@ class Contacts:
         return np.concatenate([found.position, found.radius[:, None], found.axis, found.rim[:, None]], 1)
 
     def _ground_table(self) -> Array:
-        """The numbers of the ground: see `Surroundings` in contact_room.cuh."""
+        """Return the numbers of the ground: see `Surroundings` in contact_room.cuh."""
         ground = self._scene.ground
         if isinstance(ground, Plane):
             return np.array([*ground.normal, ground.offset])

@@ -18,7 +18,7 @@ __device__ constexpr int fork_level() {
     return found;
 }
 constexpr int FORK_LEVEL = fork_level();
-// The largest number of bodies on one level below a fork, the lane's own included.
+// The most joints in the subtree of a joint above FORK_LEVEL, itself included.
 __device__ constexpr int most_below_forks() {
     int most = 1;
     if constexpr (LANE_A_BODY) {

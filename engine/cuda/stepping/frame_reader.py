@@ -41,9 +41,9 @@ class FrameReader:
         pieces = _pieces((*shapes, (counters.shape, "int64")))
         size = pieces[-1][0].stop
         device.require_memory(size, f"the frames of {robots} robots {model.name!r}")
-        self._there, self._pinned = cupy.empty(size, np.uint8), cupy.cuda.alloc_pinned_memory(size)
+        self._packed, self._pinned = cupy.empty(size, np.uint8), cupy.cuda.alloc_pinned_memory(size)
         host = np.frombuffer(self._pinned, np.uint8, size)
-        self._out = [self._there[place].view(kind).reshape(shape) for place, shape, kind in pieces]
+        self._out = [self._packed[place].view(kind).reshape(shape) for place, shape, kind in pieces]
         self._host = [host[place].view(kind).reshape(shape) for place, shape, kind in pieces]
         self._link_poses = LinkPoses(model, dtype, POSES)
         self._gather = StateGathering(dtype, (q.size, v.size, counters.size))
@@ -52,7 +52,7 @@ class FrameReader:
         self._stream = cupy.cuda.get_current_stream
         self._elapsed = cupy.cuda.get_elapsed_time
         self._begun = False
-        self._asked: int | None = None
+        self._requested: int | None = None
 
     def begin(self) -> None:
         self._events[_BEGUN].record()
@@ -64,20 +64,20 @@ class FrameReader:
         self._link_poses(self._q, link_poses)
         self._gather(self._q, self._v, self._counters, *state)
         events[_POSED].record()
-        self._copy(self._pinned.ptr, self._there.data.ptr, self._there.nbytes, _TO_HOST, self._stream().ptr)
+        self._copy(self._pinned.ptr, self._packed.data.ptr, self._packed.nbytes, _TO_HOST, self._stream().ptr)
         events[_COPIED].record()
-        self._asked = self._steps()
+        self._requested = self._steps()
 
     @property
     def ready(self) -> bool:
-        return self._asked is not None and bool(self._events[_COPIED].done)
+        return self._requested is not None and bool(self._events[_COPIED].done)
 
     def take(self) -> Frame:
-        if self._asked is None:
+        if self._requested is None:
             raise RuntimeError("no frame was requested; call request() before take()")
         self._events[_COPIED].synchronize()
         times = [self._seconds(k) for k in range(3)]
-        steps, self._asked, self._begun = self._asked, None, False
+        steps, self._requested, self._begun = self._requested, None, False
         link_poses, q, v, counters = self._host
         return Frame(steps, q, v, link_poses, self._phases(counters), Spent(*times))
 
@@ -88,7 +88,7 @@ class FrameReader:
 
 
 def _pieces(arrays: tuple[tuple[tuple[int, ...], str], ...]) -> list[tuple[slice, tuple[int, ...], str]]:
-    """The offsets of arrays, given by shape and number type, within one block of bytes."""
+    """Return the offsets of arrays, given by shape and number type, within one block of bytes."""
     found, start = [], 0
     for shape, kind in arrays:
         size = int(np.prod(shape)) * np.dtype(kind).itemsize

@@ -35,16 +35,16 @@ from engine.validation import Array
 _REGISTERS = {"float32": 128, "float64": 255}
 """Registers per thread, at most, measured on an H100: fewer leave more warps but spill more."""
 _WARPS = {"float32": 16, "float64": 8}
-"""Threads per block, at most: they fill the registers of a multiprocessor, and run the same instructions together."""
+"""Warps per block, at most: they fill the registers of a multiprocessor, and run the same instructions together."""
 _SCHEDULERS = 4
-"""Warps per multiprocessor at or below which small blocks wait less than one large block."""
+"""Warps per multiprocessor up to which each has a block of its own: warps of one block wait for each other."""
 _WHOLE_WARPS = 128
-"""Robots per multiprocessor from which a warp has 32 with a thread each; else 16, which wait less."""
+"""Robots per multiprocessor from which a warp has 32; else 16, in which robots wait less for each other."""
 _MANY, _LEAST = 40, 4
 """A robot of more than `_MANY` bodies has at least `_LEAST` threads."""
 CONTACTS = 32
 """Contacts of a robot above which it is stepped here, whatever its shapes."""
-_WORST = 2  # layout of a step's report
+_WORST = 2  # index of the largest residual in a step's report
 
 
 def serves(settings: StepSettings) -> bool:
@@ -97,7 +97,7 @@ class SceneStepper(Stepper):
                 self._put(table, arrays.to_device(values, settings.dtype))
 
     def _view(self, own: Own) -> Any:
-        """The robots' own arrays in their layout: (groups, numbers, robots of a warp)."""
+        """Return the robots' own arrays in their layout: (groups, numbers, robots of a warp)."""
         start = self._layout.place[id(own)]
         return self._own[int(own.numbers.dtype == np.int64)][:, start : start + own.numbers.size]
 
@@ -155,8 +155,8 @@ class SceneStepper(Stepper):
         self._stream.synchronize()
         left = [arrays.to_host(self._get(own)) for own in self._left]
         left = [x.astype(np.int64) if x.dtype == np.int32 else x for x in left]
-        _, told, *of_contacts = left
-        beyond = np.arange(of_contacts[0].shape[1]) >= told[:, 1:2]
+        _, summary, *of_contacts = left
+        beyond = np.arange(of_contacts[0].shape[1]) >= summary[:, 1:2]
         for array in of_contacts:
             array[beyond] = 0
         return tuple(left)
@@ -171,16 +171,16 @@ class SceneStepper(Stepper):
         """Return copies of the last step's contacts on the GPU; none for a frozen robot."""
         import cupy
 
-        _, told, which, _, seen = map(self._get, self._left)
+        _, summary, which, _, seen = map(self._get, self._left)
         link = self._link[which]
-        told *= (self._frozen == 0)[:, None]
+        summary *= (self._frozen == 0)[:, None]
         shape = link.shape
         other = cupy.broadcast_to(cupy.asarray(np.full((1, 1), -1)), shape)
         nothing = cupy.broadcast_to(cupy.zeros((1, 1, 1), seen.dtype), (*shape, 6))
         return Touches(
-            told[:, 1].astype(np.int64), link, seen[..., PLACE:NORMAL], seen[..., NORMAL:GAP], seen[..., GAP],
-            seen[..., IMPULSE:SLIP], seen[..., SLIP], self._on_links(link, seen[..., WRENCH:SEEN]), told[:, 0],
-            told[:, 2], other, nothing,
+            summary[:, 1].astype(np.int64), link, seen[..., PLACE:NORMAL], seen[..., NORMAL:GAP], seen[..., GAP],
+            seen[..., IMPULSE:SLIP], seen[..., SLIP], self._on_links(link, seen[..., WRENCH:SEEN]), summary[:, 0],
+            summary[:, 2], other, nothing,
         )  # fmt: skip
 
     def _on_links(self, link: Any, wrench: Any) -> Any:
@@ -217,7 +217,7 @@ def threads_of_robot(robots: int, bodies: int, dtype: str) -> int:
 
 
 def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
-    """The arguments of `in_scene.advance`, and their layouts."""
+    """Return the arguments of `in_scene.advance`, with their layouts."""
     nq, nv, real = settings.model.nq, settings.model.nv, settings.dtype
     state = (OfBatch((n,), real) for n in (nq, nv, nv, nv))
     fixed = in_scene.Fixed(
@@ -233,7 +233,7 @@ def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["
 
 
 def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
-    """A robot's workspace as a kernel has it: tables of all robots, and its own arrays."""
+    """Return a robot's workspace as a kernel has it: tables of all robots, and its own arrays."""
     model, scene = settings.model, settings.scene
     assert scene is not None
     ground = room.ground(model, scene, "bodies")

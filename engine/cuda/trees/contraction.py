@@ -92,7 +92,7 @@ class Sum(NamedTuple):
 
 
 def width(kind: Sequence[int], bodies: Iterable[int]) -> int:
-    """The velocities of bodies: the links of a chunk."""
+    """Return the number of velocities of bodies, each a link of a chunk."""
     return sum(int(NV[kind[i]]) for i in bodies)
 
 

@@ -25,7 +25,7 @@ _MOST_THREADS = _THREADS[-1][1]
 _RESERVED = 1024
 """Bytes of shared memory reserved in every block."""
 _MANY, _MANY_CHAINS = ((16, 1), (64, 12)), ((24, 32),)
-"""A thread per robot is faster up to `_FEW` velocities, from `_MANY` robots per multiprocessor on."""
+"""Pairs: a thread per robot is faster up to this nv, from that many robots per multiprocessor on."""
 
 
 Made = TypeVar("Made", bound="BlockPerRobot | chains.Jsiia | thread_per_robot.Jsiia")
@@ -195,15 +195,15 @@ class Jsiia:
     @cached_property
     def _groups(self) -> BlockPerRobot | chains.Jsiia:
         made = chains.Jsiia if self._serial else BlockPerRobot
-        return _there(made(self._model, self._dtype))
+        return _copied(made(self._model, self._dtype))
 
     @cached_property
     def _threads(self) -> thread_per_robot.Jsiia:
-        return _there(thread_per_robot.Jsiia(self._model, self._dtype))
+        return _copied(thread_per_robot.Jsiia(self._model, self._dtype))
 
 
-def _there(made: Made) -> Made:
-    """The event after which the model's tables are there, for calls on any stream."""
+def _copied(made: Made) -> Made:
+    """Wait until the model's tables are copied, for calls on any stream. Returns `made`."""
     arrays.wait()
     return made
 

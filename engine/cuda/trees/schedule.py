@@ -185,11 +185,11 @@ class _Scheduler:
     def _accelerate(self) -> None:
         """Add the outward pass, parents before children, in reverse order of the contraction."""
         tree = self.tree
-        answered = [0] * self.n
+        reached = [0] * self.n
         units: list[Group | Stretch] = [*self.groups, *tree.stretches]
         for unit in sorted(units, key=lambda unit: -unit.round):
             own = set(unit.bodies)
-            before = (answered[tree.parent[i]] for i in own if tree.parent[i] >= 0 and tree.parent[i] not in own)
+            before = (reached[tree.parent[i]] for i in own if tree.parent[i] >= 0 and tree.parent[i] not in own)
             when = max(before, default=unit.round)
             if isinstance(unit, Stretch):
                 when = max(when, unit.round + len(unit.map_joins)) + 1
@@ -202,7 +202,7 @@ class _Scheduler:
                 when = max(when, unit.round) + 1
                 self._at(when, *self._outwards(unit))
             for body in own:
-                answered[body] = when
+                reached[body] = when
 
     def _shares(self) -> tuple[Indices, Indices]:
         inputs = [self.tree.inputs[body] for body in self.body.tolist()]
