@@ -1,7 +1,7 @@
-"""Block 1: block bi-diagonal systems ``(I − Γ) x = b``, where Γ holds A₁ … Aₙ₋₁ below its diagonal.
+"""Block 1: block bi-diagonal systems ``(I − Γ) x = b``, where Γ has A₁ … Aₙ₋₁ below its diagonal.
 
-Row by row ``xᵢ = Aᵢ xᵢ₋₁ + bᵢ``: a recursion from the base, and from the tip for the transpose. As affine maps
-x ↦ A x + b the rows join by substitution, so both are scans ([Y] (3)–(5)): 2⌈log₂ n⌉ steps.
+The rows ``xᵢ = Aᵢ xᵢ₋₁ + bᵢ`` are a recursion from the base, and for the transpose from the tip. Rows compose as affine
+maps x ↦ A x + b, so both are scans ([Y] (3)–(5)) of 2⌈log₂ n⌉ steps.
 
 A is (batch, n, m, m), its first entry unused; b and x are (batch, n, m), or (batch, n, m, k) for k right-hand sides.
 """
@@ -18,14 +18,14 @@ from engine.lie import Array
 
 
 def solve(A: Array, b: Array, sweep: Callable[..., Arrays] = scan) -> Array:
-    """x with ``xᵢ = Aᵢ xᵢ₋₁ + bᵢ``, x₀ = b₀. `sweep` is `scan`, or `loop` for one link after the other."""
+    """Solve ``xᵢ = Aᵢ xᵢ₋₁ + bᵢ``, x₀ = b₀. `sweep` is `scan`, or `loop` for the sequential recursion."""
     (x,) = sweep(_join, (A, _columns(A, b)), _apply, _first)
     return x.reshape(b.shape)
 
 
 def solve_transposed(A: Array, b: Array, sweep: Callable[..., Arrays] = scan) -> Array:
-    """x with ``(I − Γ)ᵀ x = b``: ``xᵢ = Aᵢ₊₁ᵀ xᵢ₊₁ + bᵢ``, xₙ₋₁ = bₙ₋₁."""
-    after = np.concatenate([t(A[:, 1:]), t(A[:, :1])], 1)  # the last has nothing after it and goes unused
+    """Solve ``(I − Γ)ᵀ x = b``: ``xᵢ = Aᵢ₊₁ᵀ xᵢ₊₁ + bᵢ``, xₙ₋₁ = bₙ₋₁."""
+    after = np.concatenate([t(A[:, 1:]), t(A[:, :1])], 1)  # the last block is unused
     (x,) = sweep(lambda before, behind: _join(behind, before), (after, _columns(A, b)), _apply, _first, reverse=True)
     return x.reshape(b.shape)
 
@@ -35,7 +35,7 @@ def _columns(A: Array, b: Array) -> Array:
 
 
 def _join(left: Arrays, right: Arrays) -> Arrays:
-    """A₂(A₁ x + b₁) + b₂."""
+    """Compose two affine maps: A₂(A₁ x + b₁) + b₂."""
     (A1, b1), (A2, b2) = left, right
     return A2 @ A1, A2 @ b1 + b2
 

@@ -1,12 +1,12 @@
-"""The scan: every recursion along a chain in 2⌈log₂ n⌉ parallel steps or fewer.
+"""The scan: any recursion along a chain in at most 2⌈log₂ n⌉ parallel steps.
 
-A link is a *map* from the state before it to the state after it: of velocities in `bidiagonal`, of articulated
-inertias in `engine.algorithms.dca`. Two neighbouring maps *join* into one. Joining is associative, so pairs join in
-parallel, then pairs of pairs, until one map spans the chain (the up-sweep). On the way back each map *applies* to the
-state before it, which the coarser level has just found (the down-sweep). n links take n joins and n applications
-altogether, where the plain recursion takes n applications one after the other.
+A link is a *map* from the state before it to the state after it: of velocities in `bidiagonal`, of articulated inertias
+in `engine.algorithms.dca`. Two neighbouring maps *join* into one. Joining is associative: the up-sweep joins pairs in
+parallel, then pairs of pairs, until one map spans the chain. The down-sweep *applies* each map to the state before it,
+which the coarser level has found. n links take n joins and n applications in total; the sequential recursion takes n
+applications.
 
-[Y] section II.B; G. Blelloch, "Prefix sums and their applications" (1990).
+Source: [Y] section II.B; G. Blelloch, "Prefix sums and their applications" (1990).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from engine.lie import Array
 
 Arrays = tuple[Array, ...]
 Join = Callable[[Arrays, Arrays], Arrays]
-"""`join(left, right)`: two runs of neighbouring maps, left nearer to the base, place by place."""
+"""`join(left, right)`: joins neighbouring maps elementwise, left nearer to the base."""
 Apply = Callable[[Arrays, Arrays], Arrays]
-"""`apply(maps, states)`: the states behind the maps, from those before them."""
+"""`apply(maps, states)`: returns the states after the maps from the states before them."""
 First = Callable[[Arrays], Arrays]
-"""`first(maps)`: the states behind maps that nothing comes before."""
+"""`first(maps)`: returns the states after maps that have no predecessor."""
 
 
 def scan(
     join: Join, maps: Arrays, apply: Apply | None = None, first: First | None = None, reverse: bool = False
 ) -> Arrays:
-    """The states s₀ = first(m₀), sᵢ = apply(mᵢ, sᵢ₋₁) of a chain of maps, all arrays (batch, n, …).
+    """Return the states s₀ = first(m₀), sᵢ = apply(mᵢ, sᵢ₋₁) of a chain of maps, all arrays (batch, n, …).
 
-    Without `apply` and `first` the answer is the joins of all maps so far, m₀, m₀m₁, m₀m₁m₂, …: [Y]'s all-prefix-sums.
-    With `reverse` everything runs from the tip: sᵢ = apply(mᵢ, sᵢ₊₁), or mᵢ mᵢ₊₁ … mₙ₋₁.
+    Without `apply` and `first`, return the prefix joins m₀, m₀m₁, m₀m₁m₂, …: [Y]'s all-prefix-sums. With `reverse` the
+    recursion runs from the tip: sᵢ = apply(mᵢ, sᵢ₊₁), or mᵢ mᵢ₊₁ … mₙ₋₁.
     """
     join, apply, first = _operations(join, apply, first, reverse)
     places = range(maps[0].shape[1])
@@ -45,7 +45,7 @@ def scan(
 def loop(
     join: Join, maps: Arrays, apply: Apply | None = None, first: First | None = None, reverse: bool = False
 ) -> Arrays:
-    """What `scan` answers, one link after the other: n − 1 applications and no join."""
+    """Compute the result of `scan` sequentially: n − 1 applications and no join."""
     _, apply, first = _operations(join, apply, first, reverse)
     places = range(maps[0].shape[1])[:: -1 if reverse else 1]
     maps = _flip(maps) if reverse else maps
@@ -64,12 +64,12 @@ def _sweep(join: Join, maps: Arrays, apply: Apply, first: First, places: range) 
         state = first(maps)
         stage("first", places, *state)
         return state
-    # Up: the maps of places (0, 1), (2, 3), … joined; an odd one out at the end waits.
+    # Up-sweep: join maps (0, 1), (2, 3), …; an unpaired last one is left for later.
     pairs = join(_take(maps, slice(0, n - 1, 2)), _take(maps, slice(1, n, 2)))
     stage("join", places[1::2], *pairs)
-    # The half-sized problem answers the states of places 1, 3, 5, …
+    # The half-sized problem yields states 1, 3, 5, …
     odd = _sweep(join, pairs, apply, first, places[1::2])
-    # Down: place 0 on its own, and places 2, 4, … each from the one before.
+    # Down-sweep: state 0 by itself, and states 2, 4, … each from its predecessor.
     even = first(_take(maps, slice(0, 1)))
     stage("first", places[:1], *even)
     if n > 2:
@@ -80,7 +80,7 @@ def _sweep(join: Join, maps: Arrays, apply: Apply, first: First, places: range) 
 
 
 def _operations(join: Join, apply: Apply | None, first: First | None, reverse: bool) -> tuple[Join, Apply, First]:
-    """The three operations as the sweep sees them, which knows forwards only."""
+    """Return the three operations in the sweep's direction."""
     forward: Join = (lambda before, after: join(after, before)) if reverse else join
     if apply is None or first is None:
         return forward, lambda maps, joined: forward(joined, maps), lambda maps: maps

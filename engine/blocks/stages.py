@@ -1,7 +1,7 @@
-"""What tells a watcher how far a text has come: the texts call `stage` after each part that is one parallel step.
+"""Progress reports for lessons: an algorithm calls `stage` after each part that is one parallel step.
 
-Nobody watches unless somebody does, in `watched`; then a stage costs a look at a variable. What is watched is that of
-the thread (and task) that called `watched`, so a simulation beside it is not.
+Without a watcher, set by `watched`, a stage costs one variable lookup. A watcher sees only the thread (and task) that
+called `watched`, not other simulations.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from contextvars import ContextVar
 from engine.lie import Array
 
 Watcher = Callable[[str, Sequence[int], tuple[Array, ...]], None]
-"""`watcher(name, places, values)`: the stage's name, where along the chain something is known now, and what it is."""
+"""`watcher(name, places, values)`: the stage's name, the chain indices whose values are now known, and the values."""
 
 _WATCHER: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 
 def stage(name: str, places: Sequence[int], *values: Array) -> None:
-    """The statements above, back to the stage before, are done: they were one parallel step over `places`.
+    """Report that the statements since the previous stage are done: one parallel step over `places`.
 
-    `values` are what they found, (batch, places, …) each where they are of links. They may change later on.
+    `values` are its results, (batch, places, …) each if they belong to links. They may be overwritten later.
     """
     watcher = _WATCHER.get()
     if watcher is not None:
@@ -30,7 +30,7 @@ def stage(name: str, places: Sequence[int], *values: Array) -> None:
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Meanwhile `watcher` is called at each stage of the texts that this thread carries out."""
+    """Call `watcher` at each stage that this thread executes within the context."""
     token = _WATCHER.set(watcher)
     try:
         yield

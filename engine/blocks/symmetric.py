@@ -1,4 +1,4 @@
-"""Symmetric positive definite systems: many small ones at once, and dense ones."""
+"""Solve symmetric positive definite systems: stacks of small ones, and large dense ones."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from engine.blocks.arrays import t
 from engine.lie import Array
 
 PANEL = 64
-"""Rows of a triangular factor that are solved for together: small beside n, large beside a call's cost."""
+"""Rows of a triangular factor per block: small relative to n, large relative to a call's overhead."""
 
 
 def solve(D: Array, B: Array) -> Array:
-    """D⁻¹ B for stacks of small matrices, (…, m, m) and (…, m, k) -> (…, m, k), by D = L δ Lᵀ.
+    """Return D⁻¹ B for stacks of small matrices, (…, m, m) and (…, m, k) -> (…, m, k), by D = L δ Lᵀ.
 
-    m steps forward and m back, each one operation on the whole stack: the same arithmetic for every matrix, whatever
-    stands beside it, on every device. Positive definite matrices need no pivots (N. Higham, "Accuracy and Stability of
-    Numerical Algorithms" (2002), section 10.1).
+    There are m forward and m backward steps, each one operation on the whole stack: every matrix gets the same
+    arithmetic on every device, independently of its neighbours. Positive definite matrices need no pivoting (N. Higham,
+    "Accuracy and Stability of Numerical Algorithms" (2002), section 10.1).
     """
     m = D.shape[-1]
     W = np.concatenate([D, B], -1)
     for j in range(m - 1):
         row = W[..., j, :]
-        below = row[..., j + 1 : m] / row[..., j, None]  # column j of L, read off row j: D stays symmetric
+        below = row[..., j + 1 : m] / row[..., j, None]  # column j of L, read from row j: D stays symmetric
         W[..., j + 1 :, j + 1 :] -= below[..., :, None] * row[..., None, j + 1 :]
     X = W[..., m:]
     for j in reversed(range(m)):
@@ -32,9 +32,9 @@ def solve(D: Array, B: Array) -> Array:
 
 
 def solve_large(A: Array, B: Array) -> Array:
-    """A⁻¹ B for dense matrices, (…, n, n) and (…, n, k) -> (…, n, k), by Cholesky's factor A = L Lᵀ.
+    """Return A⁻¹ B for dense matrices, (…, n, n) and (…, n, k) -> (…, n, k), by Cholesky's A = L Lᵀ.
 
-    NumPy raises LinAlgError where A is not positive definite; CuPy answers with numbers that are none.
+    If A is not positive definite, NumPy raises LinAlgError, while CuPy returns NaN.
     """
     L, X = np.linalg.cholesky(A), B.copy()
     panels = [slice(start, start + PANEL) for start in range(0, A.shape[-1], PANEL)]

@@ -1,11 +1,11 @@
 """Block 2: symmetric block tri-diagonal systems ``A x = R`` by odd-even elimination.
 
-A has the blocks D₁ … Dₙ on its diagonal and U₁ … Uₙ₋₁ beside it, as [Y] (18) draws them. Each row is rid of its two
-neighbours by subtracting multiples of theirs, which couples it to those two places away; the next step rids it of
-these, and after ⌈log₂ n⌉ steps every row stands alone. All rows take every step in parallel.
+A has the blocks D₁ … Dₙ on its diagonal and U₁ … Uₙ₋₁ beside it, as in [Y] (18). One step subtracts multiples of the
+two neighbouring rows from each row, which couples it to the rows two places away; the next step eliminates those. After
+⌈log₂ n⌉ steps all rows are decoupled. All rows take every step in parallel.
 
-D is (batch, n, m, m), U is (batch, n − 1, m, m) and R is (batch, n, m) or (batch, n, m, k) for k right-hand sides;
-A is positive definite.
+D is (batch, n, m, m), U is (batch, n − 1, m, m) and R is (batch, n, m) or (batch, n, m, k) for k right-hand sides; A is
+positive definite.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from engine.lie import Array
 
 
 class Elimination(NamedTuple):
-    """What elimination does to a right-hand side: (E, K) of every step, ⌈log₂ n⌉ of them, and the D that are left."""
+    """The elimination of a matrix: (E, K) of each of the ⌈log₂ n⌉ steps, and the remaining D."""
 
     steps: list[tuple[Array, Array]]
     D: Array
 
 
 def solve(D: Array, U: Array, R: Array) -> Array:
-    """x with A x = R: [Y] Algorithm 2."""
+    """Solve A x = R for x: [Y] Algorithm 2."""
     return substitute(eliminate(D, U), R)
 
 
 def eliminate(D: Array, U: Array) -> Elimination:
-    """The steps of [Y] (19) on the matrix, j = 1, 2, …: rows coupled over the distance s = 2ʲ⁻¹ become coupled over 2s.
+    """Apply the steps of [Y] (19) to the matrix, j = 1, 2, …: coupling distance s = 2ʲ⁻¹ becomes 2s.
 
     Uᵢ couples row i with row i + s; there are n − s of them before a step and max(n − 2s, 0) after. Eᵢ belongs to row
     i, Kᵢ to row i + s.
@@ -51,11 +51,11 @@ def eliminate(D: Array, U: Array) -> Elimination:
 
 
 def substitute(elimination: Elimination, R: Array) -> Array:
-    """x with A x = R, for an A that was eliminated before.
+    """Solve A x = R for x, with A already eliminated.
 
-    Algorithm 2 changes R in place. Its lines 10 and 11 touch the same row for two different i, and line 10 reads rows
-    that another i may have changed; so all of a step must be read before any of it is written, as here (and for D, in
-    lines 7 and 8, alike).
+    Algorithm 2 changes R in place. Its lines 10 and 11 write one row for two different i, and line 10 reads rows that
+    another i may have changed. All reads of a step must therefore precede its writes, here and, for D, in lines 7 and
+    8.
     """
     steps, D = elimination
     x = R if R.ndim == D.ndim else R[..., None]
@@ -70,7 +70,7 @@ def substitute(elimination: Elimination, R: Array) -> Array:
 
 
 def _both(x: Array, upper: Array, lower: Array) -> Array:
-    """x less `upper` in its first rows and `lower` in its last: what rows below and above take away."""
+    """Subtract `upper` from the first rows of x and `lower` from the last."""
     x, k = x.copy(), upper.shape[1]
     x[:, :k] -= upper
     x[:, x.shape[1] - k :] -= lower
@@ -78,7 +78,7 @@ def _both(x: Array, upper: Array, lower: Array) -> Array:
 
 
 def solve_sequential(D: Array, U: Array, R: Array) -> Array:
-    """What `solve` answers, by block Cholesky from one end to the other: n steps, but less work."""
+    """Compute the result of `solve` by sequential block Cholesky: n steps, but less work."""
     x = R.copy() if R.ndim == D.ndim else R[..., None].copy()
     n, pivots = D.shape[1], [D[:, 0]]
     for i in range(1, n):

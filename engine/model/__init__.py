@@ -1,4 +1,4 @@
-"""What a robot is: the immutable `Model`, its joints and shapes, and how its numbers lie for compiled kernels."""
+"""The robot model: the immutable `Model`, its joints and shapes, and the array layout for compiled kernels."""
 
 from engine.model.diagnostic import Diagnostic, Edit, ModelError
 from engine.model.joints import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Joint, JointKind

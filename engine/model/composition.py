@@ -1,4 +1,4 @@
-"""Several models as one: robots and free bodies side by side in one world, which one simulation moves."""
+"""Compose several models into one: robots and free bodies side by side in one world and one simulation."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _STACKED = (
     "kind", "mass", "first_moment", "inertia", "lower", "upper", "velocity_limit", "effort_limit", "damping",
     "friction",
 )  # fmt: skip
-"""The arrays of a model that those of its parts make one after another, as they are."""
+"""The arrays of a composed model that are the concatenated arrays of its parts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """A model and its place in the world, as `compose` takes it.
 
-    `pose` is where the frame of its root is: a position (3,) in m, or a pose (4, 4). A free base has its coordinates
-    from there, so that the neutral pose stands at `pose`. `prefix` goes before each of its names; None stands for
-    nothing before those of the first part, and for the model's name and "/" before those of others.
+    `pose` is the pose of its root frame in the world: a position (3,) in m, or a pose (4, 4). The coordinates of a free
+    base are relative to `pose`, so that the neutral pose is at `pose`. `prefix` goes before each of its names; None
+    means no prefix for the first part, and the model's name and "/" for the others.
 
-    Raises ValueError, in one sentence, for what is no pose.
+    Raises ValueError, in one sentence, for an invalid pose.
     """
 
     model: Model
@@ -44,19 +44,19 @@ class Part:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        vars(self)["pose"].flags.writeable = False  # pickles and copies have arrays that can be written to
+        vars(self)["pose"].flags.writeable = False  # the arrays of pickles and copies are writeable
 
 
 def compose(*parts: Model | Part, name: str = "") -> Model:
-    """One model of several, each on its own base, fixed or free: a robot, and what it is to grasp, or another robot.
+    """Compose one model of several, each on its own base, fixed or free: a robot and its payload, or two robots.
 
-    Joints, inertias, limits, shapes, frames, and what SRDFs say of collisions and poses, are those of the parts, whose
-    coordinates follow each other in q and v; names of poses have the parts' prefixes. In a scene parts touch each
-    other; `Scene.self_collision` is of the links within a part. A composed model among the parts counts as its parts.
-    `name` is by default that of the first.
+    The result has the parts' joints, inertias, limits, shapes, frames, disabled collision pairs and named poses. The
+    parts' coordinates follow each other in q and v. Names of poses have the parts' prefixes. In a scene the parts can
+    collide with each other; `Scene.self_collision` concerns links within a part. A composed model is replaced by its
+    parts. `name` is by default that of the first part.
 
-    Raises ValueError, in one sentence, where there is no part, where two have a link or a joint of one name, or where
-    their gravity differs.
+    Raises ValueError, in one sentence, if there is no part, if two parts share a link or joint name, or if their
+    gravity differs.
     """
     flat = _flat([part if isinstance(part, Part) else Part(part) for part in parts])
     if not flat:
@@ -111,7 +111,7 @@ def compose(*parts: Model | Part, name: str = "") -> Model:
 
 
 def _flat(parts: Sequence[Part]) -> list[Part]:
-    """The parts, with the parts of composed ones in their place, and their prefixes written out."""
+    """Return the parts, with composed ones replaced by their parts, and with explicit prefixes."""
     flat: list[Part] = []
     for number, part in enumerate(parts):
         prefix = part.prefix if part.prefix is not None else f"{part.model.name}/" if number else ""
@@ -119,7 +119,7 @@ def _flat(parts: Sequence[Part]) -> list[Part]:
         for each in inner:
             model = each.model
             if not np.array_equal(model.gravity, part.model.gravity):
-                model = model.with_gravity(part.model.gravity)  # that the composed one was given
+                model = model.with_gravity(part.model.gravity)  # of the composed model
             flat.append(Part(model, np.asarray(part.pose) @ np.asarray(each.pose), prefix + (each.prefix or "")))
     return flat
 
@@ -135,13 +135,13 @@ def _require_distinct(kind: str, names: Sequence[str]) -> None:
 
 
 def _shifted(tables: Sequence[np.ndarray], starts: Sequence[int]) -> np.ndarray:
-    """Indices of bodies, counted on from part to part; the world stays the world."""
+    """Concatenate body indices, offset by part; the world keeps its index."""
     pairs = zip(tables, starts, strict=True)
     return np.concatenate([np.where(table == WORLD, WORLD, table + start) for table, start in pairs])
 
 
 def _placed(part: Part, carrier: np.ndarray, R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Frames (k, 3, 3) and (k, 3) of a part, of which those that the world carries go where the part is put."""
+    """Return a part's frames (k, 3, 3) and (k, 3), with those fixed to the world moved to the part's pose."""
     pose, on_world = np.asarray(part.pose), (carrier == WORLD)[:, None]
     if np.array_equal(pose, np.eye(4)):
         return R, p

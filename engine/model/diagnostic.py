@@ -1,4 +1,4 @@
-"""What is wrong with a robot's file: each fault with its line and its cure, and the error that carries them."""
+"""Diagnostics of a robot's file, each a problem with its line and its fix, and the error that carries them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 
 class ModelError(ValueError):
-    """A robot that cannot be simulated: the message says why, and `diagnostics` holds every fault that was found."""
+    """A robot that cannot be simulated; `diagnostics` lists all problems."""
 
     def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = ()):
         super().__init__(message)
@@ -16,7 +16,7 @@ class ModelError(ValueError):
 
 @dataclass(frozen=True)
 class Edit:
-    """A place in a file, from `start` to before `end` in bytes of its UTF-8, and the `text` that is to stand there."""
+    """A replacement in a file's text: start and end in bytes of its UTF-8, and the new text."""
 
     start: int
     end: int
@@ -25,11 +25,9 @@ class Edit:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One fault in a robot's file, and its cure.
+    """A problem in a robot's file and how to fix it.
 
-    `severity` is "error" or "warning"; `line` is None where the file as a whole is meant, and `element` names what is
-    at fault there. `repair` makes the file say in so many words what was read; it is empty where only its author can
-    mend it.
+    `repair` writes the value that was read into the file; it is empty if only the author can fix the problem.
     """
 
     severity: Literal["error", "warning"]

@@ -1,4 +1,4 @@
-"""Features of a model that some algorithms do not support, each with its first occurrence as text."""
+"""Robot features that an algorithm may not support, each with its first occurrence in a model, in words."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from engine.model.model import Model
 
 Feature = Literal["mimic", "floating", "trees", "still", "spherical", "prismatic", "massless", "uneven"]
 SERIAL: tuple[Feature, ...] = ("mimic", "floating", "spherical", "trees", "still")
-"""What a serial chain of 1-DoF joints on a fixed base has not."""
+"""Features that a serial chain of 1-DoF joints on a fixed base does not have."""
 
 _KINDS: Mapping[Feature, tuple[int, str]] = {
     "floating": (FREE, "free"),
     "spherical": (SPHERICAL, "a ball joint"),
     "prismatic": (PRISMATIC, "prismatic"),
 }
-"""The features that are a kind of joint, in words."""
+"""The features that are a joint type, in words."""
 
 
 UNEVEN = 1e3
-"""From a body to one that it carries within `REACH` joints: so many times the mass and more is uneven."""
+"""The mass ratio, between a body and a descendant within `REACH` joints, from which a robot is uneven."""
 REACH = 3
 
 
 @lru_cache(maxsize=256)
 def found(feature: Feature, model: Model) -> str | None:
-    """The first place where a model has a feature, in words; None where it has none."""
+    """Return the first occurrence of a feature in a model, in words, or None."""
     if feature == "mimic":
         return next((f"joint {j.name!r} mimics {j.leader!r}" for j in model.joints if j.leader is not None), None)
     if feature == "still":
@@ -54,22 +54,22 @@ def found(feature: Feature, model: Model) -> str | None:
 
 
 def serial(model: Model) -> bool:
-    """Whether a model is a serial chain of 1-DoF joints on a fixed base, of one joint at least."""
+    """Whether a model is a serial chain of 1-DoF joints on a fixed base, with at least one joint."""
     return not any(found(feature, model) for feature in SERIAL)
 
 
 def invertible(J: np.ndarray) -> np.ndarray:
-    """(…,) bool: which spatial inertias (…, 6, 6) have an inverse, judged in units of each one's own mass and size."""
+    """(…,) bool: whether spatial inertias (…, 6, 6) are invertible, each scaled by its own mass and size."""
     size = np.sqrt(np.diagonal(J, axis1=-2, axis2=-1))
     size = np.where(size > 0, size, 1)
     return np.asarray(np.linalg.eigvalsh(J / size[..., :, None] / size[..., None, :])[..., 0] > 1e-13, bool)
 
 
 def uneven(parent: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """(…, n) bool: which bodies weigh `UNEVEN` times what one of the `REACH` bodies before them does, mass (…, n).
+    """(…, n) bool: which bodies have `UNEVEN` times the mass of one of their `REACH` closest ancestors, mass (…, n).
 
-    Joining what lies around them loses digits: the residual of DCA-ABA grows as 1e-14 times that ratio. One without
-    mass does not count.
+    Joining across such a ratio loses digits: the residual of DCA-ABA grows as 1e-14 times the ratio. Massless bodies
+    are ignored.
     """
     heavy, above = np.zeros(mass.shape, bool), parent
     for _ in range(REACH):
@@ -84,7 +84,7 @@ def _joint(model: Model, body: int) -> str:
 
 
 def _body(model: Model, body: int) -> str:
-    """A body by its first link's name, or by its joint's where no link rides on it, as inside a planar joint."""
+    """Return a body's name: its first link's, or its joint's for a body without links, as inside a planar joint."""
     if body < 0:
         return "the base"
     links = np.flatnonzero(model.link_body == body)

@@ -1,4 +1,4 @@
-"""Chains and trees of any size, for experiments; and any model as URDF text."""
+"""Generate chains and trees of any size for experiments, and write any model as URDF text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _KINDS: dict[int, JointKind] = {
     SPHERICAL: "spherical",
 }
 SHAPES = ("binary", "star", "caterpillar", "comb", "legs")
-"""What `shaped` makes."""
+"""The shapes that `shaped` generates."""
 _NO_LIMIT = 1e10
-"""What files have for a limit that is none."""
+"""The value in a file for a limit that does not limit."""
 _COLORS = ((0.87, 0.88, 0.90, 1.0), (0.16, 0.47, 0.75, 1.0))
 
 
 SOLIDS: tuple[Kind, ...] = ("box", "sphere", "cylinder", "capsule")
-"""The shapes that `free_body` makes."""
+"""The shapes that `free_body` supports."""
 
 
 def free_body(
@@ -37,12 +37,12 @@ def free_body(
     name: str = "",
     color: tuple[float, float, float, float] = (0.85, 0.45, 0.20, 1.0),
 ) -> Model:
-    """A body of one link that moves freely: a cube to grasp, a ball to throw.
+    """Return a model of one link on a free joint: a cube to grasp, a ball to throw.
 
-    `shape` is one of "box", "sphere", "cylinder" and "capsule", `size` as `Obstacle` has it, m, and `mass`, kg, is
-    spread evenly over it. Its link has the `name`, by default the shape's; `color` is RGBA in 0…1.
+    `shape` is "box", "sphere", "cylinder" or "capsule", `size`, m, is as in `Obstacle`, and `mass`, kg, is evenly
+    distributed. The link is called `name`, by default the shape's; `color` is RGBA in 0…1.
 
-    Raises ValueError, in one sentence, for a shape, a size or a mass that cannot be.
+    Raises ValueError, in one sentence, for an invalid shape, size or mass.
     """
     if shape not in SOLIDS:
         raise ValueError(f"the body's shape is {shape!r}; expected one of {', '.join(SOLIDS)}")
@@ -64,7 +64,7 @@ def free_body(
 
 
 def _unit_inertia(shape: str, size: tuple[float, ...]) -> np.ndarray:
-    """The principal moments (3,) about the centre of a solid of 1 kg, kg m²."""
+    """(3,): the principal moments about the centre of a solid of 1 kg, kg m²."""
     if shape == "box":
         x, y, z = np.square(size)
         return np.array([y + z, x + z, x + y]) / 12
@@ -74,17 +74,17 @@ def _unit_inertia(shape: str, size: tuple[float, ...]) -> np.ndarray:
     cylinder = np.array([(3 * r**2 + length**2) / 12, (3 * r**2 + length**2) / 12, r**2 / 2])
     if shape == "cylinder":
         return cylinder
-    ends = 4 * r / (4 * r + 3 * length)  # the share of both half balls in the volume
+    ends = 4 * r / (4 * r + 3 * length)  # volume fraction of the two half balls
     across = 0.4 * r**2 + length**2 / 4 + 3 * length * r / 8
     return (1 - ends) * cylinder + ends * np.array([across, across, 0.4 * r**2])
 
 
 def chain(n: int, seed: int = 0, straight: bool = False, prismatic: float = 0.0, spherical: float = 0.0) -> Model:
-    """A serial chain of n moving links with random inertias, twists and home poses.
+    """Generate a serial chain of n moving links with random inertias, twists and home poses.
 
-    `straight`: every joint 0.1 m above the one before, axes parallel; else offsets and rotations are random.
-    `prismatic` is the share of prismatic joints, `spherical` that of ball joints. The same arguments give the same
-    chain, another for each `seed`.
+    If `straight`, each joint is 0.1 m above the previous one, with parallel axes; otherwise offsets and rotations are
+    random. `prismatic` and `spherical` are the shares of prismatic and of ball joints. Equal arguments give equal
+    chains.
     """
     return _random(f"chain{n}", np.arange(n) - 1, seed, straight, prismatic, spherical)
 
@@ -97,11 +97,10 @@ def tree(
     floating: bool = False,
     spherical: float = 0.0,
 ) -> Model:
-    """A tree of n moving links with random inertias, twists and home poses.
+    """Generate a tree of n moving links with random inertias, twists and home poses.
 
-    Each hangs on the link before it or, with the probability `branching`, on a random earlier one. With `floating` the
-    first joint is free. `prismatic` and `spherical` are the shares of prismatic and of ball joints, `seed` is as for
-    `chain`.
+    The parent of a link is the previous link or, with probability `branching`, a random earlier one. If `floating`, the
+    first joint is free. `prismatic` and `spherical` are the shares of prismatic and of ball joints.
     """
     rng = np.random.default_rng([seed, n])
     before = np.arange(n) - 1
@@ -118,10 +117,10 @@ def shaped(
     floating: bool = False,
     spherical: float = 0.0,
 ) -> Model:
-    """A tree of n moving links of a shape in `SHAPES`, else as `tree` makes them.
+    """Generate a tree of n moving links with a shape from `SHAPES`; the rest is as in `tree`.
 
-    "binary": balanced, each link carries two; "star": all hang on the first; "caterpillar": a chain whose links carry
-    one more each; "comb": a chain of √n links, each of which carries one of √n; "legs": eight chains on the first link.
+    "binary": balanced, two children per link; "star": all links on the first; "caterpillar": a chain with one more
+    child per link; "comb": a chain of √n links with a chain of √n on each; "legs": eight chains on the first link.
     """
     if shape not in SHAPES:
         raise ValueError(f"shape is {shape!r}; expected one of {', '.join(SHAPES)}")
@@ -138,7 +137,7 @@ def shaped(
 
 
 def _depth_first(parent: np.ndarray) -> np.ndarray:
-    """The parents of the same tree with its nodes renumbered depth first."""
+    """Return the parents after renumbering the nodes depth first."""
     children: list[list[int]] = [[] for _ in parent]
     roots: list[int] = []
     for i, above in enumerate(parent):
@@ -178,7 +177,7 @@ def _random(
         p = rng.uniform(-0.2, 0.2, (n, 3))
     mass, center = rng.uniform(0.5, 1.5, n), rng.uniform(-0.05, 0.05, (n, 3))
     root = 0.03 * rng.standard_normal((n, 3, 3))
-    second = root @ np.swapaxes(root, 1, 2) + 1e-3 * np.eye(3)  # ∫ x xᵀ dm: any such one gives a possible inertia
+    second = root @ np.swapaxes(root, 1, 2) + 1e-3 * np.eye(3)  # ∫ x xᵀ dm: any one gives a valid inertia
     about_center = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
     c = lie.skew(center)
     joints, links, q, v = [], [], 0, 0
@@ -214,7 +213,7 @@ def _random(
 
 
 def _bars(parent: np.ndarray, p: np.ndarray) -> tuple[Visual, ...]:
-    """A ball at each joint and a bar from it to each of the next."""
+    """Return a sphere at each joint and a bar from it to each child joint."""
     visuals = []
     for i, above in enumerate(parent):
         color = _COLORS[i % 2]
@@ -272,7 +271,7 @@ def _named(shape: Visual | Collision) -> str:
 
 
 def _limit(model: Model, v: int) -> str:
-    """The limits of one velocity, which a prismatic joint must have."""
+    """Return the limits of one velocity, which a prismatic joint must have."""
     ends = {"lower": model.lower, "upper": model.upper, "effort": model.effort_limit, "velocity": model.velocity_limit}
     return " ".join(f'{name}="{float(np.clip(x[v], -_NO_LIMIT, _NO_LIMIT))!r}"' for name, x in ends.items())
 
@@ -284,9 +283,9 @@ def _link(model: Model, index: int, shapes: list[str]) -> list[str]:
 
 
 def urdf(model: Model) -> str:
-    """The URDF of a generated chain, tree or free body, for `engine.load` with the model's `options`.
+    """Return a generated chain, tree or free body as URDF, for `engine.load` with the model's `options`.
 
-    Loading it gives the same model back, to the last digits.
+    Loading the text reproduces the model to full precision.
     """
     lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(model.name)}>"]
     shapes: list[list[str]] = [[] for _ in model.link_names]

@@ -1,8 +1,8 @@
-"""The joint table: per kind of joint its coordinates and velocities, its motion subspace S, and how it moves.
+"""The joint table: for each joint type its coordinates, velocities, motion subspace S and motion.
 
-A *body's* joint is one of four elementary ones, S taken from the columns of the 6×6 identity in the twist order (ω, v):
-revolute about the body's z-axis, prismatic along it, spherical (a ball joint, S = the first three) and free (all six).
-A *URDF's* joint is carried by one or several of them.
+A *body's* joint is one of four elementary types, with S taken from the columns of the 6×6 identity in the twist order
+(ω, v): revolute about the body's z-axis, prismatic along it, spherical (a ball joint, S = the first three columns) and
+free (all six). A *URDF's* joint consists of one or several of them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ REVOLUTE, PRISMATIC, FREE, SPHERICAL = range(4)
 
 
 class BodyJoint(NamedTuple):
-    """An elementary joint.
+    """An elementary joint type.
 
-    `columns` are those of the 6×6 identity that make S, one for each velocity. `quaternion` is the place among its
-    coordinates at which a unit quaternion x, y, z, w stands, None where there is none; a free joint has its position
-    before that.
+    `columns` are the columns of the 6×6 identity that form S, one per velocity. `quaternion` is the index of the unit
+    quaternion x, y, z, w among its coordinates, None without one; a free joint has its position before it.
     """
 
     nq: int
@@ -41,18 +40,19 @@ BODY_JOINTS: Mapping[int, BodyJoint] = {
     FREE: BodyJoint(7, (0, 1, 2, 3, 4, 5), quaternion=3),
     SPHERICAL: BodyJoint(4, (0, 1, 2), quaternion=0),
 }
-"""By the number that `Model.kind` holds."""
+"""Indexed by `Model.kind`."""
 
 NQ = np.array([BODY_JOINTS[kind].nq for kind in range(len(BODY_JOINTS))])
 NV = np.array([BODY_JOINTS[kind].nv for kind in range(len(BODY_JOINTS))])
-"""Coordinates and velocities by kind: ``NQ[model.kind]``."""
+"""Number of coordinates and of velocities by kind: ``NQ[model.kind]``."""
 
 
 class JointType(NamedTuple):
-    """A URDF's type of joint: the elementary joints of its bodies, and what its velocities are called.
+    """A URDF's joint type: the elementary joints that it consists of, and the names of its velocities.
 
-    `spans` say within what a coordinate without limits is drawn at random, rad or m; none for positions and rotations.
-    The bodies after the first have no link of their own and the same axis; where it is `turned`, x, y and z in turn.
+    `spans` are the ranges from which coordinates without limits are drawn at random, rad or m; none for positions and
+    rotations. The bodies after the first have no link of their own and the same axis; if `turned`, the axes are x, y
+    and z in turn.
     """
 
     bodies: tuple[int, ...]
@@ -67,7 +67,7 @@ class JointType(NamedTuple):
 
     @property
     def quaternion(self) -> int | None:
-        """Where its unit quaternion stands among its coordinates, or None."""
+        """The index of the unit quaternion among the joint's coordinates, or None."""
         return BODY_JOINTS[self.bodies[0]].quaternion
 
     @property
@@ -91,13 +91,10 @@ JOINT_TYPES: Mapping[JointKind, JointType] = {
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint as the URDF names it: the run of coordinates and bodies that it owns.
+    """A joint as named in the URDF, with its range of coordinates and bodies.
 
-    `name` and `kind` are as there, the latter such as "revolute"; `bodies`, `q` and `v` are slices of the bodies, of q
-    and of v.
-
-    A joint that mimics another owns no coordinates of its own: `leader` names the one it follows,
-    and its coordinate is ``multiplier · q_leader + offset``.
+    A mimic joint has no coordinates of its own: `leader` is the joint that it follows, and its coordinate is
+    ``multiplier · q_leader + offset``.
     """
 
     name: str
@@ -111,5 +108,5 @@ class Joint:
 
     @property
     def type(self) -> JointType:
-        """The row of the joint table."""
+        """The joint's row of the joint table."""
         return JOINT_TYPES[self.kind]

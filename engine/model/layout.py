@@ -1,8 +1,8 @@
-"""A model as the arrays that compiled kernels read, on the CPU and on the GPU.
+"""The arrays in which compiled kernels, on CPU and GPU, read a model.
 
-``topology`` (n, 4) int64: parent, kind, where the body's q and v start.
-``constants`` (n + 1, CONSTANTS) float: home rotation (9, by rows), home position (3), mass, first moment (3),
-rotational inertia (xx xy xz yy yz zz); the row after the last holds the gravity vector.
+``topology`` (n, 4) int64: parent, kind, first index of the body's q and of its v. ``constants`` (n + 1, CONSTANTS)
+float: home rotation (9, row-major), home position (3), mass, first moment (3), rotational inertia (xx xy xz yy yz zz);
+the row after the last holds the gravity vector.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from engine.model import Model
 
 HOME_ROTATION, HOME_POSITION, MASS, FIRST_MOMENT, INERTIA, CONSTANTS = 0, 9, 12, 13, 16, 22
-"""Where each of a body's numbers begins in its row of `Packed.constants`, and how many they are."""
+"""The offset of each quantity in a row of `Packed.constants`, and the row's length."""
 
 
 class Packed(NamedTuple):
-    """The arrays of a model that kernels read, see the module."""
+    """The arrays of a model for the kernels; see the module."""
 
     topology: NDArray[np.int64]
     constants: NDArray[np.floating]
 
 
 class PackedCoupling(NamedTuple):
-    """G and g₀ as gathers: number i of the tree is ``factor[i] · x[index[i]] + offset[i]``."""
+    """G and g₀ as gathers: tree coordinate i is ``factor[i] · x[index[i]] + offset[i]``."""
 
     q_index: NDArray[np.int64]
     q_factor: NDArray[np.floating]
@@ -39,7 +39,7 @@ class PackedCoupling(NamedTuple):
 
 @lru_cache(maxsize=64)
 def pack_coupling(model: Model, dtype: str = "float64") -> PackedCoupling:
-    """The model's coupling for the kernels, made once per model and number type."""
+    """Return the model's coupling for the kernels, cached by model and number type."""
     c = model.coupling
     factors = (c.q_scale.astype(dtype), c.q_offset.astype(dtype), c.v_scale.astype(dtype))
     return PackedCoupling(c.q_index, factors[0], factors[1], c.v_index, factors[2], np.zeros(len(c.v_index), dtype))
@@ -47,7 +47,7 @@ def pack_coupling(model: Model, dtype: str = "float64") -> PackedCoupling:
 
 @lru_cache(maxsize=64)
 def pack(model: Model, dtype: str = "float64") -> Packed:
-    """The model's arrays for the kernels, made once per model and number type."""
+    """Return the model's arrays for the kernels, cached by model and number type."""
     n = len(model.parent)
     constants = np.zeros((n + 1, CONSTANTS))
     constants[:n, :HOME_POSITION] = model.home_rotation.reshape(n, 9)

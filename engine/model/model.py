@@ -1,9 +1,9 @@
-"""`Model`: what is known of a robot before it moves, as arrays that never change.
+"""`Model`: the immutable arrays that describe a robot.
 
-A robot is a tree of *bodies*, each carried by one elementary joint of the joint table
-(`engine.model.joints`). Links that fixed joints hold together are one body; a planar joint is two
-prismatic bodies without mass and a revolute one. The frame of a body is turned so that its screw axis
-is the z-axis; each link keeps its own frame's pose in its body, for poses and drawing.
+A robot is a tree of *bodies*, each with one elementary joint of the joint table (`engine.model.joints`). Links
+connected by fixed joints form one body; a planar joint is two massless prismatic bodies and a revolute one. A body's
+frame is oriented so that its screw axis is the z-axis. The pose of each link's frame in its body is kept for kinematics
+and drawing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def _require_fields(kind: type[Any], state: Mapping[str, Any]) -> None:
-    """Raises ModelError for a pickled state of another version: one that lacks fields, or has others."""
+    """Raise ModelError if a pickled state has missing or additional fields, as from another version."""
     fields = {entry.name for entry in dataclasses.fields(kind)}
     if other := sorted(fields.symmetric_difference(state)):
         raise ModelError(
@@ -47,7 +47,6 @@ def _require_fields(kind: type[Any], state: Mapping[str, Any]) -> None:
 class Model:
     """A robot: immutable arrays over n bodies, ordered depth first, parents before children.
 
-    ===================  ============  ==================================================================
     name                 shape         meaning
     ===================  ============  ==================================================================
     parent               (n,)          index of the body before; -1 is the world
@@ -75,12 +74,40 @@ class Model:
     parts                              the `Part` records of what `engine.compose` made one model of
     group_states                       what the poses of an SRDF say, by name: of joints, by name, the coordinates
     ===================  ============  ==================================================================
+=======
+    ==================  ============  ==================================================================
+    name                shape         meaning
+    ==================  ============  ==================================================================
+    parent              (n,)          index of the parent body; -1 is the world
+    kind                (n,)          REVOLUTE, PRISMATIC, FREE or SPHERICAL
+    home_rotation       (n, 3, 3)     R of T_i at q = 0: the body's frame in its parent's
+    home_position       (n, 3)        p of T_i at q = 0, m
+    mass                (n,)          kg
+    first_moment        (n, 3)        mass × centre of mass in the body's frame, kg m
+    inertia             (n, 3, 3)     rotational inertia about the body's origin, kg m²
+    gravity             (3,)          acceleration of free fall in the world, m/s²
+    joints                            `Joint` records, depth first, those that mimic included
+    lower, upper        (nv,)         position limits, rad or m; ∓inf where there are none
+    velocity_limit      (nv,)         rad/s or m/s; inf where there is none
+    effort_limit        (nv,)         N m or N; inf where there is none
+    damping             (nv,)         viscous, N m s/rad or N s/m
+    friction            (nv,)         Coulomb, N m or N
+    link_names                        every link of the URDF, depth first
+    link_body           (l,)          the body that carries the link; -1 is the world
+    link_rotation       (l, 3, 3)     the link's frame in its body's frame
+    link_position       (l, 3)        m
+    visuals                           `Visual` records: the shapes to draw, in link order
+    collisions                        `Collision` records: the collision shapes, in link order
+    disabled_collisions               pairs of link indices that never collide (from an SRDF)
+    options                           arguments of `engine.load` beside the file `source`, for reloading
+    parts                             the `Part` records of a model from `engine.compose`
+    group_states                      named poses of an SRDF: by name, the coordinates by joint name
+    ==================  ============  ==================================================================
 
-    Coordinates: q holds one number per revolute or prismatic body, a unit quaternion x, y, z, w per
-    spherical one, and position (3) and unit quaternion (4) per free one; v one number, the angular
-    velocity ω in the body's frame, or the body twist (ω, v). Joints that mimic
-    own none: with them, `nq` and `nv` count the coordinates y that are left (q = G y + g₀), and
-    `tree_nq`, `tree_nv` those of all bodies. Without them the two are the same.
+    Coordinates: q has one number per revolute or prismatic body, a unit quaternion x, y, z, w per spherical one, and
+    position (3) and unit quaternion (4) per free one; v has one number, the angular velocity ω in the body's frame, or
+    the body twist (ω, v). Mimic joints have none: `nq` and `nv` count the independent coordinates y (q = G y + g₀),
+    `tree_nq` and `tree_nv` those of all bodies. Without mimic joints both are equal.
     """
 
     name: str
@@ -119,7 +146,7 @@ class Model:
             raise ModelError(f"{self.name}: a body comes before its parent; order the bodies from the base outwards")
 
     def _freeze(self) -> None:
-        """Have arrays of the model's own, which nobody writes into."""
+        """Copy the arrays and make them read-only."""
         for entry in dataclasses.fields(self):
             value = getattr(self, entry.name)
             if isinstance(value, np.ndarray):
@@ -137,7 +164,7 @@ class Model:
             _require_fields(type(record), vars(record))
         for name, value in state.items():
             object.__setattr__(self, name, value)
-        self._freeze()  # pickles and copies have arrays that can be written to
+        self._freeze()  # the arrays of pickles and copies are writeable
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.parent)} bodies, nq {self.nq}, nv {self.nv}>"
@@ -152,13 +179,13 @@ class Model:
 
     @cached_property
     def q_start(self) -> Indices:
-        """(n,): where a body's coordinates start among the tree's."""
+        """(n,): the index of each body's first coordinate in the tree's q."""
         width = NQ[self.kind]
         return np.asarray(np.cumsum(width) - width, np.int64)
 
     @cached_property
     def v_start(self) -> Indices:
-        """(n,): where a body's velocities start among the tree's."""
+        """(n,): the index of each body's first velocity in the tree's v."""
         width = NV[self.kind]
         return np.asarray(np.cumsum(width) - width, np.int64)
 
@@ -176,7 +203,7 @@ class Model:
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
-        """The joints that own coordinates, in their order in q."""
+        """The joints with coordinates of their own, in the order of q."""
         return tuple(joint.name for joint in self.joints if joint.leader is None)
 
     @cached_property
@@ -184,17 +211,17 @@ class Model:
         return {joint.name: joint for joint in self.joints}
 
     def joint(self, name: str) -> Joint:
-        """The joint of that name; KeyError with the names there are."""
+        """Return the joint of a name. An unknown name raises KeyError, which lists the names."""
         if name not in self._by_name:
             raise KeyError(f"{self.name} has no joint {name!r}; its joints are {', '.join(self._by_name)}")
         return self._by_name[name]
 
     def q_slice(self, joint: str) -> slice:
-        """Where the joint's coordinates stand in q. A joint that mimics has none: KeyError."""
+        """Return the slice of q of a joint. Raises KeyError for a mimic joint, which has none."""
         return self._owner(joint).q
 
     def v_slice(self, joint: str) -> slice:
-        """Where the joint's velocities stand in v. A joint that mimics has none: KeyError."""
+        """Return the slice of v of a joint. Raises KeyError for a mimic joint, which has none."""
         return self._owner(joint).v
 
     def _owner(self, name: str) -> Joint:
@@ -207,7 +234,7 @@ class Model:
 
     @cached_property
     def coordinate_names(self) -> tuple[str, ...]:
-        """(nv,): a name for each velocity: the joint's, with the component where it has several."""
+        """(nv,): a name for each velocity: the joint's, with the component if it has several."""
         names: list[str] = []
         for joint in self.joints:
             if joint.leader is None:
@@ -216,12 +243,12 @@ class Model:
 
     @cached_property
     def bounded(self) -> NDArray[np.bool_]:
-        """(nv,): the coordinates with a position limit on either side."""
+        """(nv,) bool: the coordinates with an upper or a lower position limit."""
         return np.isfinite(self.lower) | np.isfinite(self.upper)
 
     @cached_property
     def constrained(self) -> NDArray[np.bool_]:
-        """(nv,): the velocities that limits, friction, damping and gains may act on: all but those of free joints."""
+        """(nv,): the velocities that limits, friction, damping and gains may affect: all but free joints'."""
         free = [joint for joint in self.joints if FREE in joint.type.bodies]
         constrained = np.ones(self.nv, bool)
         for joint in free:
@@ -230,19 +257,19 @@ class Model:
 
     @cached_property
     def part_of_body(self) -> Indices:
-        """(n,): the part of a composed model that a body belongs to; 0 for all bodies of any other."""
+        """(n,): the part of a composed model to which a body belongs; 0 in any other model."""
         counts = [len(part.model.parent) for part in self.parts] or [len(self.parent)]
         return np.repeat(np.arange(len(counts)), counts)
 
     @cached_property
     def part_of_link(self) -> Indices:
-        """(l,): the part of a composed model that a link belongs to; 0 for all links of any other."""
+        """(l,): the part of a composed model to which a link belongs; 0 in any other model."""
         counts = [len(part.model.link_names) for part in self.parts] or [len(self.link_names)]
         return np.repeat(np.arange(len(counts)), counts)
 
     @cached_property
     def q_of_v(self) -> Indices:
-        """(nv,): where the coordinate of a velocity stands in q; -1 where no coordinate is its integral: free, ball."""
+        """(nv,): for each velocity the index in q of its integral; -1 for free and ball joints, which have none."""
         index = np.full(self.nv, -1, np.int64)
         for joint in self.joints:
             if joint.type.quaternion is None and joint.leader is None:
@@ -251,14 +278,14 @@ class Model:
 
     @cached_property
     def quaternions(self) -> tuple[tuple[str, slice], ...]:
-        """The joints that have a unit quaternion, each with its place in q."""
+        """The joints with a unit quaternion, each with the quaternion's slice of q."""
         places = ((joint, joint.type.quaternion) for joint in self.joints)
         return tuple(
             (joint.name, slice(joint.q.start + place, joint.q.stop)) for joint, place in places if place is not None
         )
 
     def neutral(self) -> Array:
-        """(nq,): every coordinate zero, or at the limit next to zero where zero is outside; identity rotations."""
+        """(nq,): every coordinate zero, or at the closer limit if zero is outside the limits; identity rotations."""
         q = np.zeros(self.nq)
         for _, quaternion in self.quaternions:
             q[quaternion.stop - 1] = 1
@@ -268,16 +295,17 @@ class Model:
 
     @property
     def poses(self) -> dict[str, Array]:
-        """The named poses, (nq,) each: "neutral", and those of the SRDF that the robot was loaded with, see `pose`."""
+        """The named poses, (nq,) each: "neutral", and those of the SRDF; see `pose`."""
         return {name: self.pose(name) for name in dict.fromkeys(("neutral", *self.group_states))}
 
     def pose(self, name: str, q: Array | None = None) -> Array:
-        """(nq,): the pose `name`: the joints that the SRDF names where it says, within limits; others as in q (nq,).
+        """(nq,): a named pose: the SRDF's value for the joints that it lists, within limits; other joints as in q
+        (nq,).
 
-        Angles come there by whole turns where these lead there, else to the nearer limit.
+        Angles are brought within limits by whole turns if possible, otherwise moved to the closer limit.
 
-        Without q these others are where `neutral` has them. "neutral" is `neutral`, unless the SRDF has one of its own.
-        KeyError with the names there are.
+        Without q the other joints are as in `neutral`. "neutral" is `neutral`, unless the SRDF defines it. An unknown
+        name raises KeyError, which lists the names.
         """
         if name not in self.group_states:
             if name == "neutral":
@@ -295,7 +323,7 @@ class Model:
         return posed
 
     def _within(self, joint: Joint, x: Array) -> Array:
-        """The coordinates of a joint within its limits, a revolute one's by whole turns where these lead there."""
+        """Bring a joint's coordinates within limits, for a revolute joint by whole turns if possible."""
         lower, upper = self.lower[joint.v], self.upper[joint.v]
         if joint.kind == "revolute":
             turned = x + 2 * np.pi * np.ceil((lower - x) / (2 * np.pi))
@@ -303,7 +331,7 @@ class Model:
         return np.clip(x, lower, upper)
 
     def random(self, rng: np.random.Generator, batch: int | None = None) -> Array:
-        """(nq,) or (batch, nq), by rng: uniform inside the limits, within ±π or ±1 m without; rotations uniform."""
+        """(nq,) or (batch, nq): uniformly distributed within limits, or within ±π or ±1 m; rotations uniform."""
         rows = 1 if batch is None else batch
         q = np.zeros((rows, self.nq))
         for joint in self.joints:
@@ -321,17 +349,17 @@ class Model:
                 lower, upper = self.lower[dof], self.upper[dof]
                 low = lower if np.isfinite(lower) else min(-span, upper - span)
                 high = upper if np.isfinite(upper) else max(span, lower + span)
-                q[:, index] = rng.uniform(low, high + 0.0, rows)  # from 0 to −0 would be a negative range
+                q[:, index] = rng.uniform(low, high + 0.0, rows)  # avoids the negative range 0 to −0
         return q[0] if batch is None else q
 
     @cached_property
     def J(self) -> Array:
-        """(n, 6, 6): the bodies' spatial inertias about their own origins, twist order (ω, v)."""
+        """(n, 6, 6): the bodies' spatial inertias about their origins, twist order (ω, v)."""
         return spatial_inertias(self.mass, self.first_moment, self.inertia)
 
     @cached_property
     def coupling(self) -> Coupling:
-        """The map from q and v to the coordinates of every body of the tree."""
+        """The map from q and v to the coordinates of all bodies of the tree."""
         q_index: list[int] = []
         v_index: list[int] = []
         q_scale, q_offset, v_scale = [], [], []
@@ -353,7 +381,7 @@ class Model:
         )
 
     def with_gravity(self, gravity: tuple[float, float, float] | Array) -> Model:
-        """The same robot under another gravity, (3,) in m/s². Raises ValueError for what is none."""
+        """Return the robot with another gravity, (3,) in m/s²."""
         expected = f"gravity is three finite numbers in m/s², for example (0, 0, -9.81); got {shown(gravity)}"
         try:
             vector = reals(gravity)
@@ -365,7 +393,7 @@ class Model:
 
 
 def spatial_inertias(mass: Array, first_moment: Array, inertia: Array) -> Array:
-    """J (…, 6, 6) of bodies, twist order (ω, v), from mass (…,), first moment (…, 3), rotational inertia (…, 3, 3)."""
+    """Return J (…, 6, 6), twist order (ω, v), from mass (…,), first moment (…, 3), rotational inertia (…, 3, 3)."""
     J, mc = np.zeros((*mass.shape, 6, 6)), lie.skew(first_moment)
     J[..., :3, :3], J[..., :3, 3:], J[..., 3:, :3] = inertia, mc, -mc
     J[..., 3:, 3:] = mass[..., None, None] * np.eye(3)
@@ -374,7 +402,7 @@ def spatial_inertias(mass: Array, first_moment: Array, inertia: Array) -> Array:
 
 @dataclass(frozen=True)
 class Coupling:
-    """``q_tree = G q + g₀`` as gathers: each coordinate of the tree reads one of the independent ones."""
+    """``q_tree = G q + g₀`` as gathers: each tree coordinate depends on one independent coordinate."""
 
     q_index: Indices
     q_scale: Array
@@ -384,16 +412,16 @@ class Coupling:
     nv: int
 
     def expand_q(self, q: Array) -> Array:
-        """(..., nq) -> (..., tree_nq)."""
+        """Map q, (..., nq) -> (..., tree_nq)."""
         return q[..., self.q_index] * self.q_scale + self.q_offset
 
     def expand_v(self, v: Array) -> Array:
-        """(..., nv) -> (..., tree_nv); accelerations alike, since G is constant."""
+        """Map v or v̇, (..., nv) -> (..., tree_nv); G is constant."""
         return v[..., self.v_index] * self.v_scale
 
     @cached_property
     def G(self) -> Array:
-        """(tree_nv, nv)."""
+        """The matrix G (tree_nv, nv)."""
         G = np.zeros((len(self.v_index), self.nv))
         G[np.arange(len(self.v_index)), self.v_index] = self.v_scale
         return G

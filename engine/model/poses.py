@@ -1,4 +1,4 @@
-"""Where a robot's bodies and links stand, in NumPy alone: for what must not wait for a compiler."""
+"""Kinematics of bodies and links in NumPy, for uses that must not wait for a compiler."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from engine.model.model import Indices
 
 
 def body_poses(model: Model, q: Array) -> Array:
-    """The frames of all bodies in the world, (batch, n, 4, 4), at q (batch, nq).
+    """Return the poses of all bodies in the world, (batch, n, 4, 4), at q (batch, nq).
 
-    Each pose in its parent's frame, then those of all ancestors by doubling the distance that is bridged: ⌈log₂ depth⌉
-    rounds over whole arrays.
+    Starts from the poses relative to the parents, and multiplies by pointer doubling: ⌈log₂ depth⌉ rounds over whole
+    arrays.
     """
     T = _in_parent(model, model.coupling.expand_q(q))
     above = model.parent.copy()
@@ -26,9 +26,9 @@ def body_poses(model: Model, q: Array) -> Array:
 
 
 def link_poses(model: Model, q: Array) -> Array:
-    """The frames of all links in the world, (batch, links, 4, 4), at q (batch, nq)."""
+    """Return the poses of all links in the world, (batch, links, 4, 4), at q (batch, nq)."""
     world = np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))
-    T = np.concatenate([body_poses(model, q), world], 1)[:, model.link_body]  # −1, the world, is the last
+    T = np.concatenate([body_poses(model, q), world], 1)[:, model.link_body]  # index −1, the world, is the last
     poses = np.zeros_like(T)
     poses[..., :3, :3] = T[..., :3, :3] @ model.link_rotation
     poses[..., :3, 3] = (T[..., :3, :3] @ model.link_position[..., None])[..., 0] + T[..., :3, 3]
@@ -37,16 +37,16 @@ def link_poses(model: Model, q: Array) -> Array:
 
 
 def link_frame(model: Model, T: Array, link: int) -> tuple[Array, Array]:
-    """R (3, 3) and p (3,) of one link in the world, from `body_poses` of one robot, T (n, 4, 4)."""
+    """Return R (3, 3) and p (3,) of a link in the world, from the `body_poses` of one robot, T (n, 4, 4)."""
     body, R, p = int(model.link_body[link]), model.link_rotation[link], model.link_position[link]
     return (R, p) if body < 0 else (T[body, :3, :3] @ R, T[body, :3, :3] @ p + T[body, :3, 3])
 
 
 def link_jacobian(model: Model, T: Array, link: int) -> Array:
-    """J (6, nv) of one link: ``J v`` is its twist (ω, v) along the world's axes, of its frame's origin.
+    """Return J (6, nv) of a link: ``J v`` is the twist (ω, v) of its frame's origin, in world axes.
 
-    T (n, 4, 4) is `body_poses` of one robot. A column for each axis of the joints between the link and the root, summed
-    where joints move together: Murray, Li, Sastry (1994), (3.54), about the link's origin.
+    T (n, 4, 4) is `body_poses` of one robot. Each joint axis between link and root gives one column; columns of mimic
+    joints are added. Source: Murray, Li, Sastry (1994), (3.54), about the link's origin.
     """
     path = ancestors(model, link)
     body = np.repeat(path, NV[model.kind[path]])
@@ -63,7 +63,7 @@ def link_jacobian(model: Model, T: Array, link: int) -> Array:
 
 
 def ancestors(model: Model, link: int) -> Indices:
-    """The bodies that carry a link, from the root outwards; none where the world does."""
+    """Return the bodies from the root to a link; none if it is fixed to the world."""
     path: list[int] = []
     body = int(model.link_body[link])
     while body >= 0:
@@ -73,13 +73,13 @@ def ancestors(model: Model, link: int) -> Indices:
 
 
 def link_twists(model: Model, q: Array, v: Array) -> Array:
-    """The twists (ω, v) of all links, (batch, links, 6), at q (batch, nq), v (batch, nv), along the world's axes.
+    """Return the twists (ω, v) of all links, (batch, links, 6), at q (batch, nq), v (batch, nv), in world axes.
 
-    v is the velocity of the link frame's origin.
+    The linear velocity is that of the link frame's origin.
     """
     T, twist = _moving(model, q, v)
     still = np.zeros((len(q), 1, 6))
-    twist = np.concatenate([twist, still], 1)[:, model.link_body]  # −1, the world, is the last
+    twist = np.concatenate([twist, still], 1)[:, model.link_body]  # index −1, the world, is the last
     T = np.concatenate([T, np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))], 1)[:, model.link_body]
     origin = (T[..., :3, :3] @ model.link_position[..., None])[..., 0] + T[..., :3, 3]
     twist[..., 3:] += np.cross(twist[..., :3], origin)
@@ -87,21 +87,21 @@ def link_twists(model: Model, q: Array, v: Array) -> Array:
 
 
 def momentum(model: Model, q: Array, v: Array) -> Array:
-    """The whole robot's momentum as a wrench (n, f) about the world's origin, (batch, 6), at q (batch, nq), v."""
+    """Return the robot's momentum as a wrench (n, f) about the world's origin, (batch, 6), at q (batch, nq), v."""
     T, twist = _moving(model, q, v)
     R, p = T[..., :3, :3], T[..., :3, 3]
     omega, velocity = twist[..., :3], twist[..., 3:]
     own = np.concatenate([omega, velocity + np.cross(omega, p)], -1).reshape(*omega.shape[:-1], 2, 3)
-    own = (own @ R).reshape(twist.shape)  # Rᵀ of both halves: V of each body in its own frame
+    own = (own @ R).reshape(twist.shape)  # Rᵀ of both halves: each body's twist in its own frame
     wrench = (model.J @ own[..., None]).reshape(*omega.shape[:-1], 2, 3) @ np.swapaxes(R, -1, -2)
     n, f = wrench[..., 0, :], wrench[..., 1, :]
     return np.concatenate([(n + np.cross(p, f)).sum(1), f.sum(1)], -1)
 
 
 def _moving(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
-    """`body_poses`, and the twists of the bodies about the world's origin and along its axes, (batch, n, 6).
+    """Return `body_poses`, and the bodies' twists about the world's origin in world axes, (batch, n, 6).
 
-    Twists add up along each branch once they are all seen from the world: by doubling, as in `body_poses`.
+    In the world frame, twists add up along each branch, here by pointer doubling as in `body_poses`.
     """
     T, tree_v = body_poses(model, q), model.coupling.expand_v(v)
     R, p = T[..., :3, :3], T[..., :3, 3]
@@ -121,7 +121,7 @@ def _moving(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
 
 
 def _in_parent(model: Model, q: Array) -> Array:
-    """T_i (batch, n, 4, 4) of every body in its parent's frame, from the coordinates of the tree."""
+    """Return T_i (batch, n, 4, 4), each body's pose in its parent's frame, from the tree's coordinates."""
     turning, sliding = (np.flatnonzero(model.kind == kind) for kind in (REVOLUTE, PRISMATIC))
     T = np.zeros((len(q), len(model.parent), 4, 4))
     R, p = T[..., :3, :3], T[..., :3, 3]

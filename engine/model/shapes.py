@@ -1,4 +1,4 @@
-"""The shapes of links: those to draw, and those that collide."""
+"""The shapes of links: visuals and collision shapes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ SIZES: dict[str, tuple[int, str]] = {
     "box": (3, "three edges"), "cylinder": (2, "radius and length"), "capsule": (2, "radius and length"),
     "sphere": (1, "a radius"), "mesh": (3, "three factors"),
 }  # fmt: skip
-"""Of each kind of shape how many numbers its size is, and which."""
+"""The number of size parameters of each kind of shape, and their names."""
 
 
 def checked_size(shape: str, size: Any, of: str) -> tuple[float, ...]:
-    """The size of a shape, m, of a mesh its factors. ValueError with one sentence that names whose, `of`."""
+    """Return a shape's size, m, or a mesh's scale factors. Raises ValueError with one sentence that names the owner,
+    `of`.
+    """
     count, which = SIZES[shape]
     try:
         given = np.atleast_1d(np.asarray(size, float))
@@ -39,28 +41,28 @@ class Shape:
     size: tuple[float, ...]
     """box: x, y, z; cylinder and capsule: radius, length along z; sphere: radius; mesh: scale x, y, z. Metres."""
     pose: Array
-    """(4, 4), the shape's frame in the link's."""
+    """(4, 4): the shape's pose in its link's frame."""
 
 
 @dataclass(frozen=True)
 class Visual(Shape):
-    """A shape to draw on a link, by its index; `size` as `Obstacle` has it, `pose` (4, 4) in the link's frame."""
+    """A visual shape."""
 
     color: tuple[float, float, float, float] | None = None
-    """RGBA in 0…1; None where the file gives none (a mesh then keeps its own materials)."""
+    """RGBA in 0…1; None if the file gives none (a mesh then keeps its own materials)."""
     mesh: str | None = None
-    """The file of a mesh, absolute; it is not read with the robot. One that is missing stays named as the robot's file
-    names it."""
+    """The absolute path of a mesh, which is not read with the robot. A missing mesh keeps the name from the robot's
+    file.
+    """
     name: str = ""
-    """What the robot's file calls it; empty where it gives no name."""
+    """Its name in the robot's file; empty if unnamed."""
 
 
 @dataclass(frozen=True)
 class Collision(Shape):
-    """A shape of a link that others may touch; `size`, `pose` (4, 4), `mesh` and `name` are as those of a `Visual`.
+    """A collision shape; `mesh` and `name` are as in `Visual`.
 
-    `friction` (at least 0) and `restitution` (0 to 1) are the coefficients that the robot's file gives its link, None
-    where it gives none.
+    `friction` (at least 0) and `restitution` (0 to 1) are the coefficients of its link in the robot's file, or None.
     """
 
     mesh: str | None = None
