@@ -1,8 +1,7 @@
-"""Live links: what the simulation of a script does, shown in a window of another process while it runs.
+"""Live links: show a script's running simulation in a window of another process.
 
-A link is a folder that only this user can read, in the user's runtime folder, which most systems keep in memory. The
-script writes and the window reads; neither knows whether the other is there, so that none waits and none can break
-the other. In the folder lie a lock, which the script holds until it ends; the file of a run with the first frame, as
-`save_run` writes it, with which the robot and its scene come; and frames one after another in files of `records`, the
-oldest of which go where there are too many.
+A link is a folder in the user's runtime folder, readable only by the user and usually in memory. The script writes and
+the window reads, without waiting for each other, so that neither can disturb the other. The folder contains a lock
+file, locked by the script until it ends; a run file with the first frame, written by `save_run`, which includes the
+robot and its scene; and frames in files of `records`, the oldest of which are deleted when there are too many.
 """

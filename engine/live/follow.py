@@ -1,4 +1,4 @@
-"""`LiveReader`: the recording of what a script shows, for a window."""
+"""`LiveReader`: a window's recording of a script's live link."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from engine.recording import Recording, Run
 
 
 class LiveReader:
-    """Reads one live link, by default that of the script that runs and has called `show` last.
+    """Reader of one live link, by default that of the running script which called `show` last.
 
-    Raises ValueError with one sentence where there is none, or of another version, and OSError where there can be none.
+    Raises ValueError with one sentence if there is none or it has another version, and OSError if links cannot exist.
     """
 
     def __init__(self, folder: str | Path | None = None):
@@ -31,22 +31,22 @@ class LiveReader:
                 f"{self.script} runs Catena {version}, and this window is of {__version__}; use one version for both"
             )
         self.run_file = self.folder / places.ROBOT
-        """The file of a run with the robot, its scene and the first frame."""
+        """The run file with the robot, its scene and the first frame."""
         self.ended = False
-        """Whether the script has ended, or closed the link, and all that it wrote was read."""
+        """Whether the script has ended or closed the link, and everything was read."""
         self._reader, self._number = Reader(self.folder), 0
 
     def read_into(self, recording: Recording, run: Run) -> Run:
-        """Add to that run of a recording what has been written since; the newest run, another after a reset.
+        """Append new frames to a run of a recording; return the latest run, which changes after a reset.
 
-        Raises ValueError where what was written cannot be read.
+        Raises ValueError if the frames cannot be read.
         """
         if self.ended:
             return run
-        runs = places.is_running(self.folder)  # asked before the last frames are read
+        runs = places.is_running(self.folder)  # checked before the last frames are read
         setup = run.setups[0]
         for number, frame in self._reader.take(setup):
-            run = recording.receive(run, [frame], anew=number != self._number)
+            run = recording.receive(run, [frame], new_run=number != self._number)
             self._number = number
         self.ended = not runs
         return run

@@ -1,4 +1,4 @@
-"""Where live links are: a folder for each, locked by the script that writes it for as long as this runs."""
+"""The folders of live links, each locked by its script as long as the script runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from engine import ownership
 
 SUFFIX = ".link"
-"""Of a link's folder."""
+"""The suffix of a link's folder."""
 ROBOT, ABOUT, LOCK = "robot.npz", "about.json", "lock"
-"""Files of a link: a run with its first frame, the description of the script, and what the script holds locked."""
-KEPT = 3  # links of scripts that have ended, which windows may be about to read
+"""Files of a link: the run with the first frame, the description of the script, and the script's lock."""
+KEPT = 3  # links of ended scripts, which windows may still read
 
 
 def place() -> Path:
-    """The folder of this user's links, which others cannot read. Raises OSError where there can be none."""
+    """Return the folder of this user's links, closed to others. Raises OSError if it cannot exist."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if Path(runtime).is_absolute():
         folder = Path(runtime) / "catena"
@@ -32,7 +32,7 @@ def place() -> Path:
 
 
 def make() -> tuple[Path, int]:
-    """A new link's folder, and its lock, which this process holds until it ends or closes it. Raises OSError."""
+    """Create a link's folder and its lock, which this process holds until it ends or closes it. Raises OSError."""
     root = place()
     for ended in sorted(_ended(root), key=_begun)[:-KEPT]:
         shutil.rmtree(ended, ignore_errors=True)
@@ -41,25 +41,25 @@ def make() -> tuple[Path, int]:
 
 
 def running() -> list[Path]:
-    """The links of scripts that run, the newest last. Raises OSError where there can be none."""
+    """Return the links of running scripts, the newest last. Raises OSError if links cannot exist."""
     links = (each.parent for each in place().glob(f"*{SUFFIX}/{ABOUT}"))
     return sorted((each for each in links if is_running(each)), key=_begun)
 
 
 def is_running(folder: Path) -> bool:
-    """Whether the script of a link holds it still."""
+    """Whether the script of a link still holds its lock."""
     return is_held(folder / LOCK)
 
 
 def hold(file: Path) -> int:
-    """Make a file and lock it until this process ends, or closes the handle that is returned. Raises OSError."""
+    """Create a file and lock it until this process ends or closes the returned handle. Raises OSError."""
     handle = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     _lock(handle, exclusive=True)
     return handle
 
 
 def is_held(file: Path) -> bool:
-    """Whether a process holds that file; also where the system has no locks, as Windows, while it is there."""
+    """Whether a process holds that file; without file locks, as on Windows, whether the file exists."""
     try:
         handle = os.open(file, os.O_RDWR)
     except OSError:
@@ -71,9 +71,9 @@ def is_held(file: Path) -> bool:
 
 
 def about(folder: Path) -> dict[str, object]:
-    """The description of a link's script: "catena" its version, "script" its name, "pid", "robot" the one looked at.
+    """Return the description of a link's script: "catena" (version), "script" (name), "pid", "robot" (index shown).
 
-    Raises OSError and ValueError where there is none.
+    Raises OSError or ValueError if there is none.
     """
     found = json.loads((folder / ABOUT).read_text("utf-8"))
     if not isinstance(found, dict):
@@ -92,7 +92,7 @@ def _begun(folder: Path) -> float:
 
 
 def _lock(handle: int, exclusive: bool) -> bool | None:
-    """Lock a file, and answer whether that could be; None where there are no locks."""
+    """Lock a file; return whether it succeeded, or None if there are no locks."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -101,6 +101,6 @@ def _lock(handle: int, exclusive: bool) -> bool | None:
         fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a disk without locks
+    except OSError:  # a disk that does not support locks
         return None
     return True

@@ -1,4 +1,4 @@
-"""Frames of a live link as bytes: they are written in microseconds, and packed as recordings have them when read."""
+"""The frames of a live link as bytes: written in microseconds, converted to the recording's format when read."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from engine.scene import Touches
 from engine.simulation import Simulation
 
 LARGEST = 32 * 2**20
-"""Bytes of a file of frames, after which another begins; the newest `FILES` stay."""
+"""Maximum bytes of a frame file; then a new file begins. The newest `FILES` files are kept."""
 FILES = 2
 MEMORY, SMALL = 2**16, 2**14
-"""Bytes of what contacts start from in the next step that go along at most, and of an array that is not packed."""
+"""Maximum bytes of contact warm start stored per frame, and of an array stored uncompressed."""
 _LENGTHS = struct.Struct("<QQ")
 
 
 class Writer:
-    """Puts frames into the files of a folder."""
+    """Writer of frames into the files of a folder."""
 
     def __init__(self, folder: Path):
         self._folder, self._number, self._size = folder, 0, 0
@@ -40,7 +40,7 @@ class Writer:
         return os.open(_file(self._folder, number), flags, 0o600)
 
     def add(self, record: bytes) -> None:
-        """What `record_of` made. Raises OSError."""
+        """Append a record made by `record_of`. Raises OSError."""
         if self._size + len(record) > LARGEST and self._size:
             os.close(self._handle)
             self._number, self._size = self._number + 1, 0
@@ -60,9 +60,9 @@ def _file(folder: Path, number: int) -> Path:
 
 
 def record_of(simulation: Simulation, run: int) -> bytes:
-    """The present state, in the run of that number. Waits for the steps.
+    """Return the current state, as part of run `run`. Waits for running steps.
 
-    Contacts go along where who reads it cannot tell them from what the next step starts from.
+    Contacts are stored if the reader cannot recompute them from the warm start of the next step.
     """
     divergences, memory = simulation.glance()
     memory = memory if sum(x.nbytes for x in memory) <= MEMORY else ()
@@ -80,7 +80,7 @@ def record_of(simulation: Simulation, run: int) -> bytes:
 
 
 def _touched(simulation: Simulation) -> list[Array]:
-    """The fields of the contacts of the last step; none where nothing touches."""
+    """Return the contact fields of the last step; none without contact."""
     touches = simulation.contacts
     most = 0 if touches is None else int(touches.number.max())
     return [arrays.to_host(x if x.ndim == 1 else x[:, :most]) for x in touches] if touches is not None and most else []
@@ -92,20 +92,20 @@ def _as_json(value: Header | tuple[bool, ...]) -> str:
 
 
 class Reader:
-    """Takes frames out of the files of a folder while they grow."""
+    """Reader of frames from the files of a folder while they grow."""
 
     def __init__(self, folder: Path):
         self._folder, self._number, self._at = folder, 0, 0
         self._before: Inputs | None = None
-        self._simulations: dict[Setup, Simulation] = {}  # which work out a frame's contacts
+        self._simulations: dict[Setup, Simulation] = {}  # for recomputing a frame's contacts
 
     def take(self, setup: Setup) -> Iterator[tuple[int, StoredFrame]]:
-        """The frames that are there since the last call, each with the number of its run.
+        """Return the frames added since the last call, each with its run number.
 
-        Raises ValueError for what are no frames.
+        Raises ValueError for invalid data.
         """
         while True:
-            later = [number for number in self._numbers() if number > self._number]  # if so, this one is whole
+            later = [number for number in self._numbers() if number > self._number]  # if so, this file is complete
             with suppress(FileNotFoundError), _file(self._folder, self._number).open("rb") as file:
                 file.seek(self._at)
                 yield from self._whole(file.read(), setup)
@@ -152,7 +152,7 @@ class Reader:
         return int(run), frame
 
     def _told(self, frame: StoredFrame, setup: Setup) -> tuple[Array, ...] | None:
-        """The contacts of a frame, out of what the next step starts from."""
+        """Recompute a frame's contacts from the warm start of the next step."""
         if setup not in self._simulations:
             self._simulations = {setup: setup.simulation()}
         simulation = self._simulations[setup]
@@ -161,7 +161,7 @@ class Reader:
         return pack_touches(simulation.contacts)
 
     def _shared(self, inputs: Inputs) -> Inputs:
-        """Those of the frame before where they are the same: a recording then keeps them once."""
+        """Reuse the previous frame's arrays if they are equal, so that a recording stores them once."""
         before = self._before
         if before is not None:
             tau = before[0] if same_bits(inputs[0], before[0]) else inputs[0]

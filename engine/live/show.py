@@ -1,4 +1,4 @@
-"""`show`: the simulation of a script in a window, while the script steps it."""
+"""`show`: display a script's simulation in a window while the script steps it."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from engine.recording.robot_text import robot_as_text
 from engine.simulation import Simulation
 
 PERIOD = 1 / 60
-"""Seconds from one frame to the next, of the clock or simulated, whichever come first."""
+"""Seconds between frames, in wall clock or simulated time, whichever passes first."""
 SHARE, DENSE = 0.018, 0.005
-"""Of the script's time that frames take at most, and those between which less than `PERIOD` passes on the clock."""
+"""Maximum share of the script's time for all frames, and for frames closer than `PERIOD` in wall clock time."""
 LOOKED_AT = 16
-"""Frames over which the time of one is averaged, about."""
-REST = 0.05  # s without a step after which a script rests, at least
+"""Approximate number of frames over which a frame's cost is averaged."""
+REST = 0.05  # s without a step after which the script counts as idle
 MAIN = Path(__file__).resolve().parents[2] / "main.py"
 
 
 class LiveLink(NotCopied):
-    """What `show` returns: while it is open, the steps of its simulation reach windows. `close` ends it."""
+    """The result of `show`: until `close`, the steps of its simulation are sent to windows."""
 
     instead = "call engine.show for the copy of the simulation"
 
     def __init__(self, simulation: Simulation, robot: int):
         self.simulation = simulation
         self.fault = ""
-        """Why no frames are written any more, in a sentence; empty while they are."""
+        """Why frames are no longer written, in a sentence; empty while they are."""
         self.frames, self.seconds = 0, 0.0
-        """How many were written, and the processor time that this took, s."""
+        """Number of frames written, and the processor time spent on them, s."""
         self.folder, lock = places.make()
-        """What a window reads, see `engine.live`."""
+        """The link's folder; see `engine.live`."""
         self._process, self._writing = os.getpid(), threading.Lock()
         self._run, self._mean = 0, 0.0
-        self._due = self._due_early = 0.0  # when the next frame is due, and from when on after `_due_steps` steps
+        self._due = self._due_early = 0.0  # when the next frame is due, and from when after `_due_steps` steps
         self._due_steps = 0
-        self._written = self._seen = -1, -1  # run and steps of the last frame, and of the last look of `_keep_up`
+        self._written = self._seen = -1, -1  # run and steps of the last frame, and at the last check of `_keep_up`
         self._writer = Writer(self.folder)
         self._release = weakref.finalize(self, _released, self._writer, lock)
-        self._release.atexit = False  # after the last state
+        self._release.atexit = False  # `close` writes the last state first
         _describe(self.folder, simulation, robot)
         simulation.watch(self._look)
         _OPEN.add(self)
@@ -66,7 +66,7 @@ class LiveLink(NotCopied):
         return self._run, self.simulation.steps
 
     def _look(self, begins: bool) -> None:
-        """Write a frame if one is due: steps were taken, or the simulation `begins` anew from another state."""
+        """Write a frame if one is due: after steps, or if the simulation `begins` again from another state."""
         if begins:
             self._run, self._due_steps = self._run + 1, 0
         now = perf_counter()
@@ -74,15 +74,15 @@ class LiveLink(NotCopied):
             self.send()
 
     def send(self) -> None:
-        """Write the present state at once, as after it was set by hand; else steps do that."""
-        if self._process == os.getpid() and self._writing.acquire(blocking=False):  # a fork is another script
+        """Write the current state now, for instance after setting it by hand; steps do so by themselves."""
+        if self._process == os.getpid() and self._writing.acquire(blocking=False):  # a forked process is another script
             try:
                 self._write(self._at)
             finally:
                 self._writing.release()
 
     def _write(self, at: tuple[int, int]) -> None:
-        """The present state, unless it is another than `at` before it is read, as where a thread steps meanwhile."""
+        """Write the current state, unless it no longer is `at`, because another thread has stepped."""
         began = thread_time()
         record = record_of(self.simulation, self._run)
         if self.fault or self.simulation.busy or self._at != at or not self._release.alive:
@@ -94,16 +94,16 @@ class LiveLink(NotCopied):
             print(self.fault, file=sys.stderr)
             return
         took = thread_time() - began
-        if self.frames:  # the first is of cold code
+        if self.frames:  # the first frame includes warm-up
             self._mean += (took - self._mean) / min(self.frames, LOOKED_AT)
         self.frames, self.seconds, self._written = self.frames + 1, self.seconds + took, at
         now, period = perf_counter(), max(PERIOD, self._mean / SHARE)
-        begins = self._due if now < self._due + period else now  # else steps that end a little later would add up
+        begins = self._due if now < self._due + period else now  # otherwise small delays would add up
         self._due, self._due_early = begins + period, now + self._mean / DENSE
         self._due_steps = at[1] + max(1, round(PERIOD / self.simulation.dt))
 
     def keep_up(self) -> bool:
-        """Write the state in which the script rests, if it is not written; whether there is anything to do later."""
+        """Write an idle script's state if not yet written; return whether to check again later."""
         at = self._at
         if at == self._seen != self._written and not self.simulation.busy:
             self.send()
@@ -111,7 +111,7 @@ class LiveLink(NotCopied):
         return self._release.alive
 
     def close(self) -> None:
-        """Write the last state, and leave the window with what it has seen. The simulation goes on unwatched."""
+        """Write the last state and end the link; the window keeps its recording, the simulation can go on."""
         if not self._release.alive:
             return
         self.simulation.watch(None)
@@ -130,7 +130,7 @@ def _released(writer: Writer, lock: int) -> None:
 
 
 def _keep_up(link: weakref.ref[LiveLink]) -> None:
-    """Look every now and then whether the script rests."""
+    """Check periodically whether the script is idle."""
     while (there := link()) is not None and there.keep_up():
         del there
         sleep(REST)
@@ -143,19 +143,19 @@ def _close_all() -> None:
 
 
 def show(simulation: Simulation, robot: int = 0, window: bool = True) -> LiveLink:
-    """Have a window show a simulation of this script while it runs; the script goes on at once.
+    """Show a simulation of this script in a window while it runs; return at once.
 
-    It is a new window, or one that shows a script which has ended. Nothing more is to be called: steps write a frame
-    for it every 1/60 s, of the clock or simulated, or seldomer, so that frames take less than 2 % of the script's time;
-    on a GPU a frame waits for the steps before it. All robots of a batch are shown with their scene, `robot` is the one
-    of which panels and plots tell. What is shown is a recording of the window, which stays when the script has ended.
-    Times are the simulation's, s; a `reset` begins another run.
+    The window is a new one, or one whose script has ended. No further call is needed: steps write a frame every 1/60 s
+    of wall clock or simulated time, or less often, so that frames take less than 2 % of the script's time; on a GPU a
+    frame waits for the preceding steps. All robots of a batch are shown with their scene; panels and plots show
+    `robot`. The window records the simulation and keeps the recording when the script has ended. Times are simulated,
+    s; a `reset` begins a new run.
 
-    The script never waits for the window, and goes on when that closes. Without a `window` none is opened: `main.py
-    connect` opens one, or *File › Connect to script* has an open one show the script, at any time while it runs.
+    The script never waits for the window, and continues when it closes. With `window=False` none is opened: `main.py
+    connect` opens one, or *File › Connect to script* in an open one connects to the script, at any time while it runs.
 
-    Raises ValueError for a robot that the batch does not have, RuntimeError with one sentence where no window can be
-    opened here, for want of a screen or of PyQt6, and OSError where there is no folder for the link.
+    Raises ValueError for a robot index outside the batch, RuntimeError with one sentence if no window can be opened
+    because a screen or PyQt6 is missing, and OSError if the link's folder cannot be created.
     """
     robot = validation.whole("robot", robot, 0)
     if robot >= simulation.batch:
@@ -172,7 +172,7 @@ def show(simulation: Simulation, robot: int = 0, window: bool = True) -> LiveLin
 
 
 def _describe(folder: Path, simulation: Simulation, robot: int) -> None:
-    """The run with the first frame, and then the description of the script, by which others find the link."""
+    """Write the run with the first frame, and then the description by which others find the link."""
     from engine import __version__
 
     model, first = simulation.model, Recording()
@@ -194,7 +194,7 @@ def _describe(folder: Path, simulation: Simulation, robot: int) -> None:
 
 
 def _no_window() -> str:
-    """Why no window can be opened here; empty where one can."""
+    """Return why no window can be opened here; empty if one can."""
     if importlib.util.find_spec("PyQt6") is None:
         return "PyQt6 is not installed here"
     names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
@@ -204,7 +204,7 @@ def _no_window() -> str:
 
 
 def _open_window(folder: Path) -> None:
-    """In a process that outlives this one, and does not hear its Ctrl-C."""
+    """Open a window in a process that outlives this one and does not receive its Ctrl-C."""
     options: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
         options = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
@@ -214,4 +214,4 @@ def _open_window(folder: Path) -> None:
         stdin=subprocess.DEVNULL, env=files.environment() | {"PYTHONPATH": paths}, **options,
     )  # fmt: skip
     with suppress(AttributeError):
-        process.returncode = 0  # it is not waited for, and Python need not warn that it runs still
+        process.returncode = 0  # it is not waited for; suppresses Python's warning

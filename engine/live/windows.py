@@ -1,4 +1,4 @@
-"""Windows whose script has ended, and which show the next one: each has a file that a script moves into its link."""
+"""Windows free for the next script because theirs has ended; each has a file that a script moves into its link."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ SUFFIX = ".window"
 
 
 class FreeWindow:
-    """This window, while it waits for a script; `close` ends that. Raises OSError where links have no folder."""
+    """This window, waiting for a script; `close` ends the wait. Raises OSError if links cannot exist."""
 
     def __init__(self) -> None:
         self._file = places.place() / f"{os.getpid()}{SUFFIX}"
         self._lock: int | None = places.hold(self._file)
 
     def taken(self) -> Path | None:
-        """The link of the script that has taken this window; None where none has."""
+        """Return the link of the script that took this window, or None."""
         if self._lock is None or self._file.exists():
             return None
         self._release()
         return next((each.parent for each in self._file.parent.glob(f"*{places.SUFFIX}/{self._file.name}")), None)
 
     def close(self) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         if self._lock is not None:
             self._file.unlink(missing_ok=True)
             self._release()
@@ -38,9 +38,9 @@ class FreeWindow:
 
 
 def take_one(folder: Path) -> bool:
-    """Have a window that waits show that link; whether there is one."""
+    """Assign that link to a waiting window; return whether there was one."""
     for file in places.place().glob(f"*{SUFFIX}"):
-        with suppress(OSError):  # another script was faster
+        with suppress(OSError):  # another script took it
             if places.is_held(file):
                 file.rename(folder / file.name)
                 return True

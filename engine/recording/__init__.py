@@ -1,4 +1,4 @@
-"""Recordings: what simulations did and what acted on them, in bounded memory and in files."""
+"""Recordings: the states and inputs of simulations, in bounded memory and in files."""
 
 from engine.recording.frames import RecordedFrame
 from engine.recording.recording import BUDGET, Recording, Run

@@ -1,9 +1,9 @@
-"""Runs in files: an .npz that `Trajectory` and `Recording` both read, checked before it is believed.
+"""Run files: an .npz that `Trajectory` and `Recording` both read, validated on reading.
 
-Beside what `engine.rollout.save` writes, time, q, v, tau, names and settings, the file of a recorded run holds all
-that takes it on to the same bits: in `setups`, as JSON text, how its simulations were made, and in arrays whose
-names begin with ``frame_``, ``change_`` and ``setup_`` what acted, and what contacts start from. ``…_count`` tells how
-many rows of an array are each frame's.
+In addition to time, q, v, tau, names and settings, which `engine.rollout.save` writes, the file of a recorded run
+contains everything needed to continue it bit by bit: `setups`, JSON text on how its simulations were created, and
+arrays named ``frame_…``, ``change_…`` and ``setup_…`` with inputs and contact warm starts. ``…_count`` is the number of
+rows that belong to each frame.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from engine.simulation import Simulation
 from engine.stepper import UNKNOWN, fastest
 
 LARGEST = 4 * 2**30
-"""Bytes that the arrays of a file take at most, whatever its size."""
+"""Maximum bytes of a file's arrays, whatever its size."""
 LARGEST_CONTACT = 256 << 20
-"""Bytes of what the contacts of a frame start from, at most."""
+"""Maximum bytes of a frame's contact warm start."""
 _NO_RUN = "{} holds no run: {}; write one with `main.py run … --out FILE.npz`, or export one from the window"
 
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """What the file `path` says: `settings`, the trajectory, and `arrays` by their names, shaped as in `Trajectory`."""
+    """The content of a file: `settings`, the trajectory, and all arrays by name."""
 
     path: str
     settings: dict[str, Any]
@@ -61,12 +61,12 @@ def save_run(
     describe: Callable[[Any], Any] = lambda about: about,
     effort: Array | None = None,
 ) -> Trajectory:
-    """Write a recorded run to an .npz file, whole or not at all; returns the trajectory that is in it.
+    """Write a recorded run to an .npz file, atomically; return the trajectory in it.
 
-    It may go on meanwhile: what is written is the run as it was at the call, a branch with the frames before its own.
-    `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`. It
-    begins as `recorded_trajectory` does, and takes `effort` as that does. Raises ValueError where the arrays would take
-    more than `LARGEST`, which `read_run` refuses.
+    The run may continue meanwhile; its state at the call is written. A branch includes the frames before its own.
+    `settings` are those of `main.py run`, including "robot"; `describe` converts a setup's `about` to JSON. The run
+    begins as in `trajectory`, which also defines `effort`. Raises ValueError if the arrays would exceed `LARGEST`,
+    which `read_run` rejects.
     """
     return write_frames(path, of_one_batch(recording.stored(run)), run, settings, describe, effort=effort)
 
@@ -80,7 +80,7 @@ def write_frames(
     packed: bool = True,
     effort: Array | None = None,
 ) -> Trajectory:
-    """Write frames of a run that follow each other and are of as many robots, as `save_run` does; see there."""
+    """Write consecutive frames of a run, with a constant number of robots; arguments are as in `save_run`."""
     first, end = frames[0].setup, frames[-1].setup + 1
     frames = [frame._replace(setup=frame.setup - first) for frame in frames]
     setups, shapes_of, used = run.setups[first:end], run.shapes[first:end], end - first
@@ -106,10 +106,10 @@ def write_frames(
     arrays |= {"frame_frozen": (diverged[:, 0] != 0) & freezes[:, None], "frame_diverged": diverged}
     for setup in range(used):
         mine = [frame.contact for frame in frames if frame.setup == setup]
-        known = next(filter(None, mine), ())  # frames of `main.py run` have none; a branch that goes on from them has
+        known = next(filter(None, mine), ())  # frames of `main.py run` have none; frames of their branches do
         none_yet = tuple((rows[:0], numbers[:0]) for rows, numbers in known)
         mine = [contact or none_yet for contact in mine]
-        for k in range(len(shapes_of[setup])):  # by setup, since the types of numbers depend on the device
+        for k in range(len(shapes_of[setup])):  # by setup, since number types depend on the device
             _put_packed(arrays, f"frame_contact{setup}_{k}", [contact[k] for contact in mine])
     touched = [frame.touches for frame in frames if frame.touches is not None]
     arrays["frame_touched"] = np.array([frame.touches is not None for frame in frames])
@@ -135,12 +135,12 @@ def write_frames(
 
 
 def _rows(inputs: Sequence[Inputs], k: int) -> int:
-    """Of tau (k = 0) or target (1): the batch, or one where all of them hold for all robots."""
+    """Return tau (k = 0) or target (1) by robots, or once if all are the same for all robots."""
     return max((len(each[:2][k]) for each in inputs), default=1)
 
 
 def _least_size(frames: list[StoredFrame], batch: int, nv: int) -> int:
-    """Bytes of the large arrays of a file, known before they are made."""
+    """Return a lower bound of a file's array bytes, before the arrays exist."""
     changes = [inputs for frame in frames for _, inputs in frame.changes]
     rows = len(frames) * batch  # of tau in the trajectory
     for inputs in ([frame.inputs for frame in frames], changes):
@@ -161,14 +161,14 @@ def _require_size(size: int) -> None:
 
 
 def how_made(simulation: Simulation) -> dict[str, Any]:
-    """Arrays that tell, beside a trajectory, how its simulation was made."""
+    """Return arrays that describe, beside a trajectory, how its simulation was created."""
     arrays: dict[str, Any] = {}
     text = setup_text.write(Setup.of(simulation), "setup_0_", arrays, lambda about: about)
     return {"setup": np.array(json.dumps(text)), **arrays}
 
 
 def _put_packed(arrays: dict[str, Any], name: str, packed: list[tuple[Array, Array]]) -> None:
-    """Rows, number after number, and where they stood, one after another; and how many rows are each one's."""
+    """Store packed rows: concatenated values, concatenated positions, and the count of each frame."""
     rows = [rows.ravel() for rows, _ in packed] or [np.zeros(0)]
     arrays[f"{name}_rows"] = np.concatenate(rows)
     arrays[f"{name}_numbers"] = np.concatenate([np.zeros(0, np.int32), *(numbers for _, numbers in packed)])
@@ -176,9 +176,9 @@ def _put_packed(arrays: dict[str, Any], name: str, packed: list[tuple[Array, Arr
 
 
 def read_run(path: str | Path) -> SavedRun:
-    """The run in a file of `main.py run`, or of the window. Nothing in it is executed.
+    """Read a run from a file of `main.py run` or of the window. Nothing in it is executed.
 
-    Raises OSError where the file cannot be read, and ValueError with one sentence where it holds no run.
+    Raises OSError if the file cannot be read, and ValueError with one sentence if it contains no run.
     """
     name = Path(path).name
     try:
@@ -205,7 +205,7 @@ def read_run(path: str | Path) -> SavedRun:
 
 
 def _wrench(arrays: dict[str, Array]) -> tuple[Array | None, tuple[str, ...]]:
-    """What acted from outside, and on which links, where a file says so."""
+    """Return the external wrenches and their links, if the file has them."""
     if "wrench" not in arrays:
         return None, ()
     wrench, links = arrays["wrench"], arrays["wrench_links"]
@@ -224,7 +224,7 @@ _KNOWN = re.compile(
 
 
 def _arrays(path: str | Path) -> dict[str, Array]:
-    """All arrays of a run, none of which is read before their sizes are known."""
+    """Read all arrays of a run, after checking their sizes."""
     if Path(path).is_fifo():
         raise ValueError("it is a pipe, which cannot be read twice")
     return array_files.read_archive(path, lambda name: _KNOWN.fullmatch(name) is not None, _require_run)
@@ -237,7 +237,7 @@ def _require_run(headers: Mapping[str, array_files.Header], size: int) -> None:
 
 
 def _require_numbers(name: str, run: Trajectory) -> None:
-    """ValueError unless all is finite, and the times are in order."""
+    """Raise ValueError unless all values are finite and times increase."""
     for what, x in (("time", run.time), ("q", run.q), ("v", run.v), ("tau", run.tau)):
         if not np.all(np.isfinite(x)):
             raise ValueError(_NO_RUN.format(name, f"its {what} has numbers that are not finite"))
@@ -246,10 +246,10 @@ def _require_numbers(name: str, run: Trajectory) -> None:
 
 
 def recording_of(saved: SavedRun, model: Model, understand: Callable[[Any], Any] = lambda text: text) -> Recording:
-    """The run of a file, of this robot, as a recording; `understand` is the inverse of `save_run`'s `describe`.
+    """Convert a file's run of this robot to a recording; `understand` is the inverse of `save_run`'s `describe`.
 
-    A run that was not recorded, but written by `main.py run`, has frames that stand for themselves: `resimulate` takes
-    each as it is. Raises ValueError with one sentence for another robot's run.
+    The frames of a run written by `main.py run`, which was not recorded, are samples: `resimulate` takes each as it is.
+    Raises ValueError with one sentence for another robot's run.
     """
     recording = Recording()
     recording.adopt(*frames_of(saved, model, understand))
@@ -259,7 +259,7 @@ def recording_of(saved: SavedRun, model: Model, understand: Callable[[Any], Any]
 def frames_of(
     saved: SavedRun, model: Model, understand: Callable[[Any], Any] = lambda text: text
 ) -> tuple[list[Setup], list[tuple[tuple[int, ...], ...]], list[StoredFrame]]:
-    """Setups, the shapes of what contacts start from in each, and frames of a file, as `Recording.adopt` takes them."""
+    """Return a file's setups, the shapes of their contact warm starts, and frames, as `Recording.adopt` takes them."""
     name, run = Path(saved.path).name, saved.trajectory
     q, v, tau = (np.array(x if x.ndim == 3 else x[None], float) for x in (run.q, run.v, run.tau))
     if q.shape[2] != model.nq or v.shape[2] != model.nv or tau.shape != v.shape or len(q) != len(v):
@@ -267,7 +267,7 @@ def frames_of(
             f"{name} is of a robot with {q.shape[2]} coordinates and {v.shape[2]} velocities; {model.name} has "
             f"{model.nq} and {model.nv}"
         )
-    rows = q.shape[0] * q.shape[1]  # -1 has no answer where nothing moves
+    rows = q.shape[0] * q.shape[1]  # -1 is ambiguous for nv = 0
     validation.states(model, q=q.reshape(rows, model.nq), v=v.reshape(rows, model.nv))
     try:
         if "setups" not in saved.arrays:
@@ -284,7 +284,7 @@ def frames_of(
 def _plain(
     saved: SavedRun, model: Model, q: Array, v: Array, tau: Array
 ) -> tuple[list[Setup], list[Any], list[StoredFrame]]:
-    """Setups, shapes and frames of a run that was not recorded."""
+    """Return setups, shapes and frames of a run that was not recorded."""
     if "setup" in saved.arrays:
         text = json.loads(str(saved.arrays["setup"]))
         setup = setup_text.read(text, "setup_0_", saved.arrays, model, len(q), lambda about: about)
@@ -336,21 +336,21 @@ def _recorded(
 
 
 def _divergences(arrays: dict[str, Array], v: Array) -> Array:
-    """(number, 2, batch), see `Checkpoint`; older files tell of frozen robots alone, and not when."""
+    """(number, 2, batch), see `Checkpoint`; older files list only frozen robots, without times."""
     batch, number, nv = v.shape
     frozen = arrays["frame_frozen"].reshape(number, batch).astype(bool)
-    told = arrays.get("frame_diverged")
-    if told is None:
+    stored = arrays.get("frame_diverged")
+    if stored is None:
         return np.stack([[np.where(frozen[k], UNKNOWN, 0), fastest(v[:, k])] for k in range(number)])
-    if told.shape != (number, 2, batch) or told.dtype.kind != "i":
-        raise ValueError(f"frame_diverged has shape {told.shape} and type {told.dtype}")
-    if told.min(initial=0) < UNKNOWN or np.any(told[:, 1] < 0) or np.any(told[:, 1] >= max(nv, 1)):
+    if stored.shape != (number, 2, batch) or stored.dtype.kind != "i":
+        raise ValueError(f"frame_diverged has shape {stored.shape} and type {stored.dtype}")
+    if stored.min(initial=0) < UNKNOWN or np.any(stored[:, 1] < 0) or np.any(stored[:, 1] >= max(nv, 1)):
         raise IndexError("frame_diverged names what is not there")
-    return told
+    return stored
 
 
 def _require_order(frames: Sequence[StoredFrame], dt: Sequence[float]) -> None:
-    """ValueError unless steps of dt, by setup, lead from each frame to the next, where that does not begin anew."""
+    """Raise ValueError unless steps of dt, by setup, lead from each frame to the next, except where one begins."""
     for before, frame in pairwise(frames):
         counts = (before.steps, *(steps for steps, _ in frame.changes), frame.steps)
         if not frame.begins and (frame.setup != before.setup or any(b < a for a, b in pairwise(counts))):
@@ -367,7 +367,7 @@ def _typed(x: Array, setup: Setup) -> Array:
 
 
 def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...]]) -> list[tuple[Array, Array]]:
-    """What `_put_packed` put, of arrays of these shapes."""
+    """Return what `_put_packed` stored for arrays of these shapes."""
     counts, rows, numbers = (arrays[f"{name}_{part}"] for part in ("count", "rows", "numbers"))
     found, row, at = [], 0, 0
     for count, shape in zip(counts.tolist(), shapes, strict=True):
@@ -387,7 +387,7 @@ def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...
 def _inputs(
     arrays: dict[str, Array], name: str, number: int, batch: int, model: Model
 ) -> list[tuple[Array, Array, Any]]:
-    """The inputs of all frames, or of all changes."""
+    """Return the inputs of all frames, or of all changes."""
     acts, tau, target = (arrays[f"{name}_{what}"] for what in ("wrench", "tau", "target"))
     for what, x in (("tau", tau), ("target", target)):
         if x.shape not in ((number, 1, model.nv), (number, batch, model.nv)) or x.dtype.kind != "f":
@@ -401,7 +401,7 @@ def _inputs(
 
 
 def _contact_shapes(text: Any) -> tuple[tuple[int, ...], ...]:
-    """The shapes of what contacts of a setup start from, which fit into memory together."""
+    """Return the shapes of a setup's contact warm starts, checked to fit into memory."""
     shapes = tuple(tuple(operator.index(n) for n in shape) for shape in text)
     if any(not shape or min(shape) < 0 for shape in shapes) or 8 * sum(map(prod, shapes)) > LARGEST_CONTACT:
         raise ValueError(f"contact_shapes is {text!r:.80}")
@@ -409,7 +409,7 @@ def _contact_shapes(text: Any) -> tuple[tuple[int, ...], ...]:
 
 
 def _touches(arrays: dict[str, Array], setups: Sequence[Setup]) -> list[tuple[Array, ...]]:
-    """The packed contacts of all frames that have some, which were of these setups."""
+    """Return the packed contacts of all frames with contacts, for these setups."""
     if not setups:
         return []
     number, batch, links = len(setups), setups[0].settings.batch, len(setups[0].model.link_names)

@@ -1,4 +1,4 @@
-"""Frames of recordings: as they are kept, what they take, and as they are given out."""
+"""The frames of recordings: their stored form, their size, and their public form."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from engine.scene import Touches
 _OF_A_FRAME, _OF_A_CHANGE, _OF_A_BUNDLE = 160, 200, 400  # bytes beside arrays and numbers
 
 Stored = tuple[Any, ...]
-"""A frame: its fields are those of `StoredFrame`. Plain tuples of arrays are no work for the garbage collector."""
+"""A frame with the fields of `StoredFrame`, as a plain tuple, which the garbage collector need not track."""
 
 
 class StoredFrame(NamedTuple):
-    """A frame as it is kept, see `RecordedFrame`; `contact` and `touches` are bundles there, and tuples elsewhere.
+    """The stored form of a frame, see `RecordedFrame`; `contact` and `touches` are bundled.
 
-    `setup` is the number of the run's; `divergences` are None where no robot diverged; `bytes` what all this takes.
+    `setup` is an index within the run; `divergences` are None if no robot diverged; `bytes` is the total size.
     """
 
     time: float
@@ -44,12 +44,11 @@ class StoredFrame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RecordedFrame:
-    """A simulation at one moment of a run, in the arrays of a `Checkpoint`: the frame `index` of the run,
-    at `time` in s since the run began.
+    """The state of a simulation in a run, in the arrays of a `Checkpoint`; `time` in s since the run began.
 
-    tau, target and wrench are what acted in the step that ended here. `begins`: the state was put there, by hand or by
-    another simulation, and does not come from the frame before by steps. `touches` are the contacts of the last step,
-    None where there were none; `phases` its seconds by name.
+    tau, target and wrench are the inputs of the step that ended here. `begins`: the state was set by hand or by another
+    simulation, and does not follow from the previous frame by steps. `touches` are the contacts of the last step, None
+    without any; `phases` its seconds by name.
     """
 
     index: int
@@ -62,26 +61,26 @@ class RecordedFrame:
 
 
 def taken_out(frame: StoredFrame) -> StoredFrame:
-    """A frame with its arrays of contacts by themselves."""
+    """Return a frame with its contact arrays unbundled."""
     arrays = unbundle(frame.contact) if frame.contact else ()
     contact = tuple(zip(arrays[::2], arrays[1::2], strict=True))
     return frame._replace(contact=contact, touches=None if frame.touches is None else unbundle(frame.touches))
 
 
 def are_samples(frames: Sequence[StoredFrame], setups: Sequence[Setup]) -> bool:
-    """Whether they are samples from a file: they do not say what acted, and no steps lead on from them."""
+    """Whether frames are samples from a file: without inputs, and not connected by steps."""
     alone = len(frames) > 1 and frames[0].begins and frames[1].begins and frames[0].time < frames[1].time
     return alone and not setups[frames[0].setup].watched
 
 
 def diverged(checkpoint: Checkpoint) -> Array | None:
-    """A checkpoint's divergences as frames keep them."""
+    """Return a checkpoint's divergences in the form that frames store."""
     divergences = checkpoint.divergences
     return divergences if divergences is not None and divergences[0].any() else None
 
 
 def size_of(frame: StoredFrame, before: Inputs | tuple[()]) -> int:
-    """Bytes of a frame, with those inputs that the frame before does not share."""
+    """Return a frame's bytes, including the inputs that the previous frame does not share."""
     known, new = set(map(id, before)), []
     for inputs in (*(inputs for _, inputs in frame.changes), frame.inputs):
         if inputs is not before:
@@ -93,7 +92,7 @@ def size_of(frame: StoredFrame, before: Inputs | tuple[()]) -> int:
 
 
 def checkpoint_of(stored: StoredFrame, setup: Setup, shapes: tuple[tuple[int, ...], ...]) -> Checkpoint:
-    """The checkpoint that a frame holds, whose contacts are taken out; a file of `main.py run` has none of them."""
+    """Return the checkpoint of a frame with unbundled contacts; files of `main.py run` have no contacts."""
     divergences = np.zeros((2, setup.settings.batch), np.int64) if stored.divergences is None else stored.divergences
     frozen: NDArray[Any] = (divergences[0] != 0) & setup.settings.freezes
     tau, target, wrench = dense(stored.inputs, setup)

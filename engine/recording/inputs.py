@@ -1,4 +1,4 @@
-"""What acts on a simulation, as recordings keep it."""
+"""The inputs of a simulation in the form that recordings store."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from engine.simulation import Simulation
 Inputs = tuple[Array, Array, Packed | None]
 """tau, target (1 or batch, nv) and wrench."""
 Change = tuple[int, Inputs]
-"""After how many steps these inputs began to act."""
+"""The number of steps after which these inputs took effect."""
 
 
 def acting(simulation: Simulation) -> Inputs:
-    """What acts on it now."""
+    """Return a simulation's current inputs."""
     tau, target = (alike(np.asarray(arrays.to_host(x))) for x in (simulation.tau, simulation.target))
     if not simulation.takes_wrenches:
         return tau, target, None
@@ -30,7 +30,7 @@ def same(a: Packed | None, b: Packed | None) -> bool:
 
 
 def dense(inputs: Inputs, setup: Setup) -> tuple[Array, Array, Array | None]:
-    """tau and target (batch, nv), and wrench (batch, links, 6)."""
+    """Return tau and target (batch, nv), and wrench (batch, links, 6)."""
     batch, model = setup.settings.batch, setup.model
     tau, target = (np.array(np.broadcast_to(x, (batch, model.nv))) for x in inputs[:2])
     wrench = None if inputs[2] is None else unpack(inputs[2], (batch, len(model.link_names), 6))
@@ -38,7 +38,7 @@ def dense(inputs: Inputs, setup: Setup) -> tuple[Array, Array, Array | None]:
 
 
 def act(simulation: Simulation, inputs: Inputs) -> None:
-    """Have these act on the simulation from now on."""
+    """Apply these inputs to the simulation from now on."""
     tau, target, wrench = inputs
     simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
     if wrench is not None:

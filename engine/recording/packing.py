@@ -1,4 +1,4 @@
-"""Arrays of a frame as a recording keeps them: equal rows once, and of what is mostly zero the rest alone."""
+"""Compress the arrays of a frame: store equal rows once, and only the nonzero rows of sparse arrays."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from engine.scene import Touches
 
 Array = NDArray[Any]
 Packed = tuple[Array, Array]
-"""The rows that are kept, and where they stood."""
+"""The stored rows and their indices."""
 
 
 def same_bits(a: Array, b: Array) -> bool:
-    """Whether two arrays agree in shape, type and every bit, the signs of zeros included."""
+    """Whether two arrays agree in shape, type and every bit, including the sign of zero."""
     return a.shape == b.shape and a.dtype == b.dtype and bool(np.array_equal(_bits(a), _bits(b)))
 
 
@@ -26,16 +26,16 @@ def _bits(x: Array) -> Array:
 
 
 def alike(x: Array) -> Array:
-    """A copy of x (batch, …), of its first row alone (1, …) where all rows have the same bits."""
+    """Copy x (batch, …); only its first row (1, …) if all rows have the same bits."""
     if len(x) > 1 and bool((_bits(x) == _bits(x[:1])).all()):
         return x[:1].copy()
     return np.array(x)
 
 
 def shared(x: Array) -> list[Array]:
-    """x[k] (batch, …) of x (n, batch, …), each `alike`; those that follow one another with the same bits are one array.
+    """Return x[k] (batch, …) of x (n, batch, …), each `alike`; consecutive equal ones share an array.
 
-    A recording of hours has a few targets, which would take as much room as all its states.
+    A recording of hours has few targets, which unshared would take as much memory as its states.
     """
     if not len(x):
         return []
@@ -47,14 +47,14 @@ def shared(x: Array) -> list[Array]:
 
 
 def pack(x: Array) -> Packed:
-    """The rows of x (…, k) that are not zero to the bit (m, k), and their numbers (m,)."""
+    """Return the rows of x (…, k) that have nonzero bits (m, k), and their indices (m,)."""
     flat = np.ascontiguousarray(x).reshape(-1, x.shape[-1]) if x.size else np.zeros((0, 1), x.dtype)
     rows = np.flatnonzero(_bits(flat).any(1))
     return flat[rows], rows.astype(np.int32)
 
 
 def unpack(packed: Packed, shape: tuple[int, ...]) -> Array:
-    """The array of that shape."""
+    """Return the array of that shape, the inverse of `pack`."""
     rows, numbers = packed
     x = np.zeros(shape, rows.dtype)
     if len(numbers):
@@ -63,7 +63,7 @@ def unpack(packed: Packed, shape: tuple[int, ...]) -> Array:
 
 
 def pack_touches(touches: Touches | None) -> tuple[Array, ...] | None:
-    """The contacts there are, robot after robot, as the fields of a `Touches`; None where nothing touches."""
+    """Return the valid contacts, robot by robot, as the fields of a `Touches`; None without any."""
     touches = None if touches is None else touches.on_host()
     if touches is None or not touches.number.any():
         return None
@@ -72,7 +72,7 @@ def pack_touches(touches: Touches | None) -> tuple[Array, ...] | None:
 
 
 def unpack_touches(packed: tuple[Array, ...] | None) -> Touches | None:
-    """Those contacts, with as many places for each robot as the most that one has."""
+    """Return those contacts, with the capacity that the robot with the most needs."""
     if packed is None:
         return None
     number = packed[0]
@@ -92,7 +92,7 @@ _OF_ROBOTS = ("number", "residual", "worst")
 
 
 def bundle(arrays: Iterable[Array]) -> Bundle:
-    """Small arrays in one piece of memory, since each by itself would take 128 bytes more than its numbers."""
+    """Concatenate small arrays into one block of memory, since each costs 128 bytes of overhead."""
     arrays = tuple(arrays)
     header = tuple((x.dtype.str, x.shape) for x in arrays)
     if len(_HEADERS) < _MOST_HEADERS:
@@ -101,18 +101,18 @@ def bundle(arrays: Iterable[Array]) -> Bundle:
 
 
 def bundle_packed(packed: Iterable[Packed]) -> Bundle | tuple[()]:
-    """Packed arrays in one piece; nothing where there are none."""
+    """Concatenate packed arrays; None stays None."""
     arrays = [x for each in packed for x in each]
     return bundle(arrays) if arrays else ()
 
 
 def bundle_touches(packed: tuple[Array, ...] | None) -> Bundle | None:
-    """What `pack_touches` gave, in one piece."""
+    """Concatenate the result of `pack_touches`."""
     return None if packed is None else bundle(packed)
 
 
 def unbundle(bundled: Bundle) -> tuple[Array, ...]:
-    """The arrays, which cannot be written to."""
+    """Return the arrays, read-only."""
     data, header = bundled
     found, at = [], 0
     for dtype, shape in header:
@@ -123,9 +123,9 @@ def unbundle(bundled: Bundle) -> tuple[Array, ...]:
 
 
 def size(*values: Any) -> int:
-    """Bytes that arrays, numbers, and tuples of them take."""
+    """Return the bytes of arrays, numbers, and tuples of them."""
     total = 0
-    for value in values:  # for each frame that is recorded or read
+    for value in values:  # runs for each frame that is recorded or read
         total += value.nbytes + _OF_AN_ARRAY if isinstance(value, np.ndarray) else _size(value)
     return total
 
@@ -141,6 +141,6 @@ def _size(value: Any) -> int:
 Header = tuple[tuple[str, tuple[int, ...]], ...]
 """Types and shapes."""
 Bundle = tuple[bytes, Header]
-_HEADERS: dict[Header, Header] = {}  # those that many frames share
+_HEADERS: dict[Header, Header] = {}  # shared by many frames
 _MOST_HEADERS = 1024
 _OF_A_TUPLE, _OF_AN_ARRAY, _OF_A_NUMBER = 64, 128, 32

@@ -1,7 +1,7 @@
-"""Runs in parts: files that are written one after another while runs grow, and the recording that they are together.
+"""Runs in parts: files written while runs grow, and the recording assembled from them.
 
-A part holds frames of one run that follow each other, of a branch those of its own alone. Since the newest frame of a
-run may be replaced, the part after one that ended with it begins with that frame again.
+A part contains consecutive frames of one run; of a branch, only its own frames. Since a run's newest frame may be
+replaced, the next part begins with that frame again.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def save_part(
     first: int = 0,
     most: int = 1000,
 ) -> tuple[int, int]:
-    """Write frames of a run, from the index `first` on and `most` at most.
+    """Write frames of a run, from the index `first` on and at most `most`.
 
-    Returns the index of the last that is written, and that from which the next part is to go on. Fewer are written
-    where the number of robots changes. Of a branch the first part begins at its first own frame. The rest is as in
-    `save_run`, but that nothing is compressed. Raises IndexError where the run has no such frames.
+    Return the index of the last frame written, and that from which to continue. Fewer are written if the number of
+    robots changes. A branch's first part begins at its first own frame. Otherwise as `save_run`, but without
+    compression. Raises IndexError if the run has no such frames.
     """
     with recording._lock:
         shared = run._shared if run.left is not None else -1
@@ -52,7 +52,7 @@ def save_part(
 
 
 def _written(recording: Recording, number: int) -> int:
-    """The number of a run that was left; of the one that it left itself, where it has no frame of its own to write."""
+    """Return the number of the run that was left; if it has no own frame to write, of the one that it left."""
     runs = {run.number: run for run in recording.runs}
     while (run := runs.get(number)) is not None and run.left is not None and run.last < run.own:
         number = run.left[0]
@@ -61,7 +61,7 @@ def _written(recording: Recording, number: int) -> int:
 
 @dataclass
 class _Joined:
-    """A run as far as its parts were read; the index of its first frame, and that of the first that is its own."""
+    """A run as far as its parts were read; the indices of its first frame, and of its first own frame."""
 
     first: int
     own: int
@@ -77,10 +77,10 @@ class _Joined:
 def recording_of_parts(
     parts: Iterable[SavedRun], model: Model, understand: Callable[[Any], Any] = lambda text: text
 ) -> Recording:
-    """The runs of all parts, in the order in which `save_part` wrote them, of this robot.
+    """Assemble the runs of all parts of this robot, in the order in which `save_part` wrote them.
 
-    Where parts are missing a run begins after them. `understand` is the inverse of `save_part`'s `describe`. Raises
-    ValueError with one sentence for what is no part, or of another robot.
+    If parts are missing, a run begins after them. `understand` is the inverse of `save_part`'s `describe`. Raises
+    ValueError with one sentence for a file that is not a part or is of another robot.
     """
     runs: dict[int, _Joined] = {}
     for part in parts:
@@ -109,11 +109,11 @@ def recording_of_parts(
 
 
 def _told(part: SavedRun) -> tuple[int, int, int, tuple[int, int] | None]:
-    """What a part says of itself: its run, the index of its first frame, that of the first setup, and what was left."""
+    """Return a part's header: its run, the indices of its first frame and first setup, and the run it left."""
     try:
-        told = part.settings["part"]
-        number, first, setup = (operator.index(told[name]) for name in ("run", "first", "setup"))
-        left = None if told["left"] is None else (operator.index(told["left"][0]), operator.index(told["left"][1]))
+        own = part.settings["part"]
+        number, first, setup = (operator.index(own[name]) for name in ("run", "first", "setup"))
+        left = None if own["left"] is None else (operator.index(own["left"][0]), operator.index(own["left"][1]))
         if min(number, first, setup, *(left or ())) < 0:
             raise ValueError("a number is negative")
     except (LookupError, TypeError, ValueError) as fault:
@@ -122,7 +122,7 @@ def _told(part: SavedRun) -> tuple[int, int, int, tuple[int, int] | None]:
 
 
 def _begun(runs: dict[int, _Joined], first: int, left: tuple[int, int] | None) -> _Joined:
-    """A run that begins at that frame: a branch with the frames before it, if they were read."""
+    """Return a run that begins at that frame; a branch includes the previous frames, if they were read."""
     other = None if left is None else runs.get(left[0])
     if left is None or other is None or left[1] + 1 != first or not other.first <= left[1] < other.end:
         return _Joined(first, first)

@@ -1,4 +1,4 @@
-"""`Recording`: runs of simulations with all that acted on them, in bounded memory; from any frame they run again."""
+"""`Recording`: runs of simulations with all inputs, in bounded memory; any frame can be resimulated."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ from engine.recording.setup import Setup
 from engine.simulation import Simulation
 
 BUDGET = 512 * 2**20
-"""Bytes that a recording takes at most unless told otherwise."""
+"""Default maximum bytes of a recording."""
 MOST_RUNS = 100
-"""That are kept where another program records them, and often begins anew."""
-_LET_GO = 4096  # places of a list that may stand empty at its front
+"""Maximum number of runs recorded from another program, which may reset often."""
+_LET_GO = 4096  # empty entries allowed at the front of a list
 
 
 @dataclass(eq=False)
 class Run:
-    """Frames of one run, in the order of their times, numbered from its beginning; the oldest may be dropped.
+    """The frames of one run, in time order, indexed from its beginning; the oldest may be dropped.
 
-    `number` counts runs from 1. A branch has the frames of the run that it left before its own: `left` is the number
-    of that run, and the time at which it was left.
+    `number` counts runs from 1. A branch begins with the frames of the run that it left: `left` is that run's number,
+    and the time of leaving.
     """
 
     number: int
     left: tuple[int, float] | None = None
     first: int = 0
     """The index of the oldest frame that is kept."""
-    _shared: int = -1  # up to this index frames are those of another run, too
+    _shared: int = -1  # up to this index frames belong to another run, too
     _frames: list[Stored | None] = field(default_factory=list)
-    _at: int = 0  # where it stands in the list
+    _at: int = 0  # position in the list
     _setups: list[Setup] = field(default_factory=list)
     _shapes: list[tuple[tuple[int, ...], ...]] = field(default_factory=list)  # of `Checkpoint.contact`, by setup
     _names: list[tuple[str, ...]] = field(default_factory=list)  # of phases
     held: bool = False
-    """Whether it stays though no step is taken in it."""
+    """Whether the run is kept even without steps."""
 
     def __len__(self) -> int:
-        """How many frames are kept."""
+        """Return the number of frames kept."""
         return len(self._frames) - self._at
 
     @property
@@ -74,17 +74,17 @@ class Run:
 
     @property
     def own(self) -> int:
-        """The index of the first frame that is its own, and not of the run that it left; beyond `last` if none is."""
+        """The index of the first frame of its own, after the run that it left; `last` + 1 if there is none."""
         return max(self._shared + 1, self.first)
 
     @property
     def setups(self) -> tuple[Setup, ...]:
-        """How the simulations of the run were made, in their order."""
+        """The setups of the run's simulations, in order."""
         return tuple(self._setups)
 
     @property
     def shapes(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """Of the arrays in `Checkpoint.contact`, for each of `setups`."""
+        """The shapes of the arrays in `Checkpoint.contact`, for each of `setups`."""
         return tuple(self._shapes)
 
     def _stored(self, index: int) -> StoredFrame:
@@ -93,11 +93,11 @@ class Run:
         return StoredFrame(*self._frames[self._at + index - self.first])  # type: ignore[misc]
 
     def _drop(self) -> int:
-        """Let the oldest frame go, of the only run; the bytes that are free then."""
+        """Drop the run's oldest frame; return the bytes freed."""
         free = self._stored(self.first).bytes
         self._frames[self._at] = None
         self._at, self.first = self._at + 1, self.first + 1
-        oldest = self._stored(self.first)  # which now has for itself what it shared with the one before
+        oldest = self._stored(self.first)  # it now owns the inputs it shared with the previous one
         alone = oldest._replace(bytes=size_of(oldest, ()))
         self._frames[self._at] = tuple(alone)
         if self._at > _LET_GO:
@@ -107,13 +107,13 @@ class Run:
 
 
 class Recording(NotCopied):
-    """What simulations do, and all that acts on them, while somebody calls `note` before and `add` after steps.
+    """A recording of simulations and their inputs; call `note` before and `add` after steps.
 
-    A *run* begins with `begin`, may change its simulation by `go_on`, and consists of frames. A frame holds all that
-    its next steps depend on; what acts is kept whenever it changes, so that `resimulate` gives the frames' bits again.
-    Where more than `budget` bytes would be taken the oldest frames go, those of earlier runs first.
+    A *run* begins with `begin`, may change its simulation by `go_on`, and consists of frames. A frame contains
+    everything that the next steps depend on. Inputs are stored whenever they change, so that `resimulate` reproduces
+    the frames bit by bit. Beyond `budget` bytes the oldest frames are dropped, those of earlier runs first.
 
-    All methods may be called from any thread; frames never change.
+    All methods are thread-safe; frames never change.
     """
 
     instead = "write its runs with save_run, and read them with read_run and recording_of"
@@ -127,12 +127,12 @@ class Recording(NotCopied):
 
     @property
     def bytes(self) -> int:
-        """That all frames take."""
+        """The bytes of all frames."""
         return self._bytes
 
     @property
     def budget(self) -> int:
-        """Bytes that they may take; less than there is lets the oldest frames go."""
+        """The maximum bytes of all frames; reducing it drops the oldest frames."""
         return self._budget
 
     @budget.setter
@@ -143,7 +143,7 @@ class Recording(NotCopied):
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All runs that have frames, the present one last."""
+        """All runs that have frames, the current one last."""
         with self._lock:
             return tuple(run for run in self._runs if len(run))
 
@@ -161,10 +161,10 @@ class Recording(NotCopied):
         left: tuple[Run, int] | None = None,
         number: int = 1,
     ) -> Run:
-        """A run that was recorded elsewhere, for which the budget grows if it must; `shapes` are as in `Run`.
+        """Add a run that was recorded elsewhere; the budget grows if necessary.
 
-        `left`: it is a branch, which leaves that run of this recording at that frame; `frames` are its own. `number` is
-        that of the run, if no later one is there.
+        `left`: the run is a branch that leaves that run of this recording at that frame; `frames` are its own. `number`
+        is the run's, unless a later one exists.
         """
         with self._lock:
             run = Run(max(self._next_number, number), held=True)
@@ -182,15 +182,15 @@ class Recording(NotCopied):
             self._budget = max(self._budget, self._bytes)
             return run
 
-    def receive(self, run: Run, frames: list[StoredFrame], anew: bool = False) -> Run:
-        """Frames that are recorded elsewhere, after those of a run that was adopted; the run that has them.
+    def receive(self, run: Run, frames: list[StoredFrame], new_run: bool = False) -> Run:
+        """Append frames recorded elsewhere to an adopted run; return the run that contains them.
 
-        That is another, like it, where the frames begin `anew`, or the run is gone. The present run stays the last.
+        With `new_run`, or if the run was dropped, it is a new run like it. The current run stays the last.
         """
         with self._lock:
-            if anew or run not in self._runs:
+            if new_run or run not in self._runs:
                 run = Run(self._next_number, held=True, _setups=run._setups, _shapes=run._shapes, _names=run._names)
-                if self._is_unstepped(present := self._runs[-1]):  # runs that are shown are counted without a gap
+                if self._is_unstepped(present := self._runs[-1]):  # so that shown runs have no gaps
                     run.number, present.number = present.number, run.number
                 self._runs.insert(len(self._runs) - 1, run)
                 if len(self._runs) > MOST_RUNS:
@@ -198,35 +198,35 @@ class Recording(NotCopied):
             for frame in frames:
                 before = run._stored(run.last) if len(run) else None
                 if before is not None and before.steps == frame.steps:
-                    self._pop(run)  # it was put elsewhere by hand
+                    self._pop(run)  # replaced by a state set by hand
                     before = run._stored(run.last) if len(run) else None
                 self._keep(run, frame, before.inputs if before else ())
             self._make_room(run)
             return run
 
     def _keep(self, run: Run, frame: StoredFrame, before: Inputs | tuple[()]) -> None:
-        """A frame whose contacts are taken out, after those of the run."""
+        """Append a frame with unbundled contacts to the run."""
         bundled = StoredFrame(*frame[:9], bundle_packed(frame.contact), bundle_touches(frame.touches), frame.phases, 0)
         taken = size_of(bundled, before)
         run._frames.append((*bundled[:-1], taken))
         self._bytes += taken
 
     def take_over(self, other: Recording) -> None:
-        """The runs of another recording, which is not used any more; there is room for as much again."""
+        """Take the runs of another recording, which is no longer used; the budget grows by as much."""
         with self._lock:
             self._runs, self._bytes = list(other.runs), other.bytes
             self._budget = max(self._budget, 2 * self._bytes)
 
     def clear(self) -> None:
-        """Forget all runs."""
+        """Drop all runs."""
         with self._lock:
             self._runs.clear()
             self._bytes, self._inputs, self._changes = 0, None, []
 
     def begin(self, simulation: Simulation, time: float = 0.0, about: Any = None) -> None:
-        """A new run: this simulation at `time`, s, with its present state as the first frame; `about` is the setup's.
+        """Begin a run: this simulation at `time` s, with its current state as the first frame.
 
-        A run before it in which no step was taken is forgotten, unless it is `held`.
+        A previous run without steps is dropped, unless it is `held`.
         """
         with self._lock:
             self._forget_unstepped()
@@ -234,7 +234,7 @@ class Recording(NotCopied):
             self.go_on(simulation, time, about)
 
     def _forget_unstepped(self, but: Run | None = None) -> None:
-        """Let the newest run go, if it is no branch, not `but`, and no step was taken in it."""
+        """Drop the newest run if it is not a branch, is not `but`, and has no steps."""
         run = self._runs[-1] if self._runs else None
         if run is not None and run is not but and self._is_unstepped(run):
             while len(run):
@@ -247,16 +247,16 @@ class Recording(NotCopied):
         return run._stored(run.last).time == run._stored(0).time
 
     def _pop(self, run: Run) -> None:
-        """Let the newest frame of a run go, which may stay in those that share it."""
+        """Remove a run's newest frame, which may remain in runs that share it."""
         shared, frame = run.last <= run._shared, run._frames.pop()
         run._shared = min(run._shared, run.last)
         if not shared or not any(each is frame for other in self._runs for each in other._frames):
             self._bytes -= StoredFrame(*frame).bytes  # type: ignore[misc]
 
     def branch(self, run: Run, index: int) -> Run:
-        """A new run that leaves `run` at the frame `index`; the simulation that goes on starts at its checkpoint.
+        """Begin a run that branches off `run` at a frame; its simulation starts at that frame's checkpoint.
 
-        Another run before it in which no step was taken is forgotten.
+        Another previous run without steps is dropped.
         """
         with self._lock:
             left = run._stored(index)
@@ -271,7 +271,7 @@ class Recording(NotCopied):
             return branch
 
     def go_on(self, simulation: Simulation, time: float, about: Any = None) -> None:
-        """The present run goes on by another simulation, from that `time` of the run on, s; of `about` see `Setup`."""
+        """Continue the current run with another simulation, which begins at that time of the run, s."""
         with self._lock:
             self._set_up(self._runs[-1], Setup.of(simulation, time - simulation.time, about))
             self._inputs, self._changes = None, []
@@ -283,7 +283,7 @@ class Recording(NotCopied):
         run._names.append(())
 
     def note(self, simulation: Simulation) -> None:
-        """Keep what acts on the simulation, if it has changed: to be called before each call for steps."""
+        """Store the simulation's inputs if they have changed; call before each call for steps."""
         with self._lock:
             tau, target, wrench = acting(simulation)
             if (before := self._inputs) is None:
@@ -298,7 +298,7 @@ class Recording(NotCopied):
                 self._changes.append((simulation.steps, self._inputs))
 
     def _require_wrenches(self, simulation: Simulation) -> None:
-        """Steps that take wrenches round otherwise: from the frame before on, which is of this very moment."""
+        """Begin a new setup at this time if steps now take wrenches, which makes them round differently."""
         run = self._runs[-1]
         setup = run._setups[-1]
         if simulation.takes_wrenches and not setup.wrenches:
@@ -307,10 +307,10 @@ class Recording(NotCopied):
             self.add(simulation, begins=True)
 
     def add(self, simulation: Simulation, begins: bool = False, over: bool = False) -> None:
-        """A frame: the simulation as it is now. Waits for its steps.
+        """Add the simulation's current state as a frame. Waits for its steps.
 
-        Where nothing has changed since the last frame there is none. `begins`: the state was put there; it takes the
-        place of the frame of this moment. `over`: the newest frame gives way to this one, since there are enough.
+        Nothing is added if nothing has changed. `begins`: the state was set; it replaces a frame of the same time.
+        `over`: replace the newest frame, since frames are dense enough.
         """
         with self._lock:
             run = self._runs[-1]
@@ -343,9 +343,9 @@ class Recording(NotCopied):
             self._make_room()
 
     def _make_room(self, growing: Run | None = None) -> None:
-        """Drop the oldest frames until the rest fit: those of earlier runs first, and never the newest.
+        """Drop the oldest frames until the budget is met: earlier runs first, and never the newest frame.
 
-        A run that is `growing` beside the present one keeps its newest, too, unless a branch shares its frames.
+        A run `growing` beside the current one also keeps its newest frame, unless a branch shares it.
         """
         shared = growing is not None and any(run.left and run.left[0] == growing.number for run in self._runs)
         while self._bytes > self._budget and len(self._runs) > 1 and (shared or self._runs[0] is not growing):
@@ -363,43 +363,43 @@ class Recording(NotCopied):
     # Reading.
 
     def frame(self, run: Run, index: int) -> RecordedFrame:
-        """The frame `index` of a run. Raises IndexError where it is not there, or no longer."""
+        """Return a frame of a run. Raises IndexError if it does not exist, or no longer."""
         with self._lock:
             stored = taken_out(run._stored(index))
             setup, shapes, names = run._setups[stored.setup], run._shapes[stored.setup], run._names[stored.setup]
-        phases = dict(zip(names, stored.phases.tolist(), strict=False))  # a file's frames have none
+        phases = dict(zip(names, stored.phases.tolist(), strict=False))  # frames from files have none
         return RecordedFrame(
             index, stored.time, setup, stored.begins, checkpoint_of(stored, setup, shapes),
             unpack_touches(stored.touches), phases,
         )  # fmt: skip
 
     def stored(self, run: Run, first: int = 0, most: int | None = None) -> list[StoredFrame]:
-        """The frames of a run from the index `first` on, in their order, `most` at most, not to be changed."""
+        """Return up to `most` frames of a run from an index on, in order; they must not be modified."""
         with self._lock:
             begin = run._at + max(first - run.first, 0)
             kept = run._frames[begin : None if most is None else begin + most]
         return [taken_out(StoredFrame(*frame)) for frame in kept if frame is not None]
 
     def at(self, run: Run, time: float) -> int:
-        """The index of the last frame at or before a time in s; of the oldest where none is."""
+        """Return the index of the last frame at or before a time in s; the oldest if there is none."""
         with self._lock:
             found = bisect_right(run._frames, time, lo=run._at, key=lambda frame: frame[0])  # type: ignore[index]
             return max(run.first, run.first + found - run._at - 1)
 
     def span(self, run: Run) -> tuple[float, float]:
-        """The times of the oldest and the newest frame, s."""
+        """Return the times of the oldest and the newest frame, s."""
         with self._lock:
             return (run._stored(run.first).time, run._stored(run.last).time) if len(run) else (0.0, 0.0)
 
     def is_sampled(self, run: Run) -> bool:
-        """Whether its frames are samples from a file: they do not say what acted, and no steps lead on from them."""
+        """Whether the frames are samples from a file: without inputs, and not connected by steps."""
         with self._lock:
             return are_samples([run._stored(run.first + k) for k in range(min(2, len(run)))], run._setups)
 
     def resimulate(self, run: Run, index: int) -> Iterator[tuple[int, Checkpoint]]:
-        """The frames after `index`, computed anew from there under all that acted: index and checkpoint of each.
+        """Simulate again from frame `index` with all inputs; yield index and checkpoint of each later frame.
 
-        What was put by hand, or began with another simulation, is taken as it was recorded.
+        States that were set by hand, or by another simulation, are taken from the recording.
         """
         frame = self.frame(run, index)
         simulation = frame.setup.simulation()
@@ -417,7 +417,7 @@ class Recording(NotCopied):
             yield index, simulation.checkpoint()
 
     def _repeat(self, simulation: Simulation, run: Run, index: int) -> None:
-        """The steps from the frame before to this one."""
+        """Repeat the steps from the previous frame to this one."""
         with self._lock:
             stored = run._stored(index)
         for steps, inputs in stored.changes:
@@ -426,9 +426,8 @@ class Recording(NotCopied):
         simulation.step(stored.steps - simulation.steps)
 
     def changes(self, run: Run, index: int) -> tuple[tuple[int, Array, Array, Array | None], ...]:
-        """What began to act between a frame, `index`, and the one before: after how many steps, tau, target and wrench.
-
-        tau and target are (batch, nv), wrench (batch, links, 6) or None where none acted.
+        """Return the input changes between the previous frame and this one: after how many steps, tau, target and
+        wrench.
         """
         with self._lock:
             stored, setup = run._stored(index), run._setups[run._stored(index).setup]

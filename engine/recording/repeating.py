@@ -1,4 +1,4 @@
-"""Runs again: what a file holds computed anew, and held against it bit for bit."""
+"""Repeat a saved run, and compare it with the file bit by bit."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ from engine.recording.setup import Setup
 from engine.simulation import Diverged
 
 MOST = 10**10
-"""Steps that are taken again, in hours."""
+"""Maximum number of steps to repeat, which takes hours."""
 _State = tuple[Array, Array]
 """q (batch, nq) and v (batch, nv)."""
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """What came of running a file again: `differs` is the time (s) of its first state with other bits, else None."""
+    """The result of repeating a file: `differs` is the time (s) of its first state with other bits, else None."""
 
     setup: Setup
     samples: int
     steps: int
     differs: float | None
     farthest: float
-    """The largest difference of a number of that state."""
+    """The largest difference between numbers of that state."""
 
 
 def repeat(saved: SavedRun, model: Model) -> Repeated:
-    """Run again what a file holds, of this robot.
+    """Repeat the run of a file, of this robot.
 
-    Raises ValueError with one sentence where the file does not say all that acted, or is of another robot, and what
-    `Simulation` raises, for example where the GPU is missing that the file's bits are of.
+    Raises ValueError with one sentence if the file lacks inputs, or is of another robot, and any exception of
+    `Simulation`, for example if the required GPU is missing.
     """
     recording = recording_of(saved, model)
     (run,) = recording.runs
     frames = [recording.frame(run, index) for index in range(run.first, run.last + 1)]
     counts, setup = [frame.checkpoint.steps for frame in frames], frames[0].setup
     states = [(frame.checkpoint.q, frame.checkpoint.v) for frame in frames]
-    anew: Iterator[_State]
+    repeated: Iterator[_State]
     if "setups" in saved.arrays:
         steps = sum(b - a for (a, b), frame in zip(pairwise(counts), frames[1:], strict=True) if not frame.begins)
-        anew = ((checkpoint.q, checkpoint.v) for _, checkpoint in recording.resimulate(run, run.first))
+        repeated = ((checkpoint.q, checkpoint.v) for _, checkpoint in recording.resimulate(run, run.first))
     else:
-        steps, anew = counts[-1], _run_again(saved, setup, counts, states[0])
+        steps, repeated = counts[-1], _run_again(saved, setup, counts, states[0])
         _require_every(saved, counts, setup.settings.dt)
     if steps > MOST:
         raise ValueError(f"{Path(saved.path).name} tells of {steps:.3g} steps; at most {MOST:.3g} are taken again")
-    for frame, kept, found in zip(frames[1:], states[1:], anew, strict=True):
+    for frame, kept, found in zip(frames[1:], states[1:], repeated, strict=True):
         if not all(map(same_bits, kept, found)):
             apart = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(kept, found, strict=True))
             return Repeated(setup, len(frames), steps, frame.time, apart)
@@ -61,7 +61,7 @@ def repeat(saved: SavedRun, model: Model) -> Repeated:
 
 
 def _require_every(saved: SavedRun, counts: list[int], dt: float) -> None:
-    """ValueError unless as many steps lie between states as the file says elsewhere."""
+    """Raise ValueError unless the steps between states agree with the file's count."""
     every = saved.settings.get("every", 1)
     for before, count in pairwise(counts):
         if count - before != every:
@@ -72,7 +72,7 @@ def _require_every(saved: SavedRun, counts: list[int], dt: float) -> None:
 
 
 def _run_again(saved: SavedRun, setup: Setup, counts: list[int], start: _State) -> Iterator[_State]:
-    """The states of a run of `main.py run` after its first, at these numbers of steps."""
+    """Return the states after the first of a run of `main.py run`, at these numbers of steps."""
     simulation, model = setup.simulation(), setup.model
     simulation.reset(*start)
     scalar = model.q_of_v >= 0
@@ -89,7 +89,7 @@ def _run_again(saved: SavedRun, setup: Setup, counts: list[int], start: _State) 
 
 
 def _controls(saved: SavedRun, setup: Setup, steps: int) -> Array | None:
-    """(1 or batch, steps, nv), or None where nothing drove the run."""
+    """(1 or batch, steps, nv), or None for a run without inputs."""
     name = Path(saved.path).name
     if "controls" in saved.arrays:
         controls = np.asarray(saved.arrays["controls"], float)

@@ -1,4 +1,4 @@
-"""`resample`: a recorded run simulated again, with a frame at each step or at an interval, and what acted in each."""
+"""`resample`: simulate a recorded run again, with a frame at each step or at an interval, and its efforts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from engine.recording.setup import Setup
 from engine.simulation import Simulation
 
 MOST = 2 * 2**30
-"""Bytes that the frames take at most."""
+"""Maximum bytes of the frames."""
 
 
 class Resampled(NamedTuple):
-    """A run of another recording; `effort` (batch, frames, nv), N m or N, is what the drives gave in the last step.
+    """A run in a recording of its own; `effort` (batch, frames, nv), N m or N, is that of the drives in the last step.
 
-    With the integrator "implicit" that is their effort at the end of the step, else at its beginning. A frame that
-    begins has the effort in its state.
+    With the integrator "implicit" it is the effort at the end of the step, else at its start. A frame that begins a
+    simulation has the effort in its state.
     """
 
     recording: Recording
@@ -38,14 +38,14 @@ def resample(
     interval: float | None = None,
     look_up: Callable[[float], None] = lambda _: None,
 ) -> Resampled:
-    """The run with a frame at each step, or at the steps nearest to multiples of `interval`, s.
+    """Return the run with a frame at each step, or at the steps closest to multiples of `interval`, s.
 
-    All that acted is applied again, so states that both runs have agree to the bit. Frames from which a simulation
-    went on otherwise (moved by hand, other settings) are kept too. Where the batch changed its size, the run begins
-    with the last size. `look_up` is called with the time, s, of each frame of `run`.
+    All inputs are applied again, so states common to both runs agree to the bit. Frames at which a simulation was
+    changed (moved by hand, other settings) are kept too. If the batch size changed, the run begins with the last size.
+    `look_up` is called with the time, s, of each frame of `run`.
 
-    Raises ValueError where the frames would take more than `MOST` bytes, IndexError where the oldest frames of
-    `run` are dropped meanwhile, and what `Simulation` raises, for example where its GPU is missing.
+    Raises ValueError if the frames would exceed `MOST` bytes, IndexError if the oldest frames of `run` are dropped
+    meanwhile, and any exception of `Simulation`, for example if its GPU is missing.
     """
     if interval is not None and not interval > 0:
         raise ValueError(f"interval is {interval!r}; expected a time above 0, s, or None for each step")
@@ -57,7 +57,7 @@ def resample(
 
 
 def first_of(recording: Recording, run: Run) -> int:
-    """The frame from which a run is sampled anew: the first with as many robots as the last."""
+    """Return the frame at which resampling starts: the first with the same number of robots as the last."""
     first, batch = run.last, _batch(recording, run, run.last)
     while first > run.first and _batch(recording, run, first - 1) == batch:
         first -= 1
@@ -69,7 +69,7 @@ def _batch(recording: Recording, run: Run, index: int) -> int:
 
 
 class _Resampling:
-    """One simulation that follows the recorded one, and is recorded itself."""
+    """A simulation that repeats a recorded one, and its recording."""
 
     def __init__(self, recording: Recording, run: Run, interval: float | None):
         self._source, self._run, self._interval = recording, run, interval
@@ -90,12 +90,12 @@ class _Resampling:
         return Resampled(self._recording, run, np.stack([self._effort[k] for k in range(len(run))], 1))
 
     def follow(self, index: int) -> None:
-        """On to a frame of the recorded run."""
-        with self._source._lock:  # the newest frame of a run that plays may be replaced
+        """Advance to a frame of the recorded run."""
+        with self._source._lock:  # the newest frame of a running run may be replaced
             self._frame = self._source.frame(self._run, index)
             changes = self._source.stored(self._run, index, 1)[0].changes
         following = self._source.frame(self._run, index + 1) if index < self.last else None
-        left = following is not None and following.begins  # no step is taken from here
+        left = following is not None and following.begins  # no step starts from here
         replaced = left and following is not None and following.time == self.time
         end = self._frame.checkpoint.steps
         if self._simulation is None or self._frame.begins:
@@ -110,12 +110,12 @@ class _Resampling:
         self._advance(self._simulation, end, most)
 
     def _begin(self) -> None:
-        """Go on from a state that does not come from the frame before by steps."""
+        """Continue from a state that does not follow from the previous frame by steps."""
         at, setup, is_first = self._frame.checkpoint, self._frame.setup, self._simulation is None
         is_other, self._setup = setup is not self._setup, setup
         simulation = setup.simulation() if self._simulation is None or is_other else self._simulation
         self._simulation = simulation
-        if not at.contact:  # which no file of `main.py run` has
+        if not at.contact:  # files of `main.py run` have none
             at = at._replace(contact=tuple(map(np.zeros_like, simulation.checkpoint().contact)))
         simulation.restore(at)
         if is_first:
@@ -130,7 +130,7 @@ class _Resampling:
         self._keep(at.tau.astype(float) if self._sampled else simulation.effort)
 
     def _advance(self, simulation: Simulation, end: int, most: int) -> None:
-        """To so many steps, with a frame after each that is wanted, up to `most`."""
+        """Advance to step `end`, with a frame after each wanted step, up to `most`."""
         after = None
         while simulation.steps < end:
             start = simulation.steps
@@ -147,7 +147,7 @@ class _Resampling:
                 self._keep(simulation.settings.applied(before, after, tau, target))
 
     def _is_wanted(self, steps: int) -> bool:
-        """Whether no other step is nearer to a multiple of the interval."""
+        """Whether this step is the closest to a multiple of the interval."""
         if self._interval is None:
             return True
         time, half = self._frame.setup.time(steps), self._frame.setup.settings.dt / 2

@@ -1,6 +1,6 @@
-"""The robot of a run as its settings say it: what no file keeps, such as one that was generated, goes with the run.
+"""The robot stored in a run's settings, for robots without a file, such as generated ones.
 
-A generated robot goes as its URDF, as text; a composed one as its parts, each by its file or as text.
+A generated robot is stored as URDF text; a composed one as its parts, each by its file or as text.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from engine.recording.files import SavedRun
 
 _URDF, _PARTS = "urdf", "parts"
 _ROUNDED = ("home_rotation", "inertia")
-"""The arrays of a model that its URDF gives but for rounding: angles, and inertias about centres of mass."""
-_CLOSE = 1e-9  # of the largest number of such an array
+"""Model arrays that a URDF reproduces only up to rounding: angles, and inertias about centres of mass."""
+_CLOSE = 1e-9  # relative to the largest number of such an array
 MOST_PARTS = 1000
-"""That a file may ask for."""
+"""Maximum number of parts in a file."""
 _OPTIONS: dict[str, type] = {"floating": bool, "mimic": bool, "package_dirs": list, "srdf": str}
 
 
 def robot_as_text(model: Model) -> dict[str, Any]:
-    """What the settings of a run say of a robot that has no file of its own: its parts, or its URDF and what it rounds.
+    """Return the settings for a robot without a file: its parts, or its URDF and the arrays that a URDF rounds.
 
-    Parts that were read from files are named by these files, which have to stay.
+    Parts that were read from files are stored by path, so the files must be kept.
     """
     if model.parts:
         return {"robot": "", _PARTS: [_part_as_text(part) for part in model.parts]}
@@ -41,31 +41,31 @@ def robot_as_text(model: Model) -> dict[str, Any]:
 def _part_as_text(part: Part) -> dict[str, Any]:
     model = part.model
     robot = robot_as_text(model) if model.source is None else {"robot": model.source}
-    told = {"prefix": part.prefix, "pose": np.asarray(part.pose).tolist(), "options": dict(model.options)}
-    return robot | told
+    stored = {"prefix": part.prefix, "pose": np.asarray(part.pose).tolist(), "options": dict(model.options)}
+    return robot | stored
 
 
 def robot_of_text(saved: SavedRun, load: Callable[..., Model]) -> Model | None:
-    """The robot that a run has with it as text or as parts, to the bit; None where it has none.
+    """Return the robot stored in a run as text or as parts, exact to the bit; None without one.
 
-    `load` reads a file, as `engine.load` does with the same options. Raises what it does, and ValueError with one
-    sentence for parts that cannot be.
+    `load` reads a file, as `engine.load` does with the same options. Raises its exceptions, and ValueError with one
+    sentence for invalid parts.
     """
-    name, told = Path(saved.path).name, saved.settings.get(_PARTS)
-    if not isinstance(told, list) or not told:
+    name, stored = Path(saved.path).name, saved.settings.get(_PARTS)
+    if not isinstance(stored, list) or not stored:
         return _of_urdf(saved.settings, Path(saved.path).stem, load)
-    return compose(*parts_of_text(told, name, load))
+    return compose(*parts_of_text(stored, name, load))
 
 
-def parts_of_text(told: list[dict[str, Any]], name: str, load: Callable[..., Model]) -> tuple[Part, ...]:
-    """The parts that a file of that name has `told` of, as `robot_as_text` has written them under "parts".
+def parts_of_text(stored: list[dict[str, Any]], name: str, load: Callable[..., Model]) -> tuple[Part, ...]:
+    """Return the parts that `robot_as_text` has stored under "parts" in a file of that name.
 
-    `load` is as for `robot_of_text`, whose errors are raised.
+    `load` and exceptions are as in `robot_of_text`.
     """
     try:
-        if len(told) > MOST_PARTS:
-            raise ValueError(f"there are {len(told)}, and at most {MOST_PARTS} are read")
-        parts = tuple(_part_of_text(each, name, load) for each in told)
+        if len(stored) > MOST_PARTS:
+            raise ValueError(f"there are {len(stored)}, and at most {MOST_PARTS} are read")
+        parts = tuple(_part_of_text(each, name, load) for each in stored)
         compose(*parts)
     except ModelError:
         raise
@@ -74,37 +74,37 @@ def parts_of_text(told: list[dict[str, Any]], name: str, load: Callable[..., Mod
     return parts
 
 
-def _part_of_text(told: dict[str, Any], name: str, load: Callable[..., Model]) -> Part:
-    given: dict[str, Any] = dict(told["options"])
+def _part_of_text(stored: dict[str, Any], name: str, load: Callable[..., Model]) -> Part:
+    given: dict[str, Any] = dict(stored["options"])
     options: dict[str, Any] = {"floating": False}
     options |= {key: given[key] for key, kind in _OPTIONS.items() if isinstance(given.get(key), kind)}
     if srdf := options.get("srdf"):
         files.refuse_endless(srdf)
-    model = _of_urdf(told, name, load, **options)
+    model = _of_urdf(stored, name, load, **options)
     if model is None:
-        files.refuse_endless(told["robot"])
-        model = load(str(files.find_robot(told["robot"])), **options)
-    prefix = told["prefix"]
-    return Part(model, told["pose"], prefix if isinstance(prefix, str) else "")
+        files.refuse_endless(stored["robot"])
+        model = load(str(files.find_robot(stored["robot"])), **options)
+    prefix = stored["prefix"]
+    return Part(model, stored["pose"], prefix if isinstance(prefix, str) else "")
 
 
-def _of_urdf(told: dict[str, Any], name: str, load: Callable[..., Model], **options: Any) -> Model | None:
-    """The robot whose URDF is there as text; None where none is."""
-    text = told.get(_URDF)
+def _of_urdf(stored: dict[str, Any], name: str, load: Callable[..., Model], **options: Any) -> Model | None:
+    """Return the robot stored as URDF; None without one."""
+    text = stored.get(_URDF)
     if not isinstance(text, str) or not text:
         return None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{name}.urdf"
         file.write_text(text, "utf-8")
         model = load(str(file), **options)
-    exact: dict[str, Any] = {array: _exact(told.get(array), getattr(model, array)) for array in _ROUNDED}
+    exact: dict[str, Any] = {array: _exact(stored.get(array), getattr(model, array)) for array in _ROUNDED}
     return dataclasses.replace(model, source=None, **exact)
 
 
-def _exact(told: Any, read: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array that a file tells, if it is what was read but for rounding."""
+def _exact(stored: Any, read: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the array of the file if it equals the one read from URDF up to rounding."""
     try:
-        exact = np.array(told, read.dtype)
+        exact = np.array(stored, read.dtype)
     except (TypeError, ValueError, OverflowError):
         return read
     same = exact.shape == read.shape and np.allclose(exact, read, rtol=0, atol=_CLOSE * np.abs(read).max(initial=1.0))

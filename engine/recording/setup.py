@@ -1,4 +1,4 @@
-"""`Setup`: how a recorded simulation was made, so that one like it can be made again."""
+"""`Setup`: the settings with which to create a recorded simulation again."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from engine.step_settings import StepSettings
 class Setup:
     """A simulation's settings, and what else its bits depend on.
 
-    `device` is where it steps, `threads` take part in each step of DCA-ABA, `wrenches` tells whether steps take those
-    from outside. The simulation began at `time_before` (s) of its run. `about` is whatever who records wants to find
-    again. `watched`: it is a script's, see `engine.live`, of which frames have all that acted as they were taken, but
-    not what acted between.
+    `threads` is the number of threads of each DCA-ABA step, `wrenches` whether steps take external wrenches. The
+    simulation began at `time_before` (s) of its run. `about` is data of the recorder. `watched`: the simulation is a
+    script's, see `engine.live`; its frames have the inputs at their time, but not those in between.
     """
 
     settings: StepSettings
@@ -30,10 +29,7 @@ class Setup:
 
     @classmethod
     def of(cls, simulation: Simulation, time_before: float = 0.0, about: Any = None) -> Setup:
-        """How this simulation was made; `Simulation.wrench`, if it is to be asked for, was asked for before.
-
-        `time_before` and `about` are as for the class.
-        """
+        """Return the setup of this simulation; access `Simulation.wrench`, if needed, before."""
         return cls(
             simulation.settings, simulation.device, simulation.threads, simulation.takes_wrenches, float(time_before),
             about,
@@ -44,7 +40,7 @@ class Setup:
         return self.settings.model
 
     def simulation(self) -> Simulation:
-        """One made alike, at time 0. Raises what `Simulation` does, for example where the GPU is missing."""
+        """Create such a simulation, at time 0. Raises its exceptions, for example if the GPU is missing."""
         s = self.settings
         made = Simulation(
             s.model, s.batch, s.dt, s.integrator, s.algorithm, s.limits, device=self.device, dtype=s.dtype, kp=s.kp,
@@ -56,5 +52,5 @@ class Setup:
         return made
 
     def time(self, steps: int) -> float:
-        """Seconds of the run after so many steps of this simulation."""
+        """Return the time in the run after this number of steps, s."""
         return self.time_before + steps * self.settings.dt

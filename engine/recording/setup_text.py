@@ -1,4 +1,4 @@
-"""How a simulation was made, as JSON and arrays, and back."""
+"""Convert a setup to JSON and arrays, and back."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PLAIN = ("batch", "dt", "integrator", "algorithm", "limits", "dtype", "timed", 
 _PARAMETERS = ("mass", "first_moment", "inertia", "gravity", "damping", "friction", "effort_limit")
 _DTYPES = ("float64", "float32")
 MOST_THREADS = 1024
-"""That a file may ask for."""
+"""Maximum number of threads in a file."""
 _OF_SCENES = ("HeightField", "Obstacle", "Plane", "Scene")
-"""The classes of `engine.scene` that a file may name."""
+"""The classes of `engine.scene` that a file may contain."""
 
 
 def write(setup: Setup, prefix: str, arrays: dict[str, Any], describe: Callable[[Any], Any]) -> dict[str, Any]:
-    """What JSON knows of a setup; its arrays go into `arrays`, under names with that prefix."""
+    """Return a setup as JSON; its arrays go into `arrays`, under names with that prefix."""
     settings = setup.settings
     arrays[f"{prefix}kp"], arrays[f"{prefix}kd"] = settings.kp, settings.kd
     if settings.parameters is not None:
@@ -54,15 +54,15 @@ def read(
     batch: int,
     understand: Callable[[Any], Any],
 ) -> Setup:
-    """The inverse of `write`, for a run of `batch` robots. Raises as `json.loads` and indexing do for what cannot be.
+    """The inverse of `write`, for a run of `batch` robots. Raises like `json.loads` and indexing if invalid.
 
-    What the text says is held against what there is before anything is made of its size.
+    Sizes in the text are checked before anything of that size is created.
     """
     if text["batch"] != batch:
         raise ValueError(f"its batch is {text['batch']!r:.80}, and it has states of {batch}")
     model, parameters = _under(model, text["gravity"]), None
     if text["parameters"]:
-        parameters = Parameters(model, 1)  # whose arrays are the file's, which are known to fit
+        parameters = Parameters(model, 1)  # its arrays are the file's, whose sizes are checked
         parameters.batch = batch
         for name in _PARAMETERS:
             setattr(parameters, name, np.array(arrays[f"{prefix}parameters_{name}"]))
@@ -95,7 +95,7 @@ def read(
 
 
 def of_command(settings: dict[str, Any], model: Model, batch: int) -> Setup:
-    """What `main.py run` says of its simulation, as far as a run goes on by it: step, gravity, limits."""
+    """Return the settings of `main.py run` that are needed to continue its run: step, gravity, limits."""
     integrator, dtype = settings.get("integrator", INTEGRATORS[0]), settings.get("dtype", "float64")
     zero = np.zeros((1, model.nv))
     return Setup(
@@ -111,7 +111,7 @@ def of_command(settings: dict[str, Any], model: Model, batch: int) -> Setup:
 
 
 def _step(dt: Any) -> float:
-    """A time step in s."""
+    """Return a time step in s, checked."""
     try:
         return time_step(dt)
     except ValueError:
@@ -119,7 +119,7 @@ def _step(dt: Any) -> float:
 
 
 def _under(model: Model, gravity: Any) -> Model:
-    """The robot under that gravity (3,)."""
+    """Return the robot with that gravity (3,)."""
     g = np.array(gravity, float)
     if g.shape != (3,) or not np.all(np.isfinite(g)):
         raise ValueError(f"its gravity is {gravity!r:.80}; expected three numbers in m/s²")
@@ -127,7 +127,7 @@ def _under(model: Model, gravity: Any) -> Model:
 
 
 def _encoded(value: Any, name: str, arrays: dict[str, Any]) -> Any:
-    """JSON's form of a scene's part; its arrays go into `arrays`."""
+    """Return a part of a scene as JSON; its arrays go into `arrays`."""
     if dataclasses.is_dataclass(value):
         parts = {
             f.name: _encoded(getattr(value, f.name), f"{name}_{f.name}", arrays) for f in dataclasses.fields(value)
@@ -154,5 +154,5 @@ def _decoded(text: Any, arrays: dict[str, Array]) -> Any:
     if name == "Plane":
         if not np.allclose(made.normal, parts["normal"], rtol=0, atol=1e-12):
             raise ValueError(f"its plane's normal is {parts['normal']!r:.80}, and no unit vector")
-        object.__setattr__(made, "normal", parts["normal"])  # which is a unit vector, and rounds otherwise if made one
+        object.__setattr__(made, "normal", parts["normal"])  # normalizing a unit vector again would round it
     return made

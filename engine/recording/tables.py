@@ -1,4 +1,4 @@
-"""Runs as tables of text."""
+"""Runs as text tables."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from engine.rollout import Trajectory
 
 
 def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) -> None:
-    """Write a trajectory as a table, whole or not at all: time, then q, v and tau by the names of the coordinates.
+    """Write a trajectory as a table, atomically: time, then q, v and tau by coordinate names.
 
-    Wrenches from outside follow by the links' names, moments and forces in the link's frame. Each name has its unit:
-    "time [s]", "q:elbow [rad]", "v:elbow [rad/s]", "tau:elbow [N m]"; a quaternion's numbers have none. Of a
-    batch it is the robot of that number, `robot`.
+    Columns of external wrenches follow, by link name, moments and forces in the link's frame. Each column name has its
+    unit: "time [s]", "q:elbow [rad]", "v:elbow [rad/s]", "tau:elbow [N m]"; quaternions have none.
     """
     parts = [x if x.ndim == 2 else x[robot] for x in (run.q, run.v, run.tau)]
     of_q, of_v = units(model)
@@ -46,7 +45,7 @@ def _named(name: str, unit: str, kind: str) -> str:
 
 
 def units(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(nq,) of the coordinates, and (nv,) of these as velocities have them, times s: "rad", "m", "" in quaternions."""
+    """Return units: (nq,) of the coordinates, and (nv,) of the velocities times s: "rad", "m", "" for quaternions."""
     of_q, of_v = list[str](), list[str]()
     for joint in model.joints:
         for kind in joint.type.bodies if joint.leader is None else ():
@@ -58,7 +57,7 @@ def units(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def q_names(model: Model) -> tuple[str, ...]:
-    """(nq,): a name for each coordinate: the joint's, with the component where it has several."""
+    """(nq,): a name for each coordinate: the joint's, with the component if it has several."""
     names: list[str] = []
     for joint in model.joints:
         if joint.leader is None:

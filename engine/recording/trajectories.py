@@ -1,4 +1,4 @@
-"""`trajectory`: a recorded run as arrays, with the efforts and the wrenches that acted."""
+"""`trajectory`: a recorded run as arrays, with efforts and external wrenches."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from engine.rollout import Trajectory
 
 
 def trajectory(recording: Recording, run: Run, effort: Array | None = None) -> Trajectory:
-    """A recorded run, from its oldest frame that is kept, as `rollout` returns it; a batch stands in front.
+    """Return a recorded run, from its oldest frame, in the form of `rollout`, with a batch axis in front.
 
-    `tau` is `effort` (batch, frames, nv), see `Resampled`; without it, what the drives give in the state of each
-    frame. Where the batch had another size at first, it begins where it got the one that it ended with.
+    `tau` is `effort` (batch, frames, nv), see `Resampled`; without it, the efforts of the drives in each frame's state.
+    If the batch size changed, the trajectory begins where the last size does.
     """
     return of_frames(of_one_batch(recording.stored(run)), run.setups, effort)
 
 
 def of_one_batch(frames: list[StoredFrame]) -> list[StoredFrame]:
-    """The frames since the batch has its last size, which alone fit into one array."""
+    """Return the frames since the batch has its last size; only these fit into one array."""
     batch, first = len(frames[-1].q), len(frames) - 1
     while first and len(frames[first - 1].q) == batch:
         first -= 1
@@ -32,7 +32,7 @@ def of_one_batch(frames: list[StoredFrame]) -> list[StoredFrame]:
 
 
 def of_frames(frames: list[StoredFrame], setups: Sequence[Setup], effort: Array | None = None) -> Trajectory:
-    """The trajectory of frames of as many robots; see `trajectory`."""
+    """Return the trajectory of frames with a constant number of robots; see `trajectory`."""
     q: Any
     v: Any
     q, v = (np.stack([getattr(frame, name) for frame in frames], 1) for name in "qv")
@@ -49,20 +49,20 @@ def of_frames(frames: list[StoredFrame], setups: Sequence[Setup], effort: Array 
 
 
 def _effort(frame: StoredFrame, setup: Setup, sampled: bool) -> Array:
-    """(batch, nv): in the state of a frame; of a sample, which does not say where gains pulled to, its tau."""
+    """(batch, nv): the effort in a frame's state; for a sample, which has no setpoints, its tau."""
     tau, target = (np.broadcast_to(x, frame.v.shape).astype(float) for x in frame.inputs[:2])
     return tau if sampled else setup.settings.effort(frame.q.astype(float), frame.v.astype(float), tau, target)
 
 
 def _pushed(frames: Sequence[StoredFrame], setup: Setup) -> list[int]:
-    """The links on which wrenches from outside acted."""
+    """Return the links on which external wrenches acted."""
     numbers = [frame.inputs[2][1] for frame in frames if frame.inputs[2] is not None]
     links: Array = np.unique(np.concatenate([np.zeros(0, np.int32), *numbers]) % len(setup.model.link_names))
     return [int(link) for link in links]
 
 
 def _wrenches(frames: Sequence[StoredFrame], setup: Setup, links: list[int]) -> Array:
-    """(batch, frames, links, 6), N m and N."""
+    """(batch, frames, links, 6): the external wrenches, N m and N."""
     count, places = len(setup.model.link_names), np.zeros(len(setup.model.link_names), int)
     places[links] = np.arange(len(links))
     wrench = np.zeros((len(frames[0].q), len(frames), len(links), 6), frames[0].q.dtype)
