@@ -1,4 +1,4 @@
-"""Studies: families of runs by a small file, stepped in batches, kept as Parquet parts, on one machine or many.
+"""Studies: families of runs described by a small file, stepped in batches, on one machine or many.
 
-In comes a study's file or content, out go its results: a row for each sample, in a folder of parts.
+The input is a study's file or its content; the results are one row per sample, in a folder of Parquet files.
 """

@@ -1,7 +1,7 @@
-"""A batch of a study's samples, simulated: what is kept of each, as columns.
+"""Simulate a batch of a study's samples, and reduce each run to the kept quantities.
 
-In come a `Group` and a `Task`, out comes a `Batch`. No bit of a sample depends on which others are beside it, on
-threads or on processes: all that is not the engine's own step is worked out element by element.
+Inputs are a `Group` and a `Task`, the result is a `Batch`. A sample's bits do not depend on the rest of the batch, on
+threads or on processes: everything outside the engine's step is computed elementwise.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from engine.study.quantities import MEASURED, Look, Quantity
 from engine.validation import Array
 
 OF_ROBOTS = ("mass", "payload", "damping", "joint_friction", "kp", "kd", "slope")
-"""What varies in the robots' own numbers, and not in how they start or are pushed."""
+"""Variables that change the robots' parameters, rather than initial state or pushes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What came of some samples (N,): `columns` (N,) by name, all NaN or false where a robot has `diverged` (N,).
+    """The results of samples (N,): `columns` (N,) by name, NaN or false for robots that `diverged` (N,).
 
-    `diverged_at` (N,) is in s. `trajectories` has time (looks,), q (looks, nq) and v (looks, nv) of those to be kept.
-    `made` says how each of those was simulated, as a run's file has it. `seconds` is how long it took.
+    `diverged_at` (N,) is in s. `trajectories` has time (looks,), q (looks, nq) and v (looks, nv) of those to be kept;
+    `made` has the simulation settings of each, in the form of a run file. `seconds` is the wall time.
     """
 
     task: Task
@@ -49,7 +49,7 @@ class Batch:
     made: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def of(self, task: Task) -> Batch:
-        """The same with that task: who steps a batch need not send back what it was sent."""
+        """Return the batch with that task, which a worker need not send back."""
         return replace(self, task=task)
 
 
@@ -61,11 +61,11 @@ def simulate(
     paths: bool = False,
     alone: bool = False,
 ) -> Batch:
-    """Step these samples from start to end, with the trajectories of those that the study names, or of all.
+    """Step these samples from start to end; keep the trajectories that the study names, or all with `paths`.
 
-    `alone`: this process does nothing else, and can be ended, so that a controller may run in it.
+    `alone`: this process does nothing else and can be killed, so a controller may run in it.
 
-    Raises ValueError for values that no robot can have, and RuntimeError where a controller fails.
+    Raises ValueError for values that no robot can have, and RuntimeError if a controller fails.
     """
     if group.program is None:
         return _as_fits(study, group, task, threads, paths)
@@ -82,7 +82,7 @@ def simulate(
 
 
 def _as_fits(study: Description, group: Group, task: Task, threads: int | None, paths: bool) -> Batch:
-    """The samples together, or in halves where they do not fit into memory."""
+    """Step the samples together, or in halves if they do not fit into memory."""
     began, count = perf_counter(), len(task.samples)
     try:
         return _stepped(study, group, task, threads, paths)
@@ -97,7 +97,7 @@ def _as_fits(study: Description, group: Group, task: Task, threads: int | None, 
 
 
 def _joined(task: Task, batches: list[Batch], seconds: float) -> Batch:
-    """Batches of parts of the task as one."""
+    """Concatenate the batches of a task's parts."""
     columns = {name: np.concatenate([batch.columns[name] for batch in batches]) for name in batches[0].columns}
     lost, at = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("diverged", "diverged_at"))
     kept = {sample: path for batch in batches for sample, path in batch.trajectories.items()}
@@ -108,7 +108,7 @@ def _joined(task: Task, batches: list[Batch], seconds: float) -> Batch:
 def _stepped(
     study: Description, group: Group, task: Task, threads: int | None, paths: bool, driver: Driver | None = None
 ) -> Batch:
-    """Samples that step together; one alone if a controller drives it."""
+    """Step samples together; a single one if a controller drives it."""
     began = perf_counter()
     simulation = _simulation(study, group, task, threads)
     steps = round(study.seconds / group.settings.dt)
@@ -149,7 +149,7 @@ def _stepped(
 
 
 def _made(study: Description, group: Group, task: Task, threads: int | None) -> dict[str, Any]:
-    """How the one robot was simulated, so that its run goes on from where it is looked at."""
+    """Return the settings of one robot's simulation, from which its run can be continued."""
     simulation = _simulation(study, group, task, threads)
     if study.pushes:
         simulation.wrench  # noqa: B018  which its steps took
@@ -157,7 +157,7 @@ def _made(study: Description, group: Group, task: Task, threads: int | None) -> 
 
 
 def compile_steps(study: Description, group: Group, task: Task) -> None:
-    """Compile what these samples' steps need, if it is not on disk: once, before several processes would."""
+    """Compile the code for these samples' steps, if it is not on disk, before several processes would do so."""
     task = task if group.program is None else task.only(0)
     Compilation(_simulation(study, group, task, 1), wrenches=bool(study.pushes)).here()
 
@@ -199,14 +199,14 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
 def _differ(study: Description, group: Group) -> bool:
     """Whether the robots of a batch have parameters of their own.
 
-    Without a scene always, since robots that are all alike then step by other code, by how many they are.
+    Without a scene this is always true, since identical robots use other code, which depends on their number.
     """
     own = any(axis.what in OF_ROBOTS for axis in study.axes)
     return group.scene is None or study.slope != 0 or own
 
 
 def _tilted(gravity: Array, angle: Array) -> Array:
-    """Gravity (N, 3) as ground that rises towards −x by these angles (N,), rad, sees it: in the ground's own axes."""
+    """Return gravity (N, 3) in the axes of ground that rises towards −x by these angles (N,), rad."""
     c, s = np.cos(angle), np.sin(angle)
     x, y, z = gravity.T
     return np.stack([c * x - s * z, y, s * x + c * z], 1)
@@ -231,7 +231,7 @@ def _set_masses(parameters: Parameters, axis: Axis, x: Array) -> None:
 
 
 def _set_of_joints(group: Group, of: Array, axis: Axis, x: Array) -> None:
-    """A number of one joint, or of all that have coordinates that gains may act on."""
+    """Set a value for one joint, or for all whose coordinates gains may affect."""
     model = group.model
     columns = np.flatnonzero(model.q_of_v >= 0)
     if axis.of != "all":
@@ -240,7 +240,7 @@ def _set_of_joints(group: Group, of: Array, axis: Axis, x: Array) -> None:
 
 
 class _Pushes:
-    """The forces on links while a batch steps: along the world's axes, so turned into the links' at each step."""
+    """The forces on links while a batch steps: in world axes, hence rotated to the link frames at each step."""
 
     def __init__(self, study: Description, group: Group, task: Task, simulation: Simulation):
         self._simulation, self._pushes, self._links = simulation, study.pushes, group.links
@@ -261,7 +261,7 @@ class _Pushes:
         self._bounds = np.unique(np.concatenate([*self._begin, *self._end]))
 
     def advance(self, steps: int) -> None:
-        """Take so many steps."""
+        """Take `steps` steps."""
         simulation, end = self._simulation, self._simulation.steps + steps
         while self._pushes and simulation.steps < end:
             now = simulation.steps
@@ -297,7 +297,7 @@ class _Pushes:
 
 
 class _Clock:
-    """How long a step of the batch takes: the median of the stretches between looks, but for the first."""
+    """The batch's time per step: the median over the intervals between looks, without the first."""
 
     def __init__(self, simulation: Simulation, waits: bool):
         self._simulation, self._waits = simulation, waits
@@ -309,17 +309,17 @@ class _Clock:
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
             return
-        if self._waits:  # for a GPU, which is else left to go on
+        if self._waits:  # for a GPU, which otherwise runs asynchronously
             self._simulation.check()
         self._times.append((perf_counter() - self._began) / (self._simulation.steps - self._steps))
 
     def step_time(self) -> float:
-        """s; NaN before two stretches."""
+        """Return s; NaN before two intervals."""
         return float(np.median(self._times[1:])) if len(self._times) > 1 else np.nan
 
 
 class _Running:
-    """A kept number while its run goes on."""
+    """A kept number, accumulated during the run."""
 
     def __init__(self, kept: Kept, quantity: Quantity):
         self.kept, self._quantity = kept, quantity
@@ -329,11 +329,11 @@ class _Running:
 
     @property
     def follows(self) -> bool:
-        """Whether it depends on all of the run, and not on its two ends alone."""
+        """Whether it depends on the whole run, not only on its two ends."""
         return self.kept.take in ("min", "max", "mean") or self._quantity.kind == MEASURED
 
     def take(self, look: Look) -> None:
-        """Take the value of the present state in."""
+        """Accumulate the value of the current state."""
         x, take = look.value(self._quantity), self.kept.take
         self._count += 1
         if self._first is None:
@@ -344,7 +344,7 @@ class _Running:
             self._now = self._now + x if take == "mean" else x + 0.0
 
     def result(self, diverged: NDArray[np.bool_]) -> NDArray[Any]:
-        """(N,): the number, or whether it is between the bounds."""
+        """(N,): the number, or whether it is within the bounds."""
         now = np.array(arrays.to_host(self._now), float)
         if self.kept.take == "mean":
             now /= self._count

@@ -1,4 +1,4 @@
-"""The command `study`: a study's file carried out here or on Ray, with progress, and what came of it in a table."""
+"""The command `study`: run a study here or on Ray with progress, and print a summary table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from engine.study.study import Study, StudyProgress
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """What `study` takes."""
+    """Add the arguments of `study`."""
     command.add_argument("study", type=Path, metavar="FILE.toml", help="what is simulated, what varies, what is kept")
     command.add_argument("--out", type=Path, metavar="FOLDER", help="of the results (default: FILE.results beside it)")
     command.add_argument(
@@ -46,7 +46,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_study(args: argparse.Namespace) -> int:
-    """`study`: carry out what is left of it, and report on all of it."""
+    """Run `study`: compute the missing samples, and report on all."""
     began = perf_counter()
     parquet()
     if args.picture is not None:
@@ -102,7 +102,7 @@ _QUANTILES = ("least", "median", "greatest")
 
 
 def _summary(study: Study, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Of each number its least, median and greatest, of each predicate its share, over robots that did not diverge."""
+    """Return numbers' minimum, median and maximum, and predicates' share, over robots that did not diverge."""
     numbers, predicates = {}, {}
     lost = columns.get("diverged", np.zeros(0, bool))
     for name, predicate in study.kept.items():

@@ -1,6 +1,7 @@
-"""A study's controller: its file is checked without being run, and then run anew for one sample after the other.
+"""A study's controller: its file is checked without execution, then executed for each sample separately.
 
-In come the file and a sample's parameters, out come efforts (nv,), N m or N, held for as long as the file says.
+Inputs are the file and a sample's parameters; outputs are efforts (nv,), N m or N, held for as long as the file
+specifies.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from engine.simulation import Simulation
 
 @dataclass(frozen=True)
 class Program:
-    """A controller's file: where it is on the machine that leads the study, and what it holds."""
+    """A controller's file: its path on the machine that leads the study, and its content."""
 
     path: Path
     content: bytes
 
     @classmethod
     def read(cls, path: Path) -> Program:
-        """Raises OSError, and ValueError where it is no Python file with a `control`."""
+        """Read the file. Raises OSError, and ValueError if it is not a Python file with a `control`."""
         program = cls(path.absolute(), files.content(path))
         names = program._names()
         if not {"control", "*"} & names.keys():
@@ -39,16 +40,16 @@ class Program:
 
     @property
     def digest(self) -> str:
-        """By which another content is told."""
+        """Return a hash of the content."""
         return hashlib.sha256(self.content).hexdigest()[:16]
 
     @property
     def parameters(self) -> list[str]:
-        """What it assigns at its top level, by name."""
+        """Return the names assigned at its top level, with their values."""
         return [name for name, assigned in self._names().items() if assigned]
 
     def _names(self) -> dict[str, bool]:
-        """What its top level binds, and whether by assigning; "*" where that cannot be told."""
+        """Return the names bound at its top level, and whether by assignment; "*" if undecidable."""
         found: dict[str, bool] = {}
         try:
             tree = ast.parse(self.content)
@@ -69,7 +70,7 @@ class Program:
 
     @contextmanager
     def placed(self) -> Iterator[Path]:
-        """A file with this content: the user's own, or where that is not there, or has changed, one beside no other."""
+        """Return a file with this content: the user's, or if missing or changed, a copy in an empty folder."""
         if self.path.is_file() and files.content(self.path) == self.content:
             yield self.path
             return
@@ -80,9 +81,9 @@ class Program:
 
 
 class Driver:
-    """Runs the file for the samples of a batch; each has the file executed anew, and its own chance.
+    """Runs the file for the samples of a batch; each executes it again, with a random generator of its own.
 
-    In a process of its own, or, where this one does nothing else and can be ended, in this one.
+    It runs in a child process, or in this process if that does nothing else and can be killed.
     """
 
     def __init__(self, path: Path, model: Model, seed: int, here: bool):
@@ -90,7 +91,7 @@ class Driver:
         self._controller: Controller | OwnController | None = None
 
     def begin(self, sample: int, parameters: Mapping[str, float]) -> None:
-        """Execute the file with these `parameters` in place of its own. Raises ControllerError."""
+        """Execute the file with these `parameters` instead of its own. Raises ControllerError."""
         seed = int(np.random.SeedSequence((self._seed, sample)).generate_state(1)[0])
         if self._controller is None and self._here:
             self._controller = OwnController(self._path, self._model, parameters, seed)
@@ -101,7 +102,7 @@ class Driver:
         self._controller.wait()
 
     def advance(self, simulation: Simulation, advance: Callable[[int], None], steps: int) -> None:
-        """Have the one robot driven for so many steps, which `advance` takes. Raises ControllerError."""
+        """Drive the one robot for `steps` steps, which `advance` takes. Raises ControllerError."""
         assert self._controller is not None
         held, end = self._controller.every(simulation.dt), simulation.steps + steps
         while (now := simulation.steps) < end:

@@ -1,6 +1,6 @@
-"""A study as its file says it: robot, scene, time, what varies, what is kept; checked as far as no robot is needed.
+"""A study as described by its file: robot, scene, time, variables and kept quantities, checked without a robot.
 
-In comes a dictionary of TOML's tables, out goes a `Description`; `StudyError` tells all faults with line and cure.
+The input is a dictionary of TOML tables, the result a `Description`; `StudyError` lists all problems with line and fix.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from engine.validation import MOST_STEPS
 
 SAMPLINGS = ("random", "latin-hypercube", "sobol")
 TAKES = ("end", "min", "max", "mean", "change")
-"""Of a quantity over a run: its last value, least, greatest, mean, and last less first."""
+"""Reductions of a quantity over a run: last value, minimum, maximum, mean, and last minus first."""
 DISTRIBUTIONS = ("uniform", "normal", "log_uniform")
 SPREADS = ("values", "grid", *DISTRIBUTIONS)
 MOST_SAMPLES = 2**30
-"""Of a study; as many as Sobol's sequence has."""
+"""Maximum number of samples, as many as Sobol's sequence has."""
 MOST_IN_GRID = 10**6
-"""Values of one axis of a grid."""
+"""Maximum number of values of one axis of a grid."""
 MOST_IN_SQUARE = 10**7
-"""Samples of a Latin hypercube, which is drawn as a whole."""
+"""Maximum number of samples of a Latin hypercube, which is drawn as a whole."""
 
 
 @dataclass(frozen=True)
 class Push:
-    """A force on a link for some time: N along a direction in the ground's plane, at a point in the link's frame, m."""
+    """A force on a link for some time: N, along a horizontal direction, at a point in the link's frame, m."""
 
     name: str
     link: str
@@ -44,14 +44,14 @@ class Push:
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that varies: by a list of values, which make a grid with those of other axes, or by a distribution."""
+    """A variable: given by a list of values, which form a grid with those of other axes, or by a distribution."""
 
     name: str
     what: str
     of: str
     spread: str
     values: tuple[Any, ...]
-    """Those of a list; of a distribution its two numbers."""
+    """The values of a list; the two parameters of a distribution."""
     factor: bool = False
 
     @property
@@ -60,13 +60,13 @@ class Axis:
 
     @property
     def drawn(self) -> bool:
-        """Whether it is drawn by chance."""
+        """Whether it is random."""
         return self.spread in DISTRIBUTIONS
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A number that is kept of each run, or with bounds whether it lies between them."""
+    """A number that is kept of each run, or with bounds whether it is within them."""
 
     name: str
     quantity: str
@@ -81,7 +81,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Description:
-    """All that a study's file says, with the defaults filled in."""
+    """The content of a study's file, with defaults filled in."""
 
     title: str
     robot: str
@@ -111,12 +111,12 @@ class Description:
 
     @property
     def count(self) -> int:
-        """Samples in all: those drawn at each point of the grid."""
+        """The total number of samples: grid points times draws per point."""
         return self.samples * math.prod(len(axis.values) for axis in self.axes if not axis.drawn)
 
 
 def parse(content: Mapping[str, Any], faults: Faults) -> Description:
-    """What the tables say. Faults are entered; the description is whole where there are none."""
+    """Parse the tables. Problems are added to `faults`; without any, the description is complete."""
     table = Table(dict(content), (), faults)
     pushes = tuple(_push(each, k) for k, each in enumerate(table.tables("push")))
     axes = tuple(_axis(each, pushes) for each in table.tables("vary"))
@@ -154,7 +154,7 @@ def parse(content: Mapping[str, Any], faults: Faults) -> Description:
 
 
 def _require_whole(study: Description, table: Table) -> None:
-    """Enter what is wrong with the study as a whole."""
+    """Report the problems of the study as a whole."""
     if not study.robot and "robot" not in table and not any(axis.what == "robot" for axis in study.axes):
         table.fault("robot", "there is no robot", 'name a file or a robot that ships, robot = "quadruped"')
     if not study.kept and "keep" not in table:
@@ -236,7 +236,7 @@ def _axis(table: Table, pushes: tuple[Push, ...]) -> Axis:
 
 
 def _require_owner(table: Table, what: str, variable: Variable, of: str, pushes: tuple[Push, ...]) -> None:
-    """Enter what is wrong with whose it is; names of links and joints are the robot's to know."""
+    """Report problems with a variable's owner; link and joint names are checked with the robot."""
     if not variable.of and of:
         table.fault("of", f"{what} belongs to the run", "leave it out")
     if variable.of and not of:
@@ -247,7 +247,7 @@ def _require_owner(table: Table, what: str, variable: Variable, of: str, pushes:
 
 
 def _values(table: Table, spread: str, what: str) -> tuple[Any, ...]:
-    """The list, or the two numbers, by which it varies."""
+    """Return the list, or the distribution's two parameters."""
     value, variable = table.value(spread), VARIABLES.get(what)
     if value is None or variable is None:
         return ()
@@ -324,7 +324,7 @@ def _texts(table: Table, key: str) -> tuple[str, ...]:
 
 
 def _start(table: Table) -> dict[str, float]:
-    """Where joints are at the start, by name."""
+    """Return the joints' initial positions, by name."""
     value = table.value("start")
     if value is None:
         return {}

@@ -1,7 +1,7 @@
-"""Where links of a batch of robots are and how they move, on either device, to the same bits wherever a robot stands.
+"""Poses and twists of links for a batch of robots on either device, with bits independent of the batch.
 
-In come q (batch, nq) and v (batch, nv), NumPy's or CuPy's; out go vectors as three arrays (batch,), each worked out
-element by element, for the bodies that carry the links that are asked for and for no others.
+Inputs are q (batch, nq) and v (batch, nv), NumPy's or CuPy's; results are vectors as three arrays (batch,), computed
+elementwise, and only for the bodies of the requested links.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from engine.model.joints import BODY_JOINTS
 
 Vector = tuple[Any, Any, Any]
 Matrix = tuple[Vector, Vector, Vector]
-"""By rows. An element is an array (batch,), or a float that all robots share."""
-# Of what these two are part of, nothing is worked out: most homes of bodies and links are not turned, or not moved.
+"""Rows. An element is an array (batch,), or a float common to all robots."""
+# Products with these two are skipped: most home poses have no rotation or no translation.
 _NONE: Vector = (0.0, 0.0, 0.0)
 _ONE: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
@@ -30,26 +30,26 @@ class Pose(NamedTuple):
 
 
 class Twist(NamedTuple):
-    """How a frame moves, along the world's axes: rad/s, and m/s of its origin."""
+    """A frame's twist in world axes: rad/s, and m/s of its origin."""
 
     omega: Vector
     velocity: Vector
 
 
 class Frames:
-    """The frames of a model's links at one state of a batch, each worked out when it is asked for."""
+    """The frames of a model's links at one state of a batch, computed on demand."""
 
     def __init__(self, model: Model, q: Any, v: Any):
         self._model, self._q, self._v = model, q, v
         self._pose, self._twist = cache(partial(Frames._posed, self)), cache(partial(Frames._moving, self))
 
     def pose(self, link: int) -> Pose:
-        """The frame of a link, by its index."""
+        """Return the pose of a link, by its index."""
         of, (R, arm) = self._pose(int(self._model.link_body[link])), self._in_body(link)
         return Pose(product(of.R, R), plus(of.p, turned(of.R, arm)))
 
     def twist(self, link: int) -> Twist:
-        """How the frame of a link moves."""
+        """Return the twist of a link's frame."""
         body = int(self._model.link_body[link])
         of, arm = self._twist(body), turned(self._pose(body).R, self._in_body(link)[1])
         return Twist(of.omega, plus(of.velocity, _cross(of.omega, arm)))
@@ -58,7 +58,7 @@ class Frames:
         return _matrix(self._model.link_rotation[link]), _vector(self._model.link_position[link])
 
     def _posed(self, body: int) -> Pose:
-        """The frame of a body; −1 is the world."""
+        """Return the pose of a body; −1 is the world."""
         if body < 0:
             return Pose(_ONE, _NONE)
         model, kind = self._model, int(self._model.kind[body])
@@ -77,7 +77,7 @@ class Frames:
         return Pose(product(home, turn), p)
 
     def _moving(self, body: int) -> Twist:
-        """How the frame of a body moves."""
+        """Return the twist of a body's frame."""
         if body < 0:
             return Twist(_NONE, _NONE)
         parent, (R, p) = int(self._model.parent[body]), self._pose(body)
@@ -108,19 +108,19 @@ class Frames:
 
 
 def turned(R: Matrix, x: Vector) -> Vector:
-    """R x."""
+    """Return R x."""
     if R is _ONE or x is _NONE:
         return x
     return _dot(R[0], x), _dot(R[1], x), _dot(R[2], x)
 
 
 def turned_back(R: Matrix, x: Vector) -> Vector:
-    """Rᵀ x."""
+    """Return Rᵀ x."""
     return turned(tuple(zip(*R, strict=True)), x)  # type: ignore[arg-type]
 
 
 def product(A: Matrix, B: Matrix) -> Matrix:
-    """A B."""
+    """Return A B."""
     if A is _ONE or B is _ONE:
         return B if A is _ONE else A
     columns = [turned(A, (B[0][k], B[1][k], B[2][k])) for k in range(3)]
@@ -128,14 +128,14 @@ def product(A: Matrix, B: Matrix) -> Matrix:
 
 
 def plus(a: Vector, b: Vector) -> Vector:
-    """The sum of two vectors."""
+    """Return the sum of two vectors."""
     if a is _NONE or b is _NONE:
         return b if a is _NONE else a
     return _sum(a[0], b[0]), _sum(a[1], b[1]), _sum(a[2], b[2])
 
 
 def norm(x: Vector) -> Any:
-    """The length of a vector."""
+    """Return the norm of a vector."""
     return np.sqrt(_dot(x, x))
 
 
@@ -148,7 +148,7 @@ def _cross(a: Vector, b: Vector) -> Vector:
 
 
 def _times(a: Any, b: Any) -> Any:
-    """The product; of a zero or a one that all robots share no array is made."""
+    """Return the product, without creating an array for a common zero or one."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one, float) and one in (0.0, 1.0):
             return other if one else 0.0
@@ -163,7 +163,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _rotation(x: Any, y: Any, z: Any, w: Any) -> Matrix:
-    """Of a unit quaternion, as `engine.lie.rotation_from_quaternion`."""
+    """Return the rotation of a unit quaternion, like `engine.lie.rotation_from_quaternion`."""
     return (
         (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
         (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),

@@ -1,6 +1,6 @@
-"""Batches of a study on Ray: tasks, retries, the object store and the runtime environment are Ray's as they are.
+"""Run a study's batches on Ray, with Ray's tasks, retries, object store and runtime environment.
 
-In come `Work`s, out come batches as they are done. Ray is asked for when a study is to run there, and not before.
+Inputs are `Work`s; batches are yielded as they finish. Ray is imported only when a study runs on it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from engine.study.plan import NONE, Group, Plan, Task, decide
 from engine.study.processes import Here, Work
 
 RETRIES = 20
-"""Workers or nodes that a batch may be lost with before the study ends."""
+"""Number of lost workers or nodes per batch after which the study ends."""
 AHEAD = 2
-"""Batches that are asked for at a time, for each place at which one can step."""
+"""Batches submitted at a time per slot that can step one."""
 
 
 class Cluster(Here):
-    """A cluster of Ray: one of this machine's own, "local-cluster", or the one at an address, "auto" where it is told.
+    """A Ray cluster: "local-cluster" on this machine, or one at an address, with "auto" for the configured address.
 
-    Raises ValueError with one sentence where Ray is missing, or none answers.
+    Raises ValueError with one sentence if Ray is missing or not reachable.
     """
 
     def __init__(self, study: Description, address: str):
@@ -44,7 +44,7 @@ class Cluster(Here):
         if not self._ours:
             return self
         try:
-            with warnings.catch_warnings():  # of a connection that takes long: whether there is one is told below
+            with warnings.catch_warnings():  # of a slow connection: failure is reported below
                 warnings.simplefilter("ignore")
                 self._ray.init(**how)
         except (ConnectionError, TimeoutError, RuntimeError) as error:
@@ -61,11 +61,11 @@ class Cluster(Here):
 
     @property
     def seats(self) -> int:  # type: ignore[override]
-        """Batches that can step at a time."""
+        """Return the number of batches that can step at a time."""
         return max(1, int(self._ray.cluster_resources().get("GPU" if self._gpu else "CPU", 1)))
 
     def decide(self, plan: Plan) -> dict[str, list[Any]]:
-        """See `plan.decide`; by a worker, with a GPU where there is one, since this machine may have none."""
+        """See `plan.decide`; run on a worker, with a GPU if there is one, since this machine may have none."""
         choices = list(plan.choices())
         gpus = self._ray.cluster_resources().get("GPU", 0) > 0
         if not gpus and any(device == "cuda" for _, _, device, _ in choices):
@@ -78,7 +78,7 @@ class Cluster(Here):
         return found
 
     def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
-        """All of them, as they are done. Raises RuntimeError where one fails, or is lost more than `RETRIES` times."""
+        """Yield all batches as they finish. Raises RuntimeError if one fails, or is lost more than `RETRIES` times."""
         ray = self._ray
         study, groups, running = ray.put(self._study), dict[int, Any](), dict[Any, Work]()
         works_left = True
@@ -98,7 +98,7 @@ class Cluster(Here):
             yield work, self._got(ready, f"the batch of sample {int(work.task.samples[0])}").of(work.task)
 
     def _got(self, task: Any, what: str) -> Any:
-        """What a task returns; ValueError as it raised, and RuntimeError with a sentence for all else."""
+        """Return a task's result; re-raise ValueError, and turn any other failure into RuntimeError with a sentence."""
         faults = self._ray.exceptions
         try:
             return self._ray.get(task)

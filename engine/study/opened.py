@@ -1,4 +1,4 @@
-"""`StudyResults`: the results of a study opened to be looked at, exported, and run again sample by sample."""
+"""`StudyResults`: results of a study, for viewing, export, and repeating single samples."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from engine.validation import Array
 
 
 class StudyResults:
-    """The results in a folder, and the study that they are of.
+    """The results in a folder, and their study.
 
-    `columns` has arrays (N,) by name, sorted by `sample`: numbers, words or predicates, see docs/studies.md. Of robots
-    that `diverged`, numbers that were kept are NaN. `varied` and `kept` name the columns. Where the study's robots or
-    its controller are missing or have changed, `study` is None, and `refusal` says in a sentence why.
+    `columns` has arrays (N,) by name, sorted by `sample`: numbers, words or predicates, see docs/studies.md. Kept
+    numbers of robots that `diverged` are NaN. `varied` and `kept` name the columns. If the study's robots or its
+    controller are missing or have changed, `study` is None, and `refusal` is the reason in a sentence.
 
-    `trust_xacro` is as for `load`. Raises ValueError where there are no results, or these are damaged.
+    Raises ValueError if there are no results, or they are damaged.
     """
 
     def __init__(self, folder: str | Path, trust_xacro: bool = False):
@@ -41,36 +41,33 @@ class StudyResults:
 
     @property
     def title(self) -> str:
-        """What the study calls itself, or else its folder's name."""
+        """The study's title, or else its folder's name."""
         return (self.study.title if self.study is not None else "") or self.folder.stem
 
     def numbers(self, name: str) -> Array:
-        """The column `name` (N,) as numbers: words by their places in their order, predicates as 0 and 1."""
+        """Return a column (N,) as numbers: words by their order, predicates as 0 and 1."""
         return summaries.numbers(self.columns[name])
 
     def words(self, name: str) -> list[str]:
-        """The words of the column `name`, in their order; none of numbers."""
+        """Return the distinct words of a column, in order; none for numbers."""
         column = self.columns[name]
         return np.unique(column).tolist() if column.dtype.kind == "U" else []
 
     def row(self, sample: int) -> dict[str, Any]:
-        """What is known of a sample, by the columns' names. Raises ValueError for one that is not there."""
+        """Return a sample's row, by column name. Raises ValueError for an unknown sample."""
         at = int(np.searchsorted(self.columns["sample"], sample))
         if at == len(self.columns["sample"]) or self.columns["sample"][at] != sample:
             raise ValueError(f"there is no sample {sample} in the results")
         return {name: x[at].item() for name, x in self.columns.items()}
 
     def cells(self, x: Array, y: Array, color: Array, most: int, bins: int) -> Cells:
-        """Means of `color` (N,) over a grid of x and y (N,): their values, or `bins` if they are more than `most`."""
+        """Return means of `color` (N,) over a grid of x and y (N,), binned if they have many values."""
         return summaries.cells(x, y, color, most, bins)
 
     def shares(self, x: Array, hits: NDArray[np.bool_], by: NDArray[Any] | None, name: str, bins: int) -> list[Line]:
-        """How often `hits` (N,) holds over x (N,), in `bins`, with Wilson's intervals; a line for each of `by` (N,).
-
-        `name` is what `by` is called.
-        """
+        """Return a predicate's share (N,) over x (N,), with Wilson's intervals; one line per value of `by` (N,)."""
         return summaries.shares(x, hits, by, name, bins)
 
     def write(self, path: str | Path) -> None:
-        """All columns as a table, .csv or .parquet. Raises ValueError for other suffixes."""
+        """Write all columns as a table, .csv or .parquet. Raises ValueError for other suffixes."""
         results.write_table(Path(path), self.columns)

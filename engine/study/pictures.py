@@ -1,6 +1,6 @@
-"""Results of a study as a picture: a heat map, a scatter, or the share of a predicate with its interval.
+"""Plot a study's results: a heat map, a scatter plot, or a predicate's share with its interval.
 
-In come the columns of `Study.results` and three of their names, out goes a figure of Matplotlib's.
+Inputs are the columns of `Study.results` and three of their names, the result is a Matplotlib figure.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, NDArray[Any]]
 MOST_DOTS = 50_000
-"""Of a scatter; more samples are a heat map of bins."""
+"""Maximum number of dots of a scatter plot; more samples become a binned heat map."""
 
 
 class Axes(NamedTuple):
-    """The columns that are drawn; without a third there are no colours."""
+    """The plotted columns; without a third there are no colours."""
 
     x: str
     y: str
@@ -33,7 +33,7 @@ class Axes(NamedTuple):
 
 
 def axes(varied: tuple[str, ...], kept: Mapping[str, bool], x: str | None, y: str | None, color: str | None) -> Axes:
-    """What is asked for, or else what stands to reason. Raises ValueError for columns that are not there."""
+    """Return the requested columns, or sensible defaults. Raises ValueError for unknown columns."""
     columns = [*varied, *kept, "sample", "diverged"]
     for name in filter(None, (x, y, color)):
         if name not in columns:
@@ -47,7 +47,7 @@ def axes(varied: tuple[str, ...], kept: Mapping[str, bool], x: str | None, y: st
 
 
 def drawn(title: str, columns: Columns, axes: Axes) -> Figure:
-    """The picture; robots that diverged are in it only where "diverged" is drawn."""
+    """Return the figure; diverged robots are included only if "diverged" is plotted."""
     lost = columns["diverged"] if "diverged" not in axes else np.zeros(len(columns["diverged"]), bool)
     shown = {name: columns[name][~lost] for name in filter(None, axes)}
     figure = plots.figure(width=7.2, height=4.6)
@@ -71,19 +71,19 @@ def drawn(title: str, columns: Columns, axes: Axes) -> Figure:
 
 
 def _cells(x: NDArray[Any], y: NDArray[Any], color: NDArray[Any]) -> tuple[Any, Any, Any] | None:
-    """Both sides and the mean colour of each cell, where all samples lie on a grid, or are too many for dots."""
+    """Return both sides and each cell's mean colour, if the samples form a grid or are too many for dots."""
     if not len(x):
         return None
     found, few = cells(x, y, color.astype(float)), len(x) <= MOST_DOTS
     if few and not (found.x.exact and found.y.exact):
         return None
     if min(found.mean.shape) < 2 or (few and np.count_nonzero(found.samples) < 0.5 * found.samples.size):
-        return None  # what is drawn by chance lies nowhere twice
+        return None  # random values rarely coincide
     return found.x.values, found.y.values, found.mean
 
 
 def _shares(panel: Panel, x: NDArray[Any], shown: Columns, axes: Axes) -> None:
-    """The share of a predicate at each x, with Wilson's interval, a line for each colour where these are few."""
+    """Plot a predicate's share at each x, with Wilson's interval, and one line per colour if these are few."""
     lines = shares(x, shown[axes.y], shown[axes.color] if axes.color else None, axes.color or "")
     for k, line in enumerate(lines):
         paint = plots.SEQUENCE[k % len(plots.SEQUENCE)]
@@ -95,7 +95,7 @@ def _shares(panel: Panel, x: NDArray[Any], shown: Columns, axes: Axes) -> None:
 
 
 def _scatter(figure: Figure, panel: Panel, x: NDArray[Any], y: NDArray[Any], shown: Columns, axes: Axes) -> None:
-    """A dot for each sample, coloured by a number, or by words with a legend."""
+    """Plot a dot for each sample, coloured by a number, or by words with a legend."""
     if axes.color is None or shown[axes.color].dtype.kind == "U":
         words = shown[axes.color] if axes.color else np.full(len(x), "")
         for word in np.unique(words):

@@ -1,6 +1,7 @@
-"""A study with its robots: every name in it checked against them, and its samples put together into batches.
+"""A study with its robots: checks all names against them, and groups samples into batches.
 
-In comes a `Description`, out come `Task`s: samples of one `Group`, which share robot and settings, with their values.
+The input is a `Description`, the results are `Task`s: samples of one `Group`, which share robot and settings, with
+their values.
 """
 
 from __future__ import annotations
@@ -34,16 +35,17 @@ from engine.study.variables import SETTINGS
 from engine.validation import Array
 
 WINDOW = 2**18
-"""Samples that are looked at together, to find those that can share a batch."""
+"""Number of samples examined together to find those that can share a batch."""
 LISTED = 8
-"""Names that are told where one is not known: the most alike."""
+"""Number of most similar names to list for an unknown name."""
 NOMINAL = 1024
-"""Robots in the batch that device and algorithm are chosen for, however large the batches are that come; with a
-controller, which drives one robot after the other, it is one."""
+"""Batch size for which device and algorithm are chosen, whatever the actual sizes; 1 with a controller, which drives
+one robot at a time.
+"""
 
 
 class Settings(NamedTuple):
-    """What the robots of a batch share, by the names of `variables.SETTINGS`."""
+    """The settings common to the robots of a batch, by the names of `variables.SETTINGS`."""
 
     friction: float
     dt: float
@@ -56,9 +58,9 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """What a batch needs beside its samples: the settings, decided, and the robot as it starts.
+    """A batch's data beside its samples: the resolved settings, and the robot's initial state.
 
-    `q` (nq,) is the start, `gains` kp and kd (nv,) each, `quantities` those that are kept, `links` of the pushes.
+    `q` (nq,) is the initial state, `gains` kp and kd (nv,) each, `quantities` the kept ones, `links` those pushed.
     """
 
     settings: Settings
@@ -70,22 +72,22 @@ class Group:
     links: tuple[int, ...]
     program: Program | None = None
     threads: int | None = None
-    """That share each robot, where bits depend on it: those of DCA-ABA on the CPU."""
+    """The number of threads per robot, where bits depend on it: for DCA-ABA on the CPU."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Samples (N,) to be stepped together, with the values (N,) of what varies between them."""
+    """Samples (N,) to be stepped together, with the values (N,) of their variables."""
 
     samples: NDArray[np.int64]
     values: dict[str, NDArray[Any]]
 
     def part(self, first: int, end: int) -> Task:
-        """Some of the samples, by their rows."""
+        """Return some of the samples, by row range."""
         return Task(self.samples[first:end], {name: x[first:end] for name, x in self.values.items()})
 
     def only(self, row: int) -> Task:
-        """One of them, alone."""
+        """Return one sample, by row."""
         return self.part(row, row + 1)
 
 
@@ -93,7 +95,7 @@ NONE = Task(np.zeros(0, np.int64), {})
 
 
 class Plan:
-    """A study whose robots are loaded. Raises StudyError where it names what they do not have."""
+    """A study with loaded robots. Raises StudyError if it names anything they do not have."""
 
     def __init__(self, study: Description, folder: Path, faults: Faults, trust_xacro: bool = False):
         self.study, self.folder, self._trust = study, folder, trust_xacro
@@ -113,7 +115,7 @@ class Plan:
         faults.end()
 
     def _robot_names(self) -> list[tuple[tuple[str | int, ...], str]]:
-        """The robots, and where in the file they are named."""
+        """Return the robots' names, with their places in the file."""
         found: list[tuple[tuple[str | int, ...], str]] = []
         for k, axis in enumerate(self.study.axes):
             if axis.what == "robot":
@@ -127,7 +129,7 @@ class Plan:
         return robots.named(words, folders, self.study.floating, True, self._trust)
 
     def _read_program(self, faults: Faults) -> Program | None:
-        """The controller's file, as far as it can be checked without running it."""
+        """Read the controller's file, and check it as far as possible without executing it."""
         if not self.study.controller:
             return None
         try:
@@ -144,7 +146,7 @@ class Plan:
         return program
 
     def tasks(self, missing: NDArray[np.bool_], size: Callable[[Group, int], int]) -> Iterator[tuple[Group, Task]]:
-        """Batches of the samples that are `missing` (count,); `size` says how many of so many to take next."""
+        """Yield batches of the samples that are `missing` (count,); `size` returns the size of the next batch."""
         for first in range(0, len(missing), WINDOW):
             samples = first + np.flatnonzero(missing[first : first + WINDOW])
             if not len(samples):
@@ -158,7 +160,7 @@ class Plan:
                     yield group, Task(samples[part], {name: x[part] for name, x in values.items()})
 
     def _alike(self, values: dict[str, NDArray[Any]], count: int) -> list[NDArray[np.int64]]:
-        """The rows that share all settings, group by group."""
+        """Return the rows that share all settings, group by group."""
         code = np.zeros(count, np.int64)
         for axis in self.study.axes:
             if axis.variable.setting:
@@ -168,7 +170,7 @@ class Plan:
         return np.split(order, np.flatnonzero(np.diff(code[order])) + 1) if count else []
 
     def group(self, values: dict[str, Any]) -> Group:
-        """The group of a sample with these values."""
+        """Return the group of a sample with these values."""
         own = {axis.what: values[axis.name] for axis in self.study.axes if axis.variable.setting}
         plain = {name: x.item() if isinstance(x, np.generic) else x for name, x in own.items()}
         asked = Settings(**{name: plain.get(name, getattr(self.study, name)) for name in SETTINGS})
@@ -194,14 +196,14 @@ class Plan:
         return Group(settings, model, scene, q, held, kept, links, self.program, *shared)
 
     def choices(self) -> Iterator[tuple[str, str, str, str]]:
-        """Robot, algorithm, device and number type of all settings that there are."""
+        """Return robot, algorithm, device and number type for all combinations of settings."""
         lists = {axis.what: axis.values for axis in self.study.axes if axis.variable.words}
         names = ("robot", "algorithm", "device", "dtype")
         return product(*(lists.get(name, (getattr(self.study, name),)) for name in names))
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """What the robots' files and the controller's hold, by name; of one that is generated its name says it."""
+        """Return hashes of the robots' and controller's files, by name; a generated robot is defined by its name."""
         found = {
             name: hashlib.sha256(files.content(model.source)).hexdigest()[:16]
             for name, model in self.robots.items()
@@ -211,13 +213,13 @@ class Plan:
 
 
 def _is_installed(name: str) -> bool:
-    """Whether a robot is named as a file of a package that is installed, PACKAGE:FILE.urdf."""
+    """Whether a robot is named as a file of an installed package, PACKAGE:FILE.urdf."""
     package, colon, _ = name.partition(":")
-    return bool(colon) and package not in robots.GENERATED and len(package) > 1  # one letter is a drive
+    return bool(colon) and package not in robots.GENERATED and len(package) > 1  # a single letter is a drive
 
 
 def _installed(name: str) -> Path:
-    """Where that file is. Raises ValueError where the package is not installed, or has no such file."""
+    """Return that file's path. Raises ValueError if the package is not installed, or has no such file."""
     package, _, ending = name.partition(":")
     try:
         found = metadata.files(package) or []
@@ -234,7 +236,7 @@ def _installed(name: str) -> Path:
 def decide(
     study: Description, models: Mapping[str, Model], choices: Sequence[tuple[str, str, str, str]]
 ) -> dict[str, list[Any]]:
-    """The algorithm and the device of each of the `Plan.choices`, as this machine has it; of DCA-ABA the threads."""
+    """Choose algorithm and device for each of the `Plan.choices` on this machine, and DCA-ABA's threads."""
     found: dict[str, list[Any]] = {}
     for robot, algorithm, device, dtype in choices:
         model = models[robot]
@@ -255,12 +257,12 @@ def _choice(robot: str, algorithm: str, device: str, dtype: str) -> str:
 
 
 def has_ground(study: Description, model: Model) -> bool:
-    """Whether the robot is on the ground: if that is asked for, or it stands by itself."""
+    """Whether the robot is on the ground: by request, or because it stands there by default."""
     return stands(model) if study.ground is None else study.ground
 
 
 class _Names:
-    """What of a study is a robot's: links, joints, quantities, ground."""
+    """Checks of a study's names against a robot: links, joints, quantities, ground."""
 
     def __init__(self, study: Description, model: Model, robot: str, faults: Faults):
         self._study, self._model, self._faults = study, model, faults
@@ -270,7 +272,7 @@ class _Names:
         ]
 
     def check(self) -> None:
-        """Enter all faults."""
+        """Report all problems."""
         study, model = self._study, self._model
         for k, push in enumerate(study.pushes):
             self._require(("push", k, "link"), "link", push.link, list(model.link_names))
@@ -298,7 +300,7 @@ class _Names:
             )
 
     def _require_within(self, way: tuple[str | int, ...], joint: str, x: float) -> None:
-        """A start that limits would not let be."""
+        """Report initial positions outside the limits."""
         (lower,), (upper,) = (ends[self._model.v_slice(joint)] for ends in (self._model.lower, self._model.upper))
         if self._study.limits and not lower <= x <= upper:
             cure = f"give {lower:.4g} to {upper:.4g}, or limits = false"

@@ -1,7 +1,6 @@
-"""Batches of a study on this machine: in processes of their own on its cores and GPUs, or in this one.
+"""Run a study's batches on this machine: in child processes on its cores and GPUs, or in this process.
 
-In come `Work`s, out come batches as they are done. A process that ends before its work is done costs that batch, which
-is stepped again by another.
+Inputs are `Work`s; batches are yielded as they finish. If a process dies, its batch is repeated by another.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from engine.study.description import Description
 from engine.study.plan import NONE, Group, Plan, Task, decide
 
 TRIES = 3
-"""Processes that a batch may end before the study does."""
+"""Number of processes that a batch may kill before the study ends."""
 
 
 class Work(NamedTuple):
@@ -31,11 +30,11 @@ class Work(NamedTuple):
 
 
 Answers = queue.SimpleQueue[tuple[Work, Batch] | BaseException | None]
-"""What comes of the works; None where a process has no more of them."""
+"""Results of the works; None when a process has no more."""
 
 
 class Here:
-    """This process."""
+    """Executor in this process."""
 
     seats = 1
 
@@ -53,13 +52,13 @@ class Here:
         return decide(self._study, plan.robots, list(plan.choices()))
 
     def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
-        """All of them, one after the other."""
+        """Yield the batches one after another."""
         for work in works:
             yield work, simulate(self._study, work.group, work.task)
 
 
 class Processes(Here):
-    """Processes of this machine: as many as asked for, which share its cores, or one for each GPU if those step."""
+    """Executor in child processes: the requested number, which share the cores, or one for each GPU."""
 
     def __init__(self, study: Description, count: int | None = None):
         super().__init__(study)
@@ -77,7 +76,7 @@ class Processes(Here):
         return found
 
     def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
-        """All of them, as they are done. Raises RuntimeError where one fails, or ends its process `TRIES` times."""
+        """Yield all batches as they finish. Raises RuntimeError if one fails, or kills its process `TRIES` times."""
         shared, answers, ended = _Shared(self._compiled(works)), Answers(), threading.Event()
         seats = [
             threading.Thread(target=self._sit, args=(seat, shared, answers, ended), daemon=True)
@@ -101,7 +100,7 @@ class Processes(Here):
                 thread.join()
 
     def _compiled(self, works: Iterator[Work]) -> Iterator[Work]:
-        """The works, each once the code is on disk that its steps need."""
+        """Yield the works, each after the code for its steps is on disk."""
         known = set()
         for work in works:
             code = work.group.settings._replace(friction=0.0, dt=0.0)
@@ -111,7 +110,7 @@ class Processes(Here):
             yield work
 
     def _sit(self, seat: int, shared: _Shared, answers: Answers, ended: threading.Event) -> None:
-        """Have one process do work after work, and another where it ends."""
+        """Run works in one child process, and start another if it dies."""
         child: Child | None = None
         how = (max(1, self._cores // self.seats), self._gpus[seat % len(self._gpus)])
         try:
@@ -125,7 +124,7 @@ class Processes(Here):
                     child.end()
                     child = None
                     shared.give_back(work, str(reason))
-                except RuntimeError as error:  # with a traceback, whose last line says what was raised
+                except RuntimeError as error:  # its last line names the exception
                     said = str(error).strip().rpartition("\n")[2].removeprefix("RuntimeError: ")
                     raise RuntimeError(f"the batch of sample {int(work.task.samples[0])} failed: {said}") from error
         except BaseException as error:
@@ -137,7 +136,7 @@ class Processes(Here):
 
 
 class _Shared:
-    """Works that several threads take from, and may give back."""
+    """A queue of works for several threads, which may return them."""
 
     def __init__(self, works: Iterator[Work]):
         self._works, self._lock = works, threading.Lock()
@@ -161,7 +160,7 @@ class _Shared:
 
 
 def _simulated(study: Description, work: Work, threads: int, gpu: str) -> Iterator[Batch]:
-    """What a process of ours runs; the GPU is chosen before anything asks for one."""
+    """Run in a child process: select the GPU before anything uses one, then simulate."""
     if gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     yield simulate(study, work.group, work.task, threads, alone=True).of(NONE)

@@ -1,7 +1,8 @@
-"""Numbers of a batch of robots by the names that plots give them, such as "hand position z" or "total energy".
+"""Quantities of a batch of robots by the names used in plots, such as "hand position z" or "total energy".
 
-In comes a simulation as it is, out go arrays (batch,), in SI units, on the simulation's device. A quantity is of the
-robot, of a joint's coordinate or of a link; of a vector a part x, y or z along the world's axes, or its |norm|.
+The input is a simulation at its current state; results are arrays (batch,), in SI units, on its device. A quantity
+belongs to the robot, to a joint coordinate or to a link; of a vector it is the component x, y or z in world axes, or
+the |norm|.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from engine.simulation import Simulation
 from engine.study.frames import Frames, Vector, norm
 
 MEASURED = "step time"
-"""The one quantity that is measured, so that no two runs have the same bits of it: s of wall time."""
+"""The only measured quantity, whose bits differ between runs: s of wall time."""
 _ENERGIES = ("kinetic energy", "potential energy", "total energy")
 _OF_LINKS = ("position", "velocity", "angular velocity", "contact force")
 _PARTS = ("x", "y", "z")
 
 
 class Quantity(NamedTuple):
-    """What is meant by a name: whose it is ("robot", "joint" or "link"), its kind, and the part of a vector.
+    """The meaning of a name: the owner ("robot", "joint" or "link"), the kind, and the component of a vector.
 
-    `place` is the link's, or the joint's coordinate's in v; of one that mimics it is that of its leader.
+    `place` is the index of the link, or of the joint's coordinate in v; for a mimic joint that of its leader.
     """
 
     subject: str
@@ -40,7 +41,7 @@ class Quantity(NamedTuple):
 
 
 def named(model: Model, ground: bool) -> Iterator[tuple[str, Quantity]]:
-    """All quantities that a study can keep of a robot, by name; those of contacts where it is on the `ground`."""
+    """Return all quantities of a robot by name; those of contacts if it is on the `ground`."""
     for kind in (*_ENERGIES, MEASURED):
         yield kind, Quantity("robot", kind)
     if ground:
@@ -78,14 +79,14 @@ def _of_joints(model: Model) -> Iterator[tuple[str, Quantity]]:
 
 
 class Look:
-    """A simulation at one time; what several quantities need is worked out once. `step_time` returns s."""
+    """A simulation at one time; common intermediate results are cached. `step_time` returns s."""
 
     def __init__(self, simulation: Simulation, step_time: Callable[[], float] = lambda: np.nan):
         self._simulation, self._step_time = simulation, step_time
         self.frames = Frames(simulation.model, simulation.q, simulation.v)
 
     def value(self, quantity: Quantity) -> Any:
-        """(batch,)."""
+        """Return the quantity's value, (batch,)."""
         found = getattr(self, f"_{quantity.subject}")(quantity)
         return np.full(self._simulation.batch, found) if isinstance(found, float) else found
 
@@ -131,7 +132,9 @@ class Look:
         return self._simulation.effort
 
     def _contact_force(self, link: int) -> Vector:
-        """On a link, or with −1 on the robot, N; added up contact by contact, so that no bit depends on the batch."""
+        """Return the force on a link, or with −1 on the robot, N; summed contact by contact, independently of the
+        batch.
+        """
         touches, batch = self._touches, self._simulation.batch
         total = np.zeros((batch, 3))
         if touches is None:

@@ -1,7 +1,7 @@
-"""A study's results in a folder: a manifest and Parquet parts, each written whole or not at all.
+"""A study's results in a folder: a manifest and Parquet files, each written atomically.
 
-In come `Batch`es, out go columns: `sample`, what varies, `diverged`, `diverged_at` in s, and what is kept, null for a
-robot that diverged. What is in a folder is never mixed with another study's, and a sample is in one part alone.
+Inputs are `Batch`es, results are columns: `sample`, the variables, `diverged`, `diverged_at` in s, and the kept
+quantities, null for a robot that diverged. A folder holds one study only, and each sample is in one file only.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from engine.study.plan import Group
 
 MANIFEST, PARTS, FORMAT = "study.json", "part-*.parquet", 1
 DECIDED, ABOUT = "decided", "about"
-"""What a manifest has besides: the choices of the study's first run, and what may differ between its runs."""
+"""Manifest keys that may differ between runs of a study: the choices of its first run, and information."""
 
 
 def parquet() -> Any:
-    """pyarrow.parquet. Raises ValueError with one sentence where it is not installed."""
+    """Return pyarrow.parquet. Raises ValueError with one sentence if it is not installed."""
     try:
         import pyarrow.parquet
     except ImportError:
@@ -45,10 +45,10 @@ def parquet() -> Any:
 
 
 class Results:
-    """The results of one study in its folder, to which parts are added; `done` (count,) says whose are there.
+    """The results of one study in its folder, to which parts are added; `done` (count,) marks existing samples.
 
-    Raises ValueError, with nothing changed, where the folder has results of another study, or another program is
-    adding to it.
+    Raises ValueError, with nothing changed, if the folder has results of another study, or another program is adding to
+    it.
     """
 
     def __init__(self, folder: Path, study: Description, manifest: Mapping[str, Any], about: Mapping[str, Any]):
@@ -81,8 +81,8 @@ class Results:
         path = self.folder / MANIFEST
         if path.exists():
             self._there = read_manifest(self.folder)
-            told = {key: value for key, value in self._there.items() if key not in (DECIDED, ABOUT)}
-            for key, (old, new) in _differences(told, self._manifest):
+            settings = {key: value for key, value in self._there.items() if key not in (DECIDED, ABOUT)}
+            for key, (old, new) in _differences(settings, self._manifest):
                 raise ValueError(
                     f"{str(self.folder)!r} holds results of another study ({key}: {old} there, {new} here); what is "
                     "there stays: name another folder, or make the study as that one was"
@@ -91,7 +91,9 @@ class Results:
             raise ValueError(f"{str(self.folder)!r} has parts and no {MANIFEST}; name another folder")
 
     def decided(self, decide: Callable[[], dict[str, list[Any]]]) -> dict[str, list[Any]]:
-        """By what algorithms and on what devices the study steps: as it began to, else as is decided now, and kept."""
+        """Return the study's algorithms and devices: those of its first run, else those from `decide`, which are
+        stored.
+        """
         known = self._there.get(DECIDED)
         if isinstance(known, dict):
             return known
@@ -110,7 +112,7 @@ class Results:
         return done
 
     def add(self, group: Group, batch: Batch) -> None:
-        """Write a part, whole and on the disk once this returns; before it the trajectories of its samples."""
+        """Write the samples' trajectories, then a part; on return it is completely on disk."""
         samples = batch.task.samples
         for sample in batch.trajectories:
             write_run(self.folder / f"trajectory-{sample:010d}.npz", group, batch, sample, self._study.title)
@@ -122,12 +124,12 @@ class Results:
         arrays["diverged_at"] = pyarrow.array(batch.diverged_at, mask=~lost)
         arrays |= {name: pyarrow.array(x, mask=lost) for name, x in batch.columns.items()}
         with files.replacing(self.folder / f"part-{int(samples[0]):010d}.parquet") as file:
-            words = [name for name, x in arrays.items() if x.type == pyarrow.string()]  # numbers are hardly ever alike
+            words = [name for name, x in arrays.items() if x.type == pyarrow.string()]  # numbers rarely repeat
             parquet().write_table(pyarrow.table(arrays), file, use_dictionary=words or False)
         self.done[samples] = True
 
     def close(self) -> None:
-        """Let others add to the folder."""
+        """Unlock the folder for other programs."""
         with suppress(OSError):
             os.close(self._lock)
 
@@ -139,7 +141,7 @@ class Results:
 
 
 def write_run(path: Path, group: Group, batch: Batch, sample: int, title: str) -> None:
-    """A sample's run as a file that the window plays, and that goes on from each of its frames."""
+    """Write a sample's run as a file that the window can play and continue from any frame."""
     model, (time, q, v) = group.model, batch.trajectories[sample]
     robot = robot_as_text(model) if model.source is None else {"robot": str(Path(model.source).resolve())}
     said = group.settings._asdict() | robot | {"study": title, "sample": sample, "catena": __version__}
@@ -149,7 +151,7 @@ def write_run(path: Path, group: Group, batch: Batch, sample: int, title: str) -
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What a folder's manifest says. Raises ValueError where it is damaged, or of a later version."""
+    """Return a folder's manifest. Raises ValueError if it is damaged, or of a later version."""
     path = folder / MANIFEST
     try:
         found = files.read_json(path)
@@ -163,9 +165,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read(folder: Path, names: list[str] | None = None) -> dict[str, NDArray[Any]]:
-    """The columns of all parts, or those of these names, sorted by sample; null is NaN, and false of a predicate.
+    """Return all columns, or those named, sorted by sample; null becomes NaN, or false for a predicate.
 
-    Raises ValueError where there are none, or one is damaged.
+    Raises ValueError if there are no results, or they are damaged.
     """
     read_manifest(folder)
     wanted = None if names is None else list(dict.fromkeys(["sample", *names]))
@@ -174,14 +176,14 @@ def read(folder: Path, names: list[str] | None = None) -> dict[str, NDArray[Any]
         raise ValueError(f"no part of the results is in {str(folder)!r} yet; run the study first")
     columns: dict[str, NDArray[Any]] = {}
     rows = np.cumsum([0, *(_opened(path, lambda file: file.metadata.num_rows) for path in paths)]).tolist()
-    for path, first, end in zip(paths, rows, rows[1:], strict=False):  # memory is needed for one part beside the arrays
+    for path, first, end in zip(paths, rows, rows[1:], strict=False):  # needs memory for the arrays and one part
         found = {name: _plain(column) for name, column in _columns(path, wanted).items()}
         if columns and list(columns) != list(found):
             raise ValueError(f"{str(path)!r} has other columns than the parts before it; delete it and run the study")
         for name, x in found.items():
             there = columns.get(name, np.empty(0, x.dtype))
             kind = np.promote_types(there.dtype, x.dtype)
-            if name not in columns or there.dtype != kind:  # of words, a longer one
+            if name not in columns or there.dtype != kind:  # of longer words
                 columns[name] = np.empty(rows[-1], kind)
                 columns[name][:first] = there[:first]
             columns[name][first:end] = x
@@ -205,13 +207,13 @@ def _plain(column: Any) -> NDArray[Any]:
 
 
 def _columns(part: Path, names: list[str] | None) -> dict[str, Any]:
-    """The columns of a part, or those of these names, as Arrow has them."""
+    """Return the columns of a part, or those named, as Arrow arrays."""
     table = _opened(part, lambda file: file.read(columns=names, use_threads=False))
     return {name: table[name] for name in table.column_names}
 
 
 def _opened(part: Path, read: Callable[[Any], Any]) -> Any:
-    """What is read of a part. Raises ValueError where it is damaged."""
+    """Read a part. Raises ValueError if it is damaged."""
     import pyarrow
 
     try:
@@ -225,7 +227,7 @@ def _opened(part: Path, read: Callable[[Any], Any]) -> Any:
 
 
 def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Columns (N,) as one file, .csv or .parquet; a number that is none is null. ValueError for other suffixes."""
+    """Write columns (N,) as one file, .csv or .parquet, with NaN as null. Raises ValueError for other suffixes."""
     if path.suffix == ".csv":
         write_csv(path, columns)
         return
@@ -239,13 +241,13 @@ def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
 
 
 def write_csv(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Columns (N,) as CSV."""
+    """Write columns (N,) as CSV."""
     with files.replacing(path, "w") as file:
         file.writelines(_lines(columns))
 
 
 def _lines(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
-    """The results as CSV: a line of names, and one for each sample; what is no number is empty."""
+    """Yield CSV lines: the names, then one line per sample; NaN is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -259,7 +261,7 @@ def _lines(columns: Mapping[str, NDArray[Any]]) -> Iterator[str]:
 
 
 def _differences(there: Any, here: Any, key: str = "") -> Iterator[tuple[str, tuple[str, str]]]:
-    """The places at which two contents of JSON differ, with what each has there."""
+    """Return the places at which two JSON values differ, with both values."""
     if isinstance(there, dict) and isinstance(here, dict):
         for name in dict.fromkeys((*here, *there)):
             yield from _differences(there.get(name), here.get(name), f"{key}.{name}" if key else name)

@@ -1,7 +1,7 @@
-"""The values of a study's samples: a sample's are a function of what the study says and of its number alone.
+"""The values of a study's samples, as a function of the study and the sample's number only.
 
-In come numbers of samples (N,), out go arrays (N,) by the names of what varies. Axes with lists make a grid, the last
-of them changing first; at each of its points the same `samples` draws are made of those that vary by chance.
+Inputs are sample numbers (N,), results are arrays (N,) by variable name. Axes with lists form a grid, with the last one
+varying fastest; each grid point has the same `samples` draws of the random variables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.study.description import Axis, Description
 from engine.validation import Array
 
 _BLOCK = 4
-"""Numbers that Philox makes at a time (Salmon et al. 2011); each sample has blocks of its own."""
+"""Numbers per Philox block (Salmon et al. 2011); each sample has blocks of its own."""
 
 
 class Sampling:
@@ -29,7 +29,7 @@ class Sampling:
         self._chance = [axis for axis in study.axes if axis.drawn]
 
     def values(self, samples: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """What varies, by the axes' names, (N,) each: numbers, or texts."""
+        """Return the variables by axis name, (N,) each: numbers, or texts."""
         point, draw = np.divmod(samples, self._study.samples)
         shape = tuple(len(axis.values) for axis in self._grid)
         places = np.unravel_index(point, shape) if shape else ()
@@ -41,7 +41,7 @@ class Sampling:
         return {axis.name: found[axis.name] for axis in self._study.axes}
 
     def _draws(self, first: int, count: int) -> Array:
-        """(count, axes): numbers in 0 … 1 of the draws from `first` on."""
+        """(count, axes): uniform numbers in 0 … 1 for the draws from `first` on."""
         width = len(self._chance)
         if self._study.sampling == "latin-hypercube":
             return self._hypercube[first : first + count]
@@ -51,7 +51,7 @@ class Sampling:
             sequence = qmc.Sobol(width, seed=np.random.default_rng(self._study.seed))
             if first:
                 sequence.fast_forward(first)
-            with warnings.catch_warnings():  # of counts that are no power of two: all of them together may be one
+            with warnings.catch_warnings():  # the count is not a power of two, but the total may be
                 warnings.simplefilter("ignore", UserWarning)
                 drawn: Array = sequence.random(count)
             return drawn
@@ -62,8 +62,8 @@ class Sampling:
 
     @cached_property
     def _hypercube(self) -> Array:
-        """(samples, axes): McKay, Beckman, Conover (1979)."""
-        from scipy.stats import qmc  # takes a second to load, which processes that step do without
+        """(samples, axes): a Latin hypercube, McKay, Beckman, Conover (1979)."""
+        from scipy.stats import qmc  # takes a second to import, and only here
 
         generator = np.random.default_rng(self._study.seed)
         drawn: Array = qmc.LatinHypercube(len(self._chance), seed=generator).random(self._study.samples)
@@ -71,7 +71,7 @@ class Sampling:
 
 
 def _spread(axis: Axis, u: Array) -> Array:
-    """Numbers in 0 … 1 brought to an axis's distribution, a normal one cut off at the least that there can be."""
+    """Map numbers in 0 … 1 to an axis's distribution; a normal one is truncated at the variable's minimum."""
     a, b = axis.values
     found: Array
     if axis.spread == "uniform":

@@ -1,4 +1,4 @@
-"""How many of some samples something holds for, and how sure that is."""
+"""The share of samples for which a predicate holds, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CONFIDENCE = 1.96
 
 
 class Share(NamedTuple):
-    """How many of some samples a predicate holds for, with Wilson's interval of its probability (Wilson 1927)."""
+    """The number of samples for which a predicate holds, with Wilson's interval of its probability (Wilson 1927)."""
 
     low: float
     share: float
@@ -18,7 +18,7 @@ class Share(NamedTuple):
 
 
 def wilson(hits: int, count: int) -> Share:
-    """The share, and the bounds within which the probability lies, with 95 %."""
+    """Return the share, and Wilson's 95 % bounds of the probability."""
     if count == 0:
         return Share(0.0, math.nan, 1.0)
     z, p = CONFIDENCE, hits / count

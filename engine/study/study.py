@@ -1,4 +1,4 @@
-"""`Study`: a family of runs, described once, carried out on one machine or many, and kept."""
+"""`Study`: a family of runs, described once, computed on one machine or many, and stored."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from engine.study.processes import Here, Processes, Work
 from engine.study.tables import Faults
 
 FIRST = {"cpu": 16, "cuda": 4096}
-"""Samples of the first batches of a group; later ones grow until a batch takes `LONG`."""
+"""Number of samples of a group's first batches; later ones grow until a batch takes `LONG`."""
 MOST = {"cpu": 2**14, "cuda": 2**18}
-"""Samples of a batch."""
+"""Maximum number of samples of a batch."""
 LONG = 4.0
-"""Seconds that a batch is to take: so much is lost with a process."""
+"""Target duration of a batch in seconds, the work lost with a process."""
 LED = 30
-"""Batches a second that one machine can lead: where more than so many step in `LONG`, batches take longer."""
+"""Batches per second that one machine can dispatch; beyond it, batches are made longer than `LONG`."""
 GROWTH = 4
 
 
 class StudyProgress(NamedTuple):
-    """How far a study is: samples `done` of so many `samples`, `diverged` since it began, and `seats` at work."""
+    """The progress of a study: `done` of `samples`, `diverged` since the start, and `seats` (slots) at work."""
 
     done: int
     samples: int
@@ -41,15 +41,13 @@ class StudyProgress(NamedTuple):
 
 
 class Study:
-    """A family of runs: robots, scene and time, what varies between samples, and what is kept of each.
+    """A family of runs: robots, scene and time, the variables, and the kept quantities.
 
-    `content` is what docs/studies.md says of a study's file, as dictionaries and lists; files that it names are looked
-    for in `folder` first. Faults are told by `name` and the line in `text`, the file's. `trust_xacro` is as for `load`.
-    Raises `StudyError`, a ValueError with a line for each fault, its place and its cure.
+    `content` is a study's file, see docs/studies.md, as dictionaries and lists; files that it names are searched for in
+    `folder` first. Raises `StudyError`, a ValueError with a line for each problem, its place and its fix.
 
-    >>> study = engine.Study.read("push.toml")
-    >>> study.run("push.results")
-    >>> columns = engine.Study.results("push.results")
+    >>> study = engine.Study.read("push.toml") >>> study.run("push.results") >>> columns =
+    engine.Study.results("push.results")
     """
 
     def __init__(
@@ -67,17 +65,17 @@ class Study:
 
     @classmethod
     def read(cls, path: str | Path, trust_xacro: bool = False) -> Study:
-        """The study in a file of TOML; `trust_xacro`: see `load`. Raises OSError, and `StudyError` with all faults."""
+        """Read a study from a TOML file. Raises OSError, and `StudyError` with the line of each problem."""
         file = Path(path)
         content, text = tables.read(file)
         return cls(content, file.parent, file.name, text, trust_xacro)
 
     @classmethod
     def of_results(cls, folder: str | Path, trust_xacro: bool = False) -> Study:
-        """The study whose results are in a folder, with the algorithms and devices that these were made by.
+        """Return the study whose results are in a folder, with the algorithms and devices of these results.
 
-        Its files are looked for where they were, then beside the folder. Raises ValueError where it has no results, or
-        robots or a controller that have changed, and `StudyError` where they are missing. See `load` for `trust_xacro`.
+        Its files are searched for at their original paths, then beside the folder. Raises ValueError if there are no
+        results, or if robots or controller have changed, and `StudyError` if they are missing.
         """
         there = results.read_manifest(Path(folder))
         about, content = there.get(results.ABOUT), there.get("study")
@@ -97,43 +95,43 @@ class Study:
 
     @property
     def title(self) -> str:
-        """What the study calls itself; may be empty."""
+        """The study's title; may be empty."""
         return self._description.title
 
     @property
     def controller(self) -> Path | None:
-        """The file that drives its robots; None where none does."""
+        """The controller's file, or None."""
         return None if self._plan.program is None else self._plan.program.path
 
     @property
     def count(self) -> int:
-        """How many samples there are; they are numbered from 0."""
+        """The number of samples; they are numbered from 0."""
         return self._description.count
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """The names of the columns of what varies."""
+        """The names of the variables' columns."""
         return tuple(axis.name for axis in self._description.axes)
 
     @property
     def kept(self) -> dict[str, bool]:
-        """The names of the columns of what is kept, and whether each is a predicate, else a number."""
+        """The names of the kept columns, and whether each is a predicate or a number."""
         return {kept.name: kept.predicate for kept in self._description.kept}
 
     def values(self, samples: ArrayLike) -> dict[str, NDArray[Any]]:
-        """What varies, (N,) each by its name, of the samples of these numbers (N,); ValueError for others."""
+        """Return the variables, (N,) each by name, of samples (N,); raises ValueError for invalid numbers."""
         return self._plan.sampling.values(self._chosen(samples))
 
     def trajectory(self, sample: int) -> Trajectory:
-        """The run of one sample again, at every look: the bits are those that its numbers in the results are of."""
+        """Repeat the run of one sample, with every look; it reproduces the results bit by bit."""
         group, batch = self._again(sample)
         time, q, v = batch.trajectories[sample]
         return Trajectory(time, q, v, np.zeros((len(time), group.model.nv)))
 
     def save_run(self, sample: int, path: str | Path) -> dict[str, Any]:
-        """Compute the run of one sample again, and write it as a file that the window plays.
+        """Repeat the run of one sample, and write it as a file that the window can play.
 
-        Returns its row of the results: what is kept of it, NaN or false if it diverged, and "diverged".
+        Return its row of the results: the kept values, NaN or false if it diverged, and "diverged".
         """
         group, batch = self._again(sample)
         results.write_run(Path(path), group, batch, sample, self.title)
@@ -156,13 +154,13 @@ class Study:
         batch: int | None = None,
         report: Callable[[StudyProgress], None] = lambda _: None,
     ) -> StudyProgress:
-        """Step all samples whose results are not in `folder` yet, and add them there, part by part.
+        """Step all samples whose results are not in `folder` yet, and add them to it, part by part.
 
-        By default in a process for each core of this machine, or for each GPU where GPUs step, or in so many
-        `processes`, with 0 in this one; `on` "local-cluster", "auto" or "ray://HOST:PORT" on Ray, see
-        docs/studies.md. `batch` samples at most step together, by default as many as take some seconds. No bit of a
-        result depends on any of that, on the same kind of device. Raises ValueError where the folder holds another
-        study's results, and RuntimeError where a batch fails again and again; what was done stays.
+        By default each core of this machine, or each GPU if GPUs step, has a process; `processes` sets their number,
+        with 0 for this process; `on` "local-cluster", "auto" or "ray://HOST:PORT" selects Ray, see docs/studies.md. At
+        most `batch` samples step together, by default as many as take some seconds. On one kind of device, the bits of
+        the results depend on none of that. Raises ValueError if the folder contains another study's results, and
+        RuntimeError if a batch fails repeatedly; finished samples are kept.
         """
         place: Here
         if on is not None:
@@ -187,9 +185,9 @@ class Study:
 
     @staticmethod
     def results(folder: str | Path, names: list[str] | None = None) -> dict[str, NDArray[Any]]:
-        """The columns of the results in a folder, (samples,) each, by name: all, or "sample" and these `names`.
+        """Return the columns of a folder's results, (samples,) each, by name: all, or "sample" and these `names`.
 
-        Of robots that diverged, numbers are NaN and predicates false. Raises ValueError where there are none.
+        For diverged robots, numbers are NaN and predicates false. Raises ValueError if there are no results.
         """
         return results.read(Path(folder), names)
 
@@ -209,14 +207,14 @@ class Study:
 
 
 class _Sizes:
-    """How many samples the next batch of a group is to have."""
+    """The size of a group's next batch."""
 
     def __init__(self, most: int | None, place: Here, missing: int):
         self._most, self._place, self._missing = most, place, missing
         self._next: dict[Any, int] = {}
 
     def next(self, group: Group, left: int) -> int:
-        """Of `left` samples of the group: at the end of the study so few that no seat is without."""
+        """Return the size of the next batch of `left` samples; near the end small enough to keep every slot busy."""
         first = FIRST[group.settings.device]
         most = self._most or MOST[group.settings.device]
         fair = max(first, -(-self._missing // self._place.seats))
@@ -225,7 +223,7 @@ class _Sizes:
         return found
 
     def learn(self, group: Group, batch: Batch) -> None:
-        """Take into account how long a batch took."""
+        """Update the size with the duration of a batch."""
         count = len(batch.task.samples)
         long = max(LONG, self._place.seats / LED)
         size = count * min(GROWTH, long / max(batch.seconds, 1e-6))

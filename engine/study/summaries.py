@@ -1,6 +1,6 @@
-"""Columns of results brought together for pictures: means over cells, and shares with their intervals.
+"""Summaries of result columns for plots: means over cells, and shares with intervals.
 
-In come columns (N,) of samples that are drawn, out go what a heat map, a histogram and a line of shares are made of.
+Inputs are columns (N,) of the plotted samples; results are heat maps, histograms and share curves.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from engine.study.shares import wilson
 from engine.validation import Array
 
 MOST_CELLS, BINS = 1000, 200
-"""Values along a side of a heat map; a side with more has so many bins."""
+"""Maximum number of values along a side of a heat map; a side with more is divided into `BINS` bins."""
 MOST_LINES = 10
-"""Values that are told apart by lines of their own."""
+"""Maximum number of values with a line of their own."""
 MOST_UNEVEN = 40
-"""Values along a side that need not be a grid; more of them were drawn by chance, and are put into bins."""
+"""Maximum number of values along a side that is not a regular grid; with more it is considered random and binned."""
 _GLANCE = 5000
-"""Samples that are enough to see that a column has too many values."""
+"""Number of samples examined first to detect a column with too many values."""
 
 
 class Side(NamedTuple):
-    """Values along a side (m,), and which of them each sample has (N,); `exact` where they are the samples' own."""
+    """Values along a side (m,), and each sample's index into them (N,); `exact` if they are not bins."""
 
     values: Array
     place: NDArray[np.int64]
@@ -32,7 +32,7 @@ class Side(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """A heat map: both sides, the mean of what is coloured (y, x), NaN in empty cells, and the samples in each."""
+    """A heat map: both sides, the mean of the coloured column (y, x), NaN in empty cells, and the samples in each."""
 
     x: Side
     y: Side
@@ -41,7 +41,7 @@ class Cells(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The share of a predicate over x (m,), with the bounds of its interval, and what it is of."""
+    """A predicate's share over x (m,), with its interval's bounds, and a label."""
 
     label: str
     x: Array
@@ -51,13 +51,13 @@ class Line(NamedTuple):
 
 
 def numbers(column: NDArray[Any]) -> Array:
-    """A column as numbers; words by their places in their order."""
+    """Return a column as numbers; words by their order."""
     found = np.unique(column, return_inverse=True)[1] if column.dtype.kind == "U" else column
     return np.asarray(found, float)
 
 
 def side(x: Array, most: int = MOST_CELLS, bins: int = BINS) -> Side:
-    """The values of x (N,), or the middles of bins where it has more than `most`."""
+    """Return the values of x (N,), or the centres of bins if it has more than `most`."""
     if len(np.unique(x[:_GLANCE])) <= most:
         values, place = np.unique(x, return_inverse=True)
         if len(values) <= most and (len(values) <= MOST_UNEVEN or _even(values)):
@@ -68,13 +68,13 @@ def side(x: Array, most: int = MOST_CELLS, bins: int = BINS) -> Side:
 
 
 def _even(values: Array) -> bool:
-    """Whether sorted values are a grid of equal distances, as far as rounding lets them."""
+    """Whether sorted values are equidistant, up to rounding."""
     apart = np.diff(values)
     return bool(apart.max() - apart.min() <= 1e-6 * apart.max())
 
 
 def cells(x: Array, y: Array, color: Array, most: int = MOST_CELLS, bins: int = BINS) -> Cells:
-    """Samples (N,) by the cells of their x and y; there is at least one."""
+    """Group samples (N,), at least one, by the cells of their x and y."""
     across, up = side(x, most, bins), side(y, most, bins)
     shape = len(up.values), len(across.values)
     flat, size = up.place * shape[1] + across.place, shape[0] * shape[1]
@@ -85,7 +85,7 @@ def cells(x: Array, y: Array, color: Array, most: int = MOST_CELLS, bins: int = 
 
 
 def shares(x: Array, hits: NDArray[np.bool_], by: NDArray[Any] | None, name: str, bins: int = BINS) -> list[Line]:
-    """How often a predicate (N,) holds at each x (N,), for each value of `by` (N,), if these are few."""
+    """Return a predicate's share (N,) at each x (N,), for each value of `by` (N,) if these are few."""
     across = side(x, MOST_CELLS, bins)
     known, place = (np.zeros(1), np.zeros(len(x), np.int64)) if by is None else np.unique(by, return_inverse=True)
     if len(known) > MOST_LINES:

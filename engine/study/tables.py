@@ -1,6 +1,6 @@
-"""A study's text as tables of TOML, and what is wrong with them: each fault with its line and its cure.
+"""A study's text as TOML tables, and its problems, each with its line and its fix.
 
-In comes a file or a dictionary; a `Table` hands out checked values by their keys and collects the `Faults` of all.
+The input is a file or a dictionary; a `Table` returns checked values by key and collects all `Faults`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from engine.reals import shown
 from engine.urdf.markup import in_one_line
 
 Way = tuple[str | int, ...]
-"""The keys, and numbers of array entries, that lead to a value."""
+"""The keys and array indices that lead to a value."""
 
 
 class StudyError(ValueError):
-    """A study, called `name`, that cannot be run; `diagnostics` holds every fault, each with its line and cure."""
+    """A study that cannot run; `diagnostics` lists all problems, each with line and fix."""
 
     def __init__(self, name: str, diagnostics: Sequence[Diagnostic]):
         super().__init__("\n".join(f"{name}: {found}" for found in diagnostics))
@@ -31,7 +31,7 @@ class StudyError(ValueError):
 
 
 def read(path: Path) -> tuple[dict[str, Any], str]:
-    """The tables in a file, and its text. Raises OSError, and StudyError where it is not TOML."""
+    """Return the tables of a file, and its text. Raises OSError, and StudyError if it is not TOML."""
     try:
         text = files.content(path).decode("utf-8")
         return tomllib.loads(text), text
@@ -50,7 +50,7 @@ def read(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def line_of(text: str, path: Way) -> int | None:
-    """The line at which a value is written, or else its table begins; None where neither is found."""
+    """Return the line of a value, or else of its table; None if neither is found."""
     at: int | None = None
     counts: dict[str, int] = {}
     table: Way = ()
@@ -70,14 +70,14 @@ def line_of(text: str, path: Way) -> int | None:
 
 
 class Faults:
-    """What was found wrong with a study, so that all of it is told at once."""
+    """The problems of a study, collected to be reported together."""
 
     def __init__(self, name: str, text: str):
         self._name, self._text = name, text
         self.found: list[Diagnostic] = []
 
     def add(self, path: Way, fault: str, cure: str) -> None:
-        """Enter a fault of the value, or the table, to which these keys lead."""
+        """Add a problem of the value, or the table, at these keys."""
         element = ".".join(f"{key + 1}" if isinstance(key, int) else key for key in path) or "the study"
         line = line_of(self._text, path)
         self.found.append(Diagnostic("error", line, in_one_line(element), in_one_line(fault), in_one_line(cure)))
@@ -89,9 +89,9 @@ class Faults:
 
 
 class Table:
-    """One table: its values are taken out by their keys, checked; `end` finds fault with keys that nobody takes.
+    """One table: its values are read by key and checked; `end` reports keys that were never read.
 
-    Where a value is not what it must be, the fault is entered and the default is returned.
+    For an invalid value, the problem is recorded and the default is returned.
     """
 
     def __init__(self, content: dict[str, Any], path: Way, faults: Faults):
@@ -102,16 +102,16 @@ class Table:
         return key in self._content
 
     def fault(self, key: str, fault: str, cure: str) -> None:
-        """Enter a fault of the value of a key; "" is the table itself."""
+        """Add a problem of a key's value; "" is the table itself."""
         self.faults.add((*self.path, key) if key else self.path, fault, cure)
 
     def value(self, key: str) -> Any:
-        """Whatever a key has; None where it is missing."""
+        """Return a key's value without checks; None if it is missing."""
         self._known[key] = None
         return self._content.get(key)
 
     def number(self, key: str, default: float, least: float = -math.inf, above: bool = False, unit: str = "") -> float:
-        """A finite number of `least` or more, or `above` it."""
+        """Return a finite number of at least `least`, or greater than `above`."""
         value = self.value(key)
         if value is None:
             return default
@@ -122,7 +122,7 @@ class Table:
         return default
 
     def whole(self, key: str, default: int, least: int) -> int:
-        """A whole number of `least` or more."""
+        """Return an integer of at least `least`."""
         value = self.value(key)
         if value is None:
             return default
@@ -132,7 +132,7 @@ class Table:
         return default
 
     def flag(self, key: str, default: bool | None) -> bool | None:
-        """True or false."""
+        """Return true or false."""
         value = self.value(key)
         if value is None or isinstance(value, bool):
             return default if value is None else value
@@ -140,7 +140,7 @@ class Table:
         return default
 
     def text(self, key: str, default: str, choices: Sequence[str] = ()) -> str:
-        """A text, one of `choices` where there are any."""
+        """Return a text, one of `choices` if there are any."""
         value = self.value(key)
         if value is None:
             return default
@@ -151,7 +151,7 @@ class Table:
         return default
 
     def numbers(self, key: str, default: tuple[float, ...], count: int) -> tuple[float, ...]:
-        """So many finite numbers."""
+        """Return `count` finite numbers."""
         value = self.value(key)
         if value is None:
             return default
@@ -161,7 +161,7 @@ class Table:
         return default
 
     def tables(self, key: str) -> list[Table]:
-        """The tables of an array of tables, [[key]]."""
+        """Return the tables of an array of tables, [[key]]."""
         value = self.value(key)
         if value is None:
             return []
@@ -171,7 +171,7 @@ class Table:
         return []
 
     def end(self) -> None:
-        """Enter a fault for each key that nobody asked for."""
+        """Report each key that was never read."""
         for key in self._content:
             if key not in self._known:
                 known = ", ".join(self._known)
@@ -181,12 +181,12 @@ class Table:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a finite real number, and no true or false."""
+    """Whether it is a finite real number, and not a boolean."""
     whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
     return whole or (isinstance(value, float) and math.isfinite(value))
 
 
 def nearest(word: object, names: Sequence[str]) -> str:
-    """A hint at the name that was perhaps meant."""
+    """Return a hint with the name that was probably meant."""
     close = difflib.get_close_matches(word, names, 1) if isinstance(word, str) else []
     return f"; perhaps {close[0]!r} is meant" if close else ""

@@ -1,4 +1,4 @@
-"""What a study may vary, by name: what it belongs to, its unit, and the least that it can be."""
+"""The variables of a study by name: owner, unit and minimum."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from engine.step_settings import INTEGRATORS
 class Variable(NamedTuple):
     """A quantity that may differ between samples.
 
-    `of` is what it belongs to: "" (the run), "link", "joint", "push" or "number" (of the controller's
-    file). With `every` it may be that of all of them, with `factor` a multiple of the robot's own. A `setting` is
-    shared by the robots of a batch: samples with another one step in another batch.
+    `of` is its owner: "" (the run), "link", "joint", "push" or "number" (of the controller's file). With `every` it may
+    apply to all owners; with `factor` it is a multiple of the robot's own value. A `setting` is common to the robots of
+    a batch: samples with another value step in another batch.
     """
 
     meaning: str
@@ -25,7 +25,7 @@ class Variable(NamedTuple):
     factor: bool = False
     setting: bool = False
     choices: tuple[str, ...] = ()
-    """Of a setting in words: those there are; none where the words are a robot's."""
+    """The choices of a setting in words; none if the words are a robot's."""
     words: bool = False
 
 
@@ -52,5 +52,5 @@ VARIABLES: Mapping[str, Variable] = {
     "dtype": Variable("number type", "", setting=True, choices=("float64", "float32"), words=True),
     "robot": Variable("a file, a robot that ships, or chain:N and tree:N", "", setting=True, words=True),
 }
-"""By name, in the order in which pages list them."""
+"""By name, in the order of the documentation."""
 SETTINGS = tuple(name for name, variable in VARIABLES.items() if variable.setting)
