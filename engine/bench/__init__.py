@@ -1,1 +1,1 @@
-"""Measurements of the engine, and the engines it is set beside: a room for each, and on this floor what they share."""
+"""Benchmarks of the engine and of peer engines: one folder for each, and shared modules here."""

@@ -1,7 +1,7 @@
-"""Work in a Python process of its own, which can be ended at any time, whatever it is doing.
+"""Run work in a child Python process that can be killed at any time.
 
-A function's generator runs there, and what it yields comes back here; arguments and answers travel pickled through
-pipes. A process is fresh: it has its own memory, its own hash seed, and loads all compiled code anew.
+A function's generator runs there, and its items are yielded here; arguments and items are pickled through pipes. A
+child has its own memory and hash seed, and loads all compiled code again.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from typing import IO, Any, NamedTuple
 from engine import files
 
 LOOK = 0.02
-"""Seconds between two looks at whether to stop."""
+"""Seconds between two checks whether to stop."""
 TELL = 0.5
-"""Seconds of silence after which it is said that there is no answer yet."""
+"""Seconds without an item after which `Silence` is yielded."""
 
 
 class Silence(NamedTuple):
-    """No answer has come for so many seconds."""
+    """No item for this number of seconds."""
 
     seconds: float
 
@@ -47,12 +47,12 @@ class _Over(NamedTuple):
 
 
 class Child:
-    """A process that carries out one piece of work after the other. It begins to start at once; `end` ends it."""
+    """A process that executes one piece of work at a time. It starts at once; `end` kills it."""
 
     def __init__(self) -> None:
-        # As here, where pytest or a user's script may have put folders in front; -P: nothing from the current folder.
+        # Use this process's path, which pytest or a user's script may have extended; -P: without the current folder.
         paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
-        options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C is heard here, which then ends it
+        options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C is handled here, which then ends it
         if sys.platform == "win32":
             options = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
         self._process = subprocess.Popen(
@@ -66,10 +66,10 @@ class Child:
     def work(
         self, function: Callable[..., Iterator[Any]], *arguments: Any, stop: Callable[[], bool] = lambda: False
     ) -> Iterator[Any]:
-        """What `function`, of a module, yields there; and `Silence` every now and then while nothing comes.
+        """Yield the items of `function`, a module's, run in the child; and `Silence` periodically while there are none.
 
-        Once `stop` returns True the process is ended, and so is the iterator. Raises Ended where the process ends by
-        itself, and RuntimeError where the function raises.
+        Once `stop` returns True the process is killed and the iteration ends. Raises Ended if the process ends by
+        itself, and RuntimeError if the function raises.
         """
         assert self._process.stdin is not None
         try:
@@ -97,25 +97,25 @@ class Child:
                 else:
                     yield answer
         finally:
-            if over is None:  # whatever it goes on with, nobody waits for it
+            if over is None:  # nobody waits for the rest
                 self.end()
         if over is not None and over.failure:
             raise RuntimeError(over.failure)
 
     def end(self) -> None:
-        """End the process, but on Windows with all that it has started, and wait until it has ended."""
+        """Kill the process, with all its descendants except on Windows, and wait for its end."""
         if sys.platform == "win32":
             self._process.kill()
         else:
-            with suppress(ProcessLookupError, PermissionError):  # nobody of it is left
+            with suppress(ProcessLookupError, PermissionError):  # none is left
                 os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         assert self._process.stdin is not None
-        with suppress(OSError):  # for what was not sent any more
+        with suppress(OSError):  # of unsent data
             self._process.stdin.close()
 
     def _listen(self) -> None:
-        """Take answers in as they come; None: there will be no more."""
+        """Queue items as they arrive; None at the end."""
         assert self._process.stdout is not None
         with self._process.stdout as stream:
             try:
@@ -125,7 +125,7 @@ class Child:
                 self._answers.put(None)
 
     def _how(self) -> str:
-        """How the process ended."""
+        """Describe how the process ended."""
         try:
             code = self._process.wait(1.0)
         except subprocess.TimeoutExpired:
@@ -139,7 +139,7 @@ class Child:
 
 
 class Children:
-    """Some such processes, which start side by side; where the `with` block ends, so do they."""
+    """Several child processes, started in parallel and killed at the end of the `with` block."""
 
     def __init__(self, count: int):
         self._children = [Child() for _ in range(count)]
@@ -159,12 +159,12 @@ class Children:
         return self._children[index]
 
     def start_again(self, index: int) -> None:
-        """Have another process in the place of one that has ended."""
+        """Replace a process that has ended."""
         self._children[index].end()
         self._children[index] = Child()
 
     def starting(self, stop: Callable[[], bool]) -> Iterator[int]:
-        """How many have started, until all have, or `stop` returns True."""
+        """Yield how many have started, until all have, or `stop` returns True."""
         while self._ready < len(self._children) and not stop():
             yield self._ready
             for _ in self._children[self._ready].work(_nothing, stop=stop):
@@ -174,9 +174,9 @@ class Children:
     def share(
         self, function: Callable[..., Iterator[Any]], works: Sequence[tuple[Any, ...]], stop: Callable[[], bool]
     ) -> Iterator[int]:
-        """Have the function carry out every work, whoever is free the next; how many are done, now and then.
+        """Run the function on every work, each on the next free process; yield the number done, periodically.
 
-        Once `stop` returns True all processes are ended, and so is the iterator.
+        Once `stop` returns True all processes are killed and the iteration ends.
         """
         waiting, done, ended = deque(works), list[None](), threading.Event()
 
@@ -207,10 +207,10 @@ def _nothing() -> Iterator[None]:
 
 
 def main() -> None:
-    """The process: work in, answers out, until there is nobody any more to answer."""
+    """The child process: read work and write items until the parent closes the pipe."""
     asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)  # what users' functions print is no answer
+    os.dup2(2, 1)  # keeps users' prints out of the pipe
     sys.stdout = sys.stderr
     work: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(asked, work), daemon=True).start()
@@ -229,7 +229,7 @@ def _receive(stream: IO[bytes], work: queue.SimpleQueue[Any]) -> None:
     try:
         while True:
             work.put(pickle.load(stream))
-    except EOFError:  # whoever asked has gone
+    except EOFError:  # the parent has ended
         pass
     except Exception:
         traceback.print_exc()

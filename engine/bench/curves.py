@@ -1,4 +1,4 @@
-"""Curves of times over sizes: how steep they are, and where two of them cross for good."""
+"""Curves of times over sizes: their slopes and final crossings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Curve = dict[int, float]
 
 
 def slope(curve: Curve) -> float | None:
-    """The power of the size by which the time grows, fitted over the larger half of the points; None of one point."""
+    """Return the exponent of the time over size, fitted to the larger half of the points; None for one point."""
     sizes = sorted(curve)[len(curve) // 2 :] if len(curve) > 3 else sorted(curve)
     if len(sizes) < 2:
         return None
@@ -18,9 +18,9 @@ def slope(curve: Curve) -> float | None:
 
 
 def crossing(one: Curve, other: Curve) -> tuple[float, bool] | None:
-    """The size from which on one curve lies below the other for good, and whether it is the first; None: it never is.
+    """Return the size from which one curve stays below the other, and whether it is the first curve; None if neither.
 
-    Between two measured sizes both are straight lines from logarithm to logarithm.
+    Between measured sizes both are straight in log-log scale.
     """
     sizes = sorted(one.keys() & other.keys())
     lead = [math.log(one[size] / other[size]) for size in sizes]

@@ -1,4 +1,4 @@
-"""What a figure can be traced by: the machine, the versions, the commit, the command, the GPU and its clocks."""
+"""The provenance of measurements: machine, versions, commit, command, GPU and its clocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUERY_SECONDS = 20
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """Describe the machine."""
     return {
         "processor": timings.processor(),
         "cores": os.cpu_count(),
@@ -42,7 +42,7 @@ def machine() -> dict[str, Any]:
 
 
 def gathered() -> dict[str, Any]:
-    """All of it; the GPU's part is null where there is none."""
+    """Return all facts; the GPU's are null without one."""
     return {
         **machine(),
         "packages": {name: version for name in PACKAGES if (version := _version(name))},
@@ -53,7 +53,7 @@ def gathered() -> dict[str, Any]:
 
 
 def clocks() -> dict[str, str] | None:
-    """The GPU's clocks in MHz, temperature in °C and power in W as they are now; they are read, never set."""
+    """Return the GPU's current clocks in MHz, temperature in °C and power in W; nothing is set."""
     answer = _smi(*CLOCKS)
     return answer and dict(zip(CLOCKS, map(str.strip, answer.split(",")), strict=True))
 
@@ -63,7 +63,7 @@ def _smi(*names: str) -> Any:
 
 
 def _said(*words: str) -> str | None:
-    """What a program prints; None where it is not there, or fails."""
+    """Return a program's output; None if it is missing, or fails."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=QUERY_SECONDS, check=True)
     except (OSError, subprocess.SubprocessError):

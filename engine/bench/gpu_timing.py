@@ -1,4 +1,4 @@
-"""Forward dynamics on the GPU timed by four clocks, for the suites `gpu` and `growth`."""
+"""Time forward dynamics on the GPU by four clocks, for the suites `gpu` and `growth`."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from engine.dynamics import ForwardDynamics
 from engine.model import Model
 
 CHECKED = 64
-"""Robots of a batch, evenly spread, whose answers are checked."""
+"""Number of robots of a batch, evenly spaced, whose results are checked."""
 LONG = 2e-3
-"""Seconds between two events that are long beside what events and launches cost."""
+"""Seconds between two events that make the cost of events and launches negligible."""
 MOST_CALLS, ROUNDS = 20, 15
 
 
 class Timed(NamedTuple):
-    """Seconds of one call for a whole batch, medians unless said."""
+    """Seconds of one call for a whole batch, medians unless stated otherwise."""
 
     algorithm: str
     device: float
-    """On the GPU between events, of a captured graph of calls, which the host cannot hold up; else of queued ones."""
+    """On the GPU between events, for a captured graph of calls, independent of the host; else for queued calls."""
     device_quartiles: tuple[float, float]
     captured: bool
-    """The calls could be captured as a graph."""
+    """Whether the calls could be captured as a graph."""
     queued: float
-    """On the GPU between events, of calls from Python one after the other."""
+    """On the GPU between events, for consecutive calls from Python."""
     call: float
-    """On the host, of a call from Python and the wait for its end."""
+    """On the host, for a call from Python until its end."""
     first: float
-    """On the host, of making the object and its first call: compiling, or reading what was compiled."""
+    """On the host, for creation and first call: compiling, or loading compiled code."""
     residual: float
-    """‖ID(q̈) − τ‖ / ‖τ_δ‖, the worst of the robots that are checked; infinite where an answer is not finite."""
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖, the worst of the checked robots; infinite for results that are not finite."""
 
     def row(self) -> dict[str, Any]:
-        """For JSON, in µs but `first_s`."""
+        """Return a dictionary for JSON, in µs except `first_s`."""
         return {
             "algorithm": self.algorithm,
             "device_us": self.device * 1e6,
@@ -55,7 +55,7 @@ class Timed(NamedTuple):
 
 
 class OnDevice(NamedTuple):
-    """States of a batch of robots on the GPU, and on the host those that are checked."""
+    """States of a batch of robots on the GPU, and the checked ones on the host."""
 
     model: Model
     dtype: str
@@ -65,7 +65,7 @@ class OnDevice(NamedTuple):
 
     @classmethod
     def of(cls, model: Model, at: State, dtype: str) -> OnDevice:
-        """The states in number type `dtype`, copied."""
+        """Copy the states to the GPU in number type `dtype`."""
         at = State(*(x.astype(dtype) for x in at))
         rows = some_rows(len(at.q), CHECKED)
         q, v, tau = (arrays.to_device(x) for x in at)
@@ -73,7 +73,7 @@ class OnDevice(NamedTuple):
 
 
 def timed(robots: OnDevice, algorithm: str, seconds: float) -> Timed:
-    """One algorithm on the GPU for these states, by about `seconds` of calls."""
+    """Time one algorithm on the GPU for these states, by about `seconds` of calls."""
     q, v, tau = robots.states
     out = arrays.to_device(np.full(v.shape, np.nan, robots.dtype))
     clock.synchronize()
@@ -94,9 +94,10 @@ def timed(robots: OnDevice, algorithm: str, seconds: float) -> Timed:
 
 
 def quartiles(call: Callable[[], Any], inner: int, rounds: int, capture: bool = True) -> tuple[list[float], bool]:
-    """Seconds of a call by the GPU's clock, 25, 50 and 75 % of so many rounds of `inner` calls, and whether of a graph.
+    """Return the 25, 50 and 75 % quantiles of a call's seconds by the GPU's clock, and whether of a graph.
 
-    The calls are captured as a graph where that is wanted and can be; else the host launches one after the other.
+    There are `rounds` rounds of `inner` calls. They are captured as a graph if `capture` is set and it is possible;
+    else the host launches them one after another.
     """
     graph = clock.captured(call, inner) if capture else None
     timed = graph or partial(repeated(call), inner)
@@ -113,7 +114,7 @@ def _waited(call: Callable[[], Any]) -> float:
 
 
 def copies(at: State, dtype: str) -> tuple[float, float]:
-    """Seconds to copy a batch's q, v and τ to the GPU, and one array of accelerations back, medians of five."""
+    """Return the seconds to copy q, v and τ to the GPU, and to copy accelerations back, medians of five."""
     at, there, back = State(*(x.astype(dtype) for x in at)), [], []
     for _ in range(5):
         start = perf_counter()

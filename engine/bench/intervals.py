@@ -1,8 +1,8 @@
-"""Medians with intervals that a busy machine does not fool.
+"""Medians with confidence intervals that are robust on a busy machine.
 
-Within a process those of order statistics, which ask for no distribution. Of several processes, each with its median,
-those by how far the processes differ: that is more than any one of them shows, since where code and data lie stays the
-same for as long as a process lives.
+Within a process they come from order statistics, which need no distribution. For several processes they come from the
+differences between the processes' medians, which exceed the variation within any one, since the placement of code and
+data is fixed for the life of a process.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from engine.validation import Array
 
 CONFIDENCE = 0.999
 FEWEST = 7
-"""Samples below which nothing is claimed; the whole range of seven holds the median in 98 of 100 cases."""
+"""Minimum number of samples; the range of seven contains the median in 98 of 100 cases."""
 RUNS_CONFIDENCE = 0.99
 USUAL = 0.01
-"""How far medians of an algorithm's time, taken beside another's, usually differ from process to process (relative
-standard deviation; one algorithm beside itself: 0.007): less than this is chance, where only a few were measured."""
+"""Usual relative standard deviation between processes of an algorithm's median relative to another's (0.007 relative to
+itself): a smaller one, from few processes, is chance.
+"""
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
 class Interval(NamedTuple):
-    """A median, `middle`, and the bounds `low` and `high` between which the true one lies."""
+    """A median, and the bounds of its confidence interval."""
 
     low: float
     middle: float
@@ -34,9 +35,9 @@ class Interval(NamedTuple):
 
 
 def of_median(samples: Array) -> Interval | None:
-    """The sign test's interval of the median of samples (n,), with `CONFIDENCE`; None of fewer than `FEWEST`.
+    """Return the sign test's interval of the median of samples (n,), with `CONFIDENCE`; None below `FEWEST`.
 
-    The binomial distribution is taken as normal, which errs to the wide side; of ten or fewer it is their whole range.
+    The binomial distribution is approximated as normal, which widens the interval; for ten or fewer it is the range.
     """
     n = len(samples)
     if n < FEWEST:
@@ -47,16 +48,16 @@ def of_median(samples: Array) -> Interval | None:
 
 
 def of_ratio(one: Array, other: Array) -> Interval | None:
-    """The interval of one / other (rounds,), paired within rounds; what is NaN in either took no part."""
+    """Return the interval of one / other (rounds,), paired within rounds; NaN is ignored."""
     ratios = one / other
     return of_median(ratios[np.isfinite(ratios)])
 
 
 def of_runs(medians: Array) -> Interval | None:
-    """The middle of the medians (processes,), and the bounds within which another such comparison finds its own.
+    """Return the mean of the medians (processes,), and the bounds that contain another such comparison's mean.
 
-    That is Student's interval, with `RUNS_CONFIDENCE`, of the difference of two means of as many logarithms, and at
-    least what `USUAL` gives; the middle is the geometric mean. None of none.
+    The bounds are Student's interval, with `RUNS_CONFIDENCE`, of the difference of two means of as many logarithms, and
+    at least that from `USUAL`; the mean is geometric. None for no medians.
     """
     n = len(medians)
     if n == 0:
@@ -69,7 +70,7 @@ def of_runs(medians: Array) -> Interval | None:
 
 
 def _student(freedom: float) -> float:
-    """The quantile of Student's distribution for `RUNS_CONFIDENCE` on both sides (Abramowitz & Stegun 26.7.5)."""
+    """Return the two-sided quantile of Student's distribution for `RUNS_CONFIDENCE` (Abramowitz & Stegun 26.7.5)."""
     z = NormalDist().inv_cdf((1 + RUNS_CONFIDENCE) / 2)
     terms: tuple[float, ...] = (
         (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384

@@ -1,4 +1,4 @@
-"""What all pictures share. Matplotlib, the extra `plots`, is imported when one is drawn."""
+"""Common to all figures. Matplotlib, the extra `plots`, is imported on use."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ MARKS = {
     "pinocchio": ("#e69f00", "P"),
     "mujoco-warp": ("#56b4e9", "X"),
 }
-"""Each algorithm's and peer's colour, which colour-blind readers tell apart (M. Okabe, K. Ito 2008; for its black a
-grey that shows on dark grounds too), and its marker. The window's are the same."""
+"""The colour of each algorithm and peer, distinguishable by colour-blind readers (M. Okabe, K. Ito 2008; grey replaces
+black for dark backgrounds), and its marker. The window uses the same.
+"""
 OWN = ("#e6ab02", "#7570b3", "#66a61e", "#e7298a", "#a6761d")
-"""Those of users' algorithms."""
+"""The colours of users' algorithms."""
 SEQUENCE = ("#56b4e9", "#0072b2", "#009e73", "#e69f00", "#d55e00")
 
 
 def mark(algorithm: str) -> tuple[str, str]:
-    """An algorithm's colour and marker, wherever it is drawn; of a user's it depends on its name alone."""
+    """Return an algorithm's colour and marker in all figures; a user's depend on its name only."""
     name = algorithm.partition(" (")[0]
     return MARKS.get(name, (OWN[sum(name.encode()) % len(OWN)], "*"))
 
 
 def algorithm_color(algorithm: str) -> str:
-    """The colour, as #rrggbb, in which an algorithm is drawn in every picture: its name, or ``file.py:function``."""
+    """Return an algorithm's colour in all figures, as #rrggbb, by its name or ``file.py:function``."""
     return mark(algorithm)[0]
 
 
 def require(path: Path) -> None:
-    """ValueError where no picture could be written to `path`: said before anything is measured."""
+    """Raise ValueError, before anything is measured, if no figure can be written to `path`."""
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"a picture is asked for as {path.name!r}; expected a name that ends in {', '.join(FORMATS)}")
     if not path.absolute().parent.is_dir():
@@ -57,7 +58,7 @@ def require(path: Path) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture in the format that its name ends in. Of like figures the files are alike, byte for byte."""
+    """Write a figure in the format of its suffix. Equal figures give files with equal bytes."""
     from matplotlib import rc_context
 
     kind = path.suffix.lower().removeprefix(".")
@@ -68,14 +69,14 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def figure(width: float, height: float = 3.9) -> Figure:
-    """An empty one, in inches."""
+    """Return an empty figure, in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def axes(panel: Axes, links: Iterable[int], title: str, y: str, x: str = "links") -> None:
-    """Titles, the numbers of links or robots as ticks, and a quiet grid."""
+    """Set titles, ticks at the numbers of links or robots, and a light grid."""
     ticks = sorted(set(links))
     panel.set_xticks(ticks, [str(n) for n in ticks], fontsize=8)
     panel.minorticks_off()
@@ -87,12 +88,12 @@ def axes(panel: Axes, links: Iterable[int], title: str, y: str, x: str = "links"
 
 
 def machine(gpu: bool = False) -> str:
-    """What a picture says of where it was measured: the processor, before it the GPU where that took part."""
+    """Describe the machine for a figure: the GPU if used, and the processor."""
     found = facts.machine()
     words = f"{found['processor']}, {found['cores']} cores"
     return f"{device.describe()['name']}; {words}" if gpu else words
 
 
 def power(size: int) -> str:
-    """A tick's words: what is large as a power of two."""
+    """Format a tick, with large numbers as powers of two."""
     return f"$2^{{{size.bit_length() - 1}}}$" if size > 4096 else f"{size}"

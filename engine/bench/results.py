@@ -1,7 +1,7 @@
-"""Rows of measurements in a file, a line each as they come, so that whatever ends a run leaves those it had.
+"""Rows of measurements in a file, one line each, written as they arrive, so that an interrupted run keeps its rows.
 
-The first line is the header: the plan that the rows carry out and the machine. A later run with the same plan on the
-same machine goes on from there; any other is refused, and so is a damaged file: nothing in it is touched.
+The first line is the header: the plan and the machine. A later run with the same plan and machine continues the file;
+any other run, or a damaged file, is refused and the file is unchanged.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Rows = Mapping[str, Row]
 """By their "key"."""
 NONE: Rows = {}
 SAME = ("processor", "cores", "python", "numpy", "packages", "commit", "gpu")
-"""What of `facts.gathered` must be the same for rows to stand in one file."""
+"""The `facts.gathered` that must be equal for all rows of a file."""
 
 
 class Results:
-    """The rows of one plan, by their "key"; kept in a file where there is a path.
+    """The rows of one plan, by their "key"; stored in a file if there is a path.
 
-    Raises ValueError, with nothing changed, for a file that is damaged or holds another plan's or machine's rows, and
-    OSError for one that cannot be written. A last line that was cut short is dropped.
+    Raises ValueError, with nothing changed, for a file that is damaged or has another plan's or machine's rows, and
+    OSError for one that cannot be written. A truncated last line is dropped.
     """
 
     def __init__(self, path: Path | None, plan: Mapping[str, Any], machine: Mapping[str, Any]):
@@ -52,7 +52,7 @@ class Results:
             self._file.write(b"\n")
 
     def add(self, row: Mapping[str, Any]) -> Row:
-        """Keep a row, on the disk once this returns; returns it as the file has it: null for what is not finite."""
+        """Store a row, on disk on return; return it as in the file, with null for numbers that are not finite."""
         kept: Row = finite(row)
         if kept["key"] in self.rows:
             raise ValueError(f"there is a row {kept['key']!r} already")
@@ -77,18 +77,18 @@ class Results:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._file is not None:
-            with suppress(OSError):  # a row that could not be written was told of
+            with suppress(OSError):  # the failed write was reported already
                 self._file.close()
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, Row]]:
-    """The header and the rows of a file, by key. Raises ValueError for a damaged one, with the line and the cure."""
+    """Read a file's header and rows, by key. Raises ValueError for a damaged one, with the line and the fix."""
     _, header, rows = _parsed(path)
     return header, rows
 
 
 def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
-    """What of the file is whole, the header, and the rows."""
+    """Return the intact part of the file, the header, and the rows."""
     content = files.content(path, pipes=True)
     whole, end, rest = content.rpartition(b"\n")
     if not _is_json(rest):
@@ -139,7 +139,7 @@ def _require_same(path: Path, of: str, there: Any, here: Mapping[str, Any], name
 
 
 def finite(value: Any) -> Any:
-    """The same for JSON, which has no tuples and no infinity: null stands for what is not finite."""
+    """Convert a value for JSON, without tuples; null replaces numbers that are not finite."""
     if isinstance(value, Mapping):
         return {str(key): finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

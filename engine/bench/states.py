@@ -1,4 +1,4 @@
-"""The states at which forward dynamics is timed, and how far its answers are from right."""
+"""The states for timing forward dynamics, and the residual of results."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class State(NamedTuple):
 
 
 def state(model: Model, rng: np.random.Generator, batch: int = 1) -> State:
-    """A state by which algorithms can be told apart: accelerations of about 1 at every joint, and torques to match.
+    """Return states that reveal differences between algorithms: q̈ of about 1 at every joint, with matching torques.
 
-    Torques drawn at random would move the light end of a long chain alone. Velocities are about 1/√n, with which the
-    links' own are about 1: were the joints' so, τ_δ would be a small difference of large forces, and rounding τ alone
-    would hide what the algorithms do.
+    Random torques would accelerate only the light end of a long chain. Velocities are about 1/√n, which makes the
+    links' velocities about 1; with joint velocities of about 1, τ_δ would be a small difference of large forces, and
+    rounding τ would hide the algorithms' errors.
     """
     n = model.nv
     q = model.random(rng, batch)
@@ -33,7 +33,7 @@ def state(model: Model, rng: np.random.Generator, batch: int = 1) -> State:
 
 
 def some_rows(batch: int, most: int) -> Array:
-    """At most so many robots of a batch, evenly spread, by their rows."""
+    """Return the rows of at most `most` robots of a batch, evenly spaced."""
     return np.unique(np.linspace(0, batch - 1, most).astype(int))
 
 

@@ -1,4 +1,4 @@
-"""The timer: candidates take turns, so that the ratios of their times can be trusted on a busy machine."""
+"""The timer: candidates take turns, so that the ratios of their times are reliable on a busy machine."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from engine.compile import finish_compiling
 
 SLOT = 1e-3
-"""Seconds of a turn: less than a scheduler gives to others at once, so that many turns are undisturbed."""
+"""Seconds of a turn: less than a scheduler's time slice, so that many turns are undisturbed."""
 
 MATTERS = 20
-"""How many times as long a call may be as what comes before it, and still be disturbed by more than some percent."""
+"""Ratio of a call's duration to the preceding wait up to which the latter can disturb it by some percent."""
 
 
 def repeated(function: Callable[[], Any]) -> Callable[[int], None]:
-    """`function` as a candidate for `alternate`."""
+    """Wrap `function` as a candidate for `alternate`."""
 
     def repeat(times: int) -> None:
         for _ in range(times):
@@ -28,7 +28,7 @@ def repeated(function: Callable[[], Any]) -> Callable[[int], None]:
 
 
 def run_for(seconds: float, repeat: Callable[[int], None]) -> None:
-    """Have a candidate run for so long, untimed."""
+    """Run a candidate for this time, without timing."""
     end = perf_counter() + seconds
     while perf_counter() < end:
         repeat(1)
@@ -40,10 +40,10 @@ def alternate(
     rounds: int | None = None,
     before: float = 0.0,
 ) -> np.ndarray:
-    """Seconds per robot of each candidate in each round, (candidates, rounds); they take turns within a round.
+    """Return seconds per robot of each candidate in each round, (candidates, rounds); they take turns within a round.
 
-    By default as many rounds as turns of `SLOT` make, and 25 at least. A turn begins with so many seconds `before`
-    that are not timed, if they could matter to it: threads of the candidate before may still look on for its next call.
+    By default there are as many rounds as turns of `SLOT` fit, and at least 25. A turn begins with `before` untimed
+    seconds if they could matter: the previous candidate's threads may still spin for its next call.
     """
     if rounds is None:
         rounds = max(25, int(seconds / SLOT / len(candidates)))

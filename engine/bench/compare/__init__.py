@@ -1,4 +1,4 @@
-"""Algorithms set beside each other, one comparison at a time or over sizes."""
+"""Compare algorithms: at one size or over several."""
 
 from engine.bench.compare.comparison import Comparison
 from engine.bench.compare.result import AlgorithmResult, ComparisonResult

@@ -1,7 +1,7 @@
-"""What one process does of a comparison: its candidates are made ready, take turns, and are checked once more.
+"""One process's part of a comparison: prepare the candidates, time them in turns, and check them again.
 
-Turns go in rounds, each in another order, so that no candidate always follows the same one, whose data it finds in the
-caches; and so that a busy machine slows all alike.
+Turns are grouped into rounds with shuffled order, so that no candidate always follows the same one and finds its data
+in the caches, and a busy machine slows all alike.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from engine.validation import Array
 
 MOST_ROUNDS = 2000
 FEWEST_TURNS = 3
-"""In a process, however long a turn takes."""
+"""Minimum number of turns per process, however long a turn takes."""
 PAUSE = 0.05
-"""Seconds of turns, at least, between two reports."""
+"""Minimum seconds of turns between two reports."""
 PREPARING = 0.3
-"""The share of the work that getting ready is taken for, since nobody knows what will have to be compiled."""
+"""Share of the work attributed to preparation, since the amount of compilation is unknown."""
 
 
 class State(NamedTuple):
-    """What became of a candidate so far."""
+    """The state of a candidate."""
 
     verdict: Verdict
     reason: str
@@ -36,22 +36,22 @@ class State(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a process is, and the times of the rounds since its last report."""
+    """The progress of a process, and the times of the rounds since its last report."""
 
     doing: str
     at: int | None
-    """The candidate that is being made ready, by its place; None while all take turns."""
+    """The index of the candidate being prepared; None while all take turns."""
     done: float
     """The share of the work, 0 to 1."""
     states: tuple[State, ...]
     host: Array
-    """(candidates, rounds): seconds of a call on the host; NaN where one had no turn."""
+    """(candidates, rounds): seconds of a call on the host; NaN without a turn."""
     on_device: Array
-    """(candidates, rounds): the same by the GPU's own clock."""
+    """(candidates, rounds): seconds of a call by the GPU's clock."""
 
 
 def measured(group: Sequence[Candidate], seed: int, process: int, seconds: float) -> Iterator[Progress]:
-    """Measure each for about `seconds`. `seed` sets the states, and with `process` the order of the turns."""
+    """Measure each candidate for about `seconds`. `seed` sets the states, and with `process` the order of the turns."""
     at = sample_states(group[0].model, group[0].batch, seed)
     for place, candidate in enumerate(group):
         where = f"{candidate.label} on {candidate.device} in {candidate.dtype}"
@@ -67,7 +67,7 @@ def measured(group: Sequence[Candidate], seed: int, process: int, seconds: float
 
 
 def _timed_rounds(group: Sequence[Candidate], rng: np.random.Generator, seconds: float) -> Iterator[Progress]:
-    """Give all their turns, evenly spread over the rounds."""
+    """Yield the rounds with all turns evenly distributed."""
     ready = [candidate for candidate in group if candidate.verdict == "ok"]
     turns = [int(np.clip(seconds / c.cost, FEWEST_TURNS, MOST_ROUNDS)) for c in ready]
     rounds, doing = max(turns, default=0), f"timing {group[0].title}"

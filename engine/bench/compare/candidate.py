@@ -1,4 +1,4 @@
-"""One candidate of a comparison: made ready, checked by inverse dynamics in double precision, and timed in turns."""
+"""One candidate of a comparison: prepared, checked by inverse dynamics in double precision, and timed in turns."""
 
 from __future__ import annotations
 
@@ -26,20 +26,22 @@ from engine.validation import Array, on_device
 Verdict = Literal["waiting", "ok", "wrong", "refused", "failed"]
 Call = Callable[[], Any]
 CHECKED = 4096
-"""Robots of a batch, evenly spread, whose answers are checked."""
+"""Number of robots of a batch, evenly spaced, whose results are checked."""
 PROBE, LONGEST = 16, 2.0
-"""What was not requested by its name is left out where, by the time of `PROBE` robots, a call takes `LONGEST` s."""
+"""A candidate not requested by name is skipped if a call would take `LONGEST` s, extrapolated from `PROBE` robots."""
 
 UNDISTURBED = 0.1
-"""Seconds: what takes less may have been slowed by something else, and is timed twice more."""
+"""Seconds: shorter measurements may be disturbed, and are repeated twice."""
 
 
 class Refused(Exception):
-    """An algorithm does not serve the model there, for the reason that is the message."""
+    """An algorithm does not support the model on the device, for the reason in the message."""
 
 
 def sample_states(model: Model, batch: int, seed: int) -> State:
-    """States by which algorithms can be told apart: as by `states.state`, with no acceleration near zero."""
+    """Return states that reveal differences between algorithms: those of `states.state`, with no acceleration near
+    zero.
+    """
     rng, n = np.random.default_rng(seed), model.nv
     q, v = model.random(rng, batch), rng.uniform(-1, 1, (batch, n)) / np.sqrt(n)
     a = rng.uniform(0.5, 1, (batch, n)) * rng.choice((-1.0, 1.0), (batch, n))
@@ -52,14 +54,14 @@ class Candidate:
 
     model: Model
     title: str
-    """The model's name, told apart from others of that name; `label` is the algorithm's."""
+    """The model's name, made unique; `label` is the algorithm's."""
     algorithm: str
     label: str
     device: str
     dtype: str
     batch: int
     requested: bool
-    """By its name; any other is left out where it would take too long."""
+    """Requested by name; any other is skipped if it would take too long."""
     verdict: Verdict = "waiting"
     reason: str = ""
     first: float | None = None
@@ -67,18 +69,18 @@ class Candidate:
     cost: float = 0.0
     """Seconds of a turn."""
     host: Array = field(default_factory=lambda: np.empty(0))
-    """(rounds,): seconds of a call until its answer is there; NaN in rounds without a turn."""
+    """(rounds,): seconds of a call until its result is available; NaN in rounds without a turn."""
     on_device: Array = field(default_factory=lambda: np.empty(0))
     """(rounds,): seconds of a call between two events on the GPU."""
     _at: State | None = None
     _call: Call | None = None
     _queued: Call | None = None
-    """`_inner` calls as the GPU's own clock times them."""
+    """`_inner` calls, as timed by the GPU's clock."""
     _inner: int = 1
     _answer: Any = None
 
     def attempt(self, work: Callable[[], None]) -> None:
-        """Do some of the work; what goes wrong becomes the verdict, and disturbs nobody else."""
+        """Run part of the work; an exception becomes the verdict, and does not affect other candidates."""
         try:
             work()
         except Refused as why:
@@ -91,11 +93,11 @@ class Candidate:
         self.release()
 
     def release(self) -> None:
-        """Give back the buffers."""
+        """Free the buffers."""
         self._call = self._queued = self._answer = self._at = None
 
     def prepare(self, at: State, slot: float = SLOT) -> None:
-        """Make it, have and check a first answer, and see how many calls make a turn of `slot` seconds."""
+        """Create the algorithm, check its first result, and find how many calls make a turn of `slot` seconds."""
         at = State(*(x.astype(self.dtype) for x in at))
         if self.device == "cuda" and (why := device.why_not()):
             raise Refused(why)
@@ -163,7 +165,7 @@ class Candidate:
             raise Refused(f"one call would take about {seconds:.0f} s; ask for it by its name to have it measured")
 
     def _on_gpu(self, call: Call, ours: bool) -> None:
-        """How the GPU's clock sees a turn. A user's streams are unknown, so calls are waited for between the events."""
+        """Return a turn for the GPU's clock. A user's streams are unknown, so calls are awaited between the events."""
         graph = clock.captured(call, self._inner) if ours else None
         if graph is not None:
             graph()
@@ -174,7 +176,7 @@ class Candidate:
             self._queued = partial(repeated(_both(call, clock.synchronize)), self._inner)
 
     def check(self) -> None:
-        """See whether the last answer is right: the worst residual so far, against the bound of the number type."""
+        """Check the last result: compare the worst residual so far with the bound of the number type."""
         assert self._at is not None
         answer, shape = self._answer, self._at.v.shape
         answer = np.asarray(arrays.to_host(answer) if on_device(answer) else answer)
@@ -193,11 +195,11 @@ class Candidate:
         return None
 
     def time_turn(self) -> tuple[float, float]:
-        """Seconds of a call on the host, until its answer is there, and on the GPU, else NaN: means of a turn."""
+        """Return mean seconds of a turn's calls: on the host including the wait, and on the GPU, else NaN."""
         call = self._call
         assert call is not None
         if self._inner > 1:
-            call()  # its data comes back to the caches
+            call()  # warms up the caches
             self._wait()
         start = perf_counter()
         for _ in range(self._inner):
@@ -218,7 +220,7 @@ class Candidate:
 
 
 def _read_only(x: Array) -> Array:
-    """The same numbers, not to be written to."""
+    """Return a read-only view."""
     view = x[:]
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
-"""The command `main.py compare`: its arguments, its table, data and picture."""
+"""The command `main.py compare`: its arguments, table, data and figure."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from engine.robot_arguments import console as console_of
 from engine.selection.choice import in_words
 
 ALONE, AT_A_SIZE = 1.0, 0.2
-"""Seconds for each candidate, where none are given: of a robot, and of each size with `--over`."""
+"""Default seconds for each candidate: for one robot, and for each size with `--over`."""
 PIPE = 200
-"""Columns of what no terminal shows, so that nothing is cut off."""
+"""Width in columns of output that is not a terminal, so that nothing is cut off."""
 
 
 class Part(NamedTuple):
-    """The comparison of one model, or at one size: what is kept in a file once it is done."""
+    """The comparison of one model, or at one size: the unit that is stored once it is done."""
 
     key: str
     title: str
@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `compare`."""
+    """Add the arguments of `compare`."""
     parser.add_argument(
         "robot",
         nargs="*",
@@ -88,7 +88,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """`compare`: measure, and show, keep and draw the results; when it is interrupted, those until then."""
+    """Run `compare`: measure, and show, store and plot the results; if interrupted, those so far."""
     parts, command = _parts(args)
     if args.picture is not None:
         plots.require(args.picture)
@@ -125,13 +125,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fails(comparison: ComparisonResult, asked: bool) -> bool:
-    """Nothing was timed, or something that was asked for by its name is wrong or failed."""
+    """Whether nothing was timed, or anything requested by name is wrong or failed."""
     verdicts = {row.verdict for row in comparison.rows}
     return "ok" not in verdicts or (asked and bool(verdicts & {"wrong", "failed"}))
 
 
 def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
-    """What is compared, and the command that does so."""
+    """Return the comparisons, and the command that repeats them."""
     settings: dict[str, Any] = {"algorithms": args.algorithm, "devices": args.device, "seed": args.seed}
     how = (args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
     models = [robots.named(name, *how) for name in args.robot]
@@ -159,7 +159,7 @@ def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
 
 
 def _digests(parts: list[Part]) -> dict[str, str]:
-    """What the files of robots and of users' algorithms hold, so that rows of others do not mix with these."""
+    """Return hashes of robot files and users' algorithms, so that results of different versions are not mixed."""
     sources = [model.source for part in parts for model in part.comparison.robots]
     users = [own.parse(name) for part in parts for name in part.comparison.algorithms or ()]
     paths = {*(Path(source) for source in sources if source), *(found.path for found in users if found)}
@@ -181,7 +181,7 @@ def _with_progress(parts: list[Part], store: Results, console: Console) -> tuple
 
 
 def _measure(parts: list[Part], store: Results, show: Callable[[int, ComparisonResult], None]) -> tuple[Rows, bool]:
-    """The results, and whether Ctrl-C ended it; those that were kept before are not measured again."""
+    """Return the results, and whether Ctrl-C ended it; stored results are not measured again."""
     finished, now = Rows(), Rows()
     missing = any(part.key not in store.rows for part in parts)
     try:
@@ -201,7 +201,7 @@ def _measure(parts: list[Part], store: Results, show: Callable[[int, ComparisonR
 
 
 def _table(rows: Rows, over: str | None) -> Table:
-    """A line for each candidate; the GPU's clock and the number type where they tell something."""
+    """Return a table with a line per candidate; GPU time and number type only if informative."""
     results = [row for _, row in rows]
     shown: dict[str, Callable[[Part, AlgorithmResult], str]] = {
         over or "robot": lambda part, row: f"{part.size}" if over else row.model,
@@ -243,7 +243,7 @@ def _badge(row: AlgorithmResult) -> str:
 
 
 def _reasons(rows: Rows) -> list[str]:
-    """Why some have no times, once for all that share a reason."""
+    """List the reasons for missing times, once per reason."""
     shared: dict[str, list[str]] = {}
     for _, row in rows:
         if row.reason:

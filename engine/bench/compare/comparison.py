@@ -1,8 +1,8 @@
-"""Algorithms timed against one another on the same states, in turns: A B C, B A C, …; a busy machine disturbs all.
+"""Time algorithms against one another on the same states, in turns: A B C, B A C, …; a busy machine disturbs all.
 
-What is compared are the ratios of the times of one round. Everything is measured in several fresh processes one after
-the other, since where code and data happen to lie stays the same for as long as a process lives; intervals come from
-how far the processes differ. A winner is named where they leave no doubt. All processes can be ended at any time.
+Ratios of times within one round are compared. Everything is measured in several fresh processes in turn, since the
+placement of code and data is fixed for the life of a process; intervals come from the differences between processes. A
+winner is named only beyond doubt. All processes can be killed at any time.
 """
 
 from __future__ import annotations
@@ -27,20 +27,19 @@ from engine.urdf.markup import in_one_line
 
 PROCESSES = 5
 LONG = 2.0
-"""Seconds of silence from which on it is said how long something takes."""
+"""Seconds of silence after which a remark on the duration is made."""
 DTYPES = ("float64", "float32")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared: algorithms on devices and in number types, for batches of each of some models.
+    """A comparison: algorithms on devices and in number types, for batches of each of some models.
 
-    `models` may be names as well: a robot's file, one that ships, chain:200. `algorithms` are names, or a user's
-    functions as ``path.py:name`` (see docs/own_algorithm.py); None takes all that there are, without those that would
-    take too long. `devices` None takes all present, `dtypes` are the number types, and `batch` the robots of a call.
-    Every candidate has about `seconds` of turns. The states are drawn by `seed`.
+    `models` may also be names: a robot's file, one that ships, chain:200. `algorithms` are names, or a user's functions
+    as ``path.py:name`` (see docs/own_algorithm.py); None takes all except those that would take too long. `devices`
+    None takes all present. Every candidate has about `seconds` of turns. `seed` determines the states.
 
-    Raises ValueError, FileNotFoundError or ModelError for what is not there.
+    Raises ValueError, FileNotFoundError or ModelError for anything that does not exist.
     """
 
     models: Sequence[Model | str]
@@ -51,7 +50,7 @@ class Comparison:
     seconds: float = 1.0
     seed: int = 0
     robots: tuple[Model, ...] = field(init=False, repr=False)
-    """`models`, those given by their names loaded."""
+    """`models`, with names loaded."""
 
     def __post_init__(self) -> None:
         models = tuple(robots.named(model) if isinstance(model, str) else model for model in self.models)
@@ -81,11 +80,11 @@ class Comparison:
     def run(
         self, stop: Callable[[], bool] = lambda: False, children: Children | None = None
     ) -> Iterator[ComparisonResult]:
-        """Measure, and report all results again and again as they change, and once more when all is done.
+        """Measure, and yield all results whenever they change, and once more at the end.
 
-        It ends early, within some hundredths of a second, once `stop` returns True, or when the iterator is closed,
-        whatever is being compiled or computed; the last report holds what was measured until then. `children` are
-        the processes to measure in, by default `PROCESSES` of its own.
+        It ends early, within some hundredths of a second, once `stop` returns True or the iterator is closed, even
+        during compilation; the last report has the measurements so far. `children` are the processes to measure in, by
+        default `PROCESSES` new ones.
         """
         groups, began = self._groups(), perf_counter()
 
@@ -107,7 +106,7 @@ class Comparison:
         yield report(1, "done")
 
     def command(self) -> str:
-        """The shell command that measures the same again. Raises ValueError for a model that is in no file."""
+        """Return the shell command that repeats the measurement. Raises ValueError for a model without a file."""
         found = [robots.words(model) for model in self.robots]
         floating = {"--floating" in words for words, model in zip(found, self.robots, strict=True) if model.source}
         if len(floating) > 1:
@@ -116,7 +115,7 @@ class Comparison:
         return shlex.join(["main.py", "compare", *(words[0] for words in found), *options, *self.options()])
 
     def options(self) -> list[str]:
-        """What a command line says beside the robots."""
+        """Return the command line options beside the robots."""
         words: list[str] = []
         for option, values in (("algorithm", self.algorithms), ("device", self.devices), ("dtype", self.dtypes)):
             words += [word for value in values or () for word in (f"--{option}", value)]
@@ -125,7 +124,7 @@ class Comparison:
     def _step(
         self, group: list[Record], children: Children, process: int, stop: Callable[[], bool]
     ) -> Iterator[tuple[float, str]]:
-        """Have a group measured in one process; the share that is done, and what is being done."""
+        """Measure a group in one process; yield the share done and the current activity."""
         while present := [record for record in group if not record.out]:
             for record in present:
                 record.begin(process)
@@ -170,7 +169,7 @@ class Comparison:
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """The names as a line shows them, a second of the same told apart by " (2)"."""
+    """Return unique names for display: a repeated name gets " (2)"."""
     seen: dict[str, int] = {}
     found = []
     for name in map(in_one_line, names):
@@ -180,7 +179,7 @@ def distinct(names: Iterable[str]) -> list[str]:
 
 
 def _to_blame(present: list[Record], progress: block.Progress | None) -> list[Record]:
-    """Whose call a process has probably ended by: of those that take turns, users' own; else all."""
+    """Return the candidates that probably ended a process: of those that take turns, users' own; else all."""
     if progress is not None and progress.at is not None:
         return [present[progress.at]]
     users = [record for record in present if own.parse(record.candidate.algorithm)]

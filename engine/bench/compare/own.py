@@ -1,8 +1,8 @@
-"""Algorithms of users: a Python file with a function ``(model, q, v, tau) -> q̈``, batch first.
+"""Users' algorithms: a Python file with a function ``(model, q, v, tau) -> q̈``, batch first.
 
-q is (batch, nq), v, tau and q̈ are (batch, nv), in the number type of the comparison. The arrays are NumPy's and cannot
-be written to. A file whose ``DEVICES = ("cpu", "cuda")`` names "cuda" is called there as well, with CuPy arrays of its
-own. docs/own_algorithm.py is an example.
+q is (batch, nq), v, tau and q̈ are (batch, nv), in the number type of the comparison. The arrays are read-only NumPy
+arrays. A file whose ``DEVICES = ("cpu", "cuda")`` includes "cuda" is also called there, with CuPy arrays.
+docs/own_algorithm.py is an example.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Function = Callable[[Any, Any, Any, Any], Any]
 
 
 class Own(NamedTuple):
-    """Where a user's function stands, as the words ``path.py:name`` say it."""
+    """The file and name of a user's function, from ``path.py:name``."""
 
     path: Path
     name: str
 
 
 class Loaded(NamedTuple):
-    """A user's function, and the devices that it runs on."""
+    """A user's function, and the devices that it supports."""
 
     function: Function
     devices: tuple[str, ...]
 
 
 def parse(words: str) -> Own | None:
-    """``path.py:name`` taken apart; None where the words are no such thing. Raises ValueError without a name."""
+    """Parse ``path.py:name``; None for any other text. Raises ValueError without a name."""
     path, colon, name = words.rpartition(":")
     if words.endswith(".py"):
         raise ValueError(f"algorithm {words!r} names no function; give it as {words}:name")
@@ -43,20 +43,20 @@ def parse(words: str) -> Own | None:
 
 
 def short(words: str) -> str:
-    """``file.py:name`` of a user's function, without its folders; any other name as it is."""
+    """Return ``file.py:name`` of a user's function, without its folders; any other name unchanged."""
     found = parse(words)
     return words if found is None else f"{found.path.name}:{found.name}"
 
 
 def load(own: Own) -> Loaded:
-    """The function as its file has it now. Whatever the file raises is passed on; `error_text` puts it in words."""
+    """Load the function from its file. Exceptions of the file propagate; `error_text` describes them."""
     linecache.checkcache(str(own.path))
     module_name = f"own_algorithm_{own.path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, own.path.resolve())
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # where dataclasses and pickle look a class's module up
+    sys.modules[module_name] = module  # where dataclasses and pickle look up a class's module
     source = files.content(own.path)
     exec(compile(source, str(own.path.resolve()), "exec"), module.__dict__)
     function = getattr(module, own.name, None)
@@ -68,7 +68,7 @@ def load(own: Own) -> Loaded:
 
 
 def error_text(error: BaseException, own: Own | None) -> str:
-    """An exception in words; one out of a user's file with its last line there."""
+    """Describe an exception; one from a user's file with its last line there."""
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if own is None:
         return said

@@ -1,4 +1,4 @@
-"""Comparisons as pictures: bars of what was timed, and curves over sizes."""
+"""Plot comparisons: bars for one size, and curves over sizes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDE = 20
-"""Times as long as the fastest: beyond it bars are multiples."""
+"""Ratio to the fastest beyond which bars show ratios."""
 
 
 def bars(found: ComparisonResult) -> Figure:
-    """Bars of the medians of a call's time for each model, with their intervals, residuals and badges."""
+    """Plot bars of the median times of a call for each model, with intervals, residuals and badges."""
     models = list(dict.fromkeys(row.model for row in found.rows))
     counts = [sum(row.model == model for row in found.rows) for model in models]
     figure = plots.figure(width=8.4, height=0.9 + 0.45 * len(models) + 0.27 * len(found.rows))
@@ -50,7 +50,7 @@ def bars(found: ComparisonResult) -> Figure:
 
 
 def _wide(rows: Iterable[AlgorithmResult]) -> float | None:
-    """The largest multiple of the fastest on its robot, where it is more than can be seen on an axis from zero on."""
+    """Return the largest ratio to the fastest on its robot, if it is too large for a linear axis."""
     times: dict[str, list[float]] = {}
     for row in rows:
         if row.host is not None:
@@ -72,7 +72,7 @@ def _who(row: AlgorithmResult, several: bool) -> str:
 
 
 def _bar(panel: Axes, place: int, row: AlgorithmResult, least: float | None) -> None:
-    """A candidate's bar, as multiples of the `least` time from 1 on or in µs; or the words that stand in its place."""
+    """Draw a candidate's bar, as a ratio to the `least` time or in µs; or the reason for its absence."""
     beside: Any = {"va": "center", "fontsize": 7, "xytext": (4, 0), "textcoords": "offset points"}
     if row.host is None:
         text = f"{row.verdict}: {row.reason}".removesuffix(": ")
@@ -102,7 +102,7 @@ def _bar(panel: Axes, place: int, row: AlgorithmResult, least: float | None) -> 
 
 
 def over_sizes(found: Growth) -> Figure:
-    """The time of a call over links or robots, and where curves cross for good."""
+    """Plot the time of a call over links or robots, and final crossings of curves."""
     figure = plots.figure(width=6.4)
     panel = figure.subplots()
     curves = found.curves()

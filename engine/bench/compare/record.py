@@ -1,4 +1,4 @@
-"""What the processes of a comparison have reported of each candidate, and the results that follow."""
+"""Reports of a comparison's processes on each candidate, and the results derived from them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from engine.bench.intervals import Interval
 from engine.validation import Array
 
 WORTH_NAMING = 1.05
-"""Ratios below are no difference: one algorithm's objects differ by up to half as much, for where their buffers lie."""
+"""Smaller ratios are no difference: objects of one algorithm differ by half as much, from buffer placement."""
 BY_ROUNDS = 3
-"""Rounds of a process, at least, from which ratios are taken; of fewer that of the medians is."""
+"""Minimum number of rounds of a process for ratios within rounds; with fewer, the medians' ratio is used."""
 
 
 @dataclass
 class Record:
-    """One candidate, as it was asked for, and what is known of it."""
+    """One requested candidate, and the data on it."""
 
     candidate: Candidate
     verdict: Verdict = "waiting"
@@ -30,29 +30,29 @@ class Record:
     first: float | None = None
     residual: float | None = None
     host: list[Array] = field(default_factory=list)
-    """(rounds,) of each process: seconds of a call until its answer is there; NaN in rounds without a turn."""
+    """(rounds,) of each process: seconds of a call until its result is available; NaN in rounds without a turn."""
     on_device: list[Array] = field(default_factory=list)
-    """The same between two events on the GPU."""
+    """(rounds,) of each process: seconds of a call between two events on the GPU."""
 
     @property
     def out(self) -> bool:
-        """It takes no part in what follows."""
+        """Whether it is excluded from now on."""
         return self.verdict not in ("waiting", "ok")
 
     def begin(self, process: int) -> None:
-        """What comes from now on is of that process, which may begin anew."""
+        """Assign further data to that process, which may be a repeated one."""
         self.host[process:] = [np.empty(0)]
         self.on_device[process:] = [np.empty(0)]
 
     def fail(self, reason: str) -> None:
-        """It takes no part any more."""
+        """Exclude it."""
         self.verdict, self.reason = "failed", reason
 
     def take(self, state: State, host: Array, on_device: Array) -> None:
-        """Take in what a process has reported of it. What went wrong in one process has gone wrong."""
+        """Add a process's report. A failure in one process is final."""
         if not (state.verdict == "waiting" and self.verdict == "ok"):  # it was ready in an earlier process
             self.verdict, self.reason = state.verdict, state.reason
-        self.first = state.first if self.first is None else self.first  # later ones read what that one has compiled
+        self.first = state.first if self.first is None else self.first  # later processes read its compiled code
         if state.residual is not None:
             self.residual = max(state.residual, self.residual or 0.0)
         self.host[-1] = np.concatenate([self.host[-1], host])
@@ -64,14 +64,14 @@ class Record:
         return _medians(self.host)
 
     def ratios(self, other: Record) -> Array:
-        """(processes,): how many times as long as the other's a call takes, of each process that has timed both."""
+        """(processes,): the ratio of its time to the other's, of each process that has timed both."""
         pairs = zip(self.host, other.host, strict=True)
         found = [_ratio(*pair) for pair in pairs if all(np.any(np.isfinite(times)) for times in pair)]
         return np.array(found)
 
 
 def results(records: Sequence[Record]) -> list[AlgorithmResult]:
-    """The results; those of one number type are compared with one another."""
+    """Return the results; those of one number type are compared with one another."""
     found: list[AlgorithmResult] = []
     for dtype in dict.fromkeys(record.candidate.dtype for record in records):
         rivals = [record for record in records if record.candidate.dtype == dtype]
@@ -93,7 +93,7 @@ def _beyond_doubt(ratios: Array) -> bool:
 
 
 def _fastest(timed: list[Record]) -> Record | None:
-    """The one of the least time, unless others beat it within rounds: a machine may slow down while some wait."""
+    """Return the one with the least time, unless others beat it within rounds: the machine's speed may vary."""
     rest = sorted(timed, key=lambda record: float(np.mean(np.log(record.medians))))
     fastest = rest.pop(0) if rest else None
     while fastest is not None:

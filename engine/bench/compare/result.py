@@ -1,4 +1,4 @@
-"""What a comparison has found: each algorithm's result, in numbers, in sentences and as a table."""
+"""The results of a comparison: of each algorithm, in numbers, in sentences and as a table."""
 
 from __future__ import annotations
 
@@ -16,80 +16,82 @@ from engine.bench.results import finite
 
 @dataclass(frozen=True)
 class AlgorithmResult:
-    """What was measured of an algorithm on a device, in the number type `dtype`: one call for a batch of a `model`."""
+    """The measurement of an algorithm on a device, in a number type: one call for a batch of a model's robots."""
 
     model: str
     algorithm: str
-    """Its name, or a user's as ``file.py:name``; a second of the same name ends in " (2)", and so do models."""
+    """Its name, or a user's as ``file.py:name``; a repeated name ends in " (2)", as with models."""
     device: str
     dtype: str
     batch: int
     verdict: Verdict
-    """ "waiting", "ok", "wrong" (it has no times), "refused" or "failed"."""
+    """"waiting", "ok", "wrong" (without times), "refused" or "failed"."""
     reason: str
     """Why it is wrong, was refused, or failed: for a user's file with the line."""
     residual: float | None
     """‖ID(q̈) − τ‖ / ‖τ_δ‖ by inverse dynamics in double precision, the worst of the batch; infinite for NaN."""
     first: float | None
-    """s on the host until the first answer: compiling, or reading what was compiled."""
+    """s on the host until the first result: compiling, or loading compiled code."""
     turns: int
     """In how many turns it was timed, between those of the others."""
     host: float | None
-    """s of a call until its answer is there: the middle of the processes' medians; data are where the device has them,
-    before and after."""
+    """s of a call until its result is available, the mean of the processes' medians; inputs and result are on the
+    device.
+    """
     host_interval: Interval | None
-    """Between its bounds lies what another comparison would find, in 99 of 100 cases."""
+    """The bounds contain another comparison's result in 99 of 100 cases."""
     on_device: float | None
     """s on the GPU between two events, the median; None on the CPU."""
     ratio: Interval | None
-    """Of `host` to that of the fastest in the same number type, paired within rounds; exactly 1 for that one. The
-    bounds are as those of `host_interval`."""
+    """The ratio of `host` to that of the fastest in the same number type, paired within rounds; 1 for that one. The
+    bounds are like those of `host_interval`.
+    """
     level: bool
-    """It is the fastest of its number type, or no difference to that one was found."""
+    """Whether it is the fastest of its number type, or not significantly slower."""
     winner: bool
-    """It is the fastest, and all others are slower beyond doubt."""
+    """Whether it is the fastest, and all others are significantly slower."""
     host_runs: tuple[float, ...] = ()
-    """s: the median in each of the processes, from which `host` and its interval are."""
+    """s: the median in each process, from which `host` and its interval are computed."""
     ratio_runs: tuple[float, ...] = ()
-    """The same of the ratios; empty for the fastest."""
+    """The ratio in each process; empty for the fastest."""
 
     def plain(self) -> dict[str, Any]:
-        """For JSON, times in s; null stands for what is not finite."""
+        """Return a dictionary for JSON, times in s; null replaces numbers that are not finite."""
         plain: dict[str, Any] = finite(asdict(self))
         return plain
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> AlgorithmResult:
-        """What `plain` was made of."""
+        """Return the result from the dictionary of `plain`."""
         bounds = {key: plain[key] and Interval(*plain[key]) for key in ("host_interval", "ratio")}
-        runs = {key: tuple(plain.get(key, ())) for key in ("host_runs", "ratio_runs")}  # earlier rows have none
+        runs = {key: tuple(plain.get(key, ())) for key in ("host_runs", "ratio_runs")}  # older rows have none
         return cls(**{**plain, **bounds, **runs})
 
 
 @dataclass(frozen=True)
 class ComparisonResult:
-    """All that is known so far: a row for each model, number type, device and algorithm, in this order."""
+    """The results so far: a row for each model, number type, device and algorithm, in this order."""
 
     rows: tuple[AlgorithmResult, ...]
     done: float
     """The share of the work, 0 to 1."""
     left: float | None
-    """s that the rest takes, if it goes on so."""
+    """Estimated s that the rest takes."""
     doing: str
     """What is under way, in a few words."""
 
     def csv(self) -> str:
-        """The rows as comma-separated values below a line of names, times in s."""
+        """Return the rows as comma-separated values with a header, times in s."""
         return table(row.plain() for row in self.rows)
 
     def findings(self) -> list[str]:
-        """A sentence for each model and number type: who is the fastest, and by how much, if that is certain."""
+        """Return a sentence for each model and number type: the fastest, and by how much, if that is certain."""
         groups = dict.fromkeys((row.model, row.dtype) for row in self.rows if row.verdict != "waiting")
         return [_sentence(*group, [row for row in self.rows if (row.model, row.dtype) == group]) for group in groups]
 
 
 def table(rows: Iterable[dict[str, Any]]) -> str:
-    """Rows by `AlgorithmResult.plain`, maybe with more fields, as comma-separated values below a line of names."""
+    """Format rows of `AlgorithmResult.plain`, possibly with more fields, as comma-separated values with a header."""
     text, writer = io.StringIO(), None
     for row in rows:
         flat: dict[str, Any] = {}
@@ -140,11 +142,11 @@ def _sentence(model: str, dtype: str, rows: list[AlgorithmResult]) -> str:
 
 
 def _order(row: AlgorithmResult) -> tuple[bool, float, float]:
-    """The fastest first, then by the ratio to it; where there is none by time."""
+    """Return the sort key: the fastest first, then by ratio, or by time without one."""
     ratio = row.ratio or Interval(math.inf, math.inf, math.inf)
     return ratio != Interval(1.0, 1.0, 1.0), ratio.middle, row.host or 0.0
 
 
 def times(ratio: float) -> str:
-    """A ratio with the digits that it deserves."""
+    """Format a ratio with suitable digits."""
     return f"{ratio:.3f}" if ratio < 10 else f"{ratio:.1f}" if ratio < 100 else f"{ratio:.0f}"

@@ -1,4 +1,4 @@
-"""Robots by the words of a command line, and the words by which a robot is had again."""
+"""Convert command-line words to robots, and robots to the words that load them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def named(
     mimic: bool = True,
     trust_xacro: bool = False,
 ) -> Model:
-    """The model of a robot's file, of one that ships, or of N links by chain:N and tree:N.
+    """Return the model of a robot's file, of one that ships, or of N links by chain:N and tree:N.
 
     Raises FileNotFoundError, ModelError or ValueError.
     """
@@ -40,9 +40,9 @@ def named(
 
 @lru_cache(maxsize=64)
 def words(model: Model) -> tuple[str, ...]:
-    """How a command line names the model: its words, and the options with which it was loaded.
+    """Return a model's command-line words, with the options with which it was loaded.
 
-    Raises ValueError for one that was made in Python and is in no file.
+    Raises ValueError for one that was created in Python and has no file.
     """
     if model.source is not None:
         path = Path(model.source)

@@ -1,4 +1,4 @@
-"""Comparisons over the number of links of a generated chain, or over the number of robots; and where curves cross."""
+"""Comparisons over the number of links of a generated chain, or over the number of robots; and crossings."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ BATCHES = tuple(1 << power for power in range(0, 13, 2))
 
 
 class Crossing(NamedTuple):
-    """From about this size on, one curve lies below the other; `faster` than `slower`, named as in "abia on cpu"."""
+    """From about this size on, one curve is below the other; both by name, such as "abia on cpu"."""
 
     size: float
     faster: str
     slower: str
     low: float | None = None
-    """From here on it may be so, by the times' intervals; None: at all sizes."""
+    """The smallest size at which this is possible, by the times' intervals; None: all sizes."""
     high: float | None = None
-    """From here on it is so beyond doubt; None: at none that was measured."""
+    """The size from which it is certain; None: none measured."""
 
     def words(self) -> str:
-        """The size, or between which sizes it lies, in two digits."""
+        """Return the size, or the sizes between which it lies, in two digits."""
         low, high = (None if size is None else _two_digits(size) for size in (self.low, self.high))
         if low is not None and low == high:
             return f"about {low}"
@@ -52,13 +52,13 @@ class Point(NamedTuple):
 
     @property
     def curve(self) -> str:
-        """The name of the curve that it lies on."""
+        """The name of its curve."""
         return f"{self.result.algorithm} on {self.result.device}"
 
 
 @dataclass(frozen=True)
 class Growth:
-    """All that is known so far of how times grow along `axis`; `done`, `left`, `doing`: see `ComparisonResult`."""
+    """The results over sizes so far; `done`, `left` and `doing` are as in `ComparisonResult`."""
 
     axis: str
     points: tuple[Point, ...]
@@ -67,7 +67,7 @@ class Growth:
     doing: str
 
     def curves(self) -> dict[str, dict[int, float]]:
-        """Seconds of a call, until its answer is there, by size; of each algorithm and device by its name."""
+        """Return the seconds of a call by size, for each algorithm and device, by name."""
         found: dict[str, dict[int, float]] = {}
         for point in self.points:
             if point.result.host is not None:
@@ -75,7 +75,7 @@ class Growth:
         return found
 
     def crossings(self) -> tuple[Crossing, ...]:
-        """Where one curve falls below another for good, by rising size."""
+        """Return the points where one curve falls below another for good, by increasing size."""
         found, curves, bounds = [], self.curves(), self._bounds()
         for one, other in combinations(curves, 2):
             if where := crossing(curves[one], curves[other]):
@@ -87,7 +87,7 @@ class Growth:
         return tuple(sorted(found, key=lambda each: each[:3]))
 
     def _bounds(self) -> dict[str, tuple[dict[int, float], dict[int, float]]]:
-        """The lower and upper bounds of `curves`; where there is no interval, the times themselves."""
+        """Return the lower and upper bounds of `curves`; without an interval, the times themselves."""
         found: dict[str, tuple[dict[int, float], dict[int, float]]] = {}
         for point in self.points:
             if (host := point.result.host) is not None:
@@ -97,20 +97,19 @@ class Growth:
         return found
 
     def csv(self) -> str:
-        """The points as comma-separated values below a line of names, times in s."""
+        """Return the points as comma-separated values with a header, times in s."""
         return table(self.plain())
 
     def plain(self) -> list[dict[str, Any]]:
-        """The points for JSON, as `AlgorithmResult.plain` has them, with their `axis` and `size`."""
+        """Return the points for JSON, as in `AlgorithmResult.plain`, with their `axis` and `size`."""
         return [{"axis": self.axis, "size": point.size, **point.result.plain()} for point in self.points]
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """What is compared over sizes: the links of a generated chain, or the batch of a model, by default chain:10.
+    """A comparison over sizes: links of a generated chain, or the batch of a model, by default chain:10.
 
-    `axis` is "links" or "batch", `dtype` the number type. All else is as for `Comparison`. Raises ValueError for sizes
-    that are none.
+    Other fields are as in `Comparison`. Raises ValueError for invalid sizes.
     """
 
     axis: Literal["links", "batch"]
@@ -123,7 +122,7 @@ class Scaling:
     seconds: float = 0.2
     seed: int = 0
     all_sizes: tuple[int, ...] = field(init=False, repr=False)
-    """`sizes` or those that are usual, rising."""
+    """`sizes` or the default ones, increasing."""
     _first: Comparison = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -133,13 +132,13 @@ class Scaling:
         object.__setattr__(self, "_first", self.at(self.all_sizes[0]))
 
     def at(self, size: int) -> Comparison:
-        """The comparison at one size."""
+        """Return the comparison at one size."""
         links = self.axis == "links"
         model, batch = (f"chain:{size}", self.batch) if links else (self.model, size)
         return Comparison((model,), self.algorithms, self.devices, (self.dtype,), batch, self.seconds, self.seed)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Growth]:
-        """Measure, from the smallest size on, and report as `Comparison.run` does, until `stop` returns True."""
+        """Measure, from the smallest size on, and yield results like `Comparison.run`."""
         finished, began = list[Point](), perf_counter()
         with Children(PROCESSES) as children:
             for index, size in enumerate(self.all_sizes):
@@ -154,7 +153,7 @@ class Scaling:
                     return
 
     def command(self) -> str:
-        """The shell command that measures the same again. Raises ValueError for a model that is in no file."""
+        """Return the shell command that repeats the measurement. Raises ValueError for a model without a file."""
         model = self._first.robots[0]
         over = ["--over", self.axis, "--sizes", ",".join(map(str, self.all_sizes))]
         robot = robots.words(model) if self.axis == "batch" else ()

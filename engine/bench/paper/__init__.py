@@ -1,1 +1,1 @@
-"""The papers' experiments: measured, drawn, and held against what the papers conclude."""
+"""The papers' experiments: measured, plotted, and compared with the papers' conclusions."""

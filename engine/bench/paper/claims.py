@@ -1,4 +1,4 @@
-"""What the papers conclude, held against what was measured here: a verdict on each claim, with its numbers in words."""
+"""The papers' conclusions compared with the measurements: a verdict on each claim, with its numbers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candi
 Verdict = Literal["holds", "holds in part", "does not hold", "not tested here"]
 NAMES = {"abia": "ABIA", "dca": "DCA-ABA", "jsiia": "JSIIA", "abia-hybrid": "hybrid ABIA", "cfa": "CFA"}
 OF_YANG = ("cfa", "jsiia", "abia-hybrid")
-"""The three that [Y] compares."""
+"""The three algorithms that [Y] compares."""
 ALIKE = 1.5
-"""Times as long, up to which two curves of a log-log plot are called similar."""
+"""Ratio up to which two curves of a log-log plot are called similar."""
 UNTIMED = ("wrong", "failure", "left_out")
-"""What a candidate without a time has instead, in words."""
+"""Reasons for a missing time."""
 SPEEDUP, EVEN = 2.25, 1.1
-"""[B]'s headline; times as fast, up to which an algorithm counts as no faster."""
+"""[B]'s headline; ratio up to which an algorithm counts as no faster."""
 
 
 class Claim(NamedTuple):
-    """A conclusion of a paper, and what becomes of it here."""
+    """A conclusion of a paper, and the verdict on it."""
 
     source: str
     says: str
@@ -36,30 +36,30 @@ class Claim(NamedTuple):
 
 
 class Measured:
-    """The rows of a run, by experiment and algorithm. Times are in µs, of a call until its answer is there."""
+    """The rows of a run, by experiment and algorithm. Times are in µs, for a call until its result is available."""
 
     def __init__(self, plan: Plan, rows: Iterable[Mapping[str, Any]]):
         order = [experiments.key(*point) for point in plan.points()]
         self.plan, self.rows = plan, sorted(rows, key=lambda row: order.index(row["key"]))
 
     def facts(self, experiment: Experiment, candidate: Candidate) -> dict[int, dict[str, Any]]:
-        """What each size's row has of a candidate."""
+        """Return each size's data on a candidate."""
         rows = [row for row in self.rows if row["experiment"] == experiment.key]
         return {row[experiment.axis]: found for row in rows if (found := of(row, candidate))}
 
     def curve(self, experiment: Experiment, candidate: Candidate, clock: str = "call_us") -> curves.Curve:
-        """µs over the sizes at which there is a time by that clock."""
+        """Return µs over the sizes that have a time by that clock."""
         return {n: x[clock] for n, x in self.facts(experiment, candidate).items() if clock in x}
 
     def gains(self, experiment: Experiment, one: Candidate, other: Candidate) -> dict[int, Interval]:
-        """How many times as fast as the other one is, where both have times."""
+        """Return the other's time divided by this one's, where both have times."""
         mine, others = self.facts(experiment, one), self.facts(experiment, other)
         shared = [n for n in mine if "rounds_us" in mine[n] and "rounds_us" in others.get(n, {})]
         pairs = {n: (np.array(others[n]["rounds_us"]), np.array(mine[n]["rounds_us"])) for n in shared}
         return {n: gain for n, pair in pairs.items() if (gain := intervals.of_ratio(*pair))}
 
     def leads(self, experiment: Experiment, name: str, among: Iterable[str]) -> list[int]:
-        """The sizes at which an algorithm is faster than each of the others, beyond chance, or alone in the race."""
+        """Return the sizes at which an algorithm is significantly faster than each other one, or the only one."""
         mine = self.facts(experiment, self.on(name))
         sizes = {n for n, x in mine.items() if "call_us" in x}
         for other in among:
@@ -74,12 +74,12 @@ class Measured:
         return sorted(sizes)
 
     def on(self, name: str) -> Candidate:
-        """An algorithm where [Y]'s figures are measured."""
+        """Return an algorithm on the device of [Y]'s figures."""
         return Candidate(name, self.plan.device)
 
 
 def claims(measured: Measured) -> list[Claim]:
-    """Every claim that can be held against the rows; [Y]'s are about a GPU and are not tested without one."""
+    """Return the verdicts on every testable claim; [Y]'s are about a GPU and not tested without one."""
     return [*_of_yang(measured), *_of_bhalerao(measured)]
 
 
@@ -100,7 +100,7 @@ def _of_yang(measured: Measured) -> list[Claim]:
 
 
 def _missing(measured: Measured, experiment: Experiment, names: tuple[str, ...]) -> str:
-    """Which of the algorithms has no time in an experiment that all have, and why; else ""."""
+    """Return which algorithm has no time in an experiment where all should, and why; else ""."""
     for name in names:
         facts = measured.facts(experiment, measured.on(name)).values()
         if not any("call_us" in x for x in facts):
@@ -187,7 +187,7 @@ def _two_hundred_links(measured: Measured) -> tuple[Verdict, str]:
 
 
 def _pays(name: str, what: str) -> Callable[[Measured], tuple[Verdict, str]]:
-    """Whether an algorithm on a building block overtakes the plain recursion on the same device."""
+    """Judge whether an algorithm with a building block overtakes the sequential recursion on the same device."""
 
     def judge(measured: Measured) -> tuple[Verdict, str]:
         leads, gains = (
@@ -214,14 +214,14 @@ def _constant_factor(measured: Measured) -> tuple[Verdict, str]:
 
 
 class _Test(NamedTuple):
-    """A claim of [Y], how it is judged, and which times that needs."""
+    """A claim of [Y], its test, and the times needed."""
 
     source: str
     says: str
     judge: Callable[[Measured], tuple[Verdict, str]]
     needs: tuple[tuple[Experiment, tuple[str, ...]], ...]
     on_cpu: bool = True
-    """Its words mean something on the CPU as well."""
+    """Whether the claim is meaningful on the CPU as well."""
 
 
 _YANG = (
@@ -309,7 +309,7 @@ def _alone(gains: Mapping[int, Interval]) -> Claim:
 
 
 def beside(measured: Measured) -> list[str]:
-    """What the rows say that neither paper asked, a sentence each: who is the fastest of all, and when a GPU pays."""
+    """Return further findings, a sentence each: the fastest of all, and when a GPU pays."""
     said = []
     for experiment in (FIG2, FIG3A, FIG3B):
         unit = "links" if experiment.axis == "links" else "robots"
@@ -332,7 +332,7 @@ def beside(measured: Measured) -> list[str]:
 
 
 def _at(measured: Measured, experiment: Experiment, size: int, name: str, among: Iterable[str]) -> str:
-    """Who takes how long at a size: "At 1000 links CFA takes 16 ms, JSIIA 145 ms (8.8 ×)."""
+    """Describe the times at a size: "At 1000 links CFA takes 16 ms, JSIIA 145 ms (8.8 ×)."""
     unit = "links" if experiment.axis == "links" else f"robot{'s' if size > 1 else ''} of {experiment.fixed} links"
     own = measured.facts(experiment, measured.on(name)).get(size, {})
     if "call_us" not in own:
@@ -356,7 +356,7 @@ def _listed(gains: Mapping[int, Interval]) -> str:
 
 
 def _where(chosen: Iterable[int], sizes: Iterable[int], unit: str) -> str:
-    """Some of the sizes in words, such as "at all of 10 to 1000 links", or "at 300 to 1000 links"."""
+    """Describe some of the sizes, such as "at all of 10 to 1000 links", or "at 300 to 1000 links"."""
     every, some = sorted(sizes), set(chosen)
     if not every:
         return "nowhere, since nothing was measured"
@@ -375,6 +375,6 @@ def _factor(ratio: float) -> str:
 
 
 def duration(us: float) -> str:
-    """A time in µs with the unit that suits it."""
+    """Format a time in µs with a suitable unit."""
     unit, scale = ("µs", 1.0) if us < 999.5 else ("ms", 1e3) if us < 999.5e3 else ("s", 1e6)
     return f"{us / scale:.3g} {unit}"

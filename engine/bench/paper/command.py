@@ -26,7 +26,7 @@ DEFAULT = "papers"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `paper`."""
+    """Add the arguments of `paper`."""
     parser.add_argument(
         "--out", type=Path, default=Path(DEFAULT), metavar="FOLDER",
         help=f"where page, pictures and data go; what it has is not measured again (default {DEFAULT})",
@@ -50,7 +50,7 @@ def _seed(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """`paper`: measure what the folder lacks, and write its page, pictures and data."""
+    """Run `paper`: measure what the folder lacks, and write its page, figures and data."""
     console = console_of(args)
     where = args.device if args.device != "auto" else "cuda" if device.available() else "cpu"
     if where == "cuda" and (reason := device.why_not()):
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _make(folder: Path) -> None:
-    """The folder, if it is not there. Raises ValueError where it cannot be made or holds something else."""
+    """Create the folder if necessary. Raises ValueError if that fails or it contains anything else."""
     if not folder.absolute().parent.is_dir() or folder.is_file():
         why = "it is a file" if folder.is_file() else f"there is no folder {str(folder.parent)!r}"
         raise ValueError(f"--out is {str(folder)!r}, which cannot be made, since {why}; name another folder")

@@ -1,7 +1,8 @@
 """The papers' experiments: [Y]'s Figs. 2, 3a and 3b and [B]'s speed-up over processors, measured point by point.
 
-[Y] has chains with random twists, and averages a thousand calls with random joint inputs. Here a point's candidates
-take turns in rounds over the same random inputs, so that a busy machine disturbs all alike; a round's average is kept.
+[Y] uses chains with random twists, and averages a thousand calls with random joint inputs. Here a point's candidates
+take turns in rounds over the same random inputs, so that a busy machine disturbs all alike; each round's mean is
+stored.
 """
 
 from __future__ import annotations
@@ -27,28 +28,28 @@ from engine.selection.choice import LARGEST_RESIDUAL
 
 DTYPE = "float64"
 LONGEST = 0.25
-"""Seconds of one call, beyond which a candidate is left out of a point."""
+"""Seconds of one call, beyond which a candidate is skipped at a point."""
 MEMORY = 4 << 30
-"""Bytes on the host, beyond which it is left out as well; on the GPU its own memory is what counts."""
+"""Bytes on the host, beyond which it is skipped; on the GPU its memory is the limit."""
 BYTES = {"cfa": 12_000, "abia-hybrid": 2_000}
-"""What the texts on NumPy take for each body."""
+"""Bytes per body of the NumPy implementations."""
 MATRICES = 3
-"""Mass matrices that JSIIA has at once on the CPU."""
+"""Mass matrices that JSIIA holds at a time on the CPU."""
 CHECKED = 64
-"""Robots of a batch, evenly spread, whose answers are checked."""
+"""Number of robots of a batch, evenly spaced, whose results are checked."""
 EXPONENTS = {("jsiia", "links"): 3}
-"""The power of the size by which a call's time grows at most; 1 for whatever is not here."""
+"""Upper bound of the exponent of a call's time over size; 1 if not listed."""
 INPUTS, LARGEST_INPUT = 16, 1 << 20
-"""Different inputs that calls go through, fewer of them beyond so many bodies in all."""
+"""Number of different inputs of the calls, reduced beyond this number of bodies in all."""
 ROUNDS = 25
 SLOW = 0.02
-"""Seconds of one call beside which launches are nothing, so that no graph is needed to time the GPU alone."""
+"""Seconds of a call that make launches negligible, so that GPU timing needs no graph."""
 LONG, MOST_CALLS = 2e-3, 20
-"""Seconds between two events on the GPU that are long beside what events cost; the most calls between them."""
+"""Seconds between two GPU events that make their cost negligible; maximum number of calls between them."""
 
 
 class Candidate(NamedTuple):
-    """An algorithm, where it runs, and on the CPU its threads, where they are given; the ABIA has one."""
+    """An algorithm, its device, and on the CPU its number of threads, if given; the ABIA has one."""
 
     algorithm: str
     device: str
@@ -56,23 +57,23 @@ class Candidate(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """A figure of a paper: the time of a call over links or robots, beyond the sizes that the paper has."""
+    """A figure of a paper: the time of a call over links or robots, also beyond the paper's sizes."""
 
     key: str
     source: str
     title: str
     axis: str
-    """"links" or "batch", which is what varies."""
+    """"links" or "batch", the one that varies."""
     fixed: int
-    """The other one of them."""
+    """The value of the other one."""
     sizes: tuple[int, ...]
     short: tuple[int, ...]
     """The sizes of the short version."""
     largest: int | None
-    """The largest size in the paper; None where its abstract does not say."""
+    """The largest size in the paper; None if its abstract does not say."""
 
     def shape(self, size: int) -> tuple[int, int]:
-        """Links and batch."""
+        """Return links and batch."""
         return (size, self.fixed) if self.axis == "links" else (self.fixed, size)
 
 
@@ -100,24 +101,26 @@ FIG2, FIG3A, FIG3B, PROCESSORS = EXPERIMENTS
 
 
 class Plan(NamedTuple):
-    """What one run measures, so that rows of two runs can stand side by side."""
+    """The measurements of one run; rows of runs with equal plans are comparable."""
 
     device: str
-    """That of [Y]'s figures; [B]'s is on the CPU."""
+    """The device of [Y]'s figures; [B]'s is the CPU."""
     short: bool
     seed: int
 
     @property
     def seconds(self) -> float:
-        """Of turns, for each candidate of a point."""
+        """Seconds of turns for each candidate of a point."""
         return 0.12 if self.short else 0.3
 
     def points(self) -> list[tuple[Experiment, int]]:
-        """The experiments and their sizes, in the order of the measurement."""
+        """The experiments and their sizes, in the order of measurement."""
         return [(found, size) for found in EXPERIMENTS for size in (found.short if self.short else found.sizes)]
 
     def candidates(self, experiment: Experiment) -> tuple[Candidate, ...]:
-        """All algorithms on the device, beside a GPU the CPU's ABIA; of [B]'s, DCA-ABA on 1, 2, 4 and all cores."""
+        """Return all algorithms on the device, with the CPU's ABIA beside a GPU; for [B], DCA-ABA on 1, 2, 4 and all
+        cores.
+        """
         if experiment is PROCESSORS:
             counts = sorted({count for count in (1, 2, 4, cores()) if count <= cores()})
             return Candidate("abia", "cpu"), *(Candidate("dca", "cpu", count) for count in counts)
@@ -128,15 +131,15 @@ class Plan(NamedTuple):
 
 
 def key(experiment: Experiment, size: int) -> str:
-    """A point's name, the same in every run."""
+    """Return a point's name, which is the same in every run."""
     return f"{experiment.key}-{size}"
 
 
 def measure(plan: Plan, finished: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of the points that are not among the `finished` ones, each as soon as it is there.
+    """Yield the rows of the points not in `finished`, each when it is complete.
 
-    A row has `key`, `experiment`, `links`, `batch` and `candidates`: of each its names and either its times or, in
-    words, why it has none: `left_out` (too slow or too large), `wrong` (the answer) or `failure`.
+    A row has `key`, `experiment`, `links`, `batch` and `candidates`: for each its names and either its times or the
+    reason for their absence in words: `left_out` (too slow or too large), `wrong` (the result) or `failure`.
     """
     rows = dict(finished)
     for experiment, size in plan.points():
@@ -149,7 +152,7 @@ def measure(plan: Plan, finished: Mapping[str, dict[str, Any]]) -> Iterator[dict
 
 
 class _Point:
-    """One size of one experiment: its inputs, and its candidates one after the other and then in turns."""
+    """One size of one experiment: its inputs, and its candidates, prepared in sequence and then timed in turns."""
 
     def __init__(self, plan: Plan, experiment: Experiment, size: int, smaller: dict[int, dict[str, Any]]):
         self._plan, self._experiment, self._size, self._smaller = plan, experiment, size, smaller
@@ -176,7 +179,7 @@ class _Point:
                     calls.append((facts, call))
             except MemoryError as error:
                 facts["left_out"] = str(error) or "the memory does not suffice"
-            except Exception as error:  # the row tells it, and the others go on
+            except Exception as error:  # stored in the row; the others continue
                 facts["failure"] = f"{type(error).__name__}: {error}"
         if calls:
             self._take_turns(calls)
@@ -222,13 +225,13 @@ class _Point:
 
 
 def of(row: Mapping[str, Any], candidate: Candidate) -> dict[str, Any] | None:
-    """What a row has of a candidate; None where it has nothing."""
+    """Return a row's data on a candidate, or None."""
     asked = (candidate.algorithm, candidate.device, candidate.threads)
     return next((x for x in row["candidates"] if (x["algorithm"], x["device"], x.get("threads")) == asked), None)
 
 
 class _Call:
-    """One candidate's calls, through a point's inputs one after the other: ``call(times)``, for `alternate`."""
+    """One candidate's calls over a point's inputs: ``call(times)``, for `alternate`."""
 
     def __init__(self, model: Model, inputs: list[Any], candidate: Candidate):
         self._model, self._on_gpu = model, candidate.device == "cuda"
@@ -254,7 +257,7 @@ class _Call:
         self.count += times
 
     def checked(self, at: State) -> dict[str, Any]:
-        """What the first answer took and its residual, of at most `CHECKED` robots; or what is wrong with it."""
+        """Return the first call's time and residual, for at most `CHECKED` robots; or the reason why it is wrong."""
         began = perf_counter()
         self(1)
         self.once = perf_counter() - began
@@ -269,7 +272,7 @@ class _Call:
         return {"first_s": self._first, "residual": left}
 
     def on_gpu(self, seconds: float) -> dict[str, Any]:
-        """A call by the GPU's clock, median and middle half; of a captured graph of calls where that can be."""
+        """Time a call by the GPU's clock, median and quartiles; of a captured graph of calls if possible."""
         if not self._on_gpu:
             return {}
         q, v, tau = self._inputs[0]

@@ -1,4 +1,4 @@
-"""The folder of the papers' experiments: a page in words, pictures, and the data as JSON and CSV."""
+"""The folder of the papers' experiments: a page of text, figures, and the data as JSON and CSV."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAPERS = """\
 
 
 def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str, Any]:
-    """Draw and write all of it from the rows; returns what the JSON file holds."""
+    """Plot and write everything from the rows; return the content of the JSON file."""
     told, more = claims(measured), beside(measured)
     data: dict[str, Any] = {
         "machine": machine,
@@ -54,13 +54,13 @@ def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str
 
 
 def said(measured: Measured, machine: dict[str, Any]) -> str:
-    """The machine in a line."""
+    """Describe the machine in a line."""
     cpu = f"{machine['processor']}, {machine['cores']} cores"
     return f"{machine['gpu']['name']}; {cpu}" if measured.plan.device == "cuda" else cpu
 
 
 def page(measured: Measured, machine: dict[str, Any], told: list[Claim], more: list[str]) -> str:
-    """The page, as Markdown."""
+    """Return the page, as Markdown."""
     plan = measured.plan
     lines = [
         f"# The papers' experiments on {said(measured, machine)}", "", PAPERS, "",

@@ -1,4 +1,4 @@
-"""The papers' figures, with their axes, of what was measured here; Matplotlib is imported when one is drawn."""
+"""The papers' figures, with their axes, from these measurements; Matplotlib is imported on use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLOCKS = {"call_us": "a call, until its answer is there", "device_us": "of that 
 
 
 def label(measured: Measured, experiment: Experiment, candidate: Candidate) -> str:
-    """A candidate by the name that the papers know, with what sets it apart in an experiment."""
+    """Return the papers' name of a candidate, with its distinction in an experiment."""
     name, where = NAMES[candidate.algorithm], candidate.device
     if experiment is PROCESSORS:
         count = candidate.threads
@@ -32,7 +32,7 @@ def label(measured: Measured, experiment: Experiment, candidate: Candidate) -> s
 
 
 def times(measured: Measured, experiment: Experiment, machine: str) -> Figure:
-    """The computation time over links or robots, log-log: of the call and, where there is one, on the GPU."""
+    """Plot the computation time over links or robots, log-log: of the call and, if available, on the GPU."""
     from matplotlib.figure import Figure
 
     candidates = measured.plan.candidates(experiment)
@@ -73,7 +73,7 @@ def _draw(panel: Axes, measured: Measured, experiment: Experiment, candidate: Ca
 
 
 def _of_the_paper(panel: Axes, experiment: Experiment) -> None:
-    """Shade the sizes that the paper has; what is beyond is ours."""
+    """Shade the paper's range of sizes; the rest is ours."""
     assert experiment.largest is not None
     low, high = panel.get_xlim()
     panel.axvspan(low, experiment.largest, color="0.95", zorder=0, label="the paper's sizes")
@@ -81,7 +81,7 @@ def _of_the_paper(panel: Axes, experiment: Experiment) -> None:
 
 
 def speedup(measured: Measured, experiment: Experiment, machine: str) -> Figure:
-    """How many times as fast as the ABA DCA-ABA is over the links, by threads: medians and their intervals."""
+    """Plot DCA-ABA's speed-up over the ABA over the links, by threads: medians and their intervals."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.6, 4.6), layout="constrained")

@@ -1,1 +1,1 @@
-"""The engines that ours is set beside, each given the very same models, where it is installed."""
+"""Peer engines for comparison, if installed, each given exactly the same models."""

@@ -1,4 +1,4 @@
-"""JaxSim, where it is installed, given the very same model: as SDF text, since its way from URDF asks for Gazebo."""
+"""JaxSim, if installed, given the same model as SDF text, since its URDF import needs Gazebo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BASE = (
 
 
 def sdf(model: Model) -> str:
-    """A fixed-base model of ours, body by body. Raises Missing where JaxSim has no such model."""
+    """Write a fixed-base model as SDF, body by body. Raises Missing if JaxSim cannot represent it."""
     if model.has_mimic or np.any(NV[model.kind] > 1) or np.any(model.mass <= 0) or tuple(model.gravity) != EARTH:
         raise Missing(
             f"JaxSim is given robots on Earth without free joints, ball joints, mimic joints and massless bodies, "
@@ -55,7 +55,7 @@ def _numbers(values: tuple[float, ...]) -> str:
 
 
 def on_jaxsim(model: Model, at: State, seconds: float) -> Timing:
-    """JaxSim's articulated-body algorithm, jitted and mapped over the batch. Raises Missing."""
+    """Time JaxSim's articulated-body algorithm, jitted and mapped over the batch. Raises Missing."""
     require("jaxsim", "JaxSim")
     text = sdf(model)
     import jax

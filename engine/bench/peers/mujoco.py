@@ -1,4 +1,4 @@
-"""MuJoCo on threads, and on GPUs by Warp and MJX, where they are installed, given the same model, constraints off."""
+"""MuJoCo on threads, and on GPUs by Warp and MJX, if installed, given the same model, with constraints disabled."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from engine.model.joints import NV
 from engine.validation import Array
 
 CHECKED = 64
-"""Robots of a batch whose answers are checked."""
+"""Number of robots of a batch whose results are checked."""
 STEPS_TIMED = 200
-"""At most so many `mj_step`s are timed."""
+"""Maximum number of `mj_step`s timed."""
 TOGETHER = 10
 """Steps of a captured graph."""
 
 
 def compiled(model: Model, dt: float = 1e-3) -> Any:
-    """MuJoCo's model of a fixed-base one of ours, made body by body; no contacts, limits, friction or damping.
+    """Build MuJoCo's model of a fixed-base model, body by body; no contacts, limits, friction or damping.
 
-    Raises Missing where MuJoCo is not installed or has no such model.
+    Raises Missing if MuJoCo is not installed or cannot represent the model.
     """
-    os.environ.setdefault("MUJOCO_GL", "disable")  # nothing is drawn
+    os.environ.setdefault("MUJOCO_GL", "disable")  # no rendering
     require("mujoco", "MuJoCo")
     import mujoco
 
@@ -57,7 +57,7 @@ def compiled(model: Model, dt: float = 1e-3) -> Any:
 
 
 def on_threads(model: Model, q: Array, steps: int, dt: float, threads: int, seconds: float) -> tuple[float, Array]:
-    """Seconds of a rollout from rest at q (batch, nq), all states kept, and the last q. Raises Missing."""
+    """Return seconds of a rollout from rest at q (batch, nq), storing all states, and the last q. Raises Missing."""
     theirs = compiled(model, dt)
     import mujoco
     from mujoco.rollout import Rollout
@@ -75,10 +75,10 @@ def on_threads(model: Model, q: Array, steps: int, dt: float, threads: int, seco
 
 
 class Steps(NamedTuple):
-    """A peer's steps of semi-implicit Euler from rest: how they are timed, and where they came to."""
+    """A peer's semi-implicit Euler steps from rest: their timing and results."""
 
     seconds: Callable[[float], float]
-    """Of one step of all robots, the median of about so many seconds of runs, from where the last ended."""
+    """Times one step of all robots, the median over about so many seconds of runs, continuing from the last state."""
     how: str
     v: Array
     """(batch, nv): the velocities after the first steps."""
@@ -87,7 +87,7 @@ class Steps(NamedTuple):
 
 
 def steps_on_one_core(model: Model, q: Array, dt: float, steps: int) -> Steps:
-    """`mj_step` from rest at q (batch, nq), robot after robot. Raises Missing."""
+    """Run `mj_step` from rest at q (batch, nq), robot by robot. Raises Missing."""
     theirs = compiled(model, dt)
     import mujoco
 
@@ -114,7 +114,7 @@ def steps_on_one_core(model: Model, q: Array, dt: float, steps: int) -> Steps:
 
 
 def steps_on_warp(model: Model, q: Array, dt: float, steps: int) -> Steps:
-    """MuJoCo Warp's steps from rest at q (batch, nq), a captured graph of ten at a time. Raises Missing."""
+    """Run MuJoCo Warp's steps from rest at q (batch, nq), as captured graphs of ten. Raises Missing."""
     still = np.zeros((len(q), model.nv))
     robots = OnWarp(model, State(q, still, still), dt)
     for _ in range(steps):
@@ -138,7 +138,7 @@ class OnWarp:
         theirs = compiled(model, dt)
         import warp
 
-        warp.config.log_level = warp.LOG_WARNING  # standard output is ours
+        warp.config.log_level = warp.LOG_WARNING  # keeps its messages out of standard output
         if not warp.is_cuda_available():
             raise Missing("MuJoCo Warp finds no GPU that it can use")
         import mujoco_warp
@@ -151,23 +151,23 @@ class OnWarp:
             getattr(self.data, name).assign(values.astype(np.float32))
 
     def forward(self) -> None:
-        """q̈ into `qacc_smooth`, by no more than the stages that it takes."""
+        """Compute q̈ into `qacc_smooth`, with only the necessary stages."""
         library = self._library
         for stage in (library.kinematics, library.com_pos, library.crb, library.com_vel, library.rne):
             stage(self.model, self.data)
         library.fwd_acceleration(self.model, self.data, factorize=True)
 
     def step(self) -> None:
-        """One step of semi-implicit Euler."""
+        """Take one step of semi-implicit Euler."""
         self._library.step(self.model, self.data)
 
     def answer(self, name: str, robots: int) -> Array:
-        """The first rows of an array of the data, such as qacc_smooth, on the host."""
+        """Return the first rows of an array of the data, such as qacc_smooth, on the host."""
         values: Array = getattr(self.data, name).numpy()
         return np.asarray(values[:robots, : self.model.nv], float)
 
     def captured(self, stage: Callable[[], None], inner: int = 1) -> Callable[[], None]:
-        """`inner` calls of a stage, which has run before, as one graph."""
+        """Capture `inner` calls of a stage, which has run before, as one graph."""
         warp = self._warp
         with warp.ScopedCapture() as capture:
             for _ in range(inner):
@@ -175,7 +175,7 @@ class OnWarp:
         return lambda: warp.capture_launch(capture.graph)
 
     def device_seconds(self, call: Callable[[], None], times: int) -> float:
-        """Seconds of one of `times` calls by events on the GPU."""
+        """Return the seconds of one of `times` calls by events on the GPU."""
         warp = self._warp
         start, end = (warp.Event(enable_timing=True) for _ in range(2))
         warp.record_event(start)
@@ -186,7 +186,7 @@ class OnWarp:
 
 
 def on_warp(model: Model, at: State, seconds: float) -> Timing:
-    """MuJoCo Warp's forward dynamics as a captured graph, in single precision. Raises Missing."""
+    """Time MuJoCo Warp's forward dynamics as a captured graph, in single precision. Raises Missing."""
     began = perf_counter()
     single = State(*(x.astype(np.float32) for x in at))
     robots = OnWarp(model, single)
@@ -203,8 +203,8 @@ def on_warp(model: Model, at: State, seconds: float) -> Timing:
 
 
 def on_mjx(model: Model, at: State, seconds: float) -> Timing:
-    """MJX's forward dynamics, jitted and mapped over the batch, in single precision. Raises Missing."""
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # it is not alone on the GPU
+    """Time MJX's forward dynamics, jitted and mapped over the batch, in single precision. Raises Missing."""
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the GPU is shared
     require("jax", "JAX")
     theirs = compiled(model)
     require("mujoco.mjx", "MJX")

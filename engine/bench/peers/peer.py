@@ -1,4 +1,4 @@
-"""What the peers share: what they answer, the reason why one is missing, and a body as they describe it."""
+"""Common to the peers: their timings, the reason for a missing one, and a body as they describe it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from engine.validation import Array
 
 
 class Missing(RuntimeError):
-    """A peer that is not installed, or does not serve the model; the message says which."""
+    """A peer that is not installed, or does not support the model; the message says which."""
 
 
 class Timing(NamedTuple):
-    """What a peer takes for one forward dynamics call for each robot of a batch."""
+    """A peer's time for one forward dynamics call for each robot of a batch."""
 
     seconds: float
     how: str
-    """On what, and by which clock."""
+    """The hardware and the clock."""
     first: float
-    """Seconds until its first answer: building its model, compiling its kernels."""
+    """Seconds until its first result: building its model, compiling its kernels."""
     residual: float
-    """‖ID(q̈) − τ‖ / ‖τ_δ‖ of its answer by our inverse dynamics, the worst of some robots."""
+    """‖ID(q̈) − τ‖ / ‖τ_δ‖ of its result by our inverse dynamics, the worst of some robots."""
 
 
 def require(package: str, of: str) -> None:
@@ -35,7 +35,7 @@ def require(package: str, of: str) -> None:
 
 
 def centered(model: Model, body: int) -> tuple[Array, Array]:
-    """A body's centre of mass (3,) and its rotational inertia about it (3, 3), in its frame."""
+    """Return a body's centre of mass (3,) and its rotational inertia about it (3, 3), in its frame."""
     mass = model.mass[body]
     center = model.first_moment[body] / mass if mass > 0 else np.zeros(3)
     c = lie.skew(center)

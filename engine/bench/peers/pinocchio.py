@@ -1,4 +1,4 @@
-"""Pinocchio, where it is installed, given the very same model: on one core and on all of them."""
+"""Pinocchio, if installed, given exactly the same model: on one core and on all cores."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from engine.model.joints import NV
 from engine.validation import Array
 
 LARGEST_SHARE = 4096
-"""Robots of a larger batch that one core is timed on, again and again."""
+"""Number of robots of a larger batch on which one core is timed, repeatedly."""
 ROUND = 0.05
-"""Seconds, at least, between two meetings of the processes, so that meeting costs next to nothing."""
+"""Minimum seconds between two barriers of the processes, so that their cost is negligible."""
 PATIENCE = 120.0
 """Seconds that processes wait for one another."""
 CHECKED = 64
-"""Robots of a batch whose answers are checked."""
+"""Number of robots of a batch whose results are checked."""
 
 
 @dataclass(frozen=True)
 class Pinocchio:
-    """Pinocchio's model of one of ours, built body by body: no file stands between the two."""
+    """Pinocchio's model of one of ours, built body by body without a file."""
 
     model: Any
     aba: Callable[[Array, Array, Array], Array]
     order: Array
-    """Where Pinocchio's velocities stand in ours: its free joints put the linear part first."""
+    """The index of Pinocchio's velocities in ours: its free joints have the linear part first."""
 
     def states(self, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
-        """Our q, v and τ as Pinocchio's."""
+        """Convert our q, v and τ to Pinocchio's."""
         return q.copy(), v[self.order], tau[self.order]
 
 
 def pinocchio_aba(model: Model) -> Pinocchio | None:
-    """Pinocchio's articulated-body algorithm for a model without mimic joints; None where it is not installed."""
+    """Return Pinocchio's articulated-body algorithm for a model without mimic joints; None if not installed."""
     try:
         import pinocchio as pin
     except ImportError:
@@ -74,7 +74,7 @@ def pinocchio_aba(model: Model) -> Pinocchio | None:
 
 
 def one_core(model: Model, at: State, seconds: float) -> Timing:
-    """Pinocchio's `aba` in a Python loop over the batch, for about `seconds`. Raises Missing."""
+    """Time Pinocchio's `aba` in a Python loop over the batch, for about `seconds`. Raises Missing."""
     began = perf_counter()
     aba, states, left = _ready(model, at)
     first = perf_counter() - began
@@ -89,7 +89,7 @@ def one_core(model: Model, at: State, seconds: float) -> Timing:
 
 
 def _ready(model: Model, at: State) -> tuple[Callable[..., Array], list[tuple[Array, Array, Array]], float]:
-    """Pinocchio's function, its states, and the residual of its answer to the first of them."""
+    """Return Pinocchio's function, its states, and the residual of its result for the first ones."""
     peer = pinocchio_aba(model)
     if peer is None:
         raise Missing("Pinocchio is not installed")
@@ -100,7 +100,7 @@ def _ready(model: Model, at: State) -> tuple[Callable[..., Array], list[tuple[Ar
 
 
 def all_cores(model: Model, at: State, seconds: float) -> Timing:
-    """Pinocchio at its best on all cores: `abaInParallel` or processes, whichever takes less. Raises Missing."""
+    """Time Pinocchio on all cores: `abaInParallel` or processes, whichever is faster. Raises Missing."""
     found = _processes(model, at, seconds)
     try:
         return min(_threads(model, at, seconds), found, key=lambda timing: timing.seconds)
@@ -109,7 +109,7 @@ def all_cores(model: Model, at: State, seconds: float) -> Timing:
 
 
 def _threads(model: Model, at: State, seconds: float) -> Timing:
-    """Its own parallel form, where it is built with OpenMP: one call for the whole batch, a thread for each core."""
+    """Time its own parallel form, if built with OpenMP: one call for the whole batch, a thread per core."""
     import pinocchio as pin
 
     if not getattr(pin, "WITH_OPENMP", False):
@@ -139,10 +139,10 @@ def _threads(model: Model, at: State, seconds: float) -> Timing:
 
 
 def _processes(model: Model, at: State, seconds: float) -> Timing:
-    """`one_core` in a process for each core, the batch split among them. Raises Missing.
+    """Time `one_core` in a process per core, with the batch split among them. Raises Missing.
 
-    A round lasts from the first process's start to the last one's end, over some passes. What it takes to hand out
-    states and gather answers is not counted.
+    A round lasts from the first process's start to the last one's end, over several passes. Distribution of states and
+    collection of results are not counted.
     """
     began = perf_counter()
     aba, states, left = _ready(model, at)
@@ -154,7 +154,7 @@ def _processes(model: Model, at: State, seconds: float) -> Timing:
     shares = [np.arange(len(at.q))[i::count][:LARGEST_SHARE] for i in range(count)]
     passes = math.ceil(ROUND / (each * len(shares[0])))
     rounds = max(3, int(seconds / (passes * each * len(shares[0]))))
-    context = multiprocessing.get_context("spawn")  # a copy of a process that holds a GPU is no good
+    context = multiprocessing.get_context("spawn")  # a process that uses a GPU must not be forked
     barrier, answers = context.Barrier(count), context.Queue()
     work = [(barrier, answers, model, State(*(x[share] for x in at)), passes, rounds) for share in shares]
     processes = [context.Process(target=_worker, args=part, daemon=True) for part in work]
@@ -170,7 +170,7 @@ def _processes(model: Model, at: State, seconds: float) -> Timing:
 
 
 def _worker(barrier: Any, answers: Any, model: Model, share: State, passes: int, rounds: int) -> None:
-    """Put the start and the end of each round, (rounds, 2), by the clock that all processes share."""
+    """Put the start and end of each round, (rounds, 2), by a clock common to all processes."""
     aba, states, _ = _ready(model, share)
     spans = np.empty((rounds, 2))
     for span in spans:

@@ -1,4 +1,4 @@
-"""Results beside earlier ones of the same machine: what got slower, or faster, by more than noise."""
+"""Compare results with earlier ones of the same machine: what became slower, or faster, by more than noise."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from engine.bench import results
 from engine.bench.results import Row, Rows
 
 WORTH_SAYING = 1.1
-"""Medians closer than this are no change, however sure: another start of the process moves them by nearly as much."""
+"""Closer medians are no change: a restart of the process changes them by nearly as much."""
 SAME_MACHINE = ("processor", "cores")
 
 
 class Change(NamedTuple):
-    """A quantity of a row that changed: what it was and is, the medians."""
+    """A quantity of a row that changed: its old and new medians."""
 
     key: str
     quantity: str
@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
     @property
     def slower(self) -> bool:
-        """It takes longer than before."""
+        """Whether it takes longer than before."""
         return self.now > self.before
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 def read(path: Path) -> tuple[dict[str, Any], Rows]:
-    """The machine and the rows of a file by `--rows`, or of what `--json` printed. Raises ValueError for any other."""
+    """Return the machine and the rows of a `--rows` file or of `--json` output. Raises ValueError for any other."""
     try:
         whole = json.loads(files.content(path, pipes=True))
     except (ValueError, RecursionError):
@@ -51,7 +51,7 @@ def read(path: Path) -> tuple[dict[str, Any], Rows]:
 
 
 def require_comparable(path: Path, machine: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-    """ValueError where the other results are another machine's."""
+    """Raise ValueError if the other results are another machine's."""
     theirs, ours = ([facts.get(name) for name in SAME_MACHINE] + [_gpu(facts)] for facts in (there, machine))
     if theirs != ours:
         raise ValueError(
@@ -71,13 +71,15 @@ def _listed(facts: list[Any]) -> str:
 
 
 def confirmed(found: list[Change], again: list[Change]) -> list[Change]:
-    """The changes without those that a second measurement did not find slower."""
+    """Drop the changes that a second measurement did not find slower."""
     twice = {(change.key, change.quantity) for change in again if change.slower}
     return [change for change in found if not change.slower or (change.key, change.quantity) in twice]
 
 
 def changes(before: Rows, now: Rows) -> list[Change]:
-    """What differs beyond noise: the intervals of the medians are apart, and the medians by `WORTH_SAYING`."""
+    """Return the differences beyond noise: the medians' intervals are disjoint, and the medians differ by
+    `WORTH_SAYING`.
+    """
     return [change for key in now if key in before for change in _changes(key, before[key], now[key])]
 
 
@@ -91,7 +93,7 @@ def _changes(key: str, before: Row, now: Row) -> Iterator[Change]:
 
 
 def _spread(row: Row) -> dict[str, tuple[float, float, float]]:
-    """Quantities with bounds and median; on the GPU those of the middle half of the rounds, which hardly differ."""
+    """Return quantities with bounds and median; on the GPU the quartiles of the rounds, which hardly differ."""
     found = {name: tuple(bounds) for name, bounds in row.get("spread", {}).items() if bounds is not None}
     if "device_us_quartiles" in row:
         low, high = row["device_us_quartiles"]

@@ -1,4 +1,4 @@
-"""Batches on threads: forward dynamics and rollouts, beside Pinocchio's and MuJoCo's on all cores."""
+"""Batches on threads: forward dynamics and rollouts, compared with Pinocchio and MuJoCo on all cores."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ from engine.urdf.load import load
 from engine.validation import Array
 
 CASES = tuple((robot, batch) for robot in ("arm7", "humanoid", "chain10") for batch in (64, 512, 4096, 32768))
-"""Robots that ship or a generated chain, and how many."""
+"""Robots that ship or a generated chain, and the batch size."""
 ROBOTS, STEPS = 4096, 100
-"""Of the rollout, whose states are all kept."""
+"""Of the rollout, whose states are all stored."""
 ROLLOUT = f"rollout of {ROBOTS} arms, {STEPS} steps"
 MOST_ROWS = len(CASES) + 1
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """A row for each case that is not finished: the median times `us` of a call for the batch, by number of threads.
+    """Yield a row for each unfinished case: the median `us` of a call for the batch, by number of threads.
 
-    `speedup` holds the 25, 50 and 75 % quantiles of the time on one thread over that on so many in the same round.
+    `speedup` holds the 25, 50 and 75 % quantiles of the ratio of the times on one and on several threads in the same
+    round.
     """
     for robot, batch in CASES:
         key = f"{robot}-{batch}"
@@ -93,7 +94,7 @@ def _timed(calls: dict[int, Callable[[], Any]], seconds: float) -> dict[str, Any
 
 
 def _beside(row: dict[str, Any], measure: Callable[[], tuple[float, str]]) -> dict[str, Any]:
-    """A peer's µs on all cores, and how many times ours on as many threads as serve best."""
+    """Return a peer's µs on all cores, and the ratio to ours on the best number of threads."""
     try:
         seconds, how = measure()
     except Missing as reason:
@@ -102,7 +103,7 @@ def _beside(row: dict[str, Any], measure: Callable[[], tuple[float, str]]) -> di
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """The rows for a terminal: times in µs, how many times as fast as on one thread, and the peer's."""
+    """Format the rows: times in µs, speed-up over one thread, and the peer's."""
     counts = tuple(rows[0]["us"])
     found = Table("case", *(f"on {c}" for c in counts), "the peer's, on all cores", box=None, title="µs a call")
     for row in rows:

@@ -1,4 +1,4 @@
-"""The command `main.py bench`: which suites there are, and their tables, data and pictures."""
+"""The command `main.py bench`: its suites, with their tables, data and figures."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class Suite(NamedTuple):
-    """Rows from about so many seconds a case, how a terminal shows them, and how a picture does.
+    """A suite: yields rows from about `seconds` per case, with functions for their table and their figure.
 
-    `run` answers the rows that are finished already as they are, each with its "key". `most` is how many there
-    will be at most. `line` says a row in words as soon as it is there, in suites that take minutes.
+    `run` yields finished rows unchanged, each with its "key". `most` is the maximum number of rows. `line` describes a
+    row when it is done, in suites that take minutes.
     """
 
     run: Callable[[float, Rows], Iterable[Row]]
@@ -42,7 +42,7 @@ class Suite(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `bench`."""
+    """Add the arguments of `bench`."""
     parser.add_argument(
         "--suite", choices=tuple(SUITES), default="cpu",
         help="robots beside Pinocchio (cpu, the default), one chain on threads, batches on threads beside peers on all "
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, suites: Mapping[str, Suite]) -> None:
-    """How long suites measure, and where what they measured goes."""
+    """Add arguments for the duration of suites, and the destination of their results."""
     drawn = " and ".join(name for name, suite in suites.items() if suite.draw)
     parser.add_argument(
         "--picture", type=Path, metavar="FILE.svg", help=f"draw the rows of {drawn} as well: .svg, .png or .pdf"
@@ -78,7 +78,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, suites: Mapping[str, S
 
 
 def run(args: argparse.Namespace) -> int:
-    """`bench`: measure a suite, or the algorithms for the automatic choice."""
+    """Run `bench`: measure a suite, or the algorithms for the automatic choice."""
     if not args.measure_choice:
         return measured(args, SUITES)
     if args.picture is not None:
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def measured(args: argparse.Namespace, suites: Mapping[str, Suite], plan: Mapping[str, Any] | None = None) -> int:
-    """Measure one of these suites, as `plan` says besides, and show it. Returns the exit status."""
+    """Measure one of these suites, described in addition by `plan`, and show it. Return the exit status."""
     console = console_of(args)
     suite, picture = suites[args.suite], args.picture
     if picture is not None:
@@ -121,7 +121,7 @@ def measured(args: argparse.Namespace, suites: Mapping[str, Suite], plan: Mappin
 
 
 def _measured(suite: Suite, seconds: float, results: Results, console: Console) -> tuple[list[Row], bool]:
-    """The rows, each said and kept as it comes, and whether Ctrl-C ended it: it leaves those that it had."""
+    """Return the rows, each printed and stored as it arrives, and whether Ctrl-C ended it: finished rows are kept."""
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()
     finished = dict(results.rows)
     rows: list[Row] = []
@@ -143,7 +143,7 @@ def _measured(suite: Suite, seconds: float, results: Results, console: Console) 
 
 
 def _say_changes(args: argparse.Namespace, suite: Suite, before: Rows, now: Rows) -> bool:
-    """Say what changed since the other results, and whether anything got slower: whatever did is measured once more.
+    """Print changes since the other results; return whether anything became slower, confirmed by a second measurement.
 
     Raises ValueError without a shared row.
     """
@@ -185,7 +185,7 @@ def _measure_choice(args: argparse.Namespace, console: Console) -> int:
                 progress.update(task, completed=done, total=total)
 
             table = measure.measure_algorithms(show, where, ship=args.ship)
-            assert table is not None  # nothing stops it but Ctrl-C, which raises
+            assert table is not None  # only Ctrl-C stops it, which raises
         found.append({"device": where, "file": str(table.path), "rows": [vars(row) for row in table.rows]})
         folder, took = shipped.FILE if args.ship else table.path, perf_counter() - began
         console.print("\n".join([*measure.summary(where), f"measured in {took:.0f} s, written to {folder}"]))
@@ -207,4 +207,4 @@ SUITES: Mapping[str, Suite] = {
     ),
     "gpu": Suite(gpu.run, len(gpu.WORKS) + 3, gpu.table, None, gpu.line),
 }  # fmt: skip
-"""Robots beside Pinocchio; one chain on threads; batches there; all algorithms over the number of links; the GPU."""
+"""Robots beside Pinocchio; one chain on threads; batches on them; all algorithms over the number of links; the GPU."""

@@ -1,4 +1,4 @@
-"""Robots that ship, and chains, beside Pinocchio on one core, in one run, taking turns: the suite `cpu`."""
+"""The suite `cpu`: robots that ship, and chains, beside Pinocchio on one core, in one run, in turns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES: tuple[tuple[str, str, int], ...] = (
     ("chain of 50, one call from Python", "chain50", 1),
     ("chain of 200, one call from Python", "chain200", 1),
 )
-"""What is measured: a title, a robot that ships or a generated chain, and the batch."""
+"""The cases: a title, a robot that ships or a generated chain, and the batch."""
 
 
 def _model(name: str) -> Model:
@@ -34,9 +34,9 @@ def _model(name: str) -> Model:
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """Every case for about `seconds` each, but those finished. Times are medians in µs per robot, of one core.
+    """Measure every unfinished case for about `seconds`. Times are medians in µs per robot, on one core.
 
-    Where Pinocchio is installed its `aba` is called for the same states in turn: `ratio` holds the 25, 50 and 75 %
+    If Pinocchio is installed its `aba` is called for the same states in turn: `ratio` holds the 25, 50 and 75 %
     quantiles of our time over its. `spread` holds the intervals of the medians, see `intervals`.
     """
     for title, name, batch in CASES:
@@ -65,12 +65,12 @@ def _measure(title: str, model: Model, batch: int, seconds: float) -> dict[str, 
     if peer is not None:
         row["pinocchio_us"] = float(np.median(samples[1])) * 1e6
         row["ratio"] = [float(x) for x in np.quantile(np.divide(*samples), (0.25, 0.5, 0.75))]
-        row["spread"] = {"catena/pinocchio": intervals.of_ratio(*samples)}  # the machine's pace is in both
+        row["spread"] = {"catena/pinocchio": intervals.of_ratio(*samples)}  # the machine's speed affects both
     return row
 
 
 def _over(function: Callable[..., Any], states: list[tuple[Any, ...]]) -> Callable[[int], None]:
-    """Call `function` on one state after the other, as a loop over a batch does."""
+    """Return a loop that calls `function` on one state after another."""
 
     def repeat(times: int) -> None:
         n = len(states)

@@ -1,4 +1,4 @@
-"""How long a fresh process takes to its first answer from the GPU, with nothing compiled before and with all of it."""
+"""The time of a fresh process until its first result from the GPU, with empty and with full compilation caches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.model import generate
 LINKS, BATCH = 10, 1024
 PATIENCE = 180.0
 CACHES = ("XDG_CACHE_HOME", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH", "NUMBA_CACHE_DIR", "WARP_CACHE_PATH")
-"""The variables by which each library is told where to keep what it compiled."""
+"""The variables that set each library's cache folder."""
 MUST, AIM = {"cold_s": 15.0, "warm_s": 2.0}, {"cold_s": 5.0, "warm_s": 0.5}
 
 OURS = f"""
@@ -39,9 +39,9 @@ print(data.qacc.numpy()[0, 0], flush=True)
 
 
 def run(_seconds: float) -> dict[str, Any]:
-    """Seconds from the start of a fresh process until it prints an answer: with empty caches, and then with full ones.
+    """Measure seconds from the start of a fresh process to its first result: with empty, then with full caches.
 
-    The peer is MuJoCo Warp's `forward`, its model read from a file.
+    The peer is MuJoCo Warp's `forward`, with its model read from a file.
     """
     with tempfile.TemporaryDirectory() as folder:
         row: dict[str, Any] = _cold_and_warm(OURS, folder)
@@ -74,7 +74,7 @@ def _cold_and_warm(program: str, folder: str, *words: str) -> dict[str, float]:
 
 
 def _fresh(program: str, folder: str, *words: str) -> float:
-    """Seconds until a fresh process prints its first line. Raises RuntimeError with its last words if it fails."""
+    """Return seconds until a fresh process prints a line. Raises RuntimeError with its last output if it fails."""
     root = str(Path(__file__).parents[3])
     paths = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
     surroundings = {**os.environ, "PYTHONPATH": paths, **{name: str(Path(folder) / name) for name in CACHES}}

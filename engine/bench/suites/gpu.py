@@ -1,4 +1,4 @@
-"""The GPU's figures, each beside its peers in the same run: the suite `gpu`."""
+"""The suite `gpu`: the GPU's figures, each beside its peers in the same run."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from engine.model import Model, generate
 from engine.selection.choice import LARGEST_RESIDUAL
 
 LARGEST_PEER = 500
-"""Links beyond which Pinocchio is left out: its model's memory grows with their cube."""
+"""Links beyond which Pinocchio is skipped: its model's memory grows with their cube."""
 RACE = (2, 4, 8, 12, 16, 20, 25, 32, 40, 50, 64, 100)
-"""Lengths at which one call from Python is set against Pinocchio on one core."""
+"""Lengths at which one call from Python is compared with Pinocchio on one core."""
 
 
 class Goal(NamedTuple):
-    """What is asked of a quantity: of a rate at least so much, of anything else at most."""
+    """The goal for a quantity: a minimum for a rate, a maximum for anything else."""
 
     quantity: str
     must: float
     aim: float
 
     def verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The goal, and whether a row meets "aim", "must" or "nothing"."""
+        """Return the goal, and whether a row meets "aim", "must" or "nothing"."""
         found, sign = row[self.quantity], 1 if self.quantity == "rate" else -1
         met = [found is not None and sign * found >= sign * bound for bound in (self.aim, self.must)]
         return {**self._asdict(), "met": "aim" if met[0] else "must" if met[1] else "nothing"}
 
 
 class Work(NamedTuple):
-    """Forward dynamics of chains: how many links and robots, by which algorithms, beside whom."""
+    """Forward dynamics of chains: numbers of links and robots, algorithms, and peers."""
 
     links: int
     batch: int
@@ -75,9 +75,9 @@ PEERS: Mapping[str, Callable[[Model, State, float], Timing]] = {
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """The rows one after the other, those finished as they are, each by about `seconds` of calls for each candidate.
+    """Yield the rows, finished ones unchanged, with about `seconds` of calls for each candidate.
 
-    Raises `device.NoGpu`, with the reason, where no GPU can be used. A row that fails holds `failure` in words.
+    Raises `device.NoGpu`, with the reason, if no GPU can be used. A row that fails has `failure` in words.
     """
     device.require()
     parts: list[tuple[str, Callable[[float], dict[str, Any]]]] = [
@@ -92,7 +92,7 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
             continue
         try:
             row = measure(seconds)
-        except Exception as error:  # the row tells it, and what was asked for after it is measured all the same
+        except Exception as error:  # stored in the row; later rows are still measured
             row = {"failure": f"{type(error).__name__}: {error}"}
         yield {"key": key, **row}
 
@@ -122,12 +122,12 @@ def _forward(work: Work, seconds: float) -> dict[str, Any]:
 def _beside(
     peer: Callable[[Model, State, float], Timing], model: Model, at: State, seconds: float, best: Timed
 ) -> dict[str, Any]:
-    """A peer's figures, with the ratios of its time to ours on the device and as one waits for it."""
+    """Return a peer's figures, with the ratios of its time to ours on the device and including the wait."""
     try:
         timing = peer(model, at, seconds)
     except Missing as reason:
         return {"missing": str(reason)}
-    except Exception as error:  # a peer's own fault, such as its memory, costs none of our figures
+    except Exception as error:  # a peer's failure, such as of memory, must not affect our figures
         return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
     row = {"us": timing.seconds * 1e6, "how": timing.how, "first_s": timing.first, "residual": timing.residual}
     if not timing.residual <= LARGEST_RESIDUAL["float32"]:
@@ -136,7 +136,7 @@ def _beside(
 
 
 def _race(seconds: float) -> dict[str, Any]:
-    """One chain after the other, one call from Python with the wait for its end, beside Pinocchio's on one core."""
+    """Compare, by length, one call from Python including the wait with Pinocchio's on one core."""
     points = []
     for links in RACE:
         model = generate.chain(links)
@@ -158,7 +158,7 @@ def _race(seconds: float) -> dict[str, Any]:
 
 
 def _overtakes(points: list[tuple[int, bool]]) -> int | None:
-    """The smallest of rising lengths from which on all are won; None where the longest is lost."""
+    """Return the smallest length from which all longer ones are won; None if the longest is lost."""
     won = None
     for links, ahead in reversed(points):
         if not ahead:
@@ -168,7 +168,7 @@ def _overtakes(points: list[tuple[int, bool]]) -> int | None:
 
 
 def line(row: dict[str, Any]) -> str:
-    """A row in words, as it is said once it is there."""
+    """Describe a row, for printing when it is done."""
     if "failure" in row:
         return f"{row['key']}: failed: {row['failure']}"
     goal = row.get("goal")
@@ -192,7 +192,7 @@ def _ratios(peer: Mapping[str, Any]) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """The rows for a terminal: what `line` says, one below the other."""
+    """Format the rows: the text of `line` for each."""
     shown = Table("work", "figures", box=None, pad_edge=False)
     for row in rows:
         key, _, told = line(row).partition(": ")

@@ -1,4 +1,4 @@
-"""Every algorithm over the number of links: one forward dynamics call for one serial chain, and what it leaves."""
+"""Every algorithm over the number of links: one forward dynamics call for one serial chain, and its residual."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from engine.selection import capabilities
 
 LINKS = tuple(1 << power for power in range(1, 13))
 ROUNDS = 7
-"""Turns within the time of a case; the slowest algorithms take a second for each of theirs."""
+"""Turns within the time of a case; a turn of the slowest algorithms takes a second."""
 
 
 def run(seconds: float, links: Iterable[int] = LINKS, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """For each number of links not finished, by about `seconds` of turns, every algorithm that serves such a chain.
+    """Time, for each unfinished number of links, every algorithm that supports the chain, by about `seconds` of turns.
 
-    `us` holds the medians of a call's time in µs, `residual` ‖ID(q̈) − τ‖ / ‖τ_δ‖, both by the algorithms' names. One
-    beyond its largest sensible size is left out.
+    `us` holds the medians of a call's time in µs, `residual` ‖ID(q̈) − τ‖ / ‖τ_δ‖, both by algorithm. An algorithm
+    beyond its largest size is skipped.
     """
     for n in links:
         key = f"links-{n}"
@@ -50,7 +50,7 @@ def _measure(model: Model, seconds: float) -> dict[str, Any]:
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
-    """Two tables, times and residuals: algorithms down, lengths across."""
+    """Format two tables, times and residuals: algorithms down, lengths across."""
     names = dict.fromkeys(name for row in rows for name in row["us"])
     heads = " | ".join(str(row["links"]) for row in rows)
     lines = []

@@ -1,4 +1,4 @@
-"""The measurement on which the automatic choice rests: every compiled algorithm on generated chains and trees."""
+"""Measure the timings for the automatic choice: every compiled algorithm on generated chains and trees."""
 
 from __future__ import annotations
 
@@ -28,43 +28,42 @@ from engine.simulation import Simulation
 
 
 class Plan(NamedTuple):
-    """What is measured on a device."""
+    """The measurements on a device."""
 
     powers: Mapping[Shape, Sequence[int]]
     """Numbers of links, as powers of two."""
     batches: Sequence[int]
     largest: int
-    """Bodies in a batch, beyond which nothing is measured: what follows is in proportion."""
+    """Maximum number of bodies in a batch; beyond it, time is proportional."""
 
 
 PLANS: Mapping[str, Plan] = {
     "cpu": Plan({"chain": range(14), "tree": range(11)}, (1, 2, 8, 64), 1 << 16),
     "cuda": Plan({"chain": range(0, 13, 2), "tree": range(2, 13, 2)}, (1, 64, 4096), 1 << 21),
 }
-"""On a GPU fewer lengths, since each is compiled for."""
+"""On a GPU there are fewer lengths, since each is compiled separately."""
 HOPELESS = 10.0
-"""Once an algorithm takes so many times the fastest's time, and more so from length to length, it is given up, if it
-is one with a largest sensible size."""
+"""Ratio to the fastest at which an algorithm that has a largest size is dropped, if the ratio grows with length."""
 STEPS = 16
-"""Steps in one call, as a window takes them between two pictures, unless they take long."""
+"""Steps in one call, as taken between two frames of a window, unless they take long."""
 SECONDS, ROUNDS = 0.006, 7
-"""Of one algorithm on one case, at least; it is split into rounds, in which the algorithms take turns."""
+"""Minimum for one algorithm on one case; it is split into rounds, in which the algorithms take turns."""
 
 SETTLED = 6e-4
-"""Seconds of a turn that are not timed: a little longer than threads look on for another call."""
+"""Untimed seconds before a turn: slightly longer than idle threads spin for another call."""
 AWAKE = 0.1
-"""Seconds of calls after which a GPU has left the clocks at which it idles, as it does while kernels are compiled."""
+"""Seconds of calls after which a GPU has left its idle clocks."""
 
 PROCESSES = {"cpu": 4, "cuda": 8}
-"""That compile side by side, at most."""
+"""Maximum number of processes that compile in parallel."""
 MODEST = 64
-"""Links of the chains and trees that a CPU's code is tried with: enough that threads share them."""
+"""Links of the chains and trees with which a CPU's code is compiled: enough for threads to share them."""
 
 _Candidate = tuple[str, str, str, int]
 
 
 class Code(NamedTuple):
-    """What an algorithm's calls or steps of some cases are compiled to, much of it the same for all of them."""
+    """The compiled code of some cases' calls or steps, most of it common to them."""
 
     algorithm: str
     work: Work
@@ -78,16 +77,17 @@ def measure_algorithms(
     ship: str | None = None,
     nice: int = 0,
 ) -> Measurements | None:
-    """Measure the algorithms on this machine, on `device`, for the automatic choice, and remember it on disk.
+    """Measure the algorithms on this machine for the automatic choice, and store the result on disk.
 
-    With `ship`, a name for the machine, the table goes to those that ship with Catena instead (`selection.shipped`).
+    With `ship`, a name for the machine, the table is added to those that ship with Catena instead
+    (`selection.shipped`).
 
-    First all that has to be compiled is, in some processes side by side, or in one at low priority for `nice` above 0;
-    then one process measures. On "cpu" that takes some 20 s, and the first time a minute more on two cores; on "cuda",
-    where kernels are compiled for each length, a minute or two. A call's time there is that until the answer stands in
-    the GPU's memory, from arguments that stood there. `progress` is called with the number of parts done and that of
-    all. Its processes are ended at once where `stop` returns True: then the answer is None. Whatever interrupts it
-    leaves the table on disk as it was. Raises OSError, before anything is measured where others could write to it.
+    First everything is compiled, by several processes in parallel, or by one at low priority for `nice` above 0; then
+    one process measures. On "cpu" that takes some 20 s, and the first time a minute more on two cores; on "cuda", where
+    kernels are compiled for each length, a minute or two. A call's time there is from arguments in the GPU's memory to
+    the result there. `progress` is called with the numbers of parts done and in all. If `stop` returns True, the
+    processes are killed at once and None is returned. An interruption leaves the table on disk unchanged. Raises
+    OSError, before anything is measured if others could write to the table.
     """
     if ship is None:
         files.make_own(timings.table_path(device).parent)
@@ -118,9 +118,9 @@ def measure_algorithms(
 
 
 def code(device: str = "cpu") -> list[Code]:
-    """What is compiled for the measurement, in parts that share nothing.
+    """Return the code to compile for the measurement, in independent parts.
 
-    On a CPU that is one case's for each number type and shape, on a GPU every length's.
+    On a CPU that is one case for each number type and shape, on a GPU every length.
     """
     cases = plan(device)
     if device == "cpu":
@@ -135,7 +135,7 @@ def code(device: str = "cpu") -> list[Code]:
 
 
 def _compiled(part: Code, device: str, nice: int) -> Iterator[Case]:
-    """Have code compiled, to be read from disk when it is measured; each case that is done."""
+    """Compile code, to be read from disk when it is measured; yield each case that is done."""
     _stand_back(nice)
     for case in part.cases:
         with suppress(MemoryError):
@@ -156,7 +156,7 @@ def _stand_back(nice: int) -> None:
 
 
 def _measured(cases: Sequence[Case], device: str, nice: int = 0) -> Iterator[list[Row]]:
-    """The rows of each case in turn."""
+    """Yield the rows of each case."""
     _stand_back(nice)
     given_up = set[_Candidate]()
     lag: dict[_Candidate, float] = {}
@@ -173,7 +173,7 @@ def _measured(cases: Sequence[Case], device: str, nice: int = 0) -> Iterator[lis
 
 
 def summary(device: str = "cpu") -> list[str]:
-    """What is chosen on this machine's device, a line for each shape of robot, batch and number type."""
+    """Describe the choices on this machine's device, a line per shape of robot, batch and number type."""
     shapes = {"chains": generate.chain(2), "trees": generate.tree(4, branching=1)}
     cases = product(shapes, ("float64", "float32"), (1, 64))
     changes = {case: choice.changes(shapes[case[0]], case[2], case[1], device) for case in cases}
@@ -185,7 +185,7 @@ def summary(device: str = "cpu") -> list[str]:
 
 
 def plan(device: str = "cpu") -> list[Case]:
-    """The cases that are measured, each family from short to long."""
+    """Return the cases to measure, each family in order of length."""
     powers, batches, largest = PLANS[device]
     return [
         Case(shape, 1 << power, batch, dtype)
@@ -202,7 +202,7 @@ def _candidate(algorithm: str, case: Case) -> _Candidate:
 
 
 def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> list[Row]:
-    """Every candidate's call of forward dynamics, and its step where a simulation takes it, side by side."""
+    """Measure every candidate's forward dynamics and, if simulations use it, its step, in turns."""
     model = _model(case)
     arguments = _state(model, case)
     at = State(*(x.reshape(case.batch, -1) for x in arguments))
@@ -211,7 +211,7 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
     for name, work in _works(case, device):
         if _candidate(name, case) in given_up:
             continue
-        with suppress(MemoryError):  # of the GPU: what finds no room there has no rows
+        with suppress(MemoryError):  # if the GPU's memory does not suffice, there are no rows
             if work == "call":
                 fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
                 call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
@@ -235,7 +235,7 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
 
 
 def _works(case: Case, device: str) -> Iterator[tuple[str, Work]]:
-    """What is measured of a case: each algorithm's call, then its step where a simulation takes it."""
+    """Return a case's works: each algorithm's call, then its step if simulations use it."""
     model = _model(case)
     for name in choice.candidates(model, device):
         row = capabilities.ALGORITHMS[name]
@@ -253,13 +253,13 @@ def _model(case: Case) -> Model:
 
 
 def _state(model: Model, case: Case) -> State:
-    """Random robots, or one as vectors."""
+    """Return random robots, or one as vectors."""
     at = (x.astype(case.dtype) for x in state(model, np.random.default_rng(0), case.batch))
     return State(*(x if case.batch > 1 else x[0] for x in at))
 
 
 def simulation(case: Case, algorithm: str, device: str) -> Simulation:
-    """What takes the steps of a case."""
+    """Return the simulation that takes the steps of a case."""
     return Simulation(
         _model(case), case.batch, 1e-4, algorithm=algorithm, device=device, dtype=case.dtype, timed=False
     )  # fmt: skip
@@ -269,7 +269,7 @@ _Call = Callable[[], Any]
 
 
 def _steps(case: Case, algorithm: str, device: str) -> tuple[_Call, int]:
-    """What takes steps of robots that start at rest and waits for them, and how many: fewer where they take long."""
+    """Return a function that steps robots from rest and waits, and the number of steps: fewer for slow ones."""
     robots = simulation(case, algorithm, device)
     robots.step()
     robots.check()
@@ -288,7 +288,7 @@ def _steps(case: Case, algorithm: str, device: str) -> tuple[_Call, int]:
 
 
 def _on_cpu(fd: ForwardDynamics, arguments: State) -> tuple[_Call, _Call]:
-    """What to time, and what answers its result."""
+    """Return a function to time, and one that returns its result."""
     out = fd(*arguments)
     return partial(fd, *arguments, out=out), lambda: out
 

@@ -1,4 +1,4 @@
-"""What the suites measured, as pictures."""
+"""The suites' results as figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def algorithms(rows: list[dict[str, Any]]) -> Figure:
-    """The time of one call over links, by `suites.lengths`."""
+    """Plot the time of one call over links, from `suites.lengths`."""
     figure = plots.figure(width=6.4)
     panel = figure.subplots()
     for name in dict.fromkeys(name for row in rows for name in row["us"]):
@@ -33,7 +33,7 @@ def algorithms(rows: list[dict[str, Any]]) -> Figure:
 
 
 def threads(rows: list[dict[str, Any]]) -> Figure:
-    """DCA-ABA's speed-up over the ABA, by `suites.threads`: medians, and the middle half of the rounds."""
+    """Plot DCA-ABA's speed-up over the ABA, from `suites.threads`: medians and quartiles of the rounds."""
     figure = plots.figure(width=6.4)
     panel = figure.subplots()
     links = [row["links"] for row in rows]

@@ -1,4 +1,4 @@
-"""Many arms for a second: the steps per second of a simulation on the GPU, and what they do to the energy."""
+"""Many arms for a second: steps per second of a simulation on the GPU, and the drift of energy."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from engine.validation import Array
 
 ROBOTS, STEPS, DT = 100_000, 1000, 1e-3
 CHECKED = 256
-"""Robots that the CPU simulates as well, in double precision."""
+"""Number of robots that the CPU simulates as well, in double precision."""
 SAME_WAY = 1e-2
-"""rad: how far robots of two engines may be apart after `TOGETHER` steps of the same motion."""
+"""rad: tolerance between the robots of two engines after `TOGETHER` steps of the same motion."""
 TOGETHER = 100
 
 
 def arm() -> Model:
-    """The arm of seven joints that ships, without the damping and friction that would hide a drift of its energy."""
+    """Return the seven-joint arm that ships, without damping and friction, which would hide a drift of energy."""
     model = load(files.find_robot("arm7"))
     still = np.zeros(model.nv)
     return dataclasses.replace(model, damping=still, friction=still)
 
 
 def run(_seconds: float, robots: int = ROBOTS, steps: int = STEPS) -> dict[str, Any]:
-    """The arms fall freely from random positions, in single precision, with no limits."""
+    """Let the arms fall freely from random positions, in single precision, without limits."""
     model = arm()
     q = model.random(np.random.default_rng(), robots)
     checked = q[:CHECKED]
@@ -83,7 +83,7 @@ def _drift(model: Model, start: Array, q: Array, v: Array) -> Array:
 
 
 def _beside(model: Model, q: Array, steps: int, meanwhile: Array, ours: float) -> dict[str, Any]:
-    """MuJoCo Warp's steps for the same arms, a captured graph of ten at a time."""
+    """Time MuJoCo Warp's steps for the same arms, as captured graphs of ten."""
     still = np.zeros((len(q), model.nv))
     start = perf_counter()
     try:

@@ -20,11 +20,11 @@ from engine.model import Model, generate
 THREADS = (1, 2, 4, 8, 16)
 LINKS = (500, 1000, 2000, 4000, 8000)
 LARGEST_PEER = 500
-"""Links beyond which Pinocchio is left out: its model's memory grows with their cube."""
+"""Links beyond which Pinocchio is skipped: its model's memory grows with their cube."""
 
 
 def run(seconds: float, links: tuple[int, ...] = LINKS, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
-    """For each number of links that is not finished, by about `seconds` of turns, the medians of times in µs.
+    """Measure median times in µs for each unfinished number of links, by about `seconds` of turns.
 
     `speedup` holds, for each number of threads up to that of cores, the 25, 50 and 75 % quantiles of the ABA's time
     over DCA-ABA's in the same round, `aba_ratio` those of the ABA's over Pinocchio's.
@@ -67,7 +67,7 @@ def _quartiles(values: np.ndarray) -> list[float]:
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """The rows for a terminal: times in µs, and how many times as fast as the ABA."""
+    """Format the rows: times in µs, and the speed-up over the ABA."""
     counts = tuple(rows[0]["dca_us"])
     found = Table("links", "Pinocchio", "ABA", *(f"DCA-ABA on {c}" for c in counts), box=None, title="µs a call")
     for row in rows:
