@@ -1,5 +1,5 @@
-"""Lessons: the papers' algorithms at work on a robot, stage by stage, with what is computed and counted at each.
+"""Lessons: the papers' algorithms executed on a robot stage by stage, with the results and costs of each stage.
 
-`trace` has the texts of `engine.algorithms` carried out and takes down their stages; `lesson` puts the words of
-``resources/lessons`` beside them; `drawing` draws what is known by then; `pages` writes it all as HTML.
+`trace` runs the code of `engine.algorithms` and records its stages; `lesson` combines them with the text in
+``resources/lessons``; `drawing` draws the known quantities; `pages` writes everything as HTML.
 """

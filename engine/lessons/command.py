@@ -1,4 +1,4 @@
-"""The command `main.py lessons`: the lessons as pages of a robot."""
+"""The command `main.py lessons`: write a robot's lessons as pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROBOT = "arm7"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `lessons`."""
+    """Add the arguments of `lessons`."""
     parser.add_argument(
         "--out", type=Path, default=Path(DEFAULT), metavar="FOLDER", help=f"where the pages go (default {DEFAULT})"
     )
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """`lessons`: write the pages of all lessons that serve the robot."""
+    """Run `lessons`: write the pages of all lessons that support the robot."""
     model, rng = load_robot(args), np.random.default_rng(args.seed)
     state = model.random(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
     refusals = pages.write(args.out, model, state)

@@ -1,8 +1,8 @@
-"""What the lesson on contact computes: a blow at the last link of a robot, and a box that slides, by two laws.
+"""Computations of the lesson on contact: an impact at a robot's last link, and a sliding box, by two laws.
 
-With an impulse λ of a contact its point has the velocity u = G λ + b after it. The law is Coulomb's with Signorini's,
-docs/contact.md (2), as `engine.algorithms.contact_law` solves it; the *relaxed* one leaves μ |u_t| out of it, which
-makes it convex (Anitescu 2006).
+An impulse λ at a contact gives its point the velocity u = G λ + b. The exact law is Coulomb's with Signorini's,
+docs/contact.md (2), as in `engine.algorithms.contact_law`; the *relaxed* law omits μ |u_t|, which makes it convex
+(Anitescu 2006).
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from engine.model.generate import free_body
 from engine.scene import Plane, Scene
 from engine.simulation import Simulation
 
-APPROACH = 1.0  # m/s, at which the last link comes down
-SIDEWAYS = 0.6  # of the impulse that stops it: along the ground, for one along the normal
-STICKS, SLIPS = 0.8, 0.3  # coefficients of friction: more than that, and less
-SPEED, FRICTION, DT = 3.0, 0.5, 1e-3  # of the box: m/s, its coefficient of friction, and the step, s
+APPROACH = 1.0  # m/s, downward velocity of the last link
+SIDEWAYS = 0.6  # tangential share of the impulse that stops it, relative to the normal
+STICKS, SLIPS = 0.8, 0.3  # coefficients of friction above and below that share
+SPEED, FRICTION, DT = 3.0, 0.5, 1e-3  # of the box: m/s, coefficient of friction, and step, s
 GRAVITY = 9.81  # m/s²
 SIZE, MASS = (0.4, 0.4, 0.1), 2.0  # of the engine's box, m and kg
-SINGULAR = 1e-6  # of the larger eigenvalue of G for n and t₁: below that the two are one motion
-TAKES = 5000  # steps of `touch` at most
+TAKES = 5000  # maximum number of iterations of `touch`
 
 
 class Touch(NamedTuple):
@@ -41,14 +40,14 @@ class Touch(NamedTuple):
 
 
 def mobility(model: Model, q: Array) -> Array:
-    """G (3, 3), 1/kg, of the last body's centre of mass, rows and columns (n, t₁, t₂): n points up, t₁ to where a push
-    along n moves the point too.
+    """Return G (3, 3), 1/kg, the inverse operational-space inertia of the last body's centre of mass.
 
-    Raises ValueError where the point cannot move up and down, or not aside as well but in proportion to that.
+    Rows and columns are (n, t₁, t₂): n points up, t₁ in the direction in which an impulse along n also moves the point.
+    Raises ValueError if the point cannot move vertically.
     """
     at = motion(model, q, np.zeros(model.nv))
     M, _ = equations_of_motion(model, at)
-    J = model.J[-1]  # m [c] stands beside the moments of inertia
+    J = model.J[-1]  # m [c] is beside the moments of inertia
     center = np.array([J[2, 4], J[0, 5], J[1, 3]]) / max(J[3, 3], np.finfo(float).tiny)
     rows = point_jacobian(model, at, len(model.parent) - 1, at.p[-1] + at.R[-1] @ center)
     G = rows @ np.linalg.solve(M, rows.T)
@@ -70,17 +69,18 @@ def mobility(model: Model, q: Array) -> Array:
     return np.asarray(G)
 
 
-def blow(G: Array) -> tuple[Array, Array]:
-    """b (3,), a velocity before contact, and the impulse (3,) that stops it, `SIDEWAYS` of which lies along the
-    ground."""
+def blow(G: Array) -> Array:
+    """b (3,): a velocity before contact that one impulse stops, with the share `SIDEWAYS` tangential."""
     back = np.array([1.0, SIDEWAYS, 0.0])
     stopping = back * (APPROACH / (G @ back)[0])
     return -G @ stopping, stopping
 
 
 def touch(law: str, G: Array, b: Array, mu: float, impulse: Array | None = None) -> Touch:
-    """The contact by a law, "exact" or "relaxed": both are λ = P_K(λ − r (u + s)) for any r > 0, the exact one with
-    s = μ |u_t| n, the relaxed one without; iterated, from an impulse that is near, until λ rests."""
+    """Solve the contact by a law, "exact" or "relaxed", by fixed-point iteration from a nearby impulse.
+
+    Both are λ = P_K(λ − r (u + s)) for any r > 0, with s = μ |u_t| n for the exact law and s = 0 for the relaxed one.
+    """
     r, slips = 1 / float(np.linalg.eigvalsh(G)[-1]), mu * (law == "exact")
     if impulse is None:
         impulse = np.zeros(3)
@@ -95,8 +95,10 @@ def touch(law: str, G: Array, b: Array, mu: float, impulse: Array | None = None)
 
 @cache
 def slide(law: str, speed: float = SPEED) -> Array:
-    """(steps, 2): how far a box that does not turn has slid, and how high its underside is, m, after each step, until
-    it rests; `law` is "exact" or "relaxed"."""
+    """(steps, 2): distance and height, m, after each step, of a sliding box without rotation, until it rests.
+
+    `law` is "exact" or "relaxed".
+    """
     x, v, G = np.zeros(3), np.array([0.0, speed, 0.0]), np.eye(3) / MASS
     impulse: Array = np.zeros(3)
     way = [x[[1, 0]]]
@@ -110,7 +112,7 @@ def slide(law: str, speed: float = SPEED) -> Array:
 
 
 def run(model: Model, q: Array, _v: Array, _tau: Array) -> Array:
-    """How far the box slides by the law, m, (1, 1), after what the lesson shows of the robot's last link."""
+    """Return the box's sliding distance by the law, m, (1, 1), after the stages on the robot's last link."""
     last = range(len(model.parent) - 1, len(model.parent))
     G = mobility(model, plain(q)[0])
     b, stopping = blow(G)
@@ -124,7 +126,7 @@ def run(model: Model, q: Array, _v: Array, _tau: Array) -> Array:
 
 
 def of_engine(*_: object) -> Array:
-    """The same of a box that may turn, by the engine's own steps: (1,)."""
+    """(1,): the sliding distance of a box that may rotate, by the engine's own steps."""
     box = free_body("box", SIZE, MASS)
     steps = len(slide("exact")) - 1
     q, v = box.neutral(), np.array([0.0, 0.0, 0.0, SPEED, 0.0, 0.0])
@@ -137,7 +139,7 @@ def of_engine(*_: object) -> Array:
 
 
 def facts(model: Model, q: Array, *_: Array) -> dict[str, float | str]:
-    """What the words name."""
+    """Return the facts used in the lesson's text."""
     G = mobility(model, plain(q))
     b = blow(G)[0]
     slips, rises = (touch(law, G, b, SLIPS) for law in ("exact", "relaxed"))

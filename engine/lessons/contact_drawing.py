@@ -1,4 +1,4 @@
-"""Pictures of the lesson on contact as SVG: impulse and velocity beside their cones, and the way of a box."""
+"""Figures of the lesson on contact as SVG: impulse and velocity with their cones, and the path of a box."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from engine.lessons.trace import Stage, Trace
 from engine.lie import Array
 
 TOUCHES = ("stick", "slip", "relaxed")
-PANEL, FOOT = 200.0, 190.0  # px: the width of each half, and where the ground is
-SPARE = 0.85  # of a panel's room that the longest arrow takes
+PANEL, FOOT = 200.0, 190.0  # px: the width of each half, and the height of the ground
+SPARE = 0.85  # of a panel's size, the length of the longest arrow
 
 
 def cone(trace: Trace, index: int, palette: Palette) -> str:
-    """The impulse of stage `index` in the friction cone, and the velocity after it, in the plane of n and t₁."""
+    """Draw the impulse of stage `index` in the friction cone, and the velocity after it, in the plane of n and t₁."""
     stages, now = trace.of(*TOUCHES), trace.stages[index]
     impulse, u, stopping, mu = (now.values[0], now.values[1], now.values[2], float(now.values[3]))
     sheet = Sheet(palette, 292)
@@ -41,7 +41,7 @@ def cone(trace: Trace, index: int, palette: Palette) -> str:
 
 
 def _panel(sheet: Sheet, x: float, words: str, mu: float) -> None:
-    """The ground, the normal, and a cone of half-width μ, if any, about x."""
+    """Draw the ground, the normal, and a cone of half-width μ, if any, about x."""
     sheet.text(x - PANEL / 2, 14, words, "text")
     if mu > 0:
         rise = min(FOOT - 24, PANEL / 2 / mu)
@@ -63,7 +63,7 @@ def _number(x: float) -> str:
 
 
 def heights(trace: Trace, index: int, palette: Palette) -> str:
-    """How high the box of stage `index` is over how far it has come, and what came before it; ten moments of it."""
+    """Plot the box's height over its distance at stage `index`, with earlier stages; ten times of it."""
     found = trace.of("exact box", "relaxed box")
     sheet, left, foot, top = Sheet(palette, 270), 44.0, 200.0, 34.0
     far, high = (max(float(stage.values[0][:, k].max()) for stage in found) for k in (0, 1))

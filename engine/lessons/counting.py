@@ -1,8 +1,8 @@
-"""Arrays that count the floating-point operations done with them: NumPy hands each of its calls to them first.
+"""Arrays that count their floating-point operations, through NumPy's dispatch protocols.
 
-An addition, multiplication, division, square root or trigonometric function is one operation. A product of matrices
-(r, k) and (k, c) is r c (2k − 1), a system of m equations with c right-hand sides solved by elimination
-2m³/3 + 2m²c. Moving numbers about is none. The results are bit for bit those of plain arrays.
+An addition, multiplication, division, square root or trigonometric function is one operation. A product of matrices (r,
+k) and (k, c) is r c (2k − 1), the solution of m equations with c right-hand sides by elimination 2m³/3 + 2m²c. Copies
+count as none. The results are bit for bit those of plain arrays.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from engine.lie import Array
 
 _FREE = {"equal", "greater", "greater_equal", "isfinite", "isnan", "less", "less_equal", "logical_and", "logical_not",
          "logical_or", "not_equal"}  # fmt: skip
-"""NumPy's functions of each number that give no number."""
+"""NumPy's elementwise functions that return no floating-point numbers."""
 
 
 class Counter:
-    """How many operations were done, since it was made."""
+    """The number of operations since its creation."""
 
     def __init__(self) -> None:
         self.operations = 0.0
 
     def counted(self, array: Array) -> Array:
-        """The array as one that counts here, and whatever is computed from it too."""
+        """Wrap an array so that this counter counts its operations, and those of its results."""
         view = array.view(_Counted)
         view.counter = self
         return view
@@ -54,12 +54,12 @@ class _Counted(np.ndarray[Any, Any]):
             m, k = args[1].shape[-2:]
             counter.operations += (args[1].size // (m * k)) * (2 * m**3 / 3 + 2 * m**2 * k)
         answer = super().__array_function__(func, types, args, kwargs)
-        # What NumPy puts together of several arrays it gives as a plain one.
+        # NumPy returns a plain array for some functions of several arrays.
         return answer if counter is None or not isinstance(answer, np.ndarray) else counter.counted(answer)
 
 
 def plain(x: Any) -> Any:
-    """The array as NumPy's own; anything else as it is."""
+    """Return an array as a plain NumPy array; anything else unchanged."""
     return x.view(np.ndarray) if isinstance(x, _Counted) else x
 
 

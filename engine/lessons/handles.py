@@ -1,9 +1,9 @@
-"""A part of a chain by its two handles: what the texts of DCA found of it, and the two equations in numbers.
+"""A part of a chain by its two handles: its DCA quantities, and its two handle equations with numbers.
 
     F_first = I a + Φᵀ F_next + p        a_last = Φ a − Y F_next + b
 
-a is the acceleration of the link before the part, in that link's frame, as F_first is; F_next, in the frame of the
-part's last link, is the force that it gives on to the link after it. Accelerations are against free fall.
+a is the acceleration of the link before the part, in that link's frame, as is F_first; F_next, in the frame of the
+part's last link, is the force on the link after it. Accelerations are relative to free fall.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """What is given at a part's handles, and what its equations make of it, (6,) each."""
+    """The inputs at a part's handles, and the results of its equations, (6,) each."""
 
     a: Array
     F_next: Array
@@ -43,7 +43,7 @@ class Ends(NamedTuple):
 
 
 def parts(trace: Trace, index: int) -> list[Part]:
-    """The parts that are known once stage `index` is done, those of few links first."""
+    """Return the parts known after stage `index`, in order of size."""
     found: dict[tuple[int, int], Part] = {}
     for stage in trace.stages[: index + 1]:
         if stage.part == "beyond" and stage.name in ("reduce", "join"):
@@ -54,8 +54,10 @@ def parts(trace: Trace, index: int) -> list[Part]:
 
 
 def motion(chain: Chain, q: Array, v: Array, qdd: Array) -> tuple[Array, Array]:
-    """Of the base and then of each link the acceleration, and of each joint the force, in the frame of the link before
-    it, and zero behind the last: (n + 1, 6) both, by (2b) and (2c) from q, v and q̈ (n,)."""
+    """Return the accelerations of base and links, and the joint forces, (n + 1, 6) both, by (2b) and (2c).
+
+    Inputs are q, v and q̈ (n,). A joint's force is in the frame of the link before it, and zero after the last link.
+    """
     X = chain.X(q[None])
     _, c, b = inverse.velocities(chain, X, v[None])
     drive = chain.along(qdd[None]) + c
@@ -67,13 +69,13 @@ def motion(chain: Chain, q: Array, v: Array, qdd: Array) -> tuple[Array, Array]:
 
 
 def ends(part: Part, accelerations: Array, forces: Array) -> Ends:
-    """The two equations, from what `motion` gives."""
+    """Evaluate the two equations with the results of `motion`."""
     a, F_next = accelerations[part.first], forces[part.last + 1]
     return Ends(a, F_next, part.I @ a + part.Phi.T @ F_next + part.p, part.Phi @ a - part.Y @ F_next + part.b)
 
 
-def told(part: Part, ends: Ends, palette: Palette) -> str:
-    """The part's links and both equations with their numbers, in the markup that Qt reads."""
+def part_text(part: Part, ends: Ends, palette: Palette) -> str:
+    """Return the part's links and both equations with numbers, in Qt's rich text."""
     one, beyond = part.first == part.last, np.abs(ends.F_next).max() > 0
     links = f"Link {part.first + 1}" if one else f"Links {part.first + 1} to {part.last + 1}"
     rows = (

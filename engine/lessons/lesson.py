@@ -129,8 +129,8 @@ class Lesson:
         return LessonMarks(self._changes[joint])
 
     def handles(self, part: LessonPart, palette: Palette) -> str:
-        """A part's two equations, in numbers, in the palette and Qt's markup; "" in a lesson without handles."""
-        return handles.told(part, handles.ends(part, *self._motion), palette) if self._motion else ""
+        """A part's two equations, in numbers, in the markup that Qt reads; "" in a lesson without handles."""
+        return handles.part_text(part, handles.ends(part, *self._motion), palette) if self._motion else ""
 
     @staticmethod
     def names() -> tuple[str, ...]:
@@ -282,7 +282,7 @@ class LessonStep:
         if not lesson._phases or not self.has_clock:
             return ""
         stage = lesson.trace.stages[self.index] if self.index >= 0 else None
-        return measured.told(lesson._algorithm, lesson._phases[lesson._algorithm], lesson._phases["abia"], stage)
+        return measured.phase_text(lesson._algorithm, lesson._phases[lesson._algorithm], lesson._phases["abia"], stage)
 
     def clock(self, palette: Palette) -> str:
         """Time on processors by now, as SVG in the palette; "" before anything is computed."""

@@ -1,4 +1,4 @@
-"""What the phases of a step take in the engine's own program, beside the stages of a text that were counted."""
+"""The measured phases of a step in the engine's compiled code, for comparison with the counted stages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from engine.model import Model
 from engine.simulation import Simulation
 
 STEPS = 40
-"""Steps of which the median of each phase is taken."""
-DT = 1e-6  # s: so short that the state stays what it is
+"""Number of steps over which each phase's median is taken."""
+DT = 1e-6  # s: so short that the state hardly changes
 _TO_VELOCITIES = {"transforms": "kinematics", "velocities": "kinematics", "bias": "bias"}
 _SYSTEM = {"eliminate": "elimination", "substitute": "elimination", "solve": "elimination"}
 PHASES: Mapping[str, Mapping[str, str]] = {
@@ -29,12 +29,12 @@ PHASES: Mapping[str, Mapping[str, str]] = {
         **{"right-hand side": "assembly", **_SYSTEM, "accelerate": "elimination"},
     },
 }
-"""The phase (`engine.PHASES`) in which the engine's program does what a stage of the text does, by the stage's name or
-the name of its part."""
+"""The phase (`engine.PHASES`) of the compiled code that corresponds to a stage, by the name of the stage or its part.
+"""
 
 
 def step(model: Model, algorithm: str, q: Array, v: Array, tau: Array) -> Mapping[str, float]:
-    """Seconds of each phase of a step by an algorithm on the processor, from q (nq,), v and tau (nv,)."""
+    """Return the seconds of each phase of a CPU step by an algorithm, from q (nq,), v and tau (nv,)."""
     simulation = Simulation(model, dt=DT, q=q, v=v, algorithm=algorithm, device="cpu", integrator="semi-implicit")
     simulation.tau[:] = tau
     taken = []
@@ -45,13 +45,13 @@ def step(model: Model, algorithm: str, q: Array, v: Array, tau: Array) -> Mappin
 
 
 def phase_of(algorithm: str, stage: Stage) -> str:
-    """The phase of the engine's program for a stage; "" where it has none."""
+    """Return the phase of the compiled code for a stage; "" if there is none."""
     names = PHASES[algorithm]
     return names.get(stage.name, names.get(stage.part, ""))
 
 
-def told(algorithm: str, phases: Mapping[str, float], serial: Mapping[str, float], stage: Stage | None) -> str:
-    """In words: what the phase of a stage takes, of the whole step, and beside the ABA's."""
+def phase_text(algorithm: str, phases: Mapping[str, float], serial: Mapping[str, float], stage: Stage | None) -> str:
+    """Describe the time of a stage's phase, of the whole step, and of the ABA's step."""
     total, other = sum(phases.values()), sum(serial.values())
     words = f"Measured in the engine on this processor: a step takes {_micro(total)} µs"
     words += "" if algorithm == "abia" else f", by the ABA {_micro(other)} µs"

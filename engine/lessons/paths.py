@@ -1,4 +1,4 @@
-"""A robot that branches as its paths: facts of them, and a picture, each path a row of bodies."""
+"""The paths of a branching robot: facts about them, and a figure with one row of bodies per path."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from engine.lie import Array
 
 ROW = 22.0
 MANY = 1024
-"""Bodies of a robot that the words speak of."""
+"""The number of bodies of a robot mentioned in the text."""
 
 
 def facts(tree: Tree, *_: Array) -> dict[str, float | str]:
-    """How many paths there are, how long, and on how many levels they hang."""
+    """Return the number of paths, their length, and the number of levels."""
     parent = tree.model.parent.tolist()
     depth: list[int] = []
     for above in parent:
@@ -32,7 +32,7 @@ def facts(tree: Tree, *_: Array) -> dict[str, float | str]:
 
 
 def picture(parent: Indices, lit: Array, words: Sequence[tuple[int, str]], palette: Palette) -> str:
-    """The paths of a tree, `parent` (bodies,), each body in the colour of `lit`, `words` of what these mean."""
+    """Draw the paths of a tree, `parent` (bodies,), each body in its colour from `lit`, with `words` as legend."""
     levels = paths(parent)
     rows = sorted(tuple(int(i) for i in row if i >= 0) for level in levels for row in level.bodies)
     place: dict[int, tuple[int, int]] = {}

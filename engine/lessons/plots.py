@@ -1,4 +1,4 @@
-"""Pictures of a lesson's stage that are numbers and curves, as SVG: small matrices, errors, and times over links."""
+"""Plots of a lesson's stage, as SVG: small matrices, errors, and times over links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.lie import Array
 
 
 def numbers(trace: Trace, index: int, palette: Palette, said: str, key: str) -> str:
-    """The first matrix that stage `index` found, as numbers; what is large has a deep colour. `said` heads it."""
+    """Show the first matrix of stage `index` as numbers, with large ones in a deep colour. `said` is the title."""
     I = trace.stages[index].values[0]
     I = I[0] if I.ndim == 3 else I
     count = len(I)
@@ -33,11 +33,11 @@ def numbers(trace: Trace, index: int, palette: Palette, said: str, key: str) -> 
 
 
 LOWEST, HIGHEST = -16, 4
-"""Powers of ten between which errors are drawn, the same in all pictures."""
+"""Powers of ten between which errors are drawn, equal in all figures."""
 
 
 def errors(trace: Trace, index: int, palette: Palette) -> str:
-    """The relative error of each joint at stage `index`, and of what each block found, by powers of ten."""
+    """Plot each joint's relative error at stage `index`, and each block's, by powers of ten."""
     found, blocks, names, _ = trace.stages[index].values
     n, high, row = min(len(found), SHOWN), 110.0, 17.0
     sheet = Sheet(palette, high + 76 + row * max(len(blocks), 6))
@@ -64,12 +64,12 @@ def errors(trace: Trace, index: int, palette: Palette) -> str:
 
 
 def _share(error: float) -> float:
-    """Where an error lies between the lowest and the highest power of ten, 0 to 1."""
+    """Return an error's position between the lowest and the highest power of ten, 0 to 1."""
     return float(np.clip((np.log10(max(error, 1e-300)) - LOWEST) / (HIGHEST - LOWEST), 0, 1))
 
 
 def growth(trace: Trace, index: int, palette: Palette, sizes: Sequence[int]) -> str:
-    """Counted times of algorithms over the number of links, up to stage `index`, both by powers of two."""
+    """Plot algorithms' counted times over the number of links, up to stage `index`, both by powers of two."""
     curves = [stage for stage in trace.stages if stage.name.split()[0] in CURVES]
     found = {stage.name.split()[0]: stage.values[0] for stage in curves}
     seen = {stage.name.split()[0] for stage in curves if stage in trace.stages[: index + 1]}
@@ -77,19 +77,19 @@ def growth(trace: Trace, index: int, palette: Palette, sizes: Sequence[int]) -> 
 
 
 def measured(trace: Trace, index: int, palette: Palette, sizes: Sequence[int]) -> str:
-    """Measured times of algorithms over the number of links, µs."""
+    """Plot algorithms' measured times over the number of links, µs."""
     found = dict(zip(CURVES, 1e6 * trace.stages[index].values[0], strict=True))
     return _over_links(palette, sizes, found, set(CURVES), "time of a call of the engine, µs", "links")
 
 
 CURVES = {"aba": "warning", "dca": "accent", "cfa": "good"}
-"""The algorithms that are compared over links, and their colours."""
+"""The compared algorithms, and their colours."""
 
 
 def _over_links(
     palette: Palette, sizes: Sequence[int], found: Mapping[str, Array], seen: set[str], said: str, below: str
 ) -> str:
-    """Curves over the links, both by powers of two; axes have room for all that was `found`, those `seen` are drawn."""
+    """Plot curves over links, both by powers of two; the axes fit all of `found`, and those `seen` are drawn."""
     logs = {name: np.log2(times) for name, times in found.items()}
     known = np.concatenate([each[np.isfinite(each)] for each in logs.values()] or [np.zeros(1)])
     low, high = (float(known.min()) - 0.3, float(known.max()) + 0.3) if len(known) else (0.0, 1.0)
@@ -113,7 +113,7 @@ def _over_links(
             last = found[name][len(points) - 1]
             labels.append((points[-1][1], f"{name.upper()} {last:,.0f}", CURVES[name], points[-1][0]))
     above = -TYPE
-    for y, words, color, x in sorted(labels):  # lines of words stand clear of each other
+    for y, words, color, x in sorted(labels):  # keep labels apart
         above = max(y + 4, above + TYPE + 2)
         sheet.text(x + 8, above, words, color)
     return sheet.svg(f"{said}, over links")

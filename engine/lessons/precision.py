@@ -1,6 +1,6 @@
-"""What the lesson on precision computes: errors of q̈ by joint, and of what each block finds, in single precision.
+"""Computations of the lesson on precision: errors of q̈ by joint, and of each block, in single precision.
 
-Both for the robot that is open and for the same with a last link a million times as heavy.
+Both are computed for the open robot, and with a last link a million times as heavy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.model import Model
 from engine.selection import capabilities
 
 HEAVY = 1e6
-"""How many times its mass the last link has in the second half."""
+"""The factor on the last link's mass in the second half."""
 NAMES = {
     "aba": "the articulated-body algorithm",
     "dca": "divide and conquer",
@@ -31,7 +31,7 @@ NAMES = {
 
 
 def constraint_forces(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
-    """q̈ as [Y] has the CFA, without the refinement of `cfa.refined`: what is left over is what the lesson shows."""
+    """Return q̈ by [Y]'s CFA, without the refinement of `cfa.refined`: the lesson shows its residual."""
     X = chain.X(q)
     _, c, b = inverse.velocities(chain, X, v)
     tau_delta = tau - inverse.forces(chain, X, c, b, np.zeros_like(c))
@@ -49,7 +49,7 @@ TEXTS = {
 
 @cache
 def loaded(model: Model) -> Model:
-    """The robot with the heavy last link."""
+    """Return the robot with the heavy last link."""
     share = np.where(np.arange(len(model.parent)) == len(model.parent) - 1, HEAVY, 1.0)
     return replace(
         model,
@@ -60,15 +60,17 @@ def loaded(model: Model) -> Model:
 
 
 def in_single_precision(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
-    """q̈ by the ABA; on the way the errors of others in single precision, of the largest acceleration, and of what
-    each block finds, of the largest number there."""
+    """Return q̈ by the ABA, after stages with the others' errors in single precision.
+
+    Errors are relative to the largest acceleration, and each block's to the largest number in it.
+    """
     state = tuple(plain(x)[0] for x in (q, v, tau))
     for load, model in (("", chain.model), ("loaded ", loaded(chain.model))):
         long, short = Chain.of(model), Chain.of(model, dtype="float32")
         exact = trace(abia.forward_dynamics, long, *state).answer
         for name, text in TEXTS.items():
             single, double = (trace(text, robot, *state, dtype=str(robot.S.dtype)) for robot in (short, long))
-            # Rounds of refinement are as many as are needed, with numbers that are zero but for errors.
+            # As many refinement steps as needed, on numbers that are zero except for errors.
             blocks = {} if name == "refined" else by_block(single, double)
             errors = np.array([[_relative(one.answer, exact) for one in (single, double)]])
             each = np.abs(single.answer - exact) / _size(exact)
@@ -79,7 +81,7 @@ def in_single_precision(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
 
 
 def by_block(single: Trace, double: Trace) -> dict[str, float]:
-    """The largest relative error of what each stage found, by the stage's name; a scan's are that of its result."""
+    """Return the largest relative error of each stage, by its name; for a scan, of its result."""
     found: dict[str, float] = {}
     for one, other in zip(single.stages, double.stages, strict=True):
         name = one.part if one.name in SWEEPS else one.name
@@ -100,7 +102,7 @@ def _size(exact: Array) -> float:
 
 
 def facts(chain: Chain, *state: Array) -> Mapping[str, float | str]:
-    """The largest errors by algorithm, in both precisions and with both loads, and which is the worst."""
+    """Return the largest errors by algorithm, in both precisions and with both loads, and the worst algorithm."""
     made = trace(in_single_precision, chain, *state)
     words: dict[str, float | str] = {}
     for load in ("", "loaded "):
@@ -108,7 +110,7 @@ def facts(chain: Chain, *state: Array) -> Mapping[str, float | str]:
             single, double = made.of(load + name)[0].values[3]
             key = (load + name).replace(" ", "_")
             words[f"{key}_error"] = float(single)
-            if name != "aba":  # which is what the others are compared with
+            if name != "aba":  # the reference for the others
                 words[f"{key}_double_error"] = float(double)
     errors = {name: float(made.of(name)[0].values[3][0]) for name in ("aba", "dca", "cfa")}
     return words | {

@@ -1,4 +1,4 @@
-"""What a pull at one joint changes: the same text with another effort there, compared stage by stage."""
+"""The effect of a different effort at one joint: two runs of one algorithm, compared stage by stage."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from engine.lie import Array
 from engine.model import generate
 
 Changes = tuple[tuple[bool, ...], ...]
-"""Of each stage, and each of its places, whether anything that was found there is another number."""
+"""For each stage and each place, whether any number there has changed."""
 PULL = 1.0
-"""N m or N, by which a joint is pulled."""
+"""N m or N, the additional effort."""
 SAME = 1e-12
-"""Of the largest number that a stage found: what is no change."""
+"""Relative to a stage's largest number: smaller changes are ignored."""
 
 
 def changes(before: Trace, after: Trace) -> Changes:
-    """Which places of which stages the pull has changed, `after` it."""
+    """Return the places of the stages that the additional effort has changed."""
     return tuple(_changed(one, other) for one, other in zip(before.stages, after.stages, strict=True))
 
 
@@ -34,7 +34,7 @@ def _changed(one: Stage, other: Stage) -> tuple[bool, ...]:
 
 
 def facts(chain: Chain, q: Array, v: Array, tau: Array) -> dict[str, float | str]:
-    """How a pull at the first joint and one at the last go through DCA's trees."""
+    """Return how additional efforts at the first and at the last joint propagate through DCA's trees."""
     before, root, tip = (
         trace(dca.forward_dynamics, chain, q, v, tau + PULL * np.eye(chain.n)[k] * pulled)
         for k, pulled in ((0, False), (0, True), (-1, True))

@@ -1,7 +1,7 @@
-"""A picture as SVG, put together element by element.
+"""An SVG picture, assembled element by element.
 
-Colours come by their names in a palette, so that the window and a page draw the same in their own. Qt reads SVG Tiny
-1.2, so colours stand in `style` and nothing is animated here. All coordinates are in px of the picture.
+Colours are named in a palette, so that window and page use their own. Qt reads SVG Tiny 1.2, so colours are in `style`
+and there is no animation. All coordinates are in px of the picture.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 Palette = Mapping[str, str]
 """The colours `ground`, `panel`, `edge`, `text`, `faint`, `accent`, `good` and `warning`."""
 LIT = ("edge", "warning", "good", "accent")
-"""The colours of links of which nothing is known, that are in work, known before, and known just now."""
+"""The colours of links that are unknown, being computed, known before, and newly known."""
 WIDTH, TYPE = 440, 13
 NOTHING = 1e-6
-"""Of the largest number beside it: what is shown as zero."""
+"""Relative to the largest number beside it: shown as zero below."""
 SHOWN = 64
-"""Links that a picture has room for; of a longer chain it shows the first."""
+"""Maximum number of links in a picture; of a longer chain the first are shown."""
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -40,7 +40,7 @@ def scientific(x: float, digits: int = 1) -> str:
 
 
 class Sheet:
-    """Collects the elements of a picture."""
+    """A list of picture elements."""
 
     def __init__(self, palette: Palette, height: float, width: float = WIDTH):
         self._palette, self._size, self._parts = palette, (width, height), list[str]()
@@ -61,7 +61,7 @@ class Sheet:
         self._parts.append(f'<line {place} style="{style}"/>')
 
     def curve(self, x1: float, x2: float, y: float, rise: float, color: str) -> None:
-        """An arc from x1 to x2 above y, which ends in an arrow's head."""
+        """Add an arc from x1 to x2 above y, with an arrow head at its end."""
         bend = f"M{x1:.1f} {y:.1f} Q{(x1 + x2) / 2:.1f} {y - 2 * rise:.1f} {x2:.1f} {y - 2:.1f}"
         style = f"fill:none;stroke:{self._palette[color]};stroke-width:1.6"
         self._parts.append(f'<path d="{bend}" style="{style}"/>')
@@ -74,7 +74,7 @@ class Sheet:
         self._parts.append(f'<polygon points="{corners}" style="{style}"/>')
 
     def arrow(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float = 3.0) -> None:
-        """A line that ends in a head; a dot where it is shorter than that."""
+        """Add an arrow; a dot if it is shorter than its head."""
         length = float(np.hypot(x2 - x1, y2 - y1))
         if length < 6:
             self.dot(x2, y2, 4, color)
@@ -90,7 +90,7 @@ class Sheet:
         self._parts.append(f'<text {place} style="{style}">{safe}</text>')
 
     def svg(self, said: str) -> str:
-        """The picture; `said` are the words for whoever does not see it."""
+        """Return the picture; `said` is the text alternative."""
         width, height = self._size
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">'
         return f"{head}<title>{said}</title>{''.join(self._parts)}</svg>"

@@ -1,4 +1,4 @@
-"""What the lessons run: a text of `engine.algorithms` for each, and what the engine itself says of the same state."""
+"""The algorithms that the lessons run, one of `engine.algorithms` each, and the engine's result for the same state."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ from engine.selection import capabilities, shipped
 from engine.selection.timings import Case
 
 SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
-"""Links of the chains over which times are counted."""
+"""Links of the chains for which times are counted."""
 MEASURED = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-"""The same, over which the engine's own times are shown."""
+"""Links of the chains for which the engine's times are shown."""
 NOWHERE = "at none"
 PAPER_FASTER = 2.25
 """The speed-up of DCA-ABA over the ABA with four processors in Bhalerao, Critchley, Anderson (2012)."""
 
 
 class Subject(NamedTuple):
-    """`run` gets the joints' efforts, or the accelerations that they cause where `of_accelerations`.
+    """An algorithm to run, with the joints' efforts or, `of_accelerations`, with the accelerations they cause.
 
-    `engine` gives from a model, q, v and those what `run` is to have found.
+    `engine` returns the expected result of `run` from a model, q, v and that input.
     """
 
     run: Run
     engine: Callable[[Model, Array, Array, Array], Array]
     of_accelerations: bool = False
     more: Callable[[Any, Array, Array, Array], Mapping[str, float | str]] = lambda *_: {}
-    """Facts that only this lesson names, from the robot, q, v and the joints' efforts."""
+    """Additional facts of this lesson, from the robot, q, v and the joints' efforts."""
     robot: Callable[[Model], Any] = Chain.of
-    """The robot as `run` and `more` read it."""
+    """Converts a model to the argument of `run` and `more`."""
     beside: str = ""
-    """A part of the text whose numbers the error is given beside, since what `run` finds may all be zero."""
+    """The part of the algorithm to which the error is relative, since the result of `run` may be zero."""
     algorithm: str = ""
-    """What the engine calls the algorithm, where its program has phases for the stages."""
+    """The engine's name of the algorithm, if its compiled code has corresponding phases."""
 
 
 def three_links(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
-    """The force (1, 6) with which the last three links hold on to the link before, by their composed (I, p)."""
+    """Return the force (1, 6) of the last three links on the link before, from their composed (I, p)."""
     X, n = chain.X(q), chain.n
     _, c, b = inverse.velocities(chain, X, v)
     links = dca.Links(chain.S[None], chain.J[None], X, c, b, tau).at(slice(n - 3, n))
@@ -84,7 +84,7 @@ def three_links(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
 
 
 def accelerations_of_links(chain: Chain, X: Array, c: Array, qdd: Array) -> Array:
-    """(1, n + 1, 6): the base's, and then that of each link, by (2b)."""
+    """(1, n + 1, 6): the accelerations of the base and of each link, by (2b)."""
     drive = chain.along(qdd) + c
     base = np.zeros_like(drive[:, :1]) + chain.a0
     drive[:, 0] += (X[:, 0] @ chain.a0[:, None])[..., 0]
@@ -94,7 +94,7 @@ def accelerations_of_links(chain: Chain, X: Array, c: Array, qdd: Array) -> Arra
 
 
 def _force_on_three(model: Model, q: Array, v: Array, tau: Array) -> Array:
-    """The same force by Newton and Euler, from the engine's accelerations, in the frame of the link before."""
+    """Return that force by Newton-Euler, from the engine's accelerations, in the frame of the link before."""
     chain = Chain.of(model)
     X, n = chain.X(q[None]), chain.n
     _, c, b = inverse.velocities(chain, X, v[None])
@@ -105,14 +105,14 @@ def _force_on_three(model: Model, q: Array, v: Array, tau: Array) -> Array:
 
 
 def kinetic_energy(chain: Chain, q: Array, v: Array, _: Array) -> Array:
-    """½ Σ VᵀJV (1, 1), J, of the velocities that the bi-diagonal system has."""
+    """Return ½ Σ VᵀJV (1, 1), J, with the velocities from the bi-diagonal system."""
     V, _, _ = inverse.velocities(chain, chain.X(q), v)
     energy: Array = 0.5 * np.sum(V * (chain.J @ V[..., None])[..., 0], (1, 2))
     return energy[:, None]
 
 
 def accelerations(model: Model, q: Array, v: Array, tau: Array) -> Array:
-    """q̈ (nv,) as the engine computes it on the CPU."""
+    """Return q̈ (nv,) as the engine computes it on the CPU."""
     return dynamics.forward_dynamics(model, q, v, tau, device="cpu")
 
 
@@ -122,7 +122,7 @@ def _kinetic(model: Model, q: Array, v: Array, _: Array) -> Array:
 
 
 def growth(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
-    """q̈ by the ABA; on the way the times of three algorithms on as many processors as a chain has links."""
+    """Return q̈ by the ABA, after counting three algorithms' times with one processor per link."""
     for name in ("aba", "dca", "cfa"):
         stage(f"{name} over links", range(chain.n), times_over_links(name)[None])
     stage("measured over links", range(chain.n), measured_over_links()[None])
@@ -131,7 +131,7 @@ def growth(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
 
 @cache
 def times_over_links(name: str) -> Array:
-    """(sizes,): counted, of chains of `SIZES` links; what the numbers are makes no difference."""
+    """(sizes,): counted times of chains of `SIZES` links; they do not depend on the numbers."""
     times = []
     for n in SIZES:
         rest = np.zeros(n)
@@ -140,8 +140,10 @@ def times_over_links(name: str) -> Array:
 
 
 def measured_over_links() -> Array:
-    """(algorithms, sizes): seconds of a call for chains of `MEASURED` links by the ABA, DCA-ABA and the CFA, as the
-    engine's choice has them; NaN where nobody measured."""
+    """(algorithms, sizes): seconds of a call for chains of `MEASURED` links by the ABA, DCA-ABA and the CFA.
+
+    They are the timings of the engine's automatic choice; NaN if not measured.
+    """
     device = capabilities.on("auto")
     table = shipped.known(device)
     rows = [[table.seconds(name, Case("chain", n, 1, "float64")) for n in MEASURED] for name in ("abia", "dca", "cfa")]
@@ -149,7 +151,7 @@ def measured_over_links() -> Array:
 
 
 def _crossings(*_: object) -> dict[str, float | str]:
-    """The first of `SIZES` at which each parallel algorithm is faster than the ABA."""
+    """Return the first of `SIZES` at which each parallel algorithm is faster than the ABA."""
     crossing = {
         name: SIZES[int(np.argmax(times_over_links(name) < times_over_links("aba")))] for name in ("dca", "cfa")
     }
@@ -168,12 +170,12 @@ def _crossings(*_: object) -> dict[str, float | str]:
 
 
 def parts(processors: int) -> Run:
-    """DCA-ABA with a part for each processor."""
+    """Return DCA-ABA with one part for each processor."""
     return lambda chain, q, v, tau: dca.forward_dynamics(chain, q, v, tau, chunk=-(-chain.n // processors))
 
 
 def _on_few_processors(chain: Chain, *state: Array) -> dict[str, float]:
-    """Times with a part for each of one to eight processors, and the speed beside that of one."""
+    """Return times with one part for each of one to eight processors, and the speed-ups."""
     one, two, four, eight = (trace(parts(count), chain, *state).time(count) for count in (1, 2, 4, 8))
     return {
         "chunk": -(-chain.n // 4), "one_time": one, "two_time": two, "four_time": four, "eight_time": eight,
@@ -182,12 +184,12 @@ def _on_few_processors(chain: Chain, *state: Array) -> dict[str, float]:
 
 
 def one_by_one(chain: Chain, q: Array, v: Array, tau: Array) -> Trace:
-    """The velocities by their recursion, for which a scan is to be compared with."""
+    """Return the velocities by their recursion, for comparison with a scan."""
     return trace(lambda chain, q, v, _: inverse.velocities(chain, chain.X(q), v, sweep=loop)[0], chain, q, v, tau)
 
 
 def _recursion(chain: Chain, *state: Array) -> dict[str, float]:
-    """The velocities by their recursion."""
+    """Compute the velocities by their recursion."""
     steps = [stage for stage in one_by_one(chain, *state).of("first", "apply") if stage.operations]
     return {"recursion_depth": len(steps), "recursion_work": sum(stage.operations for stage in steps)}
 

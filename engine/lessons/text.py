@@ -1,10 +1,10 @@
-"""Lessons as they are written, in ``resources/lessons``: one file for the window and for pages.
+"""Read the text of lessons from ``resources/lessons``: one file for both the window and the pages.
 
     # Title
     minutes: 5
     run: elimination
 
-    What is read before anything is computed.
+    The introduction.
 
     ## Title of a stage
     stage: eliminate
@@ -19,10 +19,10 @@
     answer: fact
     hint: Where to look.
 
-`stage` is a stage's name in the texts, and "join of velocities" that of one part alone; a section without one is
-shown before the stages, or after them where it follows one that has. What has an `answer` asks, the last section for
-one. `choices` of a question are facts or words with " | " between them, which are dragged to where `drag` is there; a
-question without is answered by a number, which may be off by a tenth where `near` says so.
+`stage` is a stage's name in the algorithm; "join of velocities" is a stage of one part only. A section without `stage`
+is shown before the stages, or after them if it follows one with. A section with an `answer`, usually the last, is a
+question. `choices` are facts or words separated by " | ", to be dragged if `drag` is set; a question without expects a
+number, with a tolerance of a tenth if `near` is set.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[2] / "resources" / "lessons"
 ORDER = "order.txt"
 OF_TREES = ".tree.md"
-"""How the name of a file ends that has a lesson's words for robots that branch."""
+"""File name suffix of a lesson's text for branching robots."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a lesson: its title, what stands as ``key: value`` below it, and paragraphs, equations indented."""
+    """A section of a lesson: its title, its ``key: value`` lines, and paragraphs, with equations indented."""
 
     title: str
     keys: dict[str, str]
     paragraphs: tuple[str, ...]
 
     def serves(self, name: str, part: str) -> bool:
-        """Whether it is about that stage."""
+        """Whether it describes that stage."""
         wanted, _, of = self.keys.get("stage", "").partition(" of ")
         return name in wanted.split(" or ") and of in ("", part)
 
 
 @dataclass(frozen=True)
 class LessonText:
-    """A file: its name, and its sections, of which the first has the lesson's title."""
+    """A file: its name, and its sections, the first with the lesson's title."""
 
     name: str
     sections: tuple[Section, ...]
@@ -73,14 +73,16 @@ class LessonText:
 
 @cache
 def names() -> tuple[str, ...]:
-    """The lessons' names, in the order in which they are taught."""
+    """Return the lessons' names, in teaching order."""
     return tuple((FOLDER / ORDER).read_text("utf-8").split())
 
 
 @cache
 def read(name: str, branches: bool = False) -> LessonText:
-    """A lesson by its name; for a robot that `branches`, or is no serial chain otherwise, the words that there are for
-    such. ValueError with the names that there are, where there is none of that name."""
+    """Read a lesson by name; if the robot `branches` or is otherwise no serial chain, in that version if it exists.
+
+    Raises ValueError with the existing names for an unknown name.
+    """
     if name not in names():
         raise ValueError(f"there is no lesson {name!r}; the lessons are {', '.join(names())}")
     path, other = FOLDER / f"{name}.md", FOLDER / f"{name}{OF_TREES}"
@@ -88,7 +90,7 @@ def read(name: str, branches: bool = False) -> LessonText:
 
 
 def parse(name: str, text: str) -> LessonText:
-    """A lesson from what its file says."""
+    """Parse a lesson's file."""
     parts = re.split(r"^#{1,2} ", text, flags=re.MULTILINE)[1:]
     return LessonText(name, tuple(map(_section, parts)))
 
@@ -104,8 +106,7 @@ def _section(text: str) -> Section:
 
 
 def marked_up(text: str, equation: Callable[[str], str], link: Callable[[str], str]) -> str:
-    """A paragraph as HTML: its $equations$ by `equation`, what stands between asterisks stressed, `names` of the
-    program's text, and [words](lesson) that lead to the address which `link` gives of a lesson's name."""
+    """Convert a paragraph to HTML: $equations$ by `equation`, *stress*, `names` of code, [links](lesson) by `link`."""
     parts = re.split(r"\$([^$]+)\$", text)
     words = (_words(html.escape(part, quote=False), link) for part in parts[::2])
     return "".join(chain.from_iterable(zip(words, [*map(equation, parts[1::2]), ""], strict=True)))

@@ -53,7 +53,7 @@ def test_what_is_told_is_what_was_measured(name: str, monkeypatch: pytest.Monkey
 def test_a_phase_that_the_engine_leaves_out_is_said() -> None:
     made = lesson("dca", engine.chain(3))
     stage = next(stage for stage in made.trace.stages if stage.part == "beyond")
-    said = measured.told("dca", {"kinematics": 2e-6}, {"kinematics": 1e-6}, stage)
+    said = measured.phase_text("dca", {"kinematics": 2e-6}, {"kinematics": 1e-6}, stage)
     assert said.endswith("on so few processors it makes one part of so few links.")
     assert "a step takes 2 µs, by the ABA 1 µs" in said
 
