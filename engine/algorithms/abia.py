@@ -1,7 +1,7 @@
-"""ABIA: forward dynamics by articulated-body inertias, on one device, one link after the other (Featherstone 1983).
+"""ABIA: forward dynamics by articulated-body inertias, sequentially over the links (Featherstone 1983).
 
-Seen through its joint, the chain from link i to the tip is one body, Fᵢ = Iᵢ V̇ᵢ + pᵢ, of articulated inertia I and
-bias p. The joint gives way along S alone, where its force is τ; so the link before feels less of the inertia beyond.
+Seen through its joint, the chain from link i to the tip acts as one body, Fᵢ = Iᵢ V̇ᵢ + pᵢ, with articulated inertia I
+and bias p. The joint yields only along S, where its force is τ; the parent link therefore feels less of that inertia.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.lie import Array
 
 
 class Joint(NamedTuple):
-    """A joint before an articulated body: its axis S, U = I S, D = SᵀU and u = τ − Sᵀp; (…, 6), (…, 6), (…), (…)."""
+    """A joint and its articulated body: axis S, U = I S, D = SᵀU and u = τ − Sᵀp; (…, 6), (…, 6), (…), (…)."""
 
     S: Array
     U: Array
@@ -28,7 +28,7 @@ class Joint(NamedTuple):
 
 
 def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
-    """q̈ (batch, n) from q, v and tau (batch, n): three passes over the links."""
+    """Return q̈ (batch, n) from q, v and tau (batch, n), by three passes over the links."""
     chain.check(q, v, tau)
     X = chain.X(q)
     _, c, b = velocities(chain, X, v, sweep=loop)
@@ -49,13 +49,13 @@ def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
 
 
 def joint(S: Array, I: Array, p: Array, tau: Array) -> Joint:
-    """The joint of a link from which on the chain has the articulated inertia I and bias p."""
+    """Return the joint of a link whose subchain has the articulated inertia I and bias p."""
     U = mv(I, S)
     return Joint(S, U, dot(S, U), tau - dot(S, p))
 
 
 def to_parent(joint: Joint, X: Array, I: Array, p: Array, c: Array) -> tuple[Array, Array]:
-    """The inertia and the force that the link before feels of the chain beyond the joint, in its own frame."""
+    """Return the inertia and the bias that the parent link feels through the joint, in the parent's frame."""
     _, U, D, u = joint
     # I' = Xᵀ (I − U Uᵀ/D) X
     Ia = I - outer(U, U / D[..., None])
@@ -65,7 +65,7 @@ def to_parent(joint: Joint, X: Array, I: Array, p: Array, c: Array) -> tuple[Arr
 
 
 def moved(joint: Joint, a: Array) -> tuple[Array, Array]:
-    """q̈ and the link's acceleration, where a = X a_before + c is what it would be with the joint held."""
+    """Return q̈ and the link's acceleration; a = X a_before + c is the acceleration with the joint locked."""
     S, U, D, u = joint
     # q̈ = (u − Uᵀ a)/D,  a + S q̈
     qdd = (u - dot(U, a)) / D
@@ -73,7 +73,7 @@ def moved(joint: Joint, a: Array) -> tuple[Array, Array]:
 
 
 def motion(joint: Joint, X: Array, c: Array) -> tuple[Array, Array]:
-    """`moved` as an affine map of the acceleration before, a = A a_before + β: (…, 6, 6) and (…, 6)."""
+    """Return `moved` as an affine map of the parent's acceleration, a = A a_before + β: (…, 6, 6) and (…, 6)."""
     S, U, D, u = joint
     # A = (1 − S Uᵀ/D) X,  β = (1 − S Uᵀ/D) c + S u/D
     return X - outer(S, mv(t(X), U) / D[..., None]), c + S * ((u - dot(U, c)) / D)[..., None]

@@ -1,11 +1,11 @@
-"""Hybrid ABIA, as [Y] runs it: articulated inertias recursively on the CPU, everything else by scans on the device.
+"""Hybrid ABIA of [Y]: articulated inertias recursively on the CPU, everything else by scans on the device.
 
 [Y] (8) factors the inverse of the mass matrix by the articulated inertias Ĵ of `abia`:
 
     M⁻¹ = [1 − Sᵀ𝒴Π]ᵀ (SᵀĴS)⁻¹ [1 − Sᵀ𝒴Π]        𝒴 = (1 − Ψᵀ)⁻¹
 
-where Ψ holds Ψᵢ = (1 − Sᵢ Uᵢᵀ/Dᵢ) Xᵢ below its diagonal and Π holds Xᵢᵀ Uᵢ/Dᵢ above, with U = Ĵ S and D = SᵀU. So
-M⁻¹ τ_δ is a bi-diagonal system from the tip, a division, and one from the base.
+where Ψ has Ψᵢ = (1 − Sᵢ Uᵢᵀ/Dᵢ) Xᵢ below its diagonal and Π has Xᵢᵀ Uᵢ/Dᵢ above, with U = Ĵ S and D = SᵀU. M⁻¹ τ_δ
+takes a bi-diagonal system from the tip, a division, and one from the base.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.lie import Array
 
 
 def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
-    """q̈ (batch, n) from q, v and tau (batch, n). X goes to the CPU, and the articulated inertias come back."""
+    """Return q̈ (batch, n) from q, v and tau (batch, n). X is copied to the CPU, and Ĵ copied back."""
     chain.check(q, v, tau)
     X = chain.X(q)
     Jhat = np.asarray(articulated_inertias(chain.on_host, to_host(X)), like=X)
@@ -32,7 +32,7 @@ def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
 
 
 def articulated_inertias(chain: Chain, X: Array) -> Array:
-    """Ĵ (batch, n, 6, 6): the one recursion that is no bi-diagonal system, since it divides by D."""
+    """Return Ĵ (batch, n, 6, 6): the only recursion that is not a bi-diagonal system, since it divides by D."""
     nothing = np.zeros_like(X[:, 0, 0])
     Jhat = [np.broadcast_to(chain.J[-1], X[:, 0].shape)]
     for i in reversed(range(chain.n - 1)):
@@ -43,11 +43,11 @@ def articulated_inertias(chain: Chain, X: Array) -> Array:
 
 
 def solve(chain: Chain, X: Array, Jhat: Array, tau_delta: Array) -> Array:
-    """M⁻¹ τ_δ by (8)."""
+    """Return M⁻¹ τ_δ by (8)."""
     resting = joint(chain.S, Jhat, np.zeros_like(X[..., 0]), tau_delta)
     Psi, _ = motion(resting, X, np.zeros_like(X[..., 0]))
     gain = resting.U / resting.D[..., None]
-    # z = 𝒴 Π τ_δ: the bias that the torques beyond give each link
+    # z = 𝒴 Π τ_δ: each link's bias from the torques of the links beyond
     push = mv(t(X), gain * tau_delta[..., None])
     z = bidiagonal.solve_transposed(Psi, np.concatenate([push[:, 1:], np.zeros_like(push[:, :1])], 1))
     # ν = [1 − Sᵀ𝒴Π] τ_δ,  then division by SᵀĴS

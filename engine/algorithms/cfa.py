@@ -1,14 +1,14 @@
-"""CFA: the constraint force algorithm ([Y] section III; Fijany, Sharf, D'Eleuterio 1995), refined until it is accurate.
+"""CFA: the constraint force algorithm ([Y] section III; Fijany, Sharf, D'Eleuterio 1995), with iterative refinement.
 
-The forces in the joints come first, the accelerations from them. In (2a)–(2d) without the bias, which is [Y] (9),
-Wᵀ takes the accelerations away, since a joint moves along S alone and WᵀS = 0:
+The joint forces are computed first, and from them the accelerations. In (2a)–(2d) without the bias, which is [Y] (9),
+Wᵀ eliminates the accelerations, since a joint moves along S only and WᵀS = 0:
 
     Wᵀ (I − Γ) J⁻¹ (I − Γ)ᵀ F = Wᵀ S q̈ = 0        F = S τ_δ + W F_c        (11), (14)
 
-which is a block tri-diagonal system for the constraint forces F_c: no recursion is left. The price is its condition,
-which grows with the fourth power of the length where the chain resists bending (parallel axes), as a beam's does: of
-sixteen digits five are left at 1000 such links, and none at 4096. The digits come back by refinement against inverse
-dynamics, which knows no such condition.
+This is a block tri-diagonal system for the constraint forces F_c, without a recursion. Its condition number, however,
+grows with the fourth power of the length if the chain resists bending (parallel axes), like a beam's: of sixteen digits
+five are left at 1000 such links, and none at 4096. Refinement against inverse dynamics, which is well conditioned,
+recovers the digits.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from engine.blocks.stages import stage
 from engine.lie import Array
 
 TOLERANCE = {"float64": 1e-13, "float32": 1e-6}
-"""The residual ‖ID(q̈) − τ‖ / ‖τ_δ‖ that ends the refinement, by number type: what the other algorithms leave."""
+"""The residual ‖ID(q̈) − τ‖ / ‖τ_δ‖ at which refinement ends, by number type: that of the other algorithms."""
 
 
 class Refined(NamedTuple):
-    """Accelerations (batch, n), how many steps of refinement they took, and the residuals that are left (batch,)."""
+    """Accelerations (batch, n), their number of refinement steps, and the remaining residuals (batch,)."""
 
     qdd: Array
     steps: int
@@ -37,21 +37,21 @@ class Refined(NamedTuple):
 
 
 def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array, refinements: int = 32) -> Array:
-    """q̈ (batch, n) from q, v and tau (batch, n). See `refined`, which also tells the steps that it took."""
+    """Return q̈ (batch, n) from q, v and tau (batch, n); see `refined`, which also returns the number of steps."""
     return refined(chain, q, v, tau, refinements).qdd
 
 
 def refined(chain: Chain, q: Array, v: Array, tau: Array, refinements: int = 32) -> Refined:
-    """q̈ after at most so many `refinements`; with none it is the algorithm as [Y] has it.
+    """Return q̈ after at most `refinements` steps; with none this is the algorithm of [Y].
 
-    Every step hands the torques that are missing to the same solver and takes, of all the corrections it has made so
-    far, the combination that leaves the least: the generalized conjugate residual method (S. Eisenstat, H. Elman,
-    M. Schultz 1983), where adding the corrections alone diverges on chains that resist bending. The few directions in
-    which the solver is wrong are then found one by one.
+    Every step solves for the missing torques with the same solver, and uses the combination of all corrections that
+    minimises the residual: the generalized conjugate residual method (S. Eisenstat, H. Elman, M. Schultz 1983). Merely
+    adding corrections diverges on chains that resist bending. The few directions in which the solver is wrong are found
+    one by one.
 
-    A robot is refined until its residual is below `TOLERANCE` or falls no more, whatever the others in the batch need.
-    One number a step is read from the device: whether any robot goes on. ValueError for a link whose inertia has no
-    inverse.
+    A robot is refined until its residual is below `TOLERANCE` or no longer decreases, independently of the batch. One
+    number per step is read from the device: whether any robot continues. Raises ValueError for a link with singular
+    inertia.
     """
     chain.check(q, v, tau)
     X = chain.X(q)
@@ -80,7 +80,7 @@ def refined(chain: Chain, q: Array, v: Array, tau: Array, refinements: int = 32)
 
 
 class Corrections(NamedTuple):
-    """Accelerations d and the torques w = M d that they take, the w orthonormal for each robot."""
+    """Accelerations d and their torques w = M d, with the w of each robot orthonormal."""
 
     d: list[Array]
     w: list[Array]
@@ -94,7 +94,7 @@ class Corrections(NamedTuple):
         self.w.append(w / size)
 
     def best(self, missing: Array) -> Array:
-        """The accelerations Σ αₖ dₖ that leave least of the missing torques."""
+        """Return the accelerations Σ αₖ dₖ that minimise the missing torques."""
         answer = np.zeros_like(missing)
         for d, w in zip(self.d, self.w, strict=True):
             answer = answer + dot(w, missing)[:, None] * d
@@ -102,7 +102,7 @@ class Corrections(NamedTuple):
 
 
 def _norm(x: Array) -> Array:
-    """‖x‖ (batch,), or the least number there is, so that it can divide; no square overflows on the way."""
+    """‖x‖ (batch,), at least the smallest positive number, since it is a divisor; computed without overflow."""
     least = np.finfo(str(x.dtype)).tiny
     largest = np.maximum(np.max(np.abs(x), -1), least)
     unit = x / largest[:, None]
@@ -111,9 +111,9 @@ def _norm(x: Array) -> Array:
 
 
 class System(NamedTuple):
-    """The chain's constraint system at one configuration, eliminated once for any number of right-hand sides.
+    """The chain's constraint system at one configuration, eliminated once for many right-hand sides.
 
-    `diagonal` and `upper` are the blocks of H = (I − Γ) J⁻¹ (I − Γ)ᵀ, which takes joint forces to S q̈ ([Y] (10)).
+    `diagonal` and `upper` are the blocks of H = (I − Γ) J⁻¹ (I − Γ)ᵀ, which maps joint forces to S q̈ ([Y] (10)).
     """
 
     chain: Chain
@@ -134,14 +134,14 @@ class System(NamedTuple):
         return cls(chain, diagonal, upper, tridiagonal.eliminate(D, U))
 
     def H(self, F: Array) -> Array:
-        """(I − Γ) J⁻¹ (I − Γ)ᵀ F: (batch, n, 6) -> (batch, n, 6)."""
+        """Return (I − Γ) J⁻¹ (I − Γ)ᵀ F: (batch, n, 6) -> (batch, n, 6)."""
         answer = mv(self.diagonal, F)
         answer[:, :-1] += mv(self.upper, F[:, 1:])
         answer[:, 1:] += mv(t(self.upper), F[:, :-1])
         return answer
 
     def solve(self, tau_delta: Array) -> Array:
-        """q̈ = M⁻¹ τ_δ, (batch, n) -> (batch, n)."""
+        """Return q̈ = M⁻¹ τ_δ, (batch, n) -> (batch, n)."""
         active = self.chain.along(tau_delta)
         # A F_c = −B τ_δ with B = Wᵀ H S, (15)
         R = -mv(t(self.chain.W), self.H(active))

@@ -1,4 +1,4 @@
-"""A serial chain as the arrays that the algorithms read, on the device where they run."""
+"""The arrays of a serial chain for the algorithms, on the device where they run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from engine.model.features import SERIAL, found
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """A serial chain of n links on revolute and prismatic joints, from a fixed base.
+    """A serial chain of n links with revolute and prismatic joints on a fixed base.
 
     ============  ==========  ===================================================================
     name          shape       meaning
     ============  ==========  ===================================================================
-    S             (n, 6)      screw axes: e₃ of a revolute joint, e₆ of a prismatic one
-    W             (n, 6, 5)   the other five coordinates, in which a joint is rigid: WᵀS = 0
-    R0            (n, 3, 3)   home poses, link i's frame in that of the link before at q = 0: R
+    S             (n, 6)      screw axes: e₃ for a revolute joint, e₆ for a prismatic one
+    W             (n, 6, 5)   basis of the joint's constraint directions: WᵀS = 0
+    R0            (n, 3, 3)   home poses, link i's frame in its parent's at q = 0: R
     p0            (n, 3)      and p, m
     J             (n, 6, 6)   spatial inertias about the links' origins
     a0            (6,)        the base's acceleration against free fall, (0, −gravity)
@@ -42,10 +42,10 @@ class Chain:
 
     @classmethod
     def of(cls, model: Model, xp: ModuleType = np, dtype: str = "float64") -> Chain:
-        """The chain of a model as arrays of the library `xp` (numpy or cupy).
+        """Return the chain of a model as arrays of the library `xp` (numpy or cupy).
 
-        Raises ValueError for what is no serial chain of 1-DoF joints on a fixed base, with the joint or link, and the
-        algorithm that serves it.
+        Raises ValueError for anything but a serial chain of 1-DoF joints on a fixed base, naming the joint or link, and
+        an algorithm that supports it.
         """
         refuse_unless_serial(model)
         axes = np.where(model.kind == REVOLUTE, 2, 5)
@@ -61,16 +61,16 @@ class Chain:
 
     @cached_property
     def on_host(self) -> Chain:
-        """The same chain as NumPy arrays."""
+        """Return the chain as NumPy arrays."""
         return Chain.of(self.model, np, str(self.S.dtype))
 
     @cached_property
     def J_inv(self) -> Array:
-        """J⁻¹ (n, 6, 6), for `cfa`; ValueError naming a link whose inertia has none."""
+        """J⁻¹ (n, 6, 6), for `cfa`; raises ValueError naming a link with singular inertia."""
         if place := found("massless", self.model):
             raise ValueError(f"cfa does not serve {self.model.name}: {place}; use abia")
         J = self.model.J
-        # In units of each link's own mass and size no entry of J outweighs another.
+        # Scaled by each link's own mass and size, the entries of J are of similar magnitude.
         diagonal = np.sqrt(np.diagonal(J, axis1=1, axis2=2))
         scale = diagonal[:, :, None] * diagonal[:, None, :]
         inverse = symmetrised(np.linalg.inv(J / scale)) / scale
@@ -78,20 +78,20 @@ class Chain:
 
     @cached_property
     def own_inertia(self) -> Array:
-        """SᵀJS (n,), on the host: what each link alone sets against its joint, kg m² or kg."""
+        """SᵀJS (n,), on the host: each link's own inertia about its joint axis, kg m² or kg."""
         axis = np.where(self.model.kind == REVOLUTE, 2, 5)
         return self.model.J[np.arange(self.n), axis, axis]
 
     def check(self, q: Array, v: Array, tau: Array) -> None:
-        """ValueError unless all three are (batch, n); what they hold is not read, since that would wait for a GPU."""
+        """Raise ValueError unless all shapes are (batch, n); values are not read, since that would wait for a GPU."""
         for name, array in (("q", q), ("v", v), ("tau", tau)):
             if array.ndim != 2 or array.shape != (len(q), self.n) or len(q) == 0:
                 raise ValueError(f"{name} has shape {array.shape}; expected (batch, {self.n}), one row for each robot")
 
     def X(self, q: Array) -> Array:
-        """Xᵢ = Ad(Tᵢ⁻¹), (batch, n, 6, 6), which carries twists of the link before to link i, from q (batch, n).
+        """Return Xᵢ = Ad(Tᵢ⁻¹), (batch, n, 6, 6), which transforms twists from the parent to link i, from q (batch, n).
 
-        Tᵢ is the home pose followed by a turn about z or a shift along it.
+        Tᵢ is the home pose followed by a rotation about z or a translation along z.
         """
         angle, shift = q * self.S[:, 2], q * self.S[:, 5]
         c, s = np.cos(angle)[..., None], np.sin(angle)[..., None]
@@ -103,16 +103,16 @@ class Chain:
         return X
 
     def along(self, x: Array) -> Array:
-        """S x: each joint's number along its screw axis, (batch, n) -> (batch, n, 6)."""
+        """Return S x: each joint's value along its screw axis, (batch, n) -> (batch, n, 6)."""
         return self.S * x[..., None]
 
     def onto(self, F: Array) -> Array:
-        """SᵀF: what of a twist or a wrench lies on the joint's axis, (batch, n, 6) -> (batch, n)."""
+        """Return SᵀF: the component of twists or wrenches on the joint axes, (batch, n, 6) -> (batch, n)."""
         return dot(self.S, F)
 
 
 def refuse_unless_serial(model: Model) -> None:
-    """ValueError with the place and the algorithm to use, for anything but such a chain."""
+    """Raise ValueError, with the place and the algorithm to use, unless the model is such a chain."""
     for feature in SERIAL:
         if place := found(feature, model):
             raise ValueError(

@@ -1,16 +1,15 @@
-"""The law of contact and of joint friction and limits, for all rows of a step at once, solved densely and slowly.
+"""Reference solver of contact, joint friction and joint limits, for all rows of a step at once; dense and slow.
 
-With impulses λ the rows move with u = G λ + b, G = J M⁻¹ Jᵀ (docs/contact.md, (6)). Three kinds of rows:
+With impulses λ the rows move with u = G λ + b, G = J M⁻¹ Jᵀ (docs/contact.md, (6)). There are three kinds of rows:
 
 - a *contact* has three, (n, t₁, t₂), and obeys Signorini's and Coulomb's laws with maximum dissipation,
   K* ∋ u + μ |u_t| n ⟂ λ ∈ K = {|λ_t| ≤ μ λ_n}                                                          (2)
 - a *joint* has one and obeys u = clamp(soft(u − g λ, g f), lo, hi), g = G_jj, f its friction's impulse      (3)
 - a contact *without friction* is a joint's row with f = 0, lo = 0, hi = ∞
 
-With the slip's share s = μ |u_t| n held fixed the laws are those of a convex problem, which the alternating direction
-method solves from anywhere, if slowly; then s is taken anew (Acary, Cadoux, Lemaréchal and Malick 2011). From there
-Newton's method on λ = P(λ − r (u + s)) (Alart and Curnier 1991) gives the last digits. Of several impulses with the
-same motion `least_norm` finds those of least norm.
+With the slip term s = μ |u_t| n held fixed the problem is convex; ADMM solves it from any start, but slowly, and s is
+then updated (Acary, Cadoux, Lemaréchal and Malick 2011). Newton's method on λ = P(λ − r (u + s)) (Alart and Curnier
+1991) then gives the last digits. Of several impulses with the same motion `least_norm` finds those of least norm.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ import numpy as np
 
 from engine.lie import Array
 
-PENALTIES = (0.1, 1.0, 10.0)  # of the alternating directions, one after the other: what is slow for one is not for all
-ROUNDS, ALTERNATIONS = 15, 200  # times that s is taken anew, and alternations for each
+PENALTIES = (0.1, 1.0, 10.0)  # penalties of ADMM, tried in turn: each converges slowly on other problems
+ROUNDS, ALTERNATIONS = 15, 200  # updates of s, and ADMM iterations for each
 NEWTON_STEPS = 12
 
 
 class Rows(NamedTuple):
-    """The rows of a step: 3 of each contact with friction, then one of each joint and of each contact without.
+    """The rows of a step: 3 for each contact with friction, then one for each joint and each frictionless contact.
 
     J (N, nv), b (N,), mu (contacts,), and `joints` (rows, 3) with f, lo and hi of each.
     """
@@ -39,7 +38,7 @@ class Rows(NamedTuple):
 
 
 def project(z: Array, mu: float) -> Array:
-    """P_K(z): the point of the cone K nearest to z (3,)."""
+    """P_K(z): the point of the cone K closest to z (3,)."""
     t = float(np.hypot(z[1], z[2]))
     if t <= mu * z[0]:
         return z
@@ -48,12 +47,12 @@ def project(z: Array, mu: float) -> Array:
 
 
 def joint_velocity(y: float, friction: float, low: float, high: float) -> float:
-    """clamp(soft(y, friction), low, high)."""
+    """Return clamp(soft(y, friction), low, high)."""
     return float(np.clip(np.sign(y) * max(abs(y) - friction, 0.0), low, high))
 
 
 def distances(rows: Rows, G: Array, impulses: Array) -> Array:
-    """(contacts + joints,): how far each is from the law, m/s: (13), and |u − clamp(…)| of a joint."""
+    """(contacts + joints,): the residual of each, m/s: (13), and |u − clamp(…)| for a joint."""
     u, count = G @ impulses + rows.b, len(rows.mu)
     found = []
     for i, mu in enumerate(rows.mu):
@@ -68,13 +67,13 @@ def distances(rows: Rows, G: Array, impulses: Array) -> Array:
 
 
 def residual(rows: Rows, G: Array, impulses: Array) -> float:
-    """The greatest of `distances` over the greatest |b|: zero if and only if the law holds."""
+    """Return the largest of `distances` over the largest |b|: zero if and only if the law holds."""
     size = float(np.max(np.abs(rows.b), initial=1e-300))
     return float(np.max(distances(rows, G, impulses), initial=0.0)) / size
 
 
 def solve(rows: Rows, G: Array, tolerance: float = 1e-12) -> Array:
-    """Impulses (N,) whose residual is below the tolerance, or the best that were found."""
+    """Return impulses (N,) with a residual below the tolerance, or the best iterate."""
     best = _newton(rows, G, np.zeros(len(rows.b)), tolerance)
     left = residual(rows, G, best)
     for penalty in PENALTIES:
@@ -83,7 +82,7 @@ def solve(rows: Rows, G: Array, tolerance: float = 1e-12) -> Array:
         slip: Array = x
         for _ in range(ROUNDS):
             if left <= tolerance:
-                return _newton(rows, G, best, 0.0)  # to the last digits
+                return _newton(rows, G, best, 0.0)  # to full precision
             x, dual = _alternate(rows, G, slip, x, dual, penalty)
             slip = _slip(rows, G, x)
             found = _newton(rows, G, x / _scale(rows, G), tolerance)
@@ -93,7 +92,7 @@ def solve(rows: Rows, G: Array, tolerance: float = 1e-12) -> Array:
 
 
 def _slip(rows: Rows, G: Array, x: Array) -> Array:
-    """s = μ |u_t| n of scaled impulses, scaled as velocities are."""
+    """Return s = μ |u_t| n of scaled impulses, in the scale of velocities."""
     g, s = _scale(rows, G), np.zeros(len(x))
     u = (G @ (x / g) + rows.b) / g
     end = 3 * len(rows.mu)
@@ -102,7 +101,7 @@ def _slip(rows: Rows, G: Array, x: Array) -> Array:
 
 
 def _alternate(rows: Rows, G: Array, s: Array, x: Array, dual: Array, penalty: float) -> tuple[Array, Array]:
-    """Alternations between ½ xᵀ A x + (b + s)ᵀ x and what the law allows of x, scaled (over-relaxed ADMM)."""
+    """Iterate over-relaxed ADMM between ½ xᵀ A x + (b + s)ᵀ x and the constraints on x, scaled."""
     g, count = _scale(rows, G), len(rows.mu)
     A, b, joints = G / np.outer(g, g), rows.b / g + s, rows.joints * np.stack([g, 1 / g, 1 / g], 1)[3 * count :]
     inverse = np.linalg.inv(A + penalty * np.eye(len(A)))
@@ -115,7 +114,7 @@ def _alternate(rows: Rows, G: Array, s: Array, x: Array, dual: Array, penalty: f
 
 
 def _allowed(z: Array, mu: Array, joints: Array, penalty: float) -> Array:
-    """Each contact's impulse in its cone, and each joint's next to z of those that its friction and limits can give."""
+    """Project each contact's impulse onto its cone, and apply each joint's proximal map of friction and limits to z."""
     end = 3 * len(mu)
     n: Array = z[:end:3]
     t: Array = np.hypot(z[1:end:3], z[2:end:3])
@@ -129,7 +128,7 @@ def _allowed(z: Array, mu: Array, joints: Array, penalty: float) -> Array:
 
 
 def _newton(rows: Rows, G: Array, impulses: Array, tolerance: float) -> Array:
-    """Damped Newton steps (Levenberg and Marquardt) on λ − P(λ − r (u + s)) = 0, as long as they lead on."""
+    """Take damped Newton (Levenberg-Marquardt) steps on λ − P(λ − r (u + s)) = 0 while they make progress."""
     damping = 1e-3
     F, slope = _equation(rows, G, impulses)
     for _ in range(NEWTON_STEPS):
@@ -151,7 +150,7 @@ def _newton(rows: Rows, G: Array, impulses: Array, tolerance: float) -> Array:
 
 
 def _scale(rows: Rows, G: Array) -> Array:
-    """√ of each row's mean mobility: what makes impulses of light and of heavy bodies comparable."""
+    """Return the √ of each row's mean mobility, which makes impulses of light and heavy bodies comparable."""
     mobility = np.diag(G).copy()
     contacts = 3 * len(rows.mu)
     mobility[:contacts] = np.repeat(mobility[:contacts].reshape(-1, 3).mean(1), 3)
@@ -159,7 +158,7 @@ def _scale(rows: Rows, G: Array) -> Array:
 
 
 def _equation(rows: Rows, G: Array, impulses: Array) -> tuple[Array, Array]:
-    """F(x) = x − P(x − (u + s)) and its slope, in the scaled impulses x = √g λ and velocities u / √g."""
+    """Return F(x) = x − P(x − (u + s)) and its Jacobian, for scaled impulses x = √g λ and velocities u / √g."""
     g, count = _scale(rows, G), len(rows.mu)
     A, x, u = G / np.outer(g, g), g * impulses, (G @ impulses + rows.b) / g
     F, slope = np.zeros(len(x)), np.eye(len(x))
@@ -182,7 +181,7 @@ def _equation(rows: Rows, G: Array, impulses: Array) -> tuple[Array, Array]:
 
 
 def _projection_slope(z: Array, mu: float) -> Array:
-    """dP_K/dz, (3, 3)."""
+    """The Jacobian dP_K/dz, (3, 3)."""
     t = float(np.hypot(z[1], z[2]))
     if t <= mu * z[0]:
         return np.eye(3)
@@ -195,10 +194,10 @@ def _projection_slope(z: Array, mu: float) -> Array:
 
 
 def least_norm(rows: Rows, G: Array, impulses: Array, rounds: int = 3000) -> Array:
-    """Of all impulses that move the rows' bodies as these do and obey the law with the same u, those of least norm.
+    """Return the impulses of least norm among those with the same Jᵀ λ that obey the law with the same u.
 
-    They lie where Jᵀ λ is what it is, in each cone, and on its ray where the contact slips: convex sets, on which
-    Dykstra's alternating projections from 0 end (Boyle and Dykstra 1986).
+    The feasible impulses satisfy Jᵀ λ = const, lie in each cone, and on its ray if the contact slips: convex sets, on
+    which Dykstra's alternating projections from 0 converge (Boyle and Dykstra 1986).
     """
     u, count = G @ impulses + rows.b, len(rows.mu)
     if np.linalg.matrix_rank(rows.J) == len(rows.J):
@@ -233,7 +232,7 @@ def least_norm(rows: Rows, G: Array, impulses: Array, rounds: int = 3000) -> Arr
 
 
 def _fixed(rows: Rows, impulses: Array, u: Array) -> np.ndarray:
-    """(N,): the rows whose impulse is known from u: joints that slide or are at a limit, and contacts that part."""
+    """(N,) bool: rows whose impulse follows from u: joints that slide or are at a limit, and separating contacts."""
     fixed, small, count = np.zeros(len(u), bool), 1e-9 * np.max(np.abs(rows.b), initial=1e-300), len(rows.mu)
     for i in range(count):
         fixed[3 * i : 3 * i + 3] = u[3 * i] > small

@@ -1,12 +1,12 @@
-"""Convex solids and how far two of them are apart, by trying all their faces, edges and corners.
+"""The signed distance of two convex solids, by an exhaustive search over their faces, edges and corners.
 
-In come two `Standing` solids; out come the unit vector n from the second to the first along which they are farthest
-apart, and the gap along it. A solid is a polytope with a radius around it: a sphere a point, a capsule a segment, a box
-and a hull their corners. Of a cylinder, whose mantle has no faces, directions are searched instead.
+Inputs are two `Standing` solids; results are the separating axis, the unit vector n from the second to the first with
+the largest gap, and that gap. A solid is a polytope with a radius around it: a sphere a point, a capsule a segment, a
+box and a hull their corners. A cylinder, whose lateral surface has no faces, is handled by a search over directions.
 
-For a unit vector n, ``gap(n) = min over the first of n·x − max over the second of n·x``; the signed distance of two
-convex solids is its maximum over all n, whether they overlap or not. It lies at a normal of a face, at a product of two
-edges, or between the closest points of solids that are apart.
+For a unit vector n, ``gap(n) = min over the first of n·x − max over the second of n·x``. The signed distance of two
+convex solids is its maximum over all n, whether they overlap or not. The maximum is at a face normal, at a cross
+product of two edges, or along the closest points of disjoint solids.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from engine import lie
 from engine.lie import Array
 from engine.model.model import Indices
 
-SEARCH = 200  # turns of a search for a normal, of ever smaller angles
+SEARCH = 200  # refinements of the search for a normal, by ever smaller angles
 
 
 class Solid(NamedTuple):
-    """A convex solid about the origin of its frame; a hull has `vertices` (k, 3), m, and no size."""
+    """A convex solid in its own frame; a hull has `vertices` (k, 3), m, and no size."""
 
     kind: str
     size: tuple[float, ...] = ()
@@ -34,7 +34,7 @@ class Solid(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A solid in its place: R (3, 3) and p (3,) in the world; `inner` (3, 3) is its rotation in the body's frame."""
+    """A solid with its pose: R (3, 3) and p (3,) in the world; `inner` (3, 3) is its rotation in the body's frame."""
 
     solid: Solid
     R: Array
@@ -43,7 +43,7 @@ class Standing(NamedTuple):
 
 
 class Place(NamedTuple):
-    """x (3,) in the world, the normal n (3,) there, and the gap, m."""
+    """A contact point x (3,) in the world, its normal n (3,), and the gap, m."""
 
     x: Array
     n: Array
@@ -51,7 +51,7 @@ class Place(NamedTuple):
 
 
 def tangents(n: Array) -> tuple[Array, Array]:
-    """Two unit vectors t₁, t₂ with n × t₁ = t₂, the same ones for the same n."""
+    """Return two unit vectors t₁, t₂ with n × t₁ = t₂, as a function of n."""
     e = np.array([0.0, 1.0, 0.0] if abs(n[0]) > 0.9 else [1.0, 0.0, 0.0])
     t = e - (n @ e) * n
     t = t / np.sqrt(t @ t)
@@ -59,7 +59,7 @@ def tangents(n: Array) -> tuple[Array, Array]:
 
 
 def corners(one: Standing) -> Array:
-    """(k, 3): the corners of a solid without its radius, in the world; of a cylinder none."""
+    """(k, 3): the corners of a solid without its radius, in the world; none for a cylinder."""
     kind, size, vertices = one.solid
     local: Array
     if kind == "box":
@@ -74,12 +74,12 @@ def corners(one: Standing) -> Array:
 
 
 def radius(one: Standing) -> float:
-    """The radius around a solid's corners."""
+    """Return the radius around a solid's corners."""
     return one.solid.size[0] if one.solid.kind in ("sphere", "capsule") else 0.0
 
 
 class Faces(NamedTuple):
-    """Of a polytope: outward `normals` (f, 3), the corners of each face counterclockwise, and `edges` (e, 2)."""
+    """The faces of a polytope: outward `normals` (f, 3), each face's corners counterclockwise, and `edges` (e, 2)."""
 
     normals: Array
     loops: tuple[tuple[int, ...], ...]
@@ -87,7 +87,7 @@ class Faces(NamedTuple):
 
 
 def faces(one: Standing) -> Faces:
-    """The faces of a solid, in the world; none of a sphere and of a capsule, which has one edge."""
+    """Return a solid's faces, in the world; spheres and capsules have none, and a capsule has one edge."""
     own = _faces(one.solid.kind, one.solid.size, None if one.solid.vertices is None else one.solid.vertices.tobytes())
     return own._replace(normals=own.normals @ one.R.T)
 
@@ -116,7 +116,7 @@ def _faces(kind: str, size: tuple[float, ...], vertices: bytes | None) -> Faces:
 
 
 def farthest(one: Standing, n: Array) -> Array:
-    """(k, 3): the points of a solid, with its radius, that are farthest along unit vectors n (k, 3)."""
+    """Support function, (k, 3): the points of a solid, with its radius, farthest along unit vectors n (k, 3)."""
     if one.solid.kind == "cylinder":
         r, length = one.solid.size
         local = n @ one.R
@@ -129,23 +129,23 @@ def farthest(one: Standing, n: Array) -> Array:
 
 
 def gaps_along(one: Standing, other: Standing, n: Array) -> Array:
-    """(k,): how far apart the solids are along each of n (k, 3)."""
+    """(k,): the gap between the solids along each n (k, 3)."""
     return np.asarray(np.sum(n * (farthest(one, -n) - farthest(other, n)), 1))
 
 
 def gap_along(one: Standing, other: Standing, n: Array) -> float:
-    """How far apart they are along n (3,)."""
+    """Return the gap along n (3,)."""
     return float(gaps_along(one, other, n[None])[0])
 
 
 def least_distance(one: Standing, other: Standing) -> float:
-    """No more than their distance: that of the balls around them."""
+    """Return a lower bound of their distance: that of their bounding balls."""
     (a, r), (b, s) = ball(one), ball(other)
     return float(np.linalg.norm(a - b)) - r - s
 
 
 def ball(one: Standing) -> tuple[Array, float]:
-    """The middle and the radius of a ball around a solid."""
+    """Return the centre and radius of a bounding ball."""
     if one.solid.kind == "cylinder":
         return one.p, float(np.hypot(one.solid.size[0], one.solid.size[1] / 2))
     points = corners(one)
@@ -154,17 +154,17 @@ def ball(one: Standing) -> tuple[Array, float]:
 
 
 def signed_distance(one: Standing, other: Standing) -> float:
-    """The distance of two solids, negative where they overlap, m."""
+    """Return the distance of two solids, negative if they overlap, m."""
     return separation(one, other)[1]
 
 
 def separation(one: Standing, other: Standing) -> tuple[Array, float]:
-    """n (3,) and the gap along it: the greatest there is."""
+    """Return n (3,) with the largest gap, and that gap."""
     if "cylinder" in (one.solid.kind, other.solid.kind):
         return _searched(one, other)
     directions = [_between_closest(one, other), *_perpendicular(one, other)]
     axes = [x.R[:, 2] for x in (one, other) if x.solid.kind == "capsule"]
-    directions += [tangents(e)[0] for e in axes or [one.R[:, 2]]]  # where axes meet in line
+    directions += [tangents(e)[0] for e in axes or [one.R[:, 2]]]  # for collinear axes
     tried = np.array([n for n in directions if n is not None])
     a, b = corners(one), corners(other)
     gaps = np.min(a @ tried.T, 0) - np.max(b @ tried.T, 0)
@@ -173,7 +173,7 @@ def separation(one: Standing, other: Standing) -> tuple[Array, float]:
 
 
 def _perpendicular(one: Standing, other: Standing) -> list[Array]:
-    """Normals of faces, and directions across two edges, each towards both sides."""
+    """Return face normals and cross products of edges, each with both signs."""
     A, B = faces(one), faces(other)
     a, b = corners(one), corners(other)
     e, f = a[A.edges[:, 1]] - a[A.edges[:, 0]], b[B.edges[:, 1]] - b[B.edges[:, 0]]
@@ -187,7 +187,7 @@ def _perpendicular(one: Standing, other: Standing) -> list[Array]:
 
 
 def _between_closest(one: Standing, other: Standing) -> Array | None:
-    """The direction between the closest points of two polytopes that are apart: of edges, and corners and faces."""
+    """Return the direction between the closest points of two disjoint polytopes, over edges, and corners and faces."""
     best, least = None, np.inf
     for x, y in (
         *_corners_and_faces(one, other, 1.0),
@@ -201,7 +201,7 @@ def _between_closest(one: Standing, other: Standing) -> Array | None:
 
 
 def _corners_and_faces(one: Standing, other: Standing, turn: float) -> list[tuple[Array, Array]]:
-    """The corner of one and the foot on a face of the other that are closest, in the order of the first and second."""
+    """Return the closest pair of a corner and its foot on a face; the point of the first solid comes first."""
     B, points, found = faces(other), corners(other), []
     for n, loop in zip(B.normals, B.loops, strict=True):
         face = points[list(loop)]
@@ -214,18 +214,18 @@ def _corners_and_faces(one: Standing, other: Standing, turn: float) -> list[tupl
 
 
 def closest_of_edges(one: Standing, other: Standing) -> list[tuple[Array, Array]]:
-    """The closest points of the edges of one and those of the other."""
+    """Return the closest points of two solids' edges."""
     return _closest_of(corners(one), faces(one).edges, corners(other), faces(other).edges)
 
 
 def closest_of(a: Array, b: Array) -> list[tuple[Array, Array]]:
-    """The closest points of all segments between points a (k, 3) and of all between b."""
+    """Return the closest points of all segments between points a (k, 3) and of all between b."""
     A, B = (np.array([*combinations(range(len(points)), 2)], np.int64).reshape(-1, 2) for points in (a, b))
     return _closest_of(a, A, b, B)
 
 
 def _closest_of(a: Array, A: Indices, b: Array, B: Indices) -> list[tuple[Array, Array]]:
-    """The closest points of edges A (e, 2) between points a and B between b, where a point counts as an edge."""
+    """Return the closest points of edges A (e, 2) between points a and B between b; a point counts as an edge."""
     A, B = (edges if len(points) > 1 else np.zeros((1, 2), int) for edges, points in ((A, a), (B, b)))
     pairs = np.array(list(product(range(len(A)), range(len(B)))))
     p, u = a[A[pairs[:, 0], 0]], a[A[pairs[:, 0], 1]] - a[A[pairs[:, 0], 0]]
@@ -242,7 +242,7 @@ def _closest_of(a: Array, A: Indices, b: Array, B: Indices) -> list[tuple[Array,
 
 
 def _places_on_segments(d: Array, u: Array, w: Array) -> list[tuple[Array, Array]]:
-    """Where d + s u and t w, 0 ≤ s, t ≤ 1, may be closest: between the ends, and at each end of either."""
+    """Return candidates for the closest d + s u and t w, 0 ≤ s, t ≤ 1: interior, and at each end of either."""
 
     def foot(x: Array, along: Array) -> Array:
         square = np.sum(along**2, 1)
@@ -259,7 +259,7 @@ def _places_on_segments(d: Array, u: Array, w: Array) -> list[tuple[Array, Array
 
 
 def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
-    """The best of many directions, made better by ever smaller turns."""
+    """Return the best of many directions, refined by ever smaller rotations."""
     k = np.arange(600) + 0.5
     z, turn = 1 - 2 * k / 600, np.pi * (1 + np.sqrt(5)) * k
     spread = np.stack([np.sqrt(1 - z * z) * np.cos(turn), np.sqrt(1 - z * z) * np.sin(turn), z], 1)
@@ -267,7 +267,7 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
     tried = np.concatenate([spread, own])
     n = tried[np.argsort(-gaps_along(one, other, tried), kind="stable")[:6]]
     gap, angle = gaps_along(one, other, n), np.full(6, 0.1)
-    for turn in range(SEARCH):  # each tries other ways, since the gap has ridges
+    for turn in range(SEARCH):  # each tries other directions, since the gap has ridges
         ways = np.arange(24) * np.pi / 12 + turn
         aside = np.cos(ways)[:, None, None] * _across(n) + np.sin(ways)[:, None, None] * _across(n, _across(n))
         around = np.cos(angle)[:, None] * n + np.sin(angle)[:, None] * aside
@@ -285,7 +285,7 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
 
 
 def _across_mantles(one: Standing, other: Standing) -> list[Array]:
-    """The best direction across the axis of each cylinder, where the gap has a ridge; and those across both."""
+    """Return the best direction perpendicular to each cylinder's axis, where the gap has a ridge, and to both."""
     found, axes = list[Array](), [x.R[:, 2] for x in (one, other) if x.solid.kind == "cylinder"]
     for e in axes:
         t1, t2 = tangents(e)
@@ -302,7 +302,7 @@ def _across_mantles(one: Standing, other: Standing) -> list[Array]:
 
 
 def _across(n: Array, t: Array | None = None) -> Array:
-    """(k, 3): unit vectors across n (k, 3); across t as well if it is given."""
+    """(k, 3): unit vectors perpendicular to n (k, 3), and to t if it is given."""
     if t is None:
         t = np.where(np.abs(n[:, :1]) > 0.9, [0.0, 1.0, 0.0], [1.0, 0.0, 0.0])
     x = np.cross(n, t)

@@ -1,17 +1,17 @@
-"""DCA-ABA: articulated inertias by divide and conquer ([B]); with chunks of one link, an ABIA that is all scans.
+"""DCA-ABA: articulated inertias by divide and conquer ([B]); with chunks of one link, an ABIA made of scans only.
 
 [B] is K. Bhalerao, J. Critchley, K. Anderson, "An efficient parallel dynamics algorithm for simulation of large
-articulated robotic systems" (2012). A run of links is five quantities (I, Φ, Y, b, p), which tell with what force it
-holds on to the link before it, and how its last link moves,
+articulated robotic systems" (2012). A run of links is described by five quantities (I, Φ, Y, b, p), which give the
+force on the link before it and the acceleration of its last link,
 
     F_first = I a + Φᵀ F_next + p        a_last = Φ a − Y F_next + b
 
-where a is the acceleration of the link before it and F_next the force in the joint after it. Links are put before a
-run by the ABA's own step; two runs join by solving for the acceleration of the link between them. I and Y stay
-symmetric and positive semidefinite, which is what makes this accurate.
+where a is the acceleration of the link before it and F_next the force in the joint after it. The ABA's own step adds a
+link in front of a run. Two runs are joined by solving for the acceleration of the link between them. I and Y stay
+symmetric and positive semidefinite, which makes this accurate.
 
-Joining is associative. So the recursion for articulated inertias, which [Y] section III holds to be sequential, is a
-scan like those of velocities and forces, whose maps are runs and whose states are the (I, p) of all that lies beyond.
+Joining is associative. The recursion for articulated inertias, which [Y] section III considers sequential, is thus a
+scan like those of velocities and forces: its maps are runs, its states the (I, p) of all links beyond.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from engine.lie import Array
 
 
 class Links(NamedTuple):
-    """What the ABA reads of links, (batch or 1, links, …): axes, inertias, transforms, c and b of the velocities, τ."""
+    """The links' inputs to the ABA, (batch or 1, links, …): axes, inertias, transforms, velocity terms c and b, τ."""
 
     S: Array
     J: Array
@@ -45,16 +45,16 @@ class Links(NamedTuple):
         return Links(*(array[:, places] for array in self))
 
     def kth(self, chunk: int) -> list[Links]:
-        """The first links of all chunks, the second ones, …, the last ones; a short last chunk is missing in some."""
+        """Return the first links of all chunks, the second ones, …, the last ones; a short last chunk lacks some."""
         return [self.at(slice(k, None, chunk)) for k in range(chunk)]
 
 
 def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array, chunk: int = 1) -> Array:
-    """q̈ (batch, n) from q, v and tau (batch, n).
+    """Return q̈ (batch, n) from q, v and tau (batch, n).
 
-    `chunk` links are reduced one after the other, all chunks side by side, and the scan runs over the chunks. With 1
-    nothing is left but the scan; with n or more nothing but the ABA. ValueError for a link without inertia about its
-    joint's axis that the scan would leave on its own.
+    Each chunk of `chunk` links is reduced sequentially, all chunks in parallel; the scan runs over chunks. 1 gives a
+    pure scan, n or more the plain ABA. Raises ValueError for a link without inertia about its joint axis that would
+    form a run of its own.
     """
     chain.check(q, v, tau)
     if chunk < 1:
@@ -69,7 +69,7 @@ def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array, chunk: int = 
 
 
 def _refuse_idle_ends(chain: Chain, chunk: int) -> None:
-    """ValueError where a chunk's last joint moves no inertia within the chunk: D = SᵀJS would be zero."""
+    """Raise ValueError if a chunk's last joint moves no inertia within the chunk: D = SᵀJS would be zero."""
     for i in range(2 * chunk - 1, chain.n - 1, chunk):
         if chain.own_inertia[i] <= 0:
             raise ValueError(
@@ -79,12 +79,12 @@ def _refuse_idle_ends(chain: Chain, chunk: int) -> None:
 
 
 def distal(links: Links, chunk: int) -> tuple[Array, Array]:
-    """(I, p) of all that lies distal to each chunk, (batch, chunks, 6, 6) and (batch, chunks, 6); zero for the last."""
+    """Return (I, p) of the links distal to each chunk, (batch, chunks, 6, 6) and (batch, chunks, 6); 0 for the last."""
     batch, n = links.tau.shape
     nothing = np.zeros_like(links.X, shape=(batch, 1, 6, 6)), np.zeros_like(links.X, shape=(batch, 1, 6))
     if n <= chunk:
         return nothing
-    # The first chunk lies beyond none.
+    # The first chunk is distal to none.
     runs = reduce(links.at(slice(chunk, None)), chunk)
     states = scan(join, runs, apply, first, reverse=True)
     stage("beyond", range(chunk, n, chunk), *states)
@@ -93,7 +93,7 @@ def distal(links: Links, chunk: int) -> tuple[Array, Array]:
 
 
 def reduce(links: Links, chunk: int) -> Arrays:
-    """Each chunk as one run (I, Φ, Y, b, p), by the ABA's recursion with three more quantities."""
+    """Reduce each chunk to a run (I, Φ, Y, b, p), by the ABA's recursion with three more quantities."""
     shape = (len(links.tau), -(-links.tau.shape[1] // chunk), 6, 6)
     I, Phi, Y = (np.zeros_like(links.X, shape=shape) for _ in range(3))
     b, p = (np.zeros_like(links.X, shape=shape[:-1]) for _ in range(2))
@@ -114,7 +114,7 @@ def reduce(links: Links, chunk: int) -> Arrays:
 
 
 def join(left: Arrays, right: Arrays) -> Arrays:
-    """Two neighbouring runs as one. The link between them has the acceleration
+    """Join two neighbouring runs. The link between them has the acceleration
 
     a_m = (1 + Y₁ I₂)⁻¹ (Φ₁ a − Y₁ (Φ₂ᵀ F_next + p₂) + b₁)
     """
@@ -129,7 +129,7 @@ def join(left: Arrays, right: Arrays) -> Arrays:
 
 
 def apply(runs: Arrays, states: Arrays) -> Arrays:
-    """(I, p) of runs with all that lies beyond them: what `join` says of I and p, with F_next gone."""
+    """Return (I, p) of runs including all links beyond: `join` of I and p, with F_next eliminated."""
     (I1, Phi1, Y1, b1, p1), (I2, p2) = runs, states
     a_m = np.linalg.solve(identity(6, Y1) + Y1 @ I2, np.concatenate([Phi1, (b1 - mv(Y1, p2))[..., None]], -1))
     I, p = I1 + t(Phi1) @ I2 @ a_m[..., :6], p1 + mv(t(Phi1), mv(I2, a_m[..., 6]) + p2)
@@ -142,7 +142,7 @@ def first(runs: Arrays) -> Arrays:
 
 
 def articulate(links: Links, I: Array, p: Array, chunk: int) -> list[Joint]:
-    """The joints of all chunks' first links, of their second ones, …: the ABA's recursion, from what lies beyond."""
+    """Return the joints of all chunks' first links, second links, …, by the ABA's recursion from (I, p) beyond."""
     joints, n = [], links.tau.shape[1]
     for k in reversed(range(chunk)):
         link = links.at(slice(k, None, chunk))
@@ -157,10 +157,10 @@ def articulate(links: Links, I: Array, p: Array, chunk: int) -> list[Joint]:
 
 
 def accelerate(links: Links, joints: list[Joint], a0: Array, chunk: int) -> Array:
-    """q̈ (batch, n): accelerations through each chunk as one affine map, scanned over the chunks, then link by link.
+    """Return q̈ (batch, n): each chunk's acceleration map is scanned over the chunks, then evaluated link by link.
 
-    The maps are the joints' own, so that the accelerations at the chunks' ends are those that q̈ brings about; taken
-    from `apply`'s systems they would differ from these by the rounding of large forces.
+    The maps come from the joints, so that the accelerations at the chunks' ends agree with q̈; those from the systems
+    of `apply` would differ by the rounding of large forces.
     """
     kth = links.kth(chunk)
     m = kth[0].tau.shape[1]

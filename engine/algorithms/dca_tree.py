@@ -1,14 +1,14 @@
-"""DCA-ABA for trees: along each path a scan, from path to path the ABA's own step; O(log² n) steps in a row.
+"""DCA-ABA for trees: a scan along each path, the ABA's step between paths; O(log² n) sequential steps.
 
-A tree is cut into paths (`engine.algorithms.tree`). Paths that lie at the same remove from the base know nothing of
-each other: they are worked on side by side, the outermost first. A body feels what hangs on it beside its path as an
-articulated inertia and a force, which it adds to its own before its path's scan; with these the path is a serial chain,
-and the scan over its runs (`engine.algorithms.dca`) answers what each of its bodies feels of all beyond. Accelerations
-go the other way, as a scan of affine maps along each path from the acceleration of the body that it hangs on. On a path
-of m bodies a scan takes 2⌈log₂ m⌉ steps, and log₂ n + 1 paths at most lie between a body and the base.
+A tree is cut into paths (`engine.algorithms.tree`). Paths of one level are independent and processed in parallel, the
+outermost level first. Branches that hang on a body beside its path are added to the body as an articulated inertia and
+a force before the scan of its path. The path is then a serial chain, and the scan over its runs
+(`engine.algorithms.dca`) returns each body's articulated inertia. Accelerations run outwards, as a scan of affine maps
+along each path from the acceleration of its parent body. A path of m bodies takes 2⌈log₂ m⌉ steps, and at most log₂ n +
+1 paths lie between a body and the base.
 
-Joints have up to six velocities: D = SᵀIS is a matrix, and a body's columns of S that are left over have ones on D's
-diagonal, so that all joints go the same way.
+Joints have up to six velocities: D = SᵀIS is a matrix. Unused columns of S have ones on D's diagonal, so that all
+joints take the same code.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from engine.lie import Array
 
 
 class Bodies(NamedTuple):
-    """What a tree's passes know of its bodies, (batch, n + 1, …); the last is none, which a path goes on with."""
+    """The bodies' data for a tree's passes, (batch, n + 1, …); the last is an empty body that pads paths."""
 
     S: Array
     X: Array
     c: Array
     tau: Array
     I: Array
-    """J, and the articulated inertias of what hangs on a body beside its path."""
+    """J, plus the articulated inertias of branches beside the body's path."""
     p: Array
-    """The bias of the velocities, and the forces of what hangs on it there."""
+    """The velocity-dependent bias, plus the forces of those branches."""
 
     def at(self, places: Indices) -> Bodies:
-        """Those of paths: (batch, paths, length) in front, flattened to (batch · paths, length)."""
+        """Return those of paths: (batch, paths, length) in front, flattened to (batch · paths, length)."""
         return Bodies(*(_rows(array[:, places]) for array in self))
 
 
 def forward_dynamics(tree: Tree, q: Array, v: Array, tau: Array) -> Array:
-    """q̈ (batch, nv) from q (batch, nq), v and tau (batch, nv)."""
+    """Return q̈ (batch, nv) from q (batch, nq), v and tau (batch, nv)."""
     X = tree.X(q)
     c, b = velocities(tree, X, v)
     none = np.zeros_like(X, shape=(len(q), 1, 6, 6)) + identity(6, X)
@@ -58,14 +58,14 @@ def forward_dynamics(tree: Tree, q: Array, v: Array, tau: Array) -> Array:
 
 
 def velocities(tree: Tree, X: Array, v: Array) -> tuple[Array, Array]:
-    """What the velocities bring about: accelerations c and forces b, (batch, n, 6) each."""
+    """Return the velocity-dependent accelerations c and forces b, (batch, n, 6) each."""
     Sv, V = tree.along(v), np.zeros_like(X, shape=(len(X), tree.n + 1, 6))
     none = np.zeros_like(X, shape=(len(X), 1, 6, 6)) + identity(6, X)
     X = np.concatenate([X, none], 1)
     drive = np.concatenate([Sv, np.zeros_like(Sv[:, :1])], 1)
     for level in tree.levels:  # (2a)  V = X V_parent + S q̇, along each path
         A, rate = _rows(X[:, level.bodies]), _rows(drive[:, level.bodies])
-        rate[:, 0] += mv(A[:, 0], V[:, level.parent].reshape(-1, 6))  # of the base: the last, zero
+        rate[:, 0] += mv(A[:, 0], V[:, level.parent].reshape(-1, 6))  # the base, stored last, is zero
         V[:, level.bodies] = bidiagonal.solve(A, rate).reshape(len(X), *level.bodies.shape, 6)
         V[:, -1] = 0
         stage("velocities", level.places, V[:, level.places])
@@ -86,7 +86,7 @@ class Joints(NamedTuple):
 
 
 def joint(S: Array, I: Array, p: Array, tau: Array) -> Joints:
-    """The joints of bodies from which on the tree has the articulated inertia I and bias p."""
+    """Return the joints of bodies with articulated inertia I and bias p."""
     U, unused = I @ S, 1.0 - np.abs(S).sum(-2)
     D, u = t(S) @ U + unused[..., None] * identity(6, S), tau - mv(t(S), p)
     solved = np.linalg.solve(D, np.concatenate([t(U), u[..., None]], -1))
@@ -94,19 +94,19 @@ def joint(S: Array, I: Array, p: Array, tau: Array) -> Joints:
 
 
 def to_parent(joint: Joints, X: Array, I: Array, p: Array, c: Array) -> tuple[Array, Array]:
-    """The inertia and the force that the body before feels of all beyond the joint, in its own frame."""
+    """Return the inertia and the bias that the parent body feels through the joint, in the parent's frame."""
     Ia = symmetrised(I @ joint.gives)
     return symmetrised(t(X) @ Ia @ X), mv(t(X), p + mv(Ia, c) + mv(I, joint.drive))
 
 
 def articulate(tree: Tree, bodies: Bodies, k: int) -> Joints:
-    """The joints of level k's paths; what the paths' first bodies hand to those that they hang on is added there."""
+    """Return the joints of level k's paths, and add the paths' inertias and forces to their parent bodies."""
     level = tree.levels[k]
     path = bodies.at(level.bodies)
     length, like = path.tau.shape[1], path.X
     I, p = np.zeros_like(like), np.zeros_like(path.tau)
     if length > 1:
-        # Each body beyond the first as a run of its own.
+        # Each body beyond the first is a run.
         rest = Bodies(*(x[:, 1:] for x in path))
         alone = joint(rest.S, rest.I, rest.p, rest.tau)
         runs = (
@@ -131,11 +131,11 @@ def articulate(tree: Tree, bodies: Bodies, k: int) -> Joints:
 
 
 def accelerate(tree: Tree, bodies: Bodies, joints: list[Joints]) -> Array:
-    """q̈ (batch, nv), level by level from the base."""
+    """Return q̈ (batch, nv), level by level from the base."""
     batch = len(bodies.X)
     a = np.zeros_like(bodies.c)
     qdd = np.zeros_like(bodies.c)
-    a[:, -1] = tree.a0  # what paths hang on that start at the base
+    a[:, -1] = tree.a0  # the parent of paths that start at the base
     for level, found in zip(tree.levels, joints, strict=True):
         path = bodies.at(level.bodies)
         # a = A a_before + β
@@ -153,5 +153,5 @@ def accelerate(tree: Tree, bodies: Bodies, joints: list[Joints]) -> Array:
 
 
 def _rows(x: Array) -> Array:
-    """(batch, paths, …) -> (batch · paths, …)."""
+    """Reshape (batch, paths, …) -> (batch · paths, …)."""
     return x.reshape(-1, *x.shape[2:])

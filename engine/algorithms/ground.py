@@ -1,8 +1,8 @@
-"""Where one convex solid is nearest to the ground: on a plane, or on a height field, whose triangles are all looked at.
+"""Contact points of a convex solid with the ground: a plane, or a height field, whose triangles are all tested.
 
-In come a `Standing` solid and the ground; out come places (x, n, gap), of which a step takes those that are near
-enough. A solid has points: a sphere its centre, a capsule the two ends of its axis, a box and a hull their corners, a
-cylinder three of each rim. Points of spheres and capsules have a radius.
+Inputs are a `Standing` solid and the ground; results are places (x, n, gap), of which a step uses those near enough. A
+solid is tested at points: a sphere's centre, the two ends of a capsule's axis, the corners of a box or hull, three
+points of each rim of a cylinder. Points of spheres and capsules have a radius.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from engine.algorithms.convex import Place, Standing, corners, tangents
 from engine.lie import Array
 from engine.scene import HeightField, Plane
 
-FLAT = 1e-3  # the sine of a rim's tilt, below which its three points keep their places
-SAME = 1e-5  # cells: places of a height field this near are one
-FAR = 4.0  # cells that a sphere looks ahead, at most
-AROUND = 4  # places in which a sphere is held by a height field
+FLAT = 1e-3  # sine of a rim's tilt below which its three points stay fixed
+SAME = 1e-5  # cells: places of a height field closer than this are one
+FAR = 4.0  # cells: maximum search distance of a sphere
+AROUND = 4  # maximum number of contacts of a sphere with a height field
 
 
 def ground_places(standing: Standing, ground: Plane | HeightField, reach: float) -> list[Place]:
-    """Where each point of the solid is nearest to the ground; of a sphere on a height field those within reach, m."""
+    """Return each point's closest place on the ground; for a sphere on a height field all within reach, m."""
     kind, size = standing.solid.kind, standing.solid.size
     radius = size[0] if kind in ("sphere", "capsule") else 0.0
     places = []
@@ -42,7 +42,7 @@ def ground_places(standing: Standing, ground: Plane | HeightField, reach: float)
 
 
 def under(ground: Plane | HeightField, x: Array) -> Place:
-    """A point itself, held against the plane, or against that of the triangle under or over it."""
+    """Return the point with its gap to the plane, or to the plane of the triangle under or over it."""
     if isinstance(ground, Plane):
         n = np.array(ground.normal)
         return Place(x, n, float(n @ x) - ground.offset)
@@ -59,16 +59,16 @@ def under(ground: Plane | HeightField, x: Array) -> Place:
 
 
 def _corner(ground: HeightField, i: int, j: int) -> Array:
-    """A corner of the grid; beyond the border with the border's height."""
+    """Return a corner of the grid; outside the border with the border's height."""
     rows, columns = ground.heights.shape
     height = ground.heights[min(max(i, 0), rows - 1), min(max(j, 0), columns - 1)]
     return np.asarray(ground.corner + np.array([j * ground.cell, i * ground.cell, height]))
 
 
 def _rim(standing: Standing, n: Array) -> list[Array]:
-    """Directions from a rim's middle: to its lowest point, and a third of the way round to each side.
+    """Directions from a rim's centre: to its lowest point, and ±120° from there.
 
-    A rim that lies flat keeps its three points in its body.
+    On a rim that lies flat the three points are fixed in the body.
     """
     axis = standing.R[:, 2]
     down = (axis @ n) * axis - n
@@ -81,10 +81,9 @@ def _rim(standing: Standing, n: Array) -> list[Array]:
 
 
 def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list[Place]:
-    """Where a sphere about x is nearest to a height field: at each place that no other around it is nearer to x.
+    """Return the local minima of the distance between a sphere about x and a height field.
 
-    A sphere whose centre is below the ground is held by the plane of
-    the triangle over it.
+    A sphere whose centre is below the ground touches the plane of the triangle over it.
     """
     above = under(ground, x)
     if above.gap <= 0:
@@ -113,7 +112,7 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
 
 
 def on_triangles(triangles: Array, x: Array) -> Array:
-    """(k, 3): the point of each triangle (k, 3, 3) nearest to x: inside where its foot is there, else on an edge."""
+    """(k, 3): the point of each triangle (k, 3, 3) closest to x: in its interior, or on an edge."""
     ends = np.roll(triangles, -1, 1)
     along = ends - triangles
     share = np.clip(np.sum((x - triangles) * along, -1) / np.sum(along**2, -1), 0, 1)

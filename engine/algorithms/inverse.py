@@ -17,7 +17,7 @@ from engine.lie import Array
 
 
 def inverse_dynamics(chain: Chain, q: Array, v: Array, a: Array) -> Array:
-    """The generalized forces τ that give the accelerations q̈ = a, all (batch, n); N m or N."""
+    """Return the generalized forces τ for the accelerations q̈ = a, all (batch, n); N m or N."""
     chain.check(q, v, a)
     X = chain.X(q)
     _, c, b = velocities(chain, X, v)
@@ -25,7 +25,7 @@ def inverse_dynamics(chain: Chain, q: Array, v: Array, a: Array) -> Array:
 
 
 def velocities(chain: Chain, X: Array, v: Array, sweep: Callable[..., Arrays] = scan) -> tuple[Array, Array, Array]:
-    """The links' velocities V; what they bring about: accelerations c and forces b; (batch, n, 6) each."""
+    """Return the links' twists V and the velocity-dependent accelerations c and forces b; (batch, n, 6) each."""
     Sv = chain.along(v)
     # (2a)  (I − Γ) V = S q̇
     V = bidiagonal.solve(X, Sv, sweep)
@@ -39,7 +39,7 @@ def velocities(chain: Chain, X: Array, v: Array, sweep: Callable[..., Arrays] = 
 
 
 def forces(chain: Chain, X: Array, c: Array, b: Array, Sa: Array) -> Array:
-    """τ (batch, n) of the accelerations S q̈, given what the velocities bring about."""
+    """Return τ (batch, n) for the accelerations S q̈, given the velocity-dependent terms."""
     # (2b)  (I − Γ) V̇ = S q̈ + c, with the base's acceleration in the first row
     drive = Sa + c
     drive[:, 0] += mv(X[:, 0], chain.a0)
@@ -55,6 +55,6 @@ def forces(chain: Chain, X: Array, c: Array, b: Array, Sa: Array) -> Array:
 
 
 def mass_times(chain: Chain, X: Array, a: Array) -> Array:
-    """M q̈ (batch, n) for q̈ = a: inverse dynamics at rest and without gravity, M = Sᵀ (I − Γ)⁻ᵀ J (I − Γ)⁻¹ S."""
+    """Return M q̈ (batch, n) for q̈ = a: inverse dynamics at rest without gravity, M = Sᵀ (I − Γ)⁻ᵀ J (I − Γ)⁻¹ S."""
     A = bidiagonal.solve(X, chain.along(a))
     return chain.onto(bidiagonal.solve_transposed(X, mv(chain.J, A)))

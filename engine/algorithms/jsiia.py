@@ -1,7 +1,7 @@
 """JSIIA: the mass matrix and its Cholesky factor, [Y] (7): q̈ = M⁻¹ (τ − τ_bias).
 
-M comes from inverse dynamics on unit accelerations, as [Y] says, or from composite bodies. Both are scans; the factor
-costs n³/3 and makes this the algorithm of short chains.
+M is computed by inverse dynamics of unit accelerations, as in [Y], or from composite bodies. Both are scans; the
+factorization takes n³/3 operations, so this algorithm is for short chains.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.lie import Array
 
 
 def by_unit_accelerations(chain: Chain, X: Array) -> Array:
-    """M (batch, n, n): column j is the inverse dynamics of q̈ = eⱼ at rest and without gravity; all columns at once."""
+    """M (batch, n, n): column j is the inverse dynamics of q̈ = eⱼ at rest without gravity; all columns at once."""
     columns = chain.S[:, :, None] * identity(chain.n, X)[:, None, :]  # S, block diagonal: (n, 6, n)
     # M = Sᵀ (I − Γ)⁻ᵀ J (I − Γ)⁻¹ S, [Y] below (6)
     A = bidiagonal.solve(X, np.broadcast_to(columns, (len(X), *columns.shape)))
@@ -28,9 +28,9 @@ def by_unit_accelerations(chain: Chain, X: Array) -> Array:
 
 
 def by_composite_bodies(chain: Chain, X: Array) -> Array:
-    """M (batch, n, n): Mᵢⱼ = Sᵢᵀ Jᶜᵢ Xᵢ ⋯ Xⱼ₊₁ Sⱼ for j ≤ i, the links from i on made one rigid body of inertia Jᶜᵢ.
+    """M (batch, n, n): Mᵢⱼ = Sᵢᵀ Jᶜᵢ Xᵢ ⋯ Xⱼ₊₁ Sⱼ for j ≤ i, with Jᶜᵢ the composite inertia of the links from i on.
 
-    M. Walker, D. Orin (1982). The products of X between two links are P_i P_j⁻¹, with P from the world to a link.
+    Source: M. Walker, D. Orin (1982). The product of X between two links is P_i P_j⁻¹, with P from the world to a link.
     """
     # Jᶜᵢ = Jᵢ + Xᵢ₊₁ᵀ Jᶜᵢ₊₁ Xᵢ₊₁
     (felt,) = scan(_join, (X, t(X) @ chain.J @ X), _apply, _first, reverse=True)
@@ -51,11 +51,10 @@ def forward_dynamics(
     tau: Array,
     mass_matrix: Callable[[Chain, Array], Array] = by_composite_bodies,
 ) -> Array:
-    """q̈ (batch, n) from q, v and tau (batch, n).
+    """Return q̈ (batch, n) from q, v and tau (batch, n).
 
-    `mass_matrix` is `by_composite_bodies`, O(n²), or `by_unit_accelerations`, the same in 6n times the memory.
-    ArithmeticError where rounding leaves M without a Cholesky factor; on a GPU, which is not waited for, q̈ is not a
-    number there.
+    `mass_matrix` is `by_composite_bodies`, O(n²), or `by_unit_accelerations`, with 6n times the memory. Raises
+    ArithmeticError if rounding makes M indefinite; on a GPU, which is not waited for, q̈ is NaN instead.
     """
     chain.check(q, v, tau)
     X = chain.X(q)
@@ -72,7 +71,7 @@ def forward_dynamics(
 
 
 def _join(left: Arrays, right: Arrays) -> Arrays:
-    """Two rigid runs of links, (X, I): the transform across and the inertia about the link before."""
+    """Join two rigid runs of links, (X, I): their transform, and the inertia about the link before."""
     (X1, I1), (X2, I2) = left, right
     return X2 @ X1, I1 + t(X1) @ I2 @ X1
 

@@ -1,11 +1,10 @@
-"""A robot's motion by definition: Jacobians of all bodies, and the sums over bodies that make its equations of motion.
+"""Kinematics and equations of motion by definition: body Jacobians, and sums over bodies.
 
-In come a `Model` and one robot's q (nq,) and v (nv,); out come poses, Jacobians, the mass matrix and the bias. Nothing
-is recursive but the poses, and nothing is fast: it is what `algorithms.step` stands on, to be read and to be compared
-with.
+Inputs are a `Model` and one robot's q (nq,) and v (nv,); results are poses, Jacobians, the mass matrix and the bias.
+Only the poses are recursive. It is the slow, readable basis of `algorithms.step`, for comparison.
 
-A twist is here that of the body's points about the *world's* origin and along its axes, so that twists of different
-bodies are added as they are. With J_i (6, nv) the Jacobian of body i, V_i = J_i v, and I_i its inertia in that frame:
+Twists are about the *world's* origin in world axes, so that twists of different bodies can be added. With J_i (6, nv)
+the Jacobian of body i, V_i = J_i v, and I_i its inertia in that frame:
 
     M = Σ J_iᵀ I_i J_i        h = Σ J_iᵀ (I_i (J̇_i v − a₀) − ad(V_i)ᵀ I_i V_i)        a₀ = (0, g)
 
@@ -25,7 +24,7 @@ from engine.model.joints import BODY_JOINTS
 
 
 class Motion(NamedTuple):
-    """How n bodies stand and move.
+    """The poses and twists of n bodies.
 
     R (n, 3, 3) and p (n, 3) are the bodies' frames in the world; J (n, 6, nv) their Jacobians, V (n, 6) their twists
     and `drift` (n, 6) J̇ v, all about the world's origin.
@@ -39,7 +38,7 @@ class Motion(NamedTuple):
 
 
 def motion(model: Model, q: Array, v: Array) -> Motion:
-    """The poses and twists of all bodies at q (nq,) and v (nv,)."""
+    """Return the poses and twists of all bodies at q (nq,) and v (nv,)."""
     n, coupling = len(model.parent), model.coupling
     tree_q, G = coupling.expand_q(q), coupling.G
     R, p, J, V, drift = (
@@ -64,7 +63,7 @@ def motion(model: Model, q: Array, v: Array) -> Motion:
 
 
 def joint_pose(kind: int, x: Array) -> tuple[Array, Array]:
-    """How far a joint's coordinates x turn (3, 3) and shift (3,) its body from home."""
+    """Return the rotation (3, 3) and translation (3,) from home by a joint's coordinates x."""
     if kind == REVOLUTE:
         return lie.exp(np.array([0.0, 0.0, x[0], 0.0, 0.0, 0.0]))
     if kind == PRISMATIC:
@@ -74,7 +73,7 @@ def joint_pose(kind: int, x: Array) -> tuple[Array, Array]:
 
 
 def equations_of_motion(model: Model, at: Motion, wrench: Array | None = None) -> tuple[Array, Array]:
-    """M (nv, nv) and h (nv,) of M v̇ + h = τ; `wrench` (links, 6) acts on the links, each in its own frame."""
+    """Return M (nv, nv) and h (nv,) of M v̇ + h = τ; `wrench` (links, 6) acts on the links, each in its own frame."""
     M, h, a0 = np.zeros((model.nv, model.nv)), np.zeros(model.nv), np.concatenate([np.zeros(3), model.gravity])
     for i in range(len(model.parent)):
         X = lie.Ad(*lie.inverse(at.R[i], at.p[i]))
@@ -90,13 +89,13 @@ def equations_of_motion(model: Model, at: Motion, wrench: Array | None = None) -
 
 
 def frame_of_link(model: Model, at: Motion, link: int) -> tuple[Array, Array]:
-    """R (3, 3) and p (3,) of a link in the world."""
+    """Return R (3, 3) and p (3,) of a link in the world."""
     body, R, p = int(model.link_body[link]), model.link_rotation[link], model.link_position[link]
     return (R, p) if body == WORLD else (at.R[body] @ R, at.R[body] @ p + at.p[body])
 
 
 def point_jacobian(model: Model, at: Motion, body: int, x: Array) -> Array:
-    """(3, nv): the velocity of the point x (3,) in the world, if it belongs to a body; 0 for the world's."""
+    """(3, nv): the Jacobian of the velocity of the point x (3,), in the world, fixed to a body; 0 for the world."""
     if body == WORLD:
         return np.zeros((3, model.nv))
     return np.asarray(at.J[body][3:] - lie.skew(x) @ at.J[body][:3])

@@ -1,8 +1,8 @@
-"""The contacts of two convex solids that touch or nearly touch.
+"""The contact points of two convex solids that touch or nearly touch.
 
-In come two `Standing` solids; out come places (x, n, gap): x midway between the surfaces, n from the second to the
-first. With n known, the face, edge or corner with which each touches is seen along it; the places that they share are
-the corners of one in the other, and crossings of their edges.
+Inputs are two `Standing` solids; results are places (x, n, gap): x midway between the surfaces, n from the second to
+the first. The touching feature (face, edge or corner) of each solid is projected along n. The contact manifold consists
+of the corners of one feature within the other, and of crossings of their edges.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from engine.algorithms.convex import (
 from engine.lie import Array
 
 ORDER = ("sphere", "capsule", "box", "cylinder", "hull")
-PARALLEL = 1e-2  # the squared sine of the angle below which capsules touch along a line
-STANDS = 0.5  # the squared cosine between a cylinder's axis and n, from which on its end touches
-BESIDE = 1e-5  # of the smaller solid: what lies so near is in one place
-SUPPORTS = 1e-6  # of a solid, or the sine of an angle: what is this near to being farthest is
-RIM = 8  # corners of the polygon that stands for a cylinder's end
+PARALLEL = 1e-2  # squared sine of the angle below which capsules touch along a line
+STANDS = 0.5  # squared cosine between a cylinder's axis and n from which its end touches
+BESIDE = 1e-5  # relative to the smaller solid: distance within which points coincide
+SUPPORTS = 1e-6  # relative to a solid, or the sine of an angle: tolerance of the support function
+RIM = 8  # corners of the polygon that approximates a cylinder's end
 
 
 def pair_places(one: Standing, other: Standing) -> list[Place]:
-    """The places where two solids touch or nearly touch; of a pair with a sphere there is one."""
+    """Return the places where two solids touch or nearly touch; one for a pair with a sphere."""
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b = (other, one) if swapped else (one, other)
     n, gap = separation(a, b)
@@ -44,7 +44,7 @@ def pair_places(one: Standing, other: Standing) -> list[Place]:
 
 
 def places_along(one: Standing, other: Standing, n: Array) -> list[Place]:
-    """The same if n is the normal, where several directions are as good."""
+    """Return the places for a given normal n, for cases in which several are equally good."""
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b, m = (other, one, -n) if swapped else (one, other, n)
     found = _places(a, b, m, gap_along(a, b, m))
@@ -62,7 +62,7 @@ def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
 
 
 def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
-    """One place; side by side both ends of the stretch that they share, and the closest place where that is nearer."""
+    """Return one place; for parallel capsules both ends of their overlap, and the closest place if it is nearer."""
     (p, p_end), (q, q_end) = corners(a), corners(b)
     u, w = p_end - p, q_end - q
     ((x, y),) = closest_of_edges(a, b)
@@ -92,9 +92,9 @@ def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
 
 
 class Polygon(NamedTuple):
-    """The face, edge or corner of a solid that touches, seen along n: `corners` (k, 3) along t₁, t₂ and n.
+    """The touching face, edge or corner of a solid, projected along n: `corners` (k, 3) along t₁, t₂ and n.
 
-    `normal` (3,) is the face's outward one in the same axes; `round` its radius if it is a disc's.
+    `normal` (3,) is a face's outward normal in the same axes; `round` is a disc's radius.
     """
 
     corners: Array
@@ -103,7 +103,7 @@ class Polygon(NamedTuple):
 
 
 def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
-    """What of a solid looks along e."""
+    """Return a solid's feature that faces e."""
     kind, size = one.solid.kind, one.solid.size
     if kind == "cylinder":
         axis = one.R[:, 2]
@@ -125,7 +125,7 @@ def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
 
 
 def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
-    """The corners of the area that the touching faces share, seen along n; and the closest place if none is as near."""
+    """Return the corners of the overlap of the touching faces along n; also the closest place if none is as near."""
     axes = np.stack([*tangents(n), n])
     A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
     small = min(ball(a)[1], ball(b)[1])
@@ -143,14 +143,14 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
 
 
 def _closest(a: Standing, b: Standing, n: Array, gap: float) -> Array:
-    """The middle of the closest points: of what each has farthest towards the other, the two places nearest."""
+    """Return the midpoint of the closest points of the two supporting features along n."""
     apart = (gap + radius(a) + radius(b)) * n
     ((x, y),) = closest_of(_farthest_towards(a, -n), _farthest_towards(b, n) + apart)
     return np.asarray((x + y - apart + (radius(b) - radius(a)) * n) / 2)
 
 
 def _farthest_towards(one: Standing, n: Array) -> Array:
-    """(k, 3): the corners of the face or edge of a solid, without its radius, that is farthest along n."""
+    """(k, 3): the corners of the face or edge of a solid, without its radius, that supports it along n."""
     if one.solid.kind == "cylinder":
         r, length = one.solid.size
         local = one.R.T @ n
@@ -172,7 +172,7 @@ def _known(x: Array, points: Array, beside: float) -> bool:
 
 
 def _inside(polygon: Polygon, x: Array, beside: float) -> bool:
-    """Whether a place, seen along n, is in a polygon, or beside it."""
+    """Whether a point, projected along n, is in a polygon or within `beside` of it."""
     points = polygon.corners[:, :2]
     if polygon.round > 0:
         middle = polygon.corners.mean(0)
@@ -189,13 +189,13 @@ def _inside(polygon: Polygon, x: Array, beside: float) -> bool:
 
 
 def _share(x: Array, along: Array) -> float:
-    """How far along an edge from its first end x is next to it, 0 to 1; an edge seen end on is its first end."""
+    """Return the parameter of x along an edge, 0 to 1 from its first end; 0 for an edge seen end on."""
     square = float(along @ along)
     return min(max(float(x @ along) / square, 0.0), 1.0) if square > 1e-20 else 0.0
 
 
 def _height(polygon: Polygon, x: Array) -> float | None:
-    """Where a polygon is along n at a place; None where it is too steep to say."""
+    """Return a polygon's height along n at a point; None where it is too steep."""
     points = polygon.corners
     if len(points) == 2:
         along = points[1] - points[0]
@@ -207,7 +207,7 @@ def _height(polygon: Polygon, x: Array) -> float | None:
 
 
 def _crossings(a: Array, b: Array, beside: float) -> list[tuple[Array, float, float]]:
-    """Where edges of two polygons cross, seen along n, away from their ends; and how high each of them is there."""
+    """Return the crossings of two polygons' edges, projected along n, away from their ends; and both heights there."""
     found = []
     for p, p_end in _sides(a):
         for q, q_end in _sides(b):

@@ -1,24 +1,24 @@
-"""A whole step of a simulation, from one state to the next, as text: dense, plain, slow, and nobody's kernel.
+"""Reference of one simulation step, from one state to the next: dense, plain and slow, and not used by any kernel.
 
-In come one robot's `Model` (`Parameters.robot` makes it of one that differs), its q (nq,) and v (nv,), what acts on it,
-and `Settings`; out comes `After`. `engine.Simulation` does the same by kernels, and is compared with this text on
-random robots. Numbers in parentheses are the equations of docs/contact.md.
+Inputs are one robot's `Model` (from `Parameters.robot` if it is varied), its q (nq,) and v (nv,), the applied forces,
+and `Settings`; the result is `StepResult`. `engine.Simulation` does the same by kernels, and is compared with this
+reference on random robots. Numbers in parentheses are the equations of docs/contact.md.
 
-1. *Motion.* Poses, Jacobians and twists of all bodies; M and h of M v̇ + h = τ                        `motion`
-2. *Efforts.* τ + kp (target − q) − kd v within the effort limit, less damping; and, where those are taken at the end of
-   the step ("implicit"), what they add to the diagonal of M: M̃ = M + dt (damping + kd + dt kp)      `efforts`
-3. *Free velocity.* Where the robot would go without contact, friction and limits:
-   v_f = v + dt M̃⁻¹ (τ − h)                                                              (5)         `free_velocity`
-4. *Contacts*, and a row J for each direction in which something may act                             `rows_of`
-5. *The law.* u = G λ + b, G = J M̃⁻¹ Jᵀ, b = J v_f + c (6), and λ obeys it               (2), (3)    `contact_law`
-   Restitution is halved as long as the impulses would add energy                         (4)
-6. *The next state.* v⁺ = v_f + M̃⁻¹ Jᵀ λ and q⁺ = q ⊕ dt v⁺, less what overlaps           (7)         `moved`
+1. *Motion.* Poses, Jacobians and twists of all bodies; M and h of M v̇ + h = τ                      `motion`
+2. *Efforts.* τ + kp (target − q) − kd v within the effort limit, less damping; and, if these are taken at the end of
+   the step ("implicit"), their addition to M's diagonal: M̃ = M + dt (damping + kd + dt kp)            `efforts`
+3. *Free velocity*, without contact, friction and limits:
+   v_f = v + dt M̃⁻¹ (τ − h)                                                             (5)         `free_velocity`
+4. *Contacts*, and a Jacobian row J for each constrained direction                                   `rows_of`
+5. *The law* for λ, with u = G λ + b, G = J M̃⁻¹ Jᵀ, b = J v_f + c (6)                   (2), (3)    `contact_law`
+   Restitution is halved while the impulses would add energy                             (4)
+6. *The next state.* v⁺ = v_f + M̃⁻¹ Jᵀ λ and q⁺ = q ⊕ dt v⁺, with overlaps reduced      (7)         `integrated`
 
-A free joint's velocity is a twist in its body's frame, which turns during the step. Steps 3 to 6 have its linear part
-in the frame in which the step begins, where it does not change by turning; at the end it is turned into the new frame.
+A free joint's velocity is a twist in its body's frame, which rotates during the step. Steps 3 to 6 express its linear
+part in the frame at the start of the step; at the end it is rotated into the new frame.
 
-Where contacts are redundant impulses are not unique: of those with the same motion the text takes those of least norm.
-With friction even the motion may not be unique; then the text's is one of several that obey the law.
+With redundant contacts the impulses are not unique; of those with the same motion, the ones of least norm are returned.
+With friction even the motion may not be unique; the result is then one of several that obey the law.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from engine.model import Model
 from engine.model.joints import Joint
 from engine.scene import Scene
 
-IMPACT = 0.015  # m/s: what comes in slower rests, whatever its restitution
-SHUT = 1e-8  # m, or rad or m of a joint: what is no gap, no overlap and no way to a limit
-AT_LIMIT = 1e-12  # the same of a joint where nothing touches
-HELD = 1e-5  # m/rad: what moves along a normal by less is left out
-BACK = 0.5  # β: the share of an overlap that a step takes back
-HALVINGS = 4  # of the restitution, before it is zero
-NO_WORK = 1e-12  # of the energy of an impact: the rounding of what adds none
+IMPACT = 0.015  # m/s: slower impacts have no restitution
+SHUT = 1e-8  # m, or rad or m of a joint: tolerance of gaps, overlaps and distances to a limit
+AT_LIMIT = 1e-12  # that tolerance for a joint without contact
+HELD = 1e-5  # m/rad: contacts whose normal motion is smaller are omitted
+BACK = 0.5  # β: the share of an overlap corrected per step
+HALVINGS = 4  # of the restitution, before it is set to zero
+NO_WORK = 1e-12  # relative to an impact's energy: rounding tolerance of "adds none"
 
 
 class Settings(NamedTuple):
-    """How a robot is stepped, see `engine.Simulation`: kp and kd (nv,)."""
+    """The settings of a step, see `engine.Simulation`: kp and kd (nv,)."""
 
     dt: float
     integrator: str
@@ -58,8 +58,8 @@ class Settings(NamedTuple):
     scene: Scene | None = None
 
 
-class Acting(NamedTuple):
-    """What acts on the robot: tau and the gains' target (nv,), and `wrench` (links, 6), each in its link's frame."""
+class Inputs(NamedTuple):
+    """The applied forces: tau and the gains' target (nv,), and `wrench` (links, 6), each in its link's frame."""
 
     tau: Array
     target: Array
@@ -67,10 +67,10 @@ class Acting(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What the law is asked: M̃ (nv, nv), v_f (nv,), the contacts, and the rows.
+    """The input of the contact law: M̃ (nv, nv), v_f (nv,), the contacts, and the rows.
 
-    The contacts with friction come first, as their rows do. `joints` (rows,) are the velocities that have rows,
-    `normal` (contacts,) is the row n of each contact, c (N,) the rows' offset of b, and `before` (N,) J v.
+    The contacts with friction come first, and so do their rows. `joints` (rows,) are the velocities that have rows,
+    `normal` (contacts,) is the normal row of each contact, c (N,) the rows' offset of b, and `before` (N,) J v.
     """
 
     M: Array
@@ -88,8 +88,8 @@ class Problem(NamedTuple):
         return np.asarray(self.rows.J @ np.linalg.solve(self.M, self.rows.J.T))
 
 
-class After(NamedTuple):
-    """The state after a step, and the problem and impulses (N,) that led to it."""
+class StepResult(NamedTuple):
+    """The state after a step, and the problem and impulses (N,) that produced it."""
 
     q: Array
     v: Array
@@ -97,33 +97,37 @@ class After(NamedTuple):
     impulses: Array
 
 
-def step(model: Model, q: Array, v: Array, acting: Acting, settings: Settings) -> After:
-    """One step of one robot from q (nq,) and v (nv,)."""
+def step(model: Model, q: Array, v: Array, acting: Inputs, settings: Settings) -> StepResult:
+    """Take one step of one robot from q (nq,) and v (nv,)."""
     at = motion(model, q, v)
     scene, dt = settings.scene, settings.dt
     found = [] if scene is None else touching.contacts(model, scene, at, dt)
-    after = step_with(model, q, v, acting, settings, found)
+    after = step_with_contacts(model, q, v, acting, settings, found)
     problem = after.problem
     return after._replace(impulses=contact_law.least_norm(problem.rows, problem.G, after.impulses))
 
 
-def step_with(model: Model, q: Array, v: Array, acting: Acting, settings: Settings, found: list[Contact]) -> After:
-    """The same with contacts that are known, and with any impulses that obey the law."""
-    problem = problem_of(model, q, v, acting, settings, found)
+def step_with_contacts(
+    model: Model, q: Array, v: Array, acting: Inputs, settings: Settings, found: list[Contact]
+) -> StepResult:
+    """Take one step with known contacts, and with any impulses that obey the law."""
+    problem = contact_problem(model, q, v, acting, settings, found)
     if settings.integrator == "rk4" and not found:
         stages_q, _ = runge_kutta(model, q, v, acting, settings)
         impulses = contact_law.solve(problem.rows, problem.G)
         after = velocity(problem, impulses)
-        return After(_settled(model, q, stages_q, after, problem, settings), after, problem, impulses)
-    problem, impulses = obeyed(problem, settings)
+        return StepResult(_held_at_limits(model, q, stages_q, after, problem, settings), after, problem, impulses)
+    problem, impulses = solve_contact(problem, settings)
     after = velocity(problem, impulses)
-    way = way_of(model, q, problem, after, settings)
-    v_after = in_last_frames(model, after, way, settings.dt)
-    return After(moved(model, q, way, settings.dt), v_after, problem, impulses)
+    way = coordinate_velocities(model, q, problem, after, settings)
+    v_after = in_final_frames(model, after, way, settings.dt)
+    return StepResult(integrated(model, q, way, settings.dt), v_after, problem, impulses)
 
 
-def problem_of(model: Model, q: Array, v: Array, acting: Acting, settings: Settings, found: list[Contact]) -> Problem:
-    """What the law is asked of a step with these contacts, before restitution."""
+def contact_problem(
+    model: Model, q: Array, v: Array, acting: Inputs, settings: Settings, found: list[Contact]
+) -> Problem:
+    """Return the contact problem of a step with these contacts, before restitution."""
     at = motion(model, q, v)
     M, free = free_velocity(model, at, q, v, acting, settings)
     if settings.integrator == "rk4" and not found:
@@ -132,11 +136,11 @@ def problem_of(model: Model, q: Array, v: Array, acting: Acting, settings: Setti
     return rows_of(model, at, q, v, M, free, settings, found)
 
 
-def efforts(model: Model, q: Array, v: Array, acting: Acting, settings: Settings) -> tuple[Array, Array]:
-    """The joints' forces (nv,), and what is added to M's diagonal (nv,) where damping and gains are those at the end.
+def efforts(model: Model, q: Array, v: Array, acting: Inputs, settings: Settings) -> tuple[Array, Array]:
+    """Return joint forces (nv,), and the addition to M's diagonal (nv,) for implicit damping and gains.
 
-    With q⁺ = q + dt v⁺ and v⁺ = v + dt v̇ the effort τ + kp (target − q⁺) − kd v⁺ is one at q + dt v and v, less
-    dt (kd + dt kp) v̇; a joint whose effort is clipped is not drawn by its gains.
+    With q⁺ = q + dt v⁺ and v⁺ = v + dt v̇, the effort τ + kp (target − q⁺) − kd v⁺ is the one at q + dt v and v, minus
+    dt (kd + dt kp) v̇. The gains of a joint at its effort limit have no effect.
     """
     implicit, dt = settings.integrator == "implicit", settings.dt
     scalar, acts = model.q_of_v >= 0, model.constrained
@@ -150,21 +154,21 @@ def efforts(model: Model, q: Array, v: Array, acting: Acting, settings: Settings
 
 
 def free_velocity(
-    model: Model, at: Motion, q: Array, v: Array, acting: Acting, settings: Settings
+    model: Model, at: Motion, q: Array, v: Array, acting: Inputs, settings: Settings
 ) -> tuple[Array, Array]:
-    """M̃ and v_f, with free joints' linear velocities in the frames in which the step begins."""
+    """Return M̃ and v_f, with free joints' linear velocities in the frames at the start of the step."""
     M, h = equations_of_motion(model, at, acting.wrench)
     force, share = efforts(model, q, v, acting, settings)
     M = M + np.diag(share)
     free = v + settings.dt * np.linalg.solve(M, force - h)
     for joint in _free_joints(model):
-        turning = np.cross(v[joint.v][:3], v[joint.v][3:])  # v̇ has −ω × v, which is the frame's turning
+        turning = np.cross(v[joint.v][:3], v[joint.v][3:])  # v̇ contains −ω × v, the rotation of the frame
         free[joint.v.start + 3 : joint.v.stop] += settings.dt * turning
     return M, free
 
 
-def runge_kutta(model: Model, q: Array, v: Array, acting: Acting, settings: Settings) -> tuple[Array, Array]:
-    """Where the classical Runge-Kutta step leads without contact, friction and limits; quaternions are projected."""
+def runge_kutta(model: Model, q: Array, v: Array, acting: Inputs, settings: Settings) -> tuple[Array, Array]:
+    """Take a classical Runge-Kutta step without contact, friction and limits; quaternions are normalised."""
 
     def rates(q: Array, v: Array) -> tuple[Array, Array]:
         M, h = equations_of_motion(model, motion(model, q, v), acting.wrench)
@@ -182,7 +186,7 @@ def runge_kutta(model: Model, q: Array, v: Array, acting: Acting, settings: Sett
 
 
 def coordinate_rates(model: Model, q: Array, v: Array) -> Array:
-    """q̇ (nq,); a quaternion x turns by ½ x ∘ (ω, 0), a free joint's position moves by R v."""
+    """q̇ (nq,): for a quaternion x it is ½ x ∘ (ω, 0), for a free joint's position R v."""
     rate = np.zeros(model.nq)
     scalar = model.q_of_v >= 0
     rate[model.q_of_v[scalar]] = v[scalar]
@@ -190,7 +194,7 @@ def coordinate_rates(model: Model, q: Array, v: Array) -> Array:
         omega, x = v[joint.v][:3], q[joint.q][-4:]
         rate[joint.q.stop - 4 : joint.q.stop] = [*(x[3] * omega + np.cross(x[:3], omega)) / 2, -x[:3] @ omega / 2]
     for joint in _free_joints(model):
-        unit = q[joint.q][3:] / np.linalg.norm(q[joint.q][3:])  # a stage's own is not quite of unit length
+        unit = q[joint.q][3:] / np.linalg.norm(q[joint.q][3:])  # in a stage it is not exactly of unit length
         rate[joint.q.start : joint.q.start + 3] = lie.rotation_from_quaternion(unit) @ v[joint.v][3:]
     return rate
 
@@ -198,7 +202,7 @@ def coordinate_rates(model: Model, q: Array, v: Array) -> Array:
 def rows_of(
     model: Model, at: Motion, q: Array, v: Array, M: Array, free: Array, settings: Settings, found: list[Contact]
 ) -> Problem:
-    """The rows of contacts and joints, without restitution; contacts that no joint moves along n are left out."""
+    """Return the rows of contacts and joints, without restitution; contacts that no joint moves along n are omitted."""
     frames = [np.stack([x.n, *tangents(x.n)]) @ _point_row(model, at, x) for x in found]
     kept = [k for k in range(len(found)) if np.max(np.abs(frames[k][0]), initial=0.0) > HELD]
     rubs = [k for k in kept if found[k].friction > 0]
@@ -217,23 +221,23 @@ def rows_of(
 
 
 def _point_row(model: Model, at: Motion, x: Contact) -> Array:
-    """(3, nv): the velocity of the link's point less that of what it touches."""
+    """(3, nv): the Jacobian of the link's point relative to the touched surface."""
     own, other = body_of(model, x.link), body_of(model, x.other)
     return point_jacobian(model, at, own, x.x) - point_jacobian(model, at, other, x.x)
 
 
 def joint_friction(model: Model, v: Array) -> Array:  # noqa: ARG001 (Coulomb's does not depend on v)
-    """(nv,): the law of joint friction, its size f, N m or N, where it begins to act at velocities v (nv,).
+    """(nv,): the magnitude f, N m or N, of joint friction at velocities v (nv,).
 
-    These are a step's first ones, or with "rk4", where nothing touches, those to which its stages lead.
+    The velocities are those at the start of the step or, with "rk4" and without contact, of its stages.
     """
     return model.friction
 
 
 def joint_laws(model: Model, q: Array, v: Array, settings: Settings, at_limit: float) -> tuple[np.ndarray, Array]:
-    """Which velocities have friction or limits (rows,), and of each (rows, 3): f dt, lo and hi of v⁺.
+    """Return the velocities with friction or limits (rows,), and for each (rows, 3): f dt, lo and hi of v⁺.
 
-    lo ≤ 0 ≤ hi: what is beyond its limit does not go further, and is not drawn back.
+    lo ≤ 0 ≤ hi: a joint beyond its limit moves no further, but is not pulled back.
     """
     low, high = -np.full(model.nv, np.inf), np.full(model.nv, np.inf)
     if settings.limits:
@@ -247,8 +251,8 @@ def joint_laws(model: Model, q: Array, v: Array, settings: Settings, at_limit: f
     return acts, np.stack([friction, low, high], 1)[acts]
 
 
-def obeyed(problem: Problem, settings: Settings) -> tuple[Problem, Array]:
-    """The problem with as much restitution as gives no energy, and impulses that obey its law."""
+def solve_contact(problem: Problem, settings: Settings) -> tuple[Problem, Array]:
+    """Return the problem with as much restitution as adds no energy, and impulses that obey its law."""
     for share in (*(0.5**k for k in range(HALVINGS + 1)), 0.0):
         tried, springs = with_restitution(problem, settings, share)
         impulses = contact_law.solve(tried.rows, tried.G)
@@ -258,10 +262,10 @@ def obeyed(problem: Problem, settings: Settings) -> tuple[Problem, Array]:
 
 
 def with_restitution(problem: Problem, settings: Settings, share: float) -> tuple[Problem, bool]:
-    """The problem with this share of restitution where something comes in fast and closes; and whether it does.
+    """Return the problem with this share of restitution for fast closing contacts, and whether there are any.
 
-    What springs back moves away for the whole step, which shall take no energy: u² − 2 s u = (e u⁻)², with s what its
-    weight slows it by meanwhile. Semi-implicit flight makes up for that, and s is 0.
+    A rebound lasts the whole step and must not add energy: u² − 2 s u = (e u⁻)², with s the decrease of speed by weight
+    in that time. With semi-implicit integration s is 0, since the flight compensates for it.
     """
     c, springs, free = problem.c.copy(), False, problem.rows.J @ problem.free
     for x, k in zip(problem.contacts, problem.normal, strict=True):
@@ -273,56 +277,56 @@ def with_restitution(problem: Problem, settings: Settings, share: float) -> tupl
 
 
 def energy_gain(problem: Problem, impulses: Array) -> float:
-    """Twice the kinetic energy that the impulses add, λᵀ (u − c + J v_f), (4)."""
+    """Return twice the kinetic energy that the impulses add, λᵀ (u − c + J v_f), (4)."""
     u = problem.G @ impulses + problem.rows.b
     return float(impulses @ (u - problem.c + problem.rows.J @ problem.free))
 
 
 def kinetic_energy(problem: Problem) -> float:
-    """Twice the kinetic energy without impulses."""
+    """Return twice the kinetic energy without impulses."""
     return float(problem.free @ problem.M @ problem.free)
 
 
 def velocity(problem: Problem, impulses: Array) -> Array:
-    """v⁺ = v_f + M̃⁻¹ Jᵀ λ, (nv,), in the frames in which v_f is."""
+    """Return v⁺ = v_f + M̃⁻¹ Jᵀ λ, (nv,), in the frames of v_f."""
     return np.asarray(problem.free + np.linalg.solve(problem.M, problem.rows.J.T @ impulses))
 
 
-def way_of(model: Model, q: Array, problem: Problem, v: Array, settings: Settings) -> Array:
-    """(nv,): the velocities by which coordinates move: v⁺, and what takes overlaps back."""
+def coordinate_velocities(model: Model, q: Array, problem: Problem, v: Array, settings: Settings) -> Array:
+    """(nv,): the velocities that move the coordinates: v⁺, plus the correction of overlaps."""
     way = v.copy()
     if min((x.gap for x in problem.contacts), default=0.0) <= -SHUT:
-        way += taken_back(problem) / settings.dt
-        if settings.limits:  # no joint passes its limit by what is taken back
+        way += overlap_correction(problem) / settings.dt
+        if settings.limits:  # the correction moves no joint beyond its limit
             for j in np.flatnonzero(model.q_of_v >= 0):
                 below, above = np.array([model.lower[j], model.upper[j]]) - q[model.q_of_v[j]]
                 way[j] = np.clip(way[j], min(below / settings.dt, v[j]), max(above / settings.dt, v[j]))
     return way
 
 
-def taken_back(problem: Problem) -> Array:
-    """(nv,): the displacement that takes half of what overlaps back, and closes no gap, (7)."""
+def overlap_correction(problem: Problem) -> Array:
+    """(nv,): the displacement that halves overlaps and closes no gap, (7)."""
     rows, back = overlap(problem)
     return np.asarray(back @ contact_law.solve(rows, rows.J @ back))
 
 
-def overlap_left(problem: Problem) -> float:
-    """The residual of (7), which has no solution where taking one overlap back would shut another gap."""
+def correction_residual(problem: Problem) -> float:
+    """Return the residual of (7), which is infeasible if reducing one overlap would close another gap."""
     rows, back = overlap(problem)
     G = rows.J @ back
     return contact_law.residual(rows, G, contact_law.solve(rows, G))
 
 
 def overlap(problem: Problem) -> tuple[Rows, Array]:
-    """The rows of (7), and M̃⁻¹ J_nᵀ."""
+    """Return the rows of (7), and M̃⁻¹ J_nᵀ."""
     J = problem.rows.J[problem.normal]
     gap = np.array([x.gap for x in problem.contacts])
     free = np.tile([0.0, 0.0, np.inf], (len(gap), 1))
     return Rows(J, np.where(gap < 0, BACK * gap, gap), np.zeros(0), free), np.linalg.solve(problem.M, J.T)
 
 
-def moved(model: Model, q: Array, way: Array, dt: float) -> Array:
-    """q ⊕ dt way: free joints' twists are in the frames in which the step begins."""
+def integrated(model: Model, q: Array, way: Array, dt: float) -> Array:
+    """Return q ⊕ dt way, with free joints' twists in the frames at the start of the step."""
     q = q.copy()
     scalar = model.q_of_v >= 0
     q[model.q_of_v[scalar]] += dt * way[scalar]
@@ -334,16 +338,16 @@ def moved(model: Model, q: Array, way: Array, dt: float) -> Array:
     return q
 
 
-def in_last_frames(model: Model, v: Array, way: Array, dt: float) -> Array:
-    """v with free joints' linear velocities turned from the frames of the step's beginning into those of its end.
+def in_final_frames(model: Model, v: Array, way: Array, dt: float) -> Array:
+    """Rotate free joints' linear velocities in v from the frames at the step's start to those at its end.
 
-    `way` (nv,) has the angular velocities by which the frames turn.
+    The frames rotate with the angular velocities in `way` (nv,).
     """
     return _in_frames(model, v, way, -dt)
 
 
-def in_first_frames(model: Model, v: Array, way: Array, dt: float) -> Array:
-    """The same the other way round."""
+def in_initial_frames(model: Model, v: Array, way: Array, dt: float) -> Array:
+    """Rotate free joints' linear velocities in v from the frames at the step's end to those at its start."""
     return _in_frames(model, v, way, dt)
 
 
@@ -356,16 +360,16 @@ def _in_frames(model: Model, v: Array, way: Array, dt: float) -> Array:
 
 
 def _turned(x: Array, angle: Array) -> Array:
-    """The quaternion x turned by a rotation vector (3,) of its own body: x ∘ exp(angle)."""
+    """Rotate the quaternion x by a rotation vector (3,) in its body frame: x ∘ exp(angle)."""
     half = np.linalg.norm(angle) / 2
     s = np.array([*(np.sinc(half / np.pi) / 2 * angle), np.cos(half)])
     product = np.array([*(x[3] * s[:3] + s[3] * x[:3] + np.cross(x[:3], s[:3])), x[3] * s[3] - x[:3] @ s[:3]])
     return np.asarray(product / np.linalg.norm(product))
 
 
-def _settled(model: Model, q: Array, after: Array, v: Array, problem: Problem, settings: Settings) -> Array:
-    """Runge and Kutta's coordinates, but q ⊕ dt v⁺ for a joint that was held or would pass its limit."""
-    after, straight = after.copy(), moved(model, q, v, settings.dt)
+def _held_at_limits(model: Model, q: Array, after: Array, v: Array, problem: Problem, settings: Settings) -> Array:
+    """Return the Runge-Kutta coordinates, but q ⊕ dt v⁺ for a joint that stuck or would pass its limit."""
+    after, straight = after.copy(), integrated(model, q, v, settings.dt)
     held = np.zeros(model.nv, bool)
     for j, (friction, low, high) in zip(problem.joints, problem.rows.joints, strict=True):
         small = 1e-10 * (1.0 + abs(problem.free[j]))

@@ -1,8 +1,8 @@
-"""What a robot touches as a step begins. Everything is looked at.
+"""The contacts of a robot at the start of a step, by exhaustive search.
 
-In come a `Model`, its `Motion`, a `Scene` and dt; out come `Contact`s as docs/contact.md has them under *Geometry*:
-which shapes may touch, which places take part, and which four of them are kept. Where a shape touches is for
-`algorithms.ground` and `algorithms.pair_places`. Corners of meshes are read from their files by `engine.scene.hull`.
+Inputs are a `Model`, its `Motion`, a `Scene` and dt; results are `Contact`s as defined in docs/contact.md under
+*Geometry*: the pairs of shapes that can touch, the candidate places, and up to four kept of each. Contact points are
+from `algorithms.ground` and `algorithms.pair_places`. Mesh corners are read by `engine.scene.hull`.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from engine.model import FREE, WORLD, Collision, Model
 from engine.scene import Obstacle, Scene
 from engine.scene.hull import hulls, of_link
 
-NEAR = 1e-3  # m: what is this near takes part, and what comes this near within two steps
-NEUTRAL = 1e-6  # m: links this near in the neutral pose are not held against each other
-KEPT = 4  # contacts of a shape with the ground, and of a pair of shapes
-MANY = 16  # corners from which on a hull's contacts with the ground are those to which it may lean over in a step
-LEAN = 0.1  # rad/s: as fast as it may then turn beside how it turns already
+NEAR = 1e-3  # m: gaps below this, now or within two steps, count as contacts
+NEUTRAL = 1e-6  # m: links closer than this in the neutral pose are not a contact pair
+KEPT = 4  # contacts per shape and ground, and per pair of shapes
+MANY = 16  # number of corners from which a hull's contacts are limited to those reachable by tilting
+LEAN = 0.1  # rad/s: the tilting rate assumed in addition to the current one
 GROUND = -1
 
 
 class Contact(NamedTuple):
     """A place x (3,) where a link touches `other`: GROUND, −2 − k for obstacle k, else another link.
 
-    The unit normal n (3,) points to the link; the gap, m, is negative where they overlap. `ahead`, m, is the gap after
-    a step in which it comes down as it does now.
+    The unit normal n (3,) points towards the link; the gap, m, is negative for an overlap. `ahead`, m, is the gap after
+    a step at the current approach velocity.
     """
 
     link: int
@@ -47,8 +47,9 @@ class Contact(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A convex piece of a shape: of a link, in whose frame its pose (4, 4) is, or of obstacle k, whose link is −2 −
-    k."""
+    """A convex piece of a shape: its link (−2 − k for obstacle k), and its pose (4, 4) in the link's frame or the
+    world.
+    """
 
     link: int
     solid: Solid
@@ -57,10 +58,10 @@ class Piece(NamedTuple):
 
 
 class Near(NamedTuple):
-    """The contacts of one shape with the ground or of one pair of shapes; `all` its points were few enough to keep.
+    """The contacts of one shape with the ground or of one pair of shapes; `all`: no point was omitted.
 
-    `lean`, rad, is the angle by which a hull with many corners may lean over in a step, else 0; where the ground stops
-    it, and it turns about its lowest corner, by that corner's way over `radius`, m, more.
+    `lean`, rad, is the angle by which a hull with many corners may tilt in a step, else 0. If the ground stops it and
+    it pivots about its lowest corner, that corner's displacement over `radius`, m, is added.
     """
 
     contacts: list[Contact]
@@ -71,12 +72,12 @@ class Near(NamedTuple):
 
 
 def contacts(model: Model, scene: Scene, at: Motion, dt: float) -> list[Contact]:
-    """The contacts that take part in a step of dt."""
-    return [x for near in candidates(model, scene, at, dt) for x in kept(near)]
+    """Return the contacts that are active in a step of dt."""
+    return [x for near in candidates(model, scene, at, dt) for x in reduce_manifold(near)]
 
 
 def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
-    """All places that could be contacts, by shapes and pairs, before four of each are chosen."""
+    """Return all candidate places, by shapes and pairs, before four of each are kept."""
     robot = [piece for shape in model.collisions for piece in _pieces(shape, shape.link, shape)]
     still = [piece for k, shape in enumerate(scene.obstacles) for piece in _pieces(shape, -2 - k, None)]
     found, reach = [], NEAR + 2 * dt * _fastest(at)
@@ -89,7 +90,7 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
             here = [Contact(piece.link, GROUND, *x, *law) for x in places]
             radius = _radius(_standing(model, at, piece)) if lean > 0 else 1.0
             found.append(Near(here, len(places) <= KEPT and lean == 0.0, None, lean, radius))
-    for one, other in may_touch(model, scene, robot, still):
+    for one, other in contact_pairs(model, scene, robot, still):
         pair = _standing(model, at, one), _standing(model, at, other)
         if least_distance(*pair) > reach:
             continue
@@ -113,7 +114,7 @@ def _is_near(x: Contact) -> bool:
 
 
 def _fastest(at: Motion) -> float:
-    """More than any two shapes of a robot approach each other by, m/s, within 2 m of their bodies' origins."""
+    """Return an upper bound of the approach velocity of any two shapes, m/s, within 2 m of their bodies' origins."""
     own = [
         np.linalg.norm(V[3:] + np.cross(V[:3], p)) + 2 * np.linalg.norm(V[:3]) for V, p in zip(at.V, at.p, strict=True)
     ]
@@ -126,21 +127,21 @@ def _velocity(model: Model, at: Motion, link: int, x: Array) -> Array:
 
 
 def _radius(standing: Standing) -> float:
-    """Of a ball about the middle of the box, along its body's axes, around a hull."""
+    """Return the radius of a hull about the centre of its bounding box in body axes."""
     assert standing.solid.vertices is not None
     x = standing.solid.vertices @ standing.inner.T
     return float(np.max(np.linalg.norm(x - (np.min(x, 0) + np.max(x, 0)) / 2, axis=1)))
 
 
 def body_of(model: Model, link: int) -> int:
-    """The body of a link; the world for the ground and for obstacles."""
+    """Return the body of a link; the world for the ground and for obstacles."""
     return WORLD if link < 0 else int(model.link_body[link])
 
 
-def kept(near: Near) -> list[Contact]:
-    """Of more than four the deepest, the one farthest from it, and two that widen the area most.
+def reduce_manifold(near: Near) -> list[Contact]:
+    """Keep at most four contacts: the deepest, the farthest from it, and two that enlarge the area most.
 
-    Of a hull with many corners those that are far for the angle by which it would have to lean over to them.
+    For a hull with many corners, distance is measured relative to the tilt needed to reach a corner.
     """
     left = list(near.contacts)
     if near.all or not left:
@@ -150,18 +151,18 @@ def kept(near: Near) -> list[Contact]:
     lean = near.lean + stops / near.radius if near.lean > 0 else 0.0
     while len(chosen) < KEPT:
         left = [x for x in left if all(x is not y for y in chosen)]
-        best = max(left, key=lambda x: _widening(chosen, x, n, lean), default=None)
-        if best is None or _widening(chosen, best, n, lean) <= 0:
+        best = max(left, key=lambda x: _area_gain(chosen, x, n, lean), default=None)
+        if best is None or _area_gain(chosen, best, n, lean) <= 0:
             break
         chosen.append(best)
     return chosen
 
 
-def _widening(chosen: list[Contact], new: Contact, n: Array, lean: float) -> float:
-    """What a contact adds to those chosen: distance, then area, then area outside of the triangle.
+def _area_gain(chosen: list[Contact], new: Contact, n: Array, lean: float) -> float:
+    """Return a contact's score relative to those chosen: distance, then area, then area outside the triangle.
 
-    Of a hull that leans over: the distances from the first, from a line and from the triangle, less (height/lean). The
-    way that the first comes down in the step brings no other down, since the ground stops it.
+    For a tilting hull: the distance from the first, from a line and from the triangle, minus (height/lean). The descent
+    of the first contact in the step lowers no other, since the ground stops it.
     """
 
     def beside(a: Contact, b: Contact) -> float:
@@ -181,17 +182,17 @@ def _widening(chosen: list[Contact], new: Contact, n: Array, lean: float) -> flo
 
 
 def coefficients(scene: Scene, one: Collision | None, other: Collision | None) -> tuple[float, float]:
-    """Friction and restitution: of two surfaces the smaller value. None is a surface of the scene.
+    """Return friction and restitution of two surfaces, the smaller value of each. None means the scene.
 
-    A link of which the robot's file says nothing has the scene's values.
+    A link without coefficients in the robot's file has the scene's.
     """
     friction = [scene.friction if s is None or s.friction is None else s.friction for s in (one, other)]
     restitution = [scene.restitution if s is None or s.restitution is None else s.restitution for s in (one, other)]
     return min(friction), min(restitution)
 
 
-def may_touch(model: Model, scene: Scene, robot: list[Piece], still: list[Piece]) -> list[tuple[Piece, Piece]]:
-    """The pairs that are held against each other, the one that moves first."""
+def contact_pairs(model: Model, scene: Scene, robot: list[Piece], still: list[Piece]) -> list[tuple[Piece, Piece]]:
+    """Return the contact pairs, the moving shape first."""
     found = [(x, y) for x in robot if body_of(model, x.link) != WORLD for y in still]
     if not (scene.self_collision or model.parts):
         return found
@@ -202,7 +203,7 @@ def may_touch(model: Model, scene: Scene, robot: list[Piece], still: list[Piece]
         apart = model.part_of_link[x.link] != model.part_of_link[y.link]
         if a == b or pair in model.disabled_collisions or not (apart or scene.self_collision):
             continue
-        if not apart and _root(model, a) == _root(model, b):  # a free joint between them makes them nobody's neighbours
+        if not apart and _root(model, a) == _root(model, b):  # links separated by a free joint are not neighbours
             if _carrier(model, a) == b or _carrier(model, b) == a:
                 continue
             pair_there = _standing(model, neutral, x), _standing(model, neutral, y)
@@ -213,14 +214,14 @@ def may_touch(model: Model, scene: Scene, robot: list[Piece], still: list[Piece]
 
 
 def _root(model: Model, body: int) -> int:
-    """The free body from which a body hangs on other joints, or the world."""
+    """Return the free joint's body, or the world, at the root of a body's subtree."""
     while body != WORLD and model.kind[body] != FREE:
         body = int(model.parent[body])
     return body
 
 
 def _carrier(model: Model, body: int) -> int:
-    """The body with a link from which a body hangs: those between are parts of one joint. The world's is the world."""
+    """Return a body's closest ancestor with a link: those between belong to one joint; the world's is the world."""
     while body != WORLD:
         body = int(model.parent[body])
         if body in model.link_body:
@@ -244,4 +245,4 @@ def _standing(model: Model, at: Motion, piece: Piece) -> Standing:
     return Standing(piece.solid, R @ piece.pose[:3, :3], R @ piece.pose[:3, 3] + p, inner)
 
 
-__all__ = ["GROUND", "Contact", "Near", "Place", "candidates", "coefficients", "contacts", "kept"]
+__all__ = ["GROUND", "Contact", "Near", "Place", "candidates", "coefficients", "contacts", "reduce_manifold"]

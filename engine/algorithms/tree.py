@@ -1,8 +1,8 @@
-"""A robot of any shape as the arrays that the algorithms read: its bodies, and the paths that they lie on.
+"""The arrays of a robot of any shape for the algorithms: its bodies, and their decomposition into paths.
 
-A body's *heavy* child is the one that carries the most bodies. Going on from heavy child to heavy child makes paths,
-each of which starts where a body is not its parent's heavy child. Since such a body carries less than half of what its
-parent does, from any body to the base lie at most log₂ n + 1 paths (Sleator and Tarjan 1983).
+A body's *heavy* child is the one with the largest subtree. Following heavy children gives paths; a path starts at each
+body that is not its parent's heavy child. Such a body has less than half of its parent's subtree, so at most log₂ n + 1
+paths lie between a body and the base (Sleator and Tarjan 1983).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Paths that hang on others at the same remove from the base, side by side.
+    """Independent paths at the same depth in the tree of paths.
 
-    `bodies` (paths, length) holds the bodies from the base outwards, −1 behind the end of a shorter path; `parent`
-    (paths,) what the first body hangs on, −1 for the base.
+    `bodies` (paths, length) are the bodies from the base outwards, padded with −1; `parent` (paths,) is the parent of
+    the first body, −1 for the base.
     """
 
     bodies: Indices
@@ -38,7 +38,7 @@ class Level:
 
     @cached_property
     def filled(self) -> Indices:
-        """Where in `bodies`, row by row, there are bodies."""
+        """Indices into `bodies`, row by row, that are not padding."""
         return np.flatnonzero(self.bodies >= 0)
 
     @cached_property
@@ -49,15 +49,15 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A tree of n bodies on joints of any kind of the joint table.
+    """A tree of n bodies with any joints of the joint table.
 
     ============  ===========  ==================================================================
     name          shape        meaning
     ============  ===========  ==================================================================
-    S             (n, 6, 6)    motion subspaces, a column a velocity; columns that are left over zero
+    S             (n, 6, 6)    motion subspaces, a column per velocity; unused columns are zero
     J             (n, 6, 6)    spatial inertias about the bodies' origins
     a0            (6,)         the base's acceleration against free fall, (0, −gravity)
-    place         (n, 6)       where a body's velocities stand in v, nv for those it has not
+    place         (n, 6)       indices of a body's velocities in v; nv for unused ones
     levels                     `Level` records, the paths that start at the base first
     ============  ===========  ==================================================================
     """
@@ -71,10 +71,10 @@ class Tree:
 
     @classmethod
     def of(cls, model: Model, xp: ModuleType = np, dtype: str = "float64") -> Tree:
-        """The tree of a model as arrays of the library `xp` (numpy or cupy).
+        """Return the tree of a model as arrays of the library `xp` (numpy or cupy).
 
-        Raises ValueError for a robot with joints that mimic, without joints, or with a body that no joint force can be
-        inverted for by itself, with the place and the algorithm that serves it.
+        Raises ValueError, with the place and an alternative, for mimic joints, for a robot without joints, or for a
+        body whose own inertia gives a singular joint inertia.
         """
         _refuse(model)
         n = len(model.parent)
@@ -91,7 +91,9 @@ class Tree:
         return len(self.S)
 
     def X(self, q: Array) -> Array:
-        """Xᵢ = Ad(Tᵢ⁻¹), (batch, n, 6, 6), which carries twists of the body before to body i, from q (batch, nq)."""
+        """Return Xᵢ = Ad(Tᵢ⁻¹), (batch, n, 6, 6), which transforms twists from the parent to body i, from q (batch,
+        nq).
+        """
         model = self.model
         R = np.zeros_like(q, shape=(len(q), self.n, 3, 3)) + np.asarray(model.home_rotation.astype(q.dtype), like=q)
         p = np.zeros_like(q, shape=(len(q), self.n, 3)) + np.asarray(model.home_position.astype(q.dtype), like=q)
@@ -115,16 +117,16 @@ class Tree:
         return X
 
     def along(self, x: Array) -> Array:
-        """S x: each joint's velocities or accelerations as a twist, (batch, nv) -> (batch, n, 6)."""
+        """Return S x: each joint's velocities or accelerations as a twist, (batch, nv) -> (batch, n, 6)."""
         return (self.S @ self.gathered(x)[..., None])[..., 0]
 
     def gathered(self, x: Array) -> Array:
-        """(batch, nv) -> (batch, n, 6): each body's numbers, then zeros."""
+        """Gather (batch, nv) -> (batch, n, 6): each body's values, padded with zeros."""
         padded = np.concatenate([x, np.zeros_like(x[:, :1])], 1)
         return padded[:, self.place]
 
     def scattered(self, x: Array) -> Array:
-        """(batch, n, 6) -> (batch, nv), the inverse of `gathered`."""
+        """Scatter (batch, n, 6) -> (batch, nv), the inverse of `gathered`."""
         out = np.zeros_like(x, shape=(len(x), self.model.nv + 1))
         out[:, self.place.reshape(-1)] = x.reshape(len(x), -1)
         return out[:, :-1]
@@ -140,7 +142,7 @@ def _refuse(model: Model) -> None:
 
 
 def paths(parent: Indices) -> list[Level]:
-    """The levels of a tree whose bodies come after their parents: see the module."""
+    """Decompose a tree whose bodies come after their parents into levels of paths; see the module."""
     n = len(parent)
     size = np.ones(n, np.int64)
     for i in range(n - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Scenes: the ground, the obstacles, and what of a robot can touch them and itself."""
+"""Scenes: the ground, the obstacles, and the candidate contacts of a robot with them and with itself."""
 
 from engine.scene.height_field import HeightField
 from engine.scene.obstacle import Obstacle

@@ -1,4 +1,4 @@
-"""Binary STL files: a header, and triangles of a fixed size, which NumPy reads as they lie."""
+"""Read binary STL files: a header and fixed-size triangles, which NumPy reads directly."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 FARTHEST = 1e15
-"""No mesh reaches so far, in whatever unit; beyond it products overflow."""
+"""Limit on coordinates, larger than any mesh in any unit; beyond it products overflow."""
 _HEADER = 84
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
 def count(path: str | Path) -> int:
-    """Triangles of a file that is a whole binary STL, by its length; 0 of any other."""
+    """Return the number of triangles of a complete binary STL, judged by its length; 0 for any other file."""
     path = Path(path)
     size = path.stat().st_size
     if path.suffix.lower() != ".stl" or size < _HEADER or (size - _HEADER) % _TRIANGLE.itemsize:
@@ -28,7 +28,7 @@ def count(path: str | Path) -> int:
 
 
 def corners(path: str | Path) -> NDArray[np.float64]:
-    """The corners (3t, 3) of its triangles, one after another. ValueError where one is not finite, or too far away."""
+    """Return the corners (3t, 3) of its triangles. Raises ValueError if one is not finite, or too far away."""
     with Path(path).open("rb") as file:
         file.seek(_HEADER, os.SEEK_SET)
         triangles: Any = np.fromfile(file, _TRIANGLE)
@@ -38,6 +38,6 @@ def corners(path: str | Path) -> NDArray[np.float64]:
 
 
 def require_finite(vertices: NDArray[np.floating]) -> None:
-    """ValueError where a vertex is not finite, or too far away."""
+    """Raise ValueError if a vertex is not finite, or too far away."""
     if not np.all(np.abs(vertices) < FARTHEST):
         raise ValueError("it has vertices that are not finite, or too far away to compute with")

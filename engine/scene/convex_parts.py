@@ -1,7 +1,7 @@
-"""The convex parts that meshes consist of, if they consist of such.
+"""Split meshes into convex parts, if they consist of such.
 
-A part is what triangles hold together. It counts as convex if it is closed and fills its hull: then it is what a convex
-decomposition has made, and not one screw among many of a drawing.
+A part is a connected component of triangles. It counts as convex if it is closed and fills its hull: then it comes from
+a convex decomposition, and is not a detail of a drawing.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 Triangles = NDArray[np.int64]
-_FILLED = 0.99  # of the hull's volume
-_MOST = 256  # parts of a mesh: more are a drawing's
+_FILLED = 0.99  # minimum share of the hull's volume
+_MOST = 256  # parts of a mesh; more are a drawing's
 
 
 def convex_parts(meshes: Sequence[tuple[Array, Triangles]]) -> tuple[Array, ...]:
-    """The corners (k, 3) of each part of meshes, given as vertices (v, 3) and triangles (t, 3).
+    """Return the corners (k, 3) of each part of meshes, given as vertices (v, 3) and triangles (t, 3).
 
-    None at all where there are fewer than two parts, or one that is not convex.
+    Return none if there are fewer than two parts, or if one is not convex.
     """
     found: list[Array] = []
     for vertices, triangles in meshes:
@@ -33,13 +33,13 @@ def convex_parts(meshes: Sequence[tuple[Array, Triangles]]) -> tuple[Array, ...]
 
 
 def _merged(vertices: Array, triangles: Triangles) -> tuple[Array, Triangles]:
-    """The same with one vertex in each place, as files do not have it that give each triangle its own."""
+    """Merge coincident vertices, since some files store three per triangle."""
     places, number = np.unique(vertices, axis=0, return_inverse=True)
     return places, number.reshape(-1)[triangles]
 
 
 def _split(vertices: Array, triangles: Triangles) -> list[Array]:
-    """The corners of the parts that triangles with common vertices are; none if one of them is not convex."""
+    """Return the corners of the connected components; none if one of them is not convex."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -60,13 +60,13 @@ def _split(vertices: Array, triangles: Triangles) -> list[Array]:
 
 
 def _convex(vertices: Array, triangles: Triangles) -> Array | None:
-    """The corners of a part's hull if it is closed and convex."""
+    """Return the corners of a part's hull if the part is closed and convex."""
     from scipy.spatial import ConvexHull, QhullError
 
     edges = triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
     one_way, times = np.unique(edges, axis=0, return_counts=True)
     if np.any(times > 1) or not np.array_equal(one_way, np.unique(one_way[:, ::-1], axis=0)):
-        return None  # open, or turned inside out in places
+        return None  # open, or partly inside out
     used = np.unique(triangles)
     try:
         hull: Any = ConvexHull(vertices[used])

@@ -1,4 +1,4 @@
-"""`HeightField`: uneven ground, as triangles over a grid of heights."""
+"""`HeightField`: uneven ground, triangulated over a grid of heights."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from engine import array_files
 Array = NDArray[np.floating]
 Origin = tuple[float, float, float]
 FINEST, LARGEST = 1e-6, 1e9
-"""m: a cell's side at least, and a ground's extent and heights at most."""
+"""m: minimum cell size; maximum extent and height."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeightField:
-    """Ground of heights (rows, columns) in m over a square grid; rows follow each other along y, columns along x.
+    """Ground of heights (rows, columns) in m over a square grid; rows run along y, columns along x.
 
-    `heights[i, j]` stands at `origin` + (j, i, 0) · `cell`, all in m. Without an origin the middle of the grid is at
-    x = y = 0. Each cell is two triangles that meet in the diagonal from its least x and y to its greatest. Beyond the
-    border the ground goes on at the border's heights.
+    `heights[i, j]` is at `origin` + (j, i, 0) · `cell`, all in m. Without an origin the centre of the grid is at x = y
+    = 0. Each cell is two triangles, split along the diagonal from its smallest to its largest x and y. Beyond the
+    border the ground continues at the border's heights.
 
-    Raises ValueError for heights that are not finite or fewer than 2 × 2, and for a cell that is not positive, or a
-    ground that is larger or finer than any.
+    Raises ValueError for heights that are not finite or fewer than 2 × 2, for a cell that is not positive, and for a
+    ground beyond the limits above.
     """
 
     heights: Array
@@ -65,23 +65,23 @@ class HeightField:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.heights.flags.writeable = False  # pickles and copies have arrays that can be written to
+        self.heights.flags.writeable = False  # the arrays of pickles and copies are writeable
 
     @classmethod
     def of_file(cls, path: str | Path, cell: float, origin: Origin | None = None) -> HeightField:
-        """The ground of heights in a file of `numpy.save`; `cell` and `origin` are as for the class.
+        """Read the heights from a file of `numpy.save`.
 
-        Raises OSError where it cannot be read, and ValueError where it holds no heights, in one sentence.
+        Raises OSError if it cannot be read, and ValueError, in one sentence, if it contains no heights.
         """
         return cls(array_files.read(path), cell, origin)
 
     @property
     def corner(self) -> Array:
-        """(3,): the place where `heights[0, 0]` is measured from."""
+        """(3,): the origin of the grid, from which `heights[0, 0]` is measured."""
         return np.array(self.origin)
 
     def height(self, x: Array) -> Array:
-        """(k,): the ground's height at each of x (k, 2 or 3)."""
+        """(k,): the ground's height at each x (k, 2 or 3)."""
         place = (x[:, :2] - self.corner[:2]) / self.cell
         whole = np.floor(place)
         (u, v), (j, i) = (place - whole).T, whole.T
@@ -91,20 +91,20 @@ class HeightField:
         return np.asarray(np.where(v > u, high, low))
 
     def lift(self, x: Array, radius: Array) -> Array:
-        """(k,): how far up (down, if negative) spheres of `radius` (k,) about x (k, 3) go to lie on the ground, m."""
+        """(k,): the upward displacement, m, with which spheres about x (k, 3) just touch; may be negative."""
         heights = self.height(x)
         for k in np.flatnonzero(radius > 0):
             heights[k] = max(self._resting(x[k], float(radius[k])))
         return heights - x[:, 2]
 
     def _at(self, i: Array, j: Array) -> Array:
-        """The heights in the world at rows i and columns j, on the border where these are beyond it."""
+        """Return the heights in the world at rows i and columns j, clamped to the border."""
         rows, columns = self.heights.shape
         found = self.heights[np.clip(i, 0, rows - 1).astype(int), np.clip(j, 0, columns - 1).astype(int)]
         return np.asarray(found + self.corner[2])
 
     def _resting(self, x: Array, r: float) -> list[float]:
-        """How high a sphere's centre is where it rests on each of the corners, edges and triangles beneath."""
+        """Return a sphere's centre height when resting on each of the corners, edges and triangles beneath."""
         least, most = (np.floor((x[:2] + side * r - self.corner[:2]) / self.cell).astype(int) for side in (-1, 1))
         j, i = np.meshgrid(*(np.arange(a, b + 2) for a, b in zip(least, most, strict=True)))
         V = np.stack([self.corner[0] + j * self.cell - x[0], self.corner[1] + i * self.cell - x[1], self._at(i, j)], -1)
@@ -117,13 +117,13 @@ class HeightField:
 
 
 def _on_corners(V: Array, r: float) -> Array:
-    """Heights of a sphere over the origin that rests on corners (k, 3); none for those beside it."""
+    """Return the heights of a sphere over the origin that rests on corners (k, 3); none for corners out of reach."""
     rest = r**2 - np.sum(V[:, :2] ** 2, -1)
     return np.asarray(V[rest >= 0, 2] + np.sqrt(rest[rest >= 0]))
 
 
 def _on_edges(a: Array, b: Array, r: float) -> Array:
-    """The same on edges from a to b (k, 3) each, where it touches between their ends."""
+    """Return those heights for edges from a to b (k, 3), if the sphere touches between their ends."""
     along = b[:, :2] - a[:, :2]
     length = np.linalg.norm(along, axis=-1)
     e, steep = along / length[:, None], (b[:, 2] - a[:, 2]) / length
@@ -136,7 +136,7 @@ def _on_edges(a: Array, b: Array, r: float) -> Array:
 
 
 def _on_triangles(a: Array, b: Array, c: Array, r: float) -> Array:
-    """The same on triangles (k, 3) each, where it touches inside."""
+    """Return those heights for triangles (k, 3), if the sphere touches inside."""
     n = np.cross(b - a, c - a)
     n /= np.linalg.norm(n, axis=-1, keepdims=True)
     foot = -r * n[:, :2]

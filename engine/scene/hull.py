@@ -1,4 +1,4 @@
-"""The corners of a mesh's convex hull, or of the convex parts that its file brings."""
+"""The corners of a mesh's convex hull, or of the convex parts in its file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from engine.scene.mesh_reader import read_hulls
 
 Array = NDArray[np.floating]
 FEW = 4000
-"""Triangles of a binary STL, up to which no other process is asked for its hull: a fifth of a second at worst."""
+"""Triangles of a binary STL up to which its hull is computed in this process: at most a fifth of a second."""
 
 
 def of_link(mesh: str | None) -> tuple[Array, ...]:
-    """`hulls` of a link's collision mesh. Raises ValueError, too, for one that `engine.load` did not find."""
+    """Return the `hulls` of a link's collision mesh. Raises ValueError also if `engine.load` did not find it."""
     if mesh is None or not Path(mesh).is_absolute():
         raise ValueError(
             f"the collision mesh {mesh} was not found, or lies outside the robot's folders; robots touch by its hull"
@@ -28,11 +28,11 @@ def of_link(mesh: str | None) -> tuple[Array, ...]:
 
 
 def hulls(path: str) -> tuple[Array, ...]:
-    """The corners (k, 3) of the convex hulls that stand for the mesh in a file, in its own units.
+    """Return the corners (k, 3) of the convex hulls that represent a mesh file, in its own units.
 
-    There is one for each part where the file brings several and all are closed and convex, as programs that take meshes
-    apart write them; else one for the whole. Raises ValueError with one sentence where there is no such file, or
-    nothing with a volume in it.
+    There is one hull per part if the file has several parts, all closed and convex, as convex decompositions do;
+    otherwise one for the whole. Raises ValueError with one sentence if there is no such file, or nothing in it has a
+    volume.
     """
     try:
         changed = Path(path).stat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""The faces and edges of a convex hull from its corners."""
+"""Compute the faces and edges of a convex hull from its corners."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 _SAME = 1e-7
-"""The distance, relative to the hull's extent, up to which triangles beside each other are one face."""
+"""Distance, relative to the hull's extent, up to which adjacent triangles are merged into one face."""
 
 
 class Faces(NamedTuple):
-    """What a hull's corners (k, 3) make up.
+    """The faces and edges of a hull with corners (k, 3).
 
-    `plane` (f, 4) are outward normals and offsets, `loops` the corners of each face, counterclockwise as seen from
-    outside; `edge` (e, 2) are edges, in both directions, sorted, those of the triangles that make up a face among them.
+    `plane` (f, 4) are outward normals and offsets, `loops` each face's corners, counterclockwise seen from outside.
+    `edge` (e, 2) are the edges in both directions, sorted, including those of the triangles that form a face.
     """
 
     plane: Array
@@ -26,7 +26,7 @@ class Faces(NamedTuple):
 
 
 def faces(vertices: Array, name: str) -> Faces:
-    """The faces of a hull with corners (k, 3). Raises ValueError, which names it, where these have no volume."""
+    """Return the faces of a hull with corners (k, 3). Raises ValueError with its name if it has no volume."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
@@ -35,7 +35,7 @@ def faces(vertices: Array, name: str) -> Faces:
         raise ValueError(f"{name} is flat at its size there; what touches needs a volume") from fault
     limit = _SAME * float(np.max(np.ptp(vertices, 0)))
     planes, loops, free = [], [], np.ones(len(hull.simplices), bool)
-    for k in np.argsort(-_areas(vertices[hull.simplices]), kind="stable"):  # the widest triangle knows its plane best
+    for k in np.argsort(-_areas(vertices[hull.simplices]), kind="stable"):  # a large triangle has the best normal
         if not free[k]:
             continue
         n, offset = hull.equations[k, :3], -hull.equations[k, 3]
@@ -53,7 +53,7 @@ def faces(vertices: Array, name: str) -> Faces:
 
 
 def edges(vertices: Array) -> NDArray[np.int64]:
-    """The edges of a hull with corners (k, 3), as `Faces` has them; none where the corners have no volume."""
+    """Return the edges of a hull with corners (k, 3), as in `Faces`; none if the corners have no volume."""
     return _edges_of(np.ascontiguousarray(vertices, np.float64).tobytes())
 
 
@@ -69,18 +69,18 @@ def _edges_of(vertices: bytes) -> NDArray[np.int64]:
 
 def _edges(hull: Any) -> NDArray[np.int64]:
     ends = hull.simplices[:, [0, 1, 1, 2, 2, 0, 1, 0, 2, 1, 0, 2]].reshape(-1, 2).astype(np.int64)
-    one_number = np.unique(ends @ (len(hull.points), 1))  # sorting rows would hold the interpreter's lock for a second
+    one_number = np.unique(ends @ (len(hull.points), 1))  # sorting rows would hold Python's lock for a second
     return np.stack(np.divmod(one_number, len(hull.points)), 1)
 
 
 def _areas(triangles: Array) -> Array:
-    """Twice the areas of triangles (k, 3, 3)."""
+    """Return twice the areas of triangles (k, 3, 3)."""
     a, b, c = np.moveaxis(triangles, 1, 0)
     return np.asarray(np.linalg.norm(np.cross(b - a, c - a), axis=-1))
 
 
 def _around(vertices: Array, corners: NDArray[np.int64], n: Array) -> NDArray[np.int64]:
-    """Corners of a face in the order in which they go round its normal n."""
+    """Sort a face's corners counterclockwise about its normal n."""
     x = vertices[corners] - np.mean(vertices[corners], 0)
     e = x[np.argmax(np.linalg.norm(x, axis=-1))]
     return corners[np.argsort(np.arctan2(x @ np.cross(n, e), x @ e), kind="stable")]

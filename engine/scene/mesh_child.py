@@ -1,7 +1,7 @@
-"""What the process does that reads mesh files: one after another, each within bounds of time and memory.
+"""The child process that reads mesh files, one after another, each with limits on time and memory.
 
-It takes lines of JSON, and answers each by lines of what its clock may come to, a line of JSON that tells of arrays,
-and their bytes.
+It reads requests as lines of JSON. It replies with lines of CPU-time limits, a line of JSON that describes arrays, and
+the arrays' bytes.
 """
 
 from __future__ import annotations
@@ -25,51 +25,51 @@ from engine.scene import binary_stl, mesh_parts
 from engine.scene.mesh_files import Budget, in_one_line
 
 SECONDS, SECONDS_PER_MB = 1.0, 0.8
-"""Of computing, for a file of any size, and for each megabyte of it."""
+"""CPU seconds for any file, and for each megabyte of it."""
 MEMORY, MEMORY_PER_BYTE = 160 << 20, 40
-"""Bytes that reading may take beside the process itself, and for each byte of the file."""
+"""Bytes of memory for reading, beside the process itself, and for each byte of the file."""
 MEMORY_USED = "memory"
-"""What is answered where these bytes do not suffice."""
+"""The reply if the memory limit is exceeded."""
 IDLE = 30.0
-"""s after which the process ends that nobody asks for anything."""
+"""s without a request after which the process ends."""
 WORN = 256 << 20
-"""Bytes that may be left of files that were read, after which the process ends."""
+"""Bytes of memory left over from files, beyond which the process ends."""
 
 
 class Limits:
-    """The bounds of this process for the file that it reads, as far as the system knows such.
+    """The limits of this process for the current file, as far as the system supports them.
 
-    `told` is called with what the process's clock of computing may come to: the system's timer looks at it with each of
-    its ticks only, and on a busy machine overlooks as much again.
+    `on_limit` is called with the CPU-time limit. The system's timer checks it only at its ticks, and on a
+    busy machine can overrun it as much again.
     """
 
-    def __init__(self, told: Callable[[float], None] = lambda _: None) -> None:
-        self._told, self._began, self._size, self._left = told, 0.0, 0, 0
+    def __init__(self, on_limit: Callable[[float], None] = lambda _: None) -> None:
+        self._on_limit, self._began, self._size, self._left = on_limit, 0.0, 0, 0
 
     @staticmethod
     def size() -> int:
-        """Bytes of this process's address space; 0 where the system does not tell."""
+        """Return the size of this process's address space in bytes; 0 if the system does not report it."""
         with suppress(OSError):
             return int(Path("/proc/self/statm").read_text("ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
         return 0
 
     def begin(self) -> None:
-        """From here on a file is read."""
+        """Start the limits for a file."""
         self._began, self._size = time.process_time(), self.size()
         self.grow(0)
 
     def grow(self, count: int) -> None:
-        """So many bytes of it have been read."""
+        """Extend the limits by `count` bytes that were read."""
         seconds, memory = bounds(count)
-        if hasattr(signal, "setitimer"):  # its signal ends the process, whatever that does
+        if hasattr(signal, "setitimer"):  # its signal ends the process in any state
             left = seconds - (time.process_time() - self._began)
             signal.setitimer(signal.ITIMER_PROF, max(left, 1e-3))
-        self._told(self._began + seconds)
+        self._on_limit(self._began + seconds)
         if self._size:
             _room(self._size + memory)
 
     def end(self) -> None:
-        """It is read."""
+        """End the limits of a file."""
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_PROF, 0)
         if self._size:
@@ -78,17 +78,17 @@ class Limits:
 
     @property
     def worn(self) -> bool:
-        """Whether more is left of files than should be."""
+        """Whether too much memory is left over from files."""
         return self._left > WORN
 
 
 def bounds(count: int) -> tuple[float, int]:
-    """Seconds of computing and bytes of memory that reading so many bytes may take."""
+    """Return the limits for `count` bytes: seconds of CPU time and bytes of memory."""
     return SECONDS + SECONDS_PER_MB * count / 2**20, MEMORY + MEMORY_PER_BYTE * count
 
 
 def _room(size: int | None) -> None:
-    """Bound the address space; None for no bound but that which the process was started with."""
+    """Limit the address space; None restores the limit with which the process started."""
     import resource
 
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
@@ -97,7 +97,7 @@ def _room(size: int | None) -> None:
 
 
 def _close() -> None:
-    """From here on nothing is written and no process started, where the system has such limits."""
+    """Forbid writing and starting processes, if the system supports it."""
     with suppress(ImportError):  # Windows
         import resource
 
@@ -107,7 +107,7 @@ def _close() -> None:
 
 
 def _prepare(path: str) -> None:
-    """Import what reads such a file, outside of its time."""
+    """Import what reads such a file, outside its time limit."""
     names = ["scipy.spatial", "scipy.sparse.csgraph"]
     with suppress(OSError):
         if not binary_stl.count(path):
@@ -119,18 +119,18 @@ def _prepare(path: str) -> None:
 
 
 Rows = list[tuple[np.ndarray, ...]]
-"""The arrays of an answer: of each hull its corners, or of each part vertices, triangles and colours, if any."""
+"""The arrays of a reply: each hull's corners, or each part's vertices, triangles and colours, if any."""
 
 
 def outcome(what: str, path: str, limits: Limits) -> tuple[Rows, str | None]:
-    """What comes of a file, within limits, and why nothing does, in one sentence."""
+    """Read a file within limits; return its arrays, or the reason for a failure in one sentence."""
     limits.begin()
     rows, refusal = Rows(), None
     try:
         rows = _read(what, path, Budget(limits.grow))
     except MemoryError:
         rows, refusal = Rows(), MEMORY_USED
-    except Exception as fault:  # of colours and textures, too, which are judged as they are used
+    except Exception as fault:  # including colours and textures, which are checked on use
         refusal = in_one_line(fault)
     finally:
         limits.end()
@@ -142,13 +142,13 @@ def _read(what: str, path: str, budget: Budget) -> Rows:
         return [(hull,) for hull in mesh_parts.hulls(path, budget)]
     none, rows = np.zeros((0, 4), np.uint8), Rows()
     for part in mesh_parts.parts(path, budget):
-        binary_stl.require_finite(part.vertices)  # where they stand, and in m
+        binary_stl.require_finite(part.vertices)  # after placing and scaling to m
         rows.append((*part[:2], none if part.colors is None else part.colors))
     return rows
 
 
 def _answer(output: BinaryIO, rows: Rows, refusal: str | None, last: bool) -> None:
-    """Send what came of a file, each column of arrays as one, after the lengths of those in it."""
+    """Send the arrays of a file: the lengths, then each column concatenated into one array."""
     arrays = list[np.ndarray]()
     for column in zip(*rows, strict=True):
         arrays += [np.array([len(x) for x in column], np.int64), np.concatenate(column)]
@@ -160,19 +160,19 @@ def _answer(output: BinaryIO, rows: Rows, refusal: str | None, last: bool) -> No
 
 
 def _serve(request: bytes, output: BinaryIO, limits: Limits) -> bool:
-    """Read one file and answer; whether the process is fit to read another."""
+    """Handle one request; return whether the process can read another file."""
     what, name = json.loads(request)
     path = os.fsdecode(name.encode("latin-1"))
     _prepare(path)
     rows, refusal = outcome(what, path, limits)
-    last = limits.worn or refusal == MEMORY_USED  # after which what was begun may lie about still
+    last = limits.worn or refusal == MEMORY_USED  # an interrupted read may leave objects behind
     _answer(output, rows, refusal, last)
     return not last
 
 
 def main() -> None:
-    """Serve until there are no more requests; the parent's end, however it comes, ends them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then ends this process too
+    """Handle requests until the parent ends or closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which ends this process
     if hasattr(signal, "SIGPROF"):
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
     output = os.fdopen(os.dup(1), "wb")
@@ -182,11 +182,11 @@ def main() -> None:
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
 
-    def tell(seconds: float) -> None:
+    def send_limit(seconds: float) -> None:
         output.write(b"%f\n" % seconds)
         output.flush()
 
-    limits = Limits(tell)
+    limits = Limits(send_limit)
     _close()
     with suppress(queue.Empty):
         while _serve(requests.get(timeout=IDLE), output, limits):

@@ -1,6 +1,6 @@
-"""Mesh files, judged before trimesh reads them: what is no mesh, not whole, or would grow without bound is refused.
+"""Check mesh files before trimesh reads them: reject what is no mesh, incomplete, or would grow without bound.
 
-trimesh may take any time and memory: the program has it read in a process of its own, see `engine.scene.mesh_reader`.
+trimesh may use any amount of time and memory, and therefore runs in a child process; see `engine.scene.mesh_reader`.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from engine.scene.binary_stl import FARTHEST, require_finite
 
 KINDS = ("stl", "obj", "dae", "zae", "ply", "off", "glb", "gltf", "xaml")
 BESIDE = (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
-"""The kinds of files that a mesh may name."""
+"""The types of files that a mesh may reference."""
 LARGEST = 2**30
-"""Bytes of a mesh's file, and of one that it names."""
+"""Maximum bytes of a mesh's file, and of a file that it references."""
 GROWTH = 100
-"""So many times its size, and a megabyte, an archive may take."""
+"""Maximum ratio of an archive's content to its size, beyond one megabyte."""
 TRIANGLES, BYTES_OF_TRIANGLE = 100_000, 6
-"""So many triangles a mesh of any size may have, and one more for so many bytes: few formats write them shorter."""
+"""Triangles allowed for any mesh, and bytes per further triangle: few formats store them in less."""
 GREY = "0.3 0.3 0.3 1"
-"""What stands for a texture of COLLADA that is not there."""
+"""The colour that replaces a missing COLLADA texture."""
 
 _STL_HEADER, _STL_TRIANGLE = 84, 50
 
-logging.getLogger("trimesh").addHandler(logging.NullHandler())  # which else writes tracebacks to the terminal
+logging.getLogger("trimesh").addHandler(logging.NullHandler())  # otherwise it writes tracebacks to the terminal
 
 
 class Budget:
-    """How much has been read of a mesh's file and of those that it names, and what it may take for that.
+    """The bytes read of a mesh's file and the files that it references, and the limits that depend on them.
 
-    `grow` is told of the bytes, with each file that is read.
+    `grow` is called with the number of bytes of each file.
     """
 
     def __init__(self, grow: Callable[[int], None] = lambda _: None):
         self.bytes, self._grow = 0, grow
 
     def read(self, count: int) -> None:
-        """So many bytes more are read."""
+        """Register `count` further bytes."""
         self.bytes += count
         self._grow(self.bytes)
 
     def require(self, triangles: int) -> None:
-        """ValueError where a mesh has more triangles than its files can hold."""
+        """Raise ValueError if a mesh has more triangles than its files can hold."""
         most = TRIANGLES + self.bytes // BYTES_OF_TRIANGLE
         if triangles > most:
             raise ValueError(
@@ -61,11 +61,11 @@ class Budget:
 
 
 def open_mesh(path: str | Path, apart: bool = False, budget: Budget | None = None) -> Any:
-    """The objects of a mesh file and where they stand, as a `trimesh.Scene`; `apart` keeps those of an .obj apart.
+    """Read a mesh file as a `trimesh.Scene` of placed objects; `apart` keeps those of an .obj apart.
 
-    Files that it names (materials, textures, buffers) are read from its folder and the one above only, and of a COLLADA
-    file textures that refer to what is not there are grey. Raises OSError where it cannot be read, and ValueError, in
-    one sentence that does not name it, where it is no mesh, is not whole, or holds what is not finite.
+    Referenced files (materials, textures, buffers) are read only from its folder and the one above. COLLADA textures
+    with broken references become grey. Raises OSError if the file cannot be read, and ValueError, in one sentence that
+    does not name it, if it is no mesh, incomplete, or has values that are not finite.
     """
     import trimesh
 
@@ -75,15 +75,15 @@ def open_mesh(path: str | Path, apart: bool = False, budget: Budget | None = Non
     _require_whole(kind, content, budget)
     if kind == "dae" and b"texture" in content:
         content = _without_broken_textures(content)
-    # Both names of trimesh's option: it was renamed with version 5.
+    # trimesh's option under both names: version 5 renamed it.
     options: dict[str, Any] = {"split_object": True, "split_objects": True} if apart and kind == "obj" else {}
     try:
         resolver: Any = _Beside(path, budget)
         scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=resolver, process=False, **options)
     except MemoryError:
         raise
-    except Exception as fault:  # readers of a dozen formats, with their own faults each
-        reason = "it is damaged" if isinstance(fault, ImportError) else in_one_line(fault)  # of what guesses encodings
+    except Exception as fault:  # readers of a dozen formats, each with its own exceptions
+        reason = "it is damaged" if isinstance(fault, ImportError) else in_one_line(fault)  # of encoding detection
         raise ValueError(f"its {kind.upper()} cannot be understood ({reason})") from fault
     _require_finite(scene.geometry.values(), scene.graph)
     budget.require(sum(_triangles(scene.geometry[scene.graph.get(name)[1]]) for name in scene.graph.nodes_geometry))
@@ -91,7 +91,7 @@ def open_mesh(path: str | Path, apart: bool = False, budget: Budget | None = Non
 
 
 def require_kind(path: Path) -> None:
-    """ValueError where a file is of no kind of mesh, is none, or is too large; OSError where there is none."""
+    """Raise ValueError if a file is not a mesh of a known type or is too large; OSError if it does not exist."""
     kind = path.suffix.lower().lstrip(".")
     if kind not in KINDS:
         raise ValueError(f"no mesh is read from files of the kind {kind!r}; take one of {', '.join(KINDS)}")
@@ -148,20 +148,20 @@ def _require_finite(parts: Iterable[Any], graph: Any) -> None:
 
 
 def in_one_line(fault: Exception) -> str:
-    """What a fault says, or its kind where it says nothing, as part of a sentence."""
+    """Return an exception's message, or its type if it has none, as part of a sentence."""
     text = " ".join(str(fault).split())[:300]
     return "".join(c if c.isprintable() else "?" for c in text) or type(fault).__name__
 
 
 class _Beside:
-    """What a mesh names, as trimesh asks for it: materials, textures and buffers in its folder or the one above."""
+    """trimesh's resolver of referenced files: materials, textures and buffers in the mesh's folder or the one above."""
 
     def __init__(self, path: Path, budget: Budget):
         self._folder, self._budget = path.absolute().parent, budget
         self._known: dict[Path, bytes] = {}
 
     def get(self, name: str) -> bytes:
-        """The content of a file. Raises OSError or ValueError where there is none, or one that may not be read."""
+        """Return the content of a file. Raises OSError or ValueError if it does not exist or may not be read."""
         path = Path(os.path.normpath(self._folder / name.strip()))
         above = self._folder.parent
         inside = path.is_relative_to(above if above != above.parent else self._folder)
@@ -181,21 +181,21 @@ class _Beside:
         return name in self.keys()
 
     def keys(self) -> list[str]:
-        """What lies beside the mesh."""
+        """Return the names of the files beside the mesh."""
         return [entry.name for entry in self._folder.iterdir() if entry.suffix.lower() in BESIDE]
 
     def namespaced(self, namespace: str) -> _Beside:
-        """The same for names below a folder."""
+        """Return this resolver for names in a folder."""
         return _Beside(self._folder / namespace / "mesh", self._budget)
 
 
 def _without_broken_textures(content: bytes) -> bytes:
-    """A COLLADA file with grey for textures that refer to what is not there: its reader would drop the shapes too."""
+    """Replace broken texture references of a COLLADA file by grey: its reader would drop the shapes too."""
     from lxml import etree
 
     try:
         root = etree.fromstring(content, etree.XMLParser(resolve_entities=False, no_network=True))
-    except (etree.XMLSyntaxError, ValueError):  # which its reader tells of
+    except (etree.XMLSyntaxError, ValueError):  # reported by its reader
         return content
     defined = {None, *(element.get("sid") for element in root.iter("{*}*"))}
     broken = [each for each in root.iter("{*}texture") if each.get("texture", "") not in defined]
@@ -216,6 +216,6 @@ def _without_broken_textures(content: bytes) -> bytes:
 
 
 def _source(parameter: Any) -> str | None:
-    """The name that a parameter of COLLADA refers to as a sampler, or None."""
+    """Return the name that a COLLADA parameter references as a sampler, or None."""
     found = parameter.find("{*}sampler2D/{*}source")
     return None if found is None else (found.text or "")

@@ -1,6 +1,6 @@
-"""What becomes of a mesh file: parts with colours, to be drawn, or the corners of convex hulls, which touch.
+"""Convert a mesh file to coloured parts for drawing, or to the corners of convex hulls for contact.
 
-It is worked out in a process of its own, see `engine.scene.mesh_reader`.
+This runs in a child process; see `engine.scene.mesh_reader`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from engine.scene.mesh_files import Budget, open_mesh
 
 Array = NDArray[np.floating]
 PIXELS, PIXELS_OF_BYTE = 1 << 24, 16
-"""So many pixels the textures of any mesh may have, and so many more for each byte that was read."""
+"""Texture pixels allowed for any mesh, and for each byte that was read."""
 SAMPLED = 2048
-"""Pixels along the longer side of a texture, beyond which colours are taken from the means of neighbours."""
+"""Pixels along the longer side of a texture, beyond which colours are averaged over neighbours."""
 MANY = 256
-"""Parts, beyond which they are one: whoever draws them has as much to do for each."""
+"""Number of parts beyond which they are merged, since each costs a draw call."""
 _PICTURES = ("PNG", "JPEG", "BMP", "GIF", "TGA", "TIFF", "WEBP")
-"""Kinds of pictures that are read; Pillow knows others for which it starts programs."""
+"""Image formats that are read; for some others Pillow starts programs."""
 
 
 class MeshPart(NamedTuple):
-    """vertices (v, 3) in m, triangles (t, 3) of them, colors (v, 4) or (t, 4) RGBA in 0…255, or None without."""
+    """vertices (v, 3) in m, triangles (t, 3) of them, colors (v, 4) or (t, 4) RGBA in 0…255, or None."""
 
     vertices: NDArray[np.float64]
     triangles: Triangles
@@ -37,9 +37,9 @@ class MeshPart(NamedTuple):
 
 
 def parts(path: str | Path, budget: Budget | None = None) -> list[MeshPart]:
-    """The parts of a mesh file, where they stand in it. Raises as `open_mesh`, also for textures that are too large.
+    """Return the placed parts of a mesh file. Raises like `open_mesh`, also for textures that are too large.
 
-    The unit that a COLLADA file states is applied, the axis it calls "up" is not.
+    A COLLADA file's unit is applied, its "up" axis is not.
     """
     budget = budget or Budget()
     with _bounded_pictures(budget) as pictures:
@@ -50,9 +50,9 @@ def parts(path: str | Path, budget: Budget | None = None) -> list[MeshPart]:
 
 
 def hulls(path: str | Path, budget: Budget | None = None) -> tuple[Array, ...]:
-    """The corners (k, 3) of the convex parts of a mesh file, or of its hull, in its own units.
+    """Return the corners (k, 3) of the convex parts of a mesh file, or of its hull, in its own units.
 
-    Raises ValueError, in words that follow the file's name.
+    Raises ValueError, whose message continues the file's name.
     """
     budget = budget or Budget()
     if count := binary_stl.count(path):
@@ -67,7 +67,9 @@ def hulls(path: str | Path, budget: Budget | None = None) -> tuple[Array, ...]:
 
 
 def convex(meshes: Sequence[tuple[Array, Triangles]]) -> tuple[Array, ...]:
-    """The corners (k, 3) of the convex parts that meshes, vertices and triangles, consist of, else of their hull."""
+    """Return the corners (k, 3) of the meshes' convex parts, or of their common hull; meshes are vertices and
+    triangles.
+    """
     corners = np.concatenate([np.zeros((0, 3)), *(vertices for vertices, _ in meshes)])
     if len(corners) < 4:
         raise ValueError(f"has {len(corners)} corners; give it a volume")
@@ -84,7 +86,7 @@ def _corners(corners: Array) -> Array:
 
 
 def _placed(scene: Any) -> list[tuple[Any, Array]]:
-    """The objects of a scene with the poses (4, 4) of their frames, one for each place where they stand."""
+    """Return the objects of a scene with the poses (4, 4) of their frames, one entry per placement."""
     return [(scene.geometry[name], pose) for pose, name in map(scene.graph.get, scene.graph.nodes_geometry)]
 
 
@@ -105,7 +107,7 @@ def _part(mesh: Any, pose: Array, pictures: _Pictures) -> MeshPart | None:
 
 
 def _joined(found: Sequence[MeshPart]) -> MeshPart:
-    """Parts as one, whose triangles have vertices of their own; what has no colour among others is white."""
+    """Merge parts into one with separate vertices per triangle; parts without colour become white."""
     colors = [part.colors for part in found]
     vertices = np.concatenate([part.vertices[part.triangles].reshape(-1, 3) for part in found])
     triangles = np.arange(len(vertices)).reshape(-1, 3)
@@ -122,7 +124,7 @@ def _joined(found: Sequence[MeshPart]) -> MeshPart:
 
 
 def _colors(mesh: Any, pictures: _Pictures) -> NDArray[np.uint8] | None:
-    """(v, 4) or (t, 4), or None where the file gives no colour."""
+    """(v, 4) or (t, 4): the colours of a mesh, or None if the file has none."""
     visual: Any = mesh.visual
     if visual.kind == "texture":
         material = visual.material
@@ -138,7 +140,7 @@ def _colors(mesh: Any, pictures: _Pictures) -> NDArray[np.uint8] | None:
 
 
 class _Pictures:
-    """The textures of a mesh: each is read once, however many materials name it, and all have a bound of pixels."""
+    """The textures of a mesh: each is read once, and a limit on pixels applies to all together."""
 
     def __init__(self, budget: Budget, opened: Any):
         self._budget, self._open, self._count = budget, opened, 0
@@ -146,7 +148,7 @@ class _Pictures:
         self._pixels: dict[int, NDArray[np.uint8]] = {}
 
     def open(self, file: Any, *_: Any, **__: Any) -> Any:
-        """As `PIL.Image.open`."""
+        """Open an image; replaces `PIL.Image.open`."""
         content = file.read()
         if content not in self._known:
             file.seek(0)
@@ -155,7 +157,7 @@ class _Pictures:
         return self._known[content]
 
     def judge(self) -> None:
-        """ValueError where there are more pixels than may be."""
+        """Raise ValueError if there are too many pixels."""
         most = PIXELS + PIXELS_OF_BYTE * self._budget.bytes
         if self._count > most:
             raise ValueError(
@@ -164,12 +166,12 @@ class _Pictures:
             )
 
     def colors(self, image: Any, uv: Array) -> NDArray[np.uint8]:
-        """(v, 4): the colours of a texture at places (v, 2), as trimesh takes them."""
+        """(v, 4): the colours of a texture at coordinates (v, 2), sampled as trimesh does."""
         if id(image) not in self._pixels:
             factor = -(-max(image.size) // SAMPLED)
             rgba = image if image.mode == "RGB" and factor > 1 else image.convert("RGBA")
             self._pixels[id(image)] = np.asarray((rgba.reduce(factor) if factor > 1 else rgba).convert("RGBA"))
-            image.close()  # what it was decoded to goes; it stays known, so that no other has its id
+            image.close()  # frees the pixels; the entry stays, so that its id is not reused
         pixels = self._pixels[id(image)]
         height, width = pixels.shape[:2]
         x, y = (uv[:, 0] * (width - 1)) % width, ((1 - uv[:, 1]) * (height - 1)) % height
@@ -178,12 +180,12 @@ class _Pictures:
 
 @contextmanager
 def _bounded_pictures(budget: Budget | None) -> Iterator[_Pictures]:
-    """What opens pictures for trimesh meanwhile; without a budget none is opened."""
+    """Replace PIL's image opening for trimesh within the context; without a budget none is opened."""
     import PIL.Image
 
     opened, most = PIL.Image.open, PIL.Image.MAX_IMAGE_PIXELS
     pictures = _Pictures(budget or Budget(), opened)
-    PIL.Image.MAX_IMAGE_PIXELS = None  # all are counted
+    PIL.Image.MAX_IMAGE_PIXELS = None  # counted by `judge` instead
     PIL.Image.open = pictures.open if budget is not None else _closed  # type: ignore[assignment]
     try:
         yield pictures

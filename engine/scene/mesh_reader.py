@@ -1,8 +1,8 @@
-"""Mesh files, read in a process of their own that has bounds in time and memory for each of them.
+"""Read mesh files in a child process with limits on time and memory for each file.
 
-One process reads all of a program's meshes, one after another; it is started with the first, and ends when it is not
-asked for anything for a while. What it may take for a file grows with the file (`engine.scene.mesh_child.bounds`).
-Binary STL files, which are numbers of a known count, are read here.
+One child reads all of a program's meshes in turn; it starts with the first, and ends after some idle time. The limits
+for a file grow with its size (`engine.scene.mesh_child.bounds`). Binary STL files, with a known number of values, are
+read in this process.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from engine.scene.mesh_child import main
 main()
 """
 LOOK = 0.02
-"""s between two looks at what it has computed."""
+"""s between two checks of the child's CPU time."""
 PATIENCE, SLOWNESS = 60.0, 10.0
-"""s of the clock after which the process is ended for a file, and so many more for each second it may compute."""
+"""Wall-clock limit for a file, s, and its addition per CPU second allowed."""
 
 
 def read_mesh(path: str | os.PathLike[str]) -> list[MeshPart]:
-    """The parts of a mesh file, with the colours of their materials, where they stand in it, in m.
+    """Return the placed parts of a mesh file, with their materials' colours, in m.
 
-    The unit that a COLLADA file states is applied, the axis it calls "up" is not. Files that it names (materials,
-    textures, buffers) are read from its folder and the one above only.
+    A COLLADA file's unit is applied, its "up" axis is not. Referenced files (materials, textures, buffers) are read
+    only from its folder and the one above.
 
-    Raises OSError where it cannot be read, and ValueError, in one sentence that does not name it, where it is no mesh,
-    is not whole, holds what is not finite, or takes more time or memory than a file of its size may.
+    Raises OSError if it cannot be read, and ValueError, in one sentence that does not name it, if it is no mesh, is
+    incomplete, has values that are not finite, or exceeds the time or memory limit for its size.
     """
     path = Path(path)
     require_kind(path)
@@ -59,19 +59,19 @@ def read_mesh(path: str | os.PathLike[str]) -> list[MeshPart]:
 
 
 def read_hulls(path: str | os.PathLike[str]) -> tuple[np.ndarray, ...]:
-    """The corners (k, 3) of the convex hulls that stand for the mesh in a file, in its own units.
+    """Return the corners (k, 3) of the convex hulls that represent a mesh file, in its own units.
 
-    Raises OSError where it cannot be read, and ValueError, in words that follow the file's name.
+    Raises OSError if it cannot be read, and ValueError, whose message continues the file's name.
     """
     return tuple(corners for (corners,) in _reader().ask("hulls", Path(path)))
 
 
 class _Ended(Exception):
-    """The process ended before it answered; the message says why."""
+    """The child ended before it replied; the message is the reason."""
 
 
 class _Reader:
-    """The process, and the way to it; one thread at a time asks."""
+    """The child process and its pipes; one thread at a time sends requests."""
 
     def __init__(self) -> None:
         self._asking = threading.Lock()
@@ -80,7 +80,7 @@ class _Reader:
         atexit.register(self.end)
 
     def ask(self, what: str, path: Path) -> list[tuple[np.ndarray, ...]]:
-        """The arrays that a file gives, by rows. Raises OSError, or ValueError in one sentence."""
+        """Request a file's arrays, by rows. Raises OSError, or ValueError in one sentence."""
         path = path.absolute()
         path.open("rb").close()
         size = path.stat().st_size
@@ -92,7 +92,7 @@ class _Reader:
             except _Ended as fault:
                 self.end()
                 raise ValueError(f"{of_hulls}{fault}") from None
-            except BaseException:  # Ctrl-C, too: what the process would answer belongs to nobody
+            except BaseException:  # also Ctrl-C: a late reply would be misread as the next one
                 self.end()
                 raise
         header, arrays = answer or ({"refusal": "the process that reads meshes ended early"}, [])
@@ -106,7 +106,7 @@ class _Reader:
         return list(zip(*columns, strict=True))
 
     def _answer(self, request: bytes, size: int) -> tuple[dict[str, Any], list[np.ndarray]] | None:
-        """What the process answers; None where it had ended before it was asked. Raises _Ended where it ends now."""
+        """Return the child's reply; None if it had ended before the request. Raises _Ended if it ends during it."""
         if self._process is not None and self._process.poll() is not None:
             self.end()
         if self._process is None:
@@ -116,7 +116,7 @@ class _Reader:
         assert process.stdout is not None
         assert process.stderr is not None
         with _Watch(process, PATIENCE + SLOWNESS * bounds(size)[0]) as watch:
-            with suppress(BrokenPipeError):  # it has ended, as is seen below
+            with suppress(BrokenPipeError):  # it has ended, which is handled below
                 process.stdin.write(request)
                 process.stdin.flush()
             while (line := process.stdout.readline())[:1].isdigit():
@@ -137,20 +137,20 @@ class _Reader:
         raise _Ended(f"the process that reads it ended early ({reason})")
 
     def end(self) -> None:
-        """End the process now; the next question starts another."""
+        """End the process now; the next request starts another."""
         process, self._process = self._process, None
         if process is None or self._owner != os.getpid():
             return
         process.kill()
         process.wait()
         for stream in (process.stdin, process.stdout, process.stderr):
-            with suppress(OSError):  # what was to be written goes nowhere
+            with suppress(OSError):  # discards unsent output
                 if stream is not None:
                     stream.close()
 
 
 class _Watch:
-    """Meanwhile a process is ended that computes until its clock comes to `most`, or for so many seconds of ours."""
+    """Within the context, end a process whose CPU time reaches `most`, or after the wall-clock limit."""
 
     def __init__(self, process: subprocess.Popen[bytes], patience: float):
         self._process, self._end, self.most = process, time.monotonic() + patience, float("inf")
@@ -173,7 +173,7 @@ class _Watch:
 
 
 def _computed(pid: int) -> float:
-    """Seconds that another process has computed, by Linux's number for its clock; 0 where that is not known."""
+    """Return the CPU seconds of another process, by Linux's clock id; 0 if unknown."""
     if sys.platform != "linux":
         return 0.0
     try:
@@ -202,8 +202,8 @@ def _received(stream: Any, dtype: str, shape: list[int]) -> np.ndarray:
 
 
 def _too_much(of_what: str, size: int) -> str:
-    told = f"{size / 2**20:.1f} MB" if size >= 100_000 else f"{size / 1000:.1f} kB"
+    shown = f"{size / 2**20:.1f} MB" if size >= 100_000 else f"{size / 1000:.1f} kB"
     return (
-        f"it takes more {of_what} than a file of {told} may; give a simpler mesh, or one that repeats and nests its "
+        f"it takes more {of_what} than a file of {shown} may; give a simpler mesh, or one that repeats and nests its "
         "parts less"
     )

@@ -1,4 +1,4 @@
-"""`Obstacle`: a shape that stands in the world and never moves."""
+"""`Obstacle`: a static shape in the world."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from engine.scene.hull import hulls
 
 @dataclass(frozen=True, eq=False)
 class Obstacle:
-    """A shape fixed to the world, which robots touch.
+    """A shape fixed to the world, with which robots can collide.
 
-    `size` is, in m, of a box its edges, of a cylinder and a capsule radius and length along z (without the capsule's
-    ends), of a sphere its radius; of a mesh the factors along its axes, by default 1. `pose` (4, 4) is its frame in the
-    world, or (3,) the position of its middle. `mesh` is the file of a mesh, which is touched by its convex hull, or by
-    those of its parts.
+    `size`, in m, is a box's edge lengths, a cylinder's and a capsule's radius and length along z (without the capsule's
+    ends), a sphere's radius; for a mesh it is the scale along its axes, by default 1. `pose` (4, 4) is its frame in the
+    world, or (3,) the position of its centre. `mesh` is a mesh file, whose convex hull, or those of its parts, are used
+    for contact.
 
-    Raises ValueError with one sentence for a shape that cannot be.
+    Raises ValueError with one sentence for an invalid shape.
     """
 
     shape: Kind
@@ -42,8 +42,8 @@ class Obstacle:
             raise ValueError(f"the obstacle is a {self.shape} and its mesh {self.mesh!r}; {cure}")
         if self.mesh is not None:
             hulls(str(self.mesh))
-            object.__setattr__(self, "mesh", str(Path(self.mesh).absolute()))  # found wherever it is asked for
+            object.__setattr__(self, "mesh", str(Path(self.mesh).absolute()))  # independent of the working directory
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        vars(self)["pose"].flags.writeable = False  # pickles and copies have arrays that can be written to
+        vars(self)["pose"].flags.writeable = False  # the arrays of pickles and copies are writeable

@@ -1,4 +1,4 @@
-"""Which shapes of a robot and of a scene may touch each other."""
+"""Which shapes of a robot and of a scene can collide with each other."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from engine.scene.thresholds import MOST
 Array = NDArray[np.floating]
 Indices = NDArray[np.int64]
 MOST_PAIRS = 8 * MOST
-"""Pairs of shapes that are looked at, of which those that touch in the neutral pose do not count as contacts."""
+"""Maximum number of candidate pairs; those that touch in the neutral pose are removed later."""
 
 
 class Pairs(NamedTuple):
-    """N pairs of S shapes, those of a robot and the obstacles; a mesh of several convex parts is several shapes.
+    """N pairs of S shapes of a robot and the obstacles; a mesh with several convex parts counts as several shapes.
 
-    `solids` (S) are the shapes, `body` (S,) carries each, WORLD those that stand still, `link` (S,) is its link, or
-    −2 − k for obstacle k. `rotation` (S, 3, 3) and `position` (S, 3), m, are its frame in its body's. Shapes `one` (N,)
-    and `other` (N,) are a pair, with `friction` (N,) and `restitution` (N,), and their contacts are the numbers
-    `first[k]` … `first[k + 1]` of all. `neutral` (N,) tells the pairs that touch only if not in the neutral pose.
+    `solids` (S) are the shapes, `body` (S,) their bodies, WORLD for static ones, `link` (S,) their links, or −2 − k for
+    obstacle k. `rotation` (S, 3, 3) and `position` (S, 3), m, are each shape's frame in its body's. Shapes `one` (N,)
+    and `other` (N,) form the pairs, with `friction` (N,) and `restitution` (N,); contacts `first[k]` … `first[k + 1]`
+    belong to pair k. `neutral` (N,) marks the pairs that are ignored if they touch in the neutral pose.
     """
 
     solids: tuple[Solid, ...]
@@ -45,11 +45,11 @@ class Pairs(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """Contacts that there can be at a time."""
+        """The maximum number of simultaneous contacts."""
         return int(self.first[-1])
 
     def only(self, kept: NDArray[np.bool_]) -> Pairs:
-        """Those pairs that are `kept` (N,), of the same shapes."""
+        """Return the pairs with `kept` (N,), of the same shapes."""
         return self._replace(
             one=self.one[kept], other=self.other[kept], friction=self.friction[kept],
             restitution=self.restitution[kept], first=np.cumsum([0, *np.diff(self.first)[kept]]),
@@ -58,9 +58,9 @@ class Pairs(NamedTuple):
 
 
 def pairs(model: Model, scene: Scene) -> Pairs:
-    """The pairs of a scene; whether those told by `neutral` touch in the neutral pose is still to be found out.
+    """Return the pairs of a scene, before those marked `neutral` are checked in the neutral pose.
 
-    A mesh without a volume, and more than `MOST_PAIRS`, raise ValueError with one sentence.
+    Raises ValueError with one sentence for a mesh without volume, and for more than `MOST_PAIRS` pairs.
     """
     shapes: list[Collision | Obstacle] = [*model.collisions, *scene.obstacles]
     body = np.array([_body(model, shape) for shape in shapes], np.int64)
@@ -87,21 +87,21 @@ def pairs(model: Model, scene: Scene) -> Pairs:
 
 
 def _links(*shapes: Collision | Obstacle) -> list[Collision]:
-    """Those shapes that are a robot's."""
+    """Return the shapes that belong to a robot."""
     return [shape for shape in shapes if isinstance(shape, Collision)]
 
 
 def _with_obstacles(model: Model, scene: Scene, body: Indices) -> list[tuple[int, int, bool]]:
-    """Every shape that moves, and each obstacle."""
+    """Pair every moving shape with each obstacle."""
     own = range(len(model.collisions))
     return [(i, len(own) + k, False) for i in own if body[i] != WORLD for k in range(len(scene.obstacles))]
 
 
 def _own(model: Model, body: Indices, within: bool) -> list[tuple[int, int, bool]]:
-    """Pairs of the robot's own shapes, and whether each is one that must not touch in the neutral pose.
+    """Return pairs of the robot's own shapes, and whether each must not touch in the neutral pose.
 
-    Those of one part of a composed model are left out where they are not to touch `within` it. Of a shape that moves
-    and one that does not the former comes first.
+    If `within` is false, pairs within one part of a composed model are omitted. Of a moving and a static shape the
+    moving one comes first.
     """
     disabled, tree, before, found = set(model.disabled_collisions), _trees(model), _before(model), []
     part = model.part_of_link
@@ -130,12 +130,12 @@ def _too_many(model: Model) -> ValueError:
 
 
 def _of(table: list[int], body: int) -> int:
-    """What a table says of a body; of the world, the world."""
+    """Look up a body in a table; the world maps to itself."""
     return WORLD if body == WORLD else table[body]
 
 
 def _trees(model: Model) -> list[int]:
-    """Of each body the free body, or the world, from which it hangs on other joints."""
+    """Return, for each body, the free body or the world at the root of its subtree."""
     tree: list[int] = []
     for body, parent in enumerate(model.parent):
         tree.append(body if model.kind[body] == FREE else _of(tree, int(parent)))
@@ -143,7 +143,7 @@ def _trees(model: Model) -> list[int]:
 
 
 def _before(model: Model) -> list[int]:
-    """Of each body the one before that carries a link: those between are parts of one joint."""
+    """Return each body's closest ancestor with a link: those between belong to one joint."""
     carries, before = set(model.link_body.tolist()), list[int]()
     for parent in model.parent.tolist():
         before.append(parent if parent == WORLD or parent in carries else before[parent])
@@ -155,7 +155,7 @@ def _body(model: Model, shape: Collision | Obstacle) -> int:
 
 
 def _frame(model: Model, shape: Collision | Obstacle) -> tuple[Array, Array]:
-    """A shape's frame in its body's, or in the world's."""
+    """Return a shape's frame in its body, or in the world."""
     pose = np.asarray(shape.pose)
     if isinstance(shape, Obstacle):
         return pose[:3, :3], pose[:3, 3]
@@ -164,7 +164,7 @@ def _frame(model: Model, shape: Collision | Obstacle) -> tuple[Array, Array]:
 
 
 def _solids(model: Model, shape: Collision | Obstacle) -> list[Solid]:
-    """The convex pieces of a shape: of all but some meshes there is one."""
+    """Return the convex pieces of a shape: one, except for some meshes."""
     if shape.shape == "mesh":
         what = "an obstacle" if isinstance(shape, Obstacle) else f"link {model.link_names[shape.link]!r}"
         name = f"the collision mesh {shape.mesh} of {what}"

@@ -1,4 +1,4 @@
-"""Robots put down on the ground."""
+"""Place robots on the ground."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from engine.scene.height_field import HeightField
 from engine.scene.points import Points, points
 from engine.scene.scene import Scene
 
-_AROUND = 64  # places on a rim
-_SUNK = 1e-6  # m, by which what stands may reach below the ground, from rounding
+_AROUND = 64  # sampled points on a rim
+_SUNK = 1e-6  # m, rounding tolerance for reaching below the ground
 
 
 def stands(model: Model) -> bool:
-    """Whether a robot is on the ground, level at z = 0, unless one says otherwise.
+    """Whether a robot stands on the ground, level at z = 0, unless the user decides.
 
-    It is if it has shapes that can touch the ground and a free base, or a fixed one that stands there: nothing that
-    moves reaches below the ground in the neutral pose, as what hangs does. Of a composed model no part may hang.
+    It does if it has collision shapes and either a free base, or a fixed base and no moving part below the ground in
+    the neutral pose, which rules out hanging robots. In a composed model this holds for every part.
 
     Raises ValueError, in one sentence, for a collision mesh that cannot be read.
     """
@@ -33,11 +33,11 @@ def stands(model: Model) -> bool:
 
 
 def put_down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.floating]:
-    """q (nq,) with the robot moved along a plane's normal, or up and down over a height field, until it just touches.
+    """Return q (nq,) with the robot moved along a plane's normal, or vertically over a height field, until it touches.
 
-    Robots on a pedestal stay where they are, and so do those that have nothing to touch with. Each part of a composed
-    model is moved by itself, one of a single body only out of the ground: it may be meant to fall, or to lie on
-    something. Obstacles are not looked at.
+    Fixed robots and robots without collision shapes stay in place. Each part of a composed model is moved separately; a
+    single body only moves out of the ground, since it may be meant to fall or to lie on something. Obstacles are
+    ignored.
     """
     roots = np.flatnonzero((model.kind == FREE) & (model.parent == WORLD))
     found = points(model, scene)
@@ -57,7 +57,7 @@ def put_down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.
             continue
         most = np.max(way[own])
         alone = len(model.parts) > 0 and np.count_nonzero(part == part[root]) == 1
-        start = model.coupling.q_index[model.q_start[root]]  # of bodies before it some may follow others
+        start = model.coupling.q_index[model.q_start[root]]  # earlier bodies may be mimic joints'
         moved[start : start + 3] += model.home_rotation[root].T @ (n * (max(most, 0.0) if alone else most))
     return moved
 
@@ -68,7 +68,7 @@ def _carrier(found: Points) -> NDArray[np.int64]:
 
 
 def lowest(found: Points, poses: NDArray[np.floating], n: NDArray[np.floating]) -> NDArray[np.floating]:
-    """How far along n (3,) each of the points is at its lowest, (P,), with bodies at `poses` (n, 4, 4)."""
+    """(P,): the smallest coordinate along n (3,) of each point, with bodies at `poses` (n, 4, 4)."""
     at = poses[_carrier(found)]
     R, p = at[:, :3, :3], at[:, :3, 3]
     axis = np.einsum("kij,kj->ki", R, found.axis)
@@ -80,7 +80,7 @@ def lowest(found: Points, poses: NDArray[np.floating], n: NDArray[np.floating]) 
 def _lifts(
     found: Points, poses: NDArray[np.floating], ground: HeightField
 ) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
-    """(…,): how far up each of the points must go to touch the ground, and whose it is; of rims, places all around."""
+    """(…,): the upward displacement until each point touches the ground, and its owner; rims are sampled all around."""
     body = _carrier(found)
     at = poses[body]
     R, p = at[:, :3, :3], at[:, :3, 3]

@@ -1,9 +1,9 @@
-"""The points of a robot that can touch the ground: what its collision shapes are, for a contact with a surface.
+"""The contact points of a robot's collision shapes with a ground surface.
 
 A sphere is one point with a radius, a capsule two, a box its eight corners, a cylinder six points of its two rims, a
-mesh the corners of its convex hull, or of those of its parts. Of those of one shape at most four are kept as contacts
-at a time, so their number is known before anything moves. On a height field a sphere may touch in several places:
-there its point stands four times, once for each.
+mesh the corners of its convex hull, or of those of its parts. At most four points of a shape are contacts at a time, so
+that the number of contacts is bounded in advance. A sphere can touch a height field in several places; its point is
+then listed four times.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from engine.scene.hull_faces import edges
 from engine.scene.scene import Scene
 
 KEPT = 4
-"""Contacts of a shape with one surface, at most."""
+"""Maximum number of contacts of a shape with one surface."""
 WALKED = 16
-"""Points of a shape from which on those near the ground are found along edges."""
+"""Number of points from which those near the ground are searched along edges."""
 _RIM = 3
 Piece = tuple[np.ndarray, float, float]
-"""The places of a convex shape's points (k, 3) in its own frame, and the radius and the rim of all of them."""
+"""The points (k, 3) of a convex shape in its own frame, and their common radius and rim."""
 
 
 class Points(NamedTuple):
-    """The points of m convex shapes, P in all; those of shape s are `first[s]` … `first[s + 1]`.
+    """The P points of m convex shapes; those of shape s are `first[s]` … `first[s + 1]`.
 
-    `body` and `link` (m,) carry the shape. `position` (P, 3) in the body's frame, m; `radius` (P,) of the sphere about
-    it, m. `axis` (P, 3) is that of a rim of `rim` (P,) m about the position, else 0. `friction` and `restitution` (m,).
-    `bound` (m, 4) are centre and radius, m, of a ball around each shape, in the body's frame. Point k of a hull with
-    many corners is joined by edges to `neighbour[first_neighbour[k]]` …; other points are joined to none.
+    `body` and `link` (m,) are the shape's. `position` (P, 3) in the body's frame, m; `radius` (P,), m, that of a sphere
+    about it. `axis` (P, 3) is the axis of a rim with radius `rim` (P,), m, else 0. `friction` and `restitution` (m,).
+    `bound` (m, 4) are centre and radius, m, of each shape's bounding ball, in the body's frame. Point k of a hull with
+    many corners has the edge neighbours `neighbour[first_neighbour[k]]` …; other points have none.
     """
 
     first: NDArray[np.int64]
@@ -53,12 +53,12 @@ class Points(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """Contacts that there can be at a time."""
+        """The maximum number of simultaneous contacts."""
         return int(np.minimum(np.diff(self.first), KEPT).sum())
 
 
 def points(model: Model, scene: Scene) -> Points:
-    """The points of a model's collision shapes; a shape that does not move has none, and without a ground none has."""
+    """Return the points of a model's moving collision shapes; none without a ground."""
     touching = scene.ground is not None
     shapes = [shape for shape in model.collisions if touching and model.link_body[shape.link] != WORLD]
     times = KEPT if isinstance(scene.ground, HeightField) else 1
@@ -80,10 +80,10 @@ def points(model: Model, scene: Scene) -> Points:
 
 
 def coefficients(scene: Scene, shape: Collision, other: Collision | None = None) -> tuple[float, float]:
-    """Friction and restitution where a shape touches another one, or the scene: of the two values the smaller.
+    """Return friction and restitution between a shape and another one, or the scene: the smaller of two values.
 
-    A shape of which the robot's file says nothing has the scene's values, as the scene itself has. The rule is that of
-    Gazebo with ODE, for which most such files are written: the surface that grips or springs less decides.
+    A shape without coefficients in the robot's file has the scene's. The rule is that of Gazebo with ODE, for which
+    most such files are written.
     """
     friction, restitution = [scene.friction, scene.restitution] if other is None else [np.inf, np.inf]
     for one in (shape, other) if other is not None else (shape,):
@@ -95,7 +95,7 @@ def coefficients(scene: Scene, shape: Collision, other: Collision | None = None)
 def _of_piece(
     model: Model, shape: Collision, piece: Piece, times: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, radii, axes and rims of a piece's points, in its body's frame; those of spheres so many times."""
+    """Return positions, radii, axes and rims of a piece's points, in its body's frame; `times` repeats spheres'."""
     R = model.link_rotation[shape.link] @ shape.pose[:3, :3]
     p = model.link_rotation[shape.link] @ shape.pose[:3, 3] + model.link_position[shape.link]
     local, radius, rim = piece
@@ -106,16 +106,16 @@ def _of_piece(
 
 
 def _bound(position: np.ndarray, radius: np.ndarray, _axis: np.ndarray, rim: np.ndarray) -> np.ndarray:
-    """Centre and radius of a ball around a shape's points."""
+    """Return centre and radius of a ball around a shape's points."""
     centre = (np.min(position, 0) + np.max(position, 0)) / 2
     return np.append(centre, np.max(np.linalg.norm(position - centre, axis=1) + radius + rim))
 
 
 def _edges(corners: np.ndarray) -> np.ndarray:
-    """The edges (e, 2) of a hull with corners (k, 3), as `hull_faces.edges` has them; none of a shape with few points.
+    """Return the edges (e, 2) of a hull with corners (k, 3), see `hull_faces.edges`; none for a shape with few points.
 
-    Nor are there any where not every corner has one, as where a corner lies in a face to the last digits: all points of
-    such a hull are looked at.
+    There are none either if a corner has no edge, for instance because it lies in a face up to rounding: then all
+    points are examined.
     """
     if len(corners) < WALKED:
         return np.zeros((0, 2), np.int64)
@@ -148,4 +148,4 @@ def _mesh(shape: Collision) -> list[Piece]:
 
 
 _LOCAL = {"mesh": _mesh, "box": _box, "sphere": _sphere, "capsule": _capsule, "cylinder": _cylinder}
-"""The convex pieces of a shape: of all but some meshes there is one."""
+"""The convex pieces of a shape: one, except for some meshes."""

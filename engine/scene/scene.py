@@ -1,4 +1,4 @@
-"""`Scene`: what robots stand on and may touch, and by which laws."""
+"""`Scene`: the ground and the obstacles, with their coefficients of contact."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ def _is_number(x: Any) -> bool:
 
 @dataclass(frozen=True)
 class Plane:
-    """Ground without end: the points x with n·x = offset (m), on the side to which the unit vector n points.
-
-    `normal` is n.
-    """
+    """Infinite ground: the plane n·x = offset (m), with the unit vector n pointing out of the ground."""
 
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
     offset: float = 0.0
@@ -37,23 +34,22 @@ class Plane:
 
 
 def slope(angle: float) -> Plane:
-    """A plane through the origin that rises towards −x by an angle in rad."""
+    """Return a plane through the origin that rises towards −x by an angle in rad."""
     return Plane((float(np.sin(angle)), 0.0, float(np.cos(angle))))
 
 
 @dataclass(frozen=True)
 class Scene:
-    """The ground under a robot and the obstacles around it, and friction and restitution of all that touches.
+    """The ground under a robot, the obstacles around it, and the coefficients of friction and restitution.
 
-    `friction` is Coulomb's coefficient μ ≥ 0, `restitution` the share 0 … 1 of an impact's speed that is given back: of
-    the ground, of the obstacles, and of links of which the robot's file says neither. Of two surfaces the smaller value
-    holds.
+    `friction` is Coulomb's coefficient μ ≥ 0, `restitution` the ratio 0 … 1 of the speeds after and before an impact.
+    They apply to the ground, the obstacles, and links without coefficients in the robot's file. Of two surfaces the
+    smaller value applies.
 
-    With `self_collision` the robot's links touch each other as well, but not those of one body (fixed joints hold them
-    together), not neighbours (one joint lies between), not shapes that touch in the neutral pose, and not
-    `Model.disabled_collisions`. Where a free joint lies between links, as between several robots in one file, only the
-    last holds, since such links are nobody's neighbours and have no neutral place. The parts of a composed model
-    (`engine.compose`) touch each other in any scene.
+    With `self_collision` the robot's links also collide with each other, except links of one body (connected by fixed
+    joints), neighbours (separated by one joint), shapes that touch in the neutral pose, and
+    `Model.disabled_collisions`. Between links separated by a free joint, as between several robots in one file, only
+    the last exception applies. The parts of a composed model (`engine.compose`) collide with each other in any scene.
     """
 
     ground: Plane | HeightField | None = Plane()

@@ -1,4 +1,4 @@
-"""Convex shapes as kernels take them: sizes, and the corners and faces of hulls, in arrays that all shapes share."""
+"""Convex shapes in arrays for the kernels: sizes, and the corners and faces of hulls."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SPHERE, CAPSULE, BOX, CYLINDER, HULL = range(5)
 class Solid(NamedTuple):
     """A convex shape, centred in its own frame.
 
-    `size` is, in metres, of a sphere its radius, of a capsule and a cylinder radius and length along z (without the
-    capsule's ends), of a box its edges. A hull has `vertices` (k, 3) instead, m, that all are corners of it. `name` is
-    what faults call it.
+    `size`, in m, is a sphere's radius, a capsule's and a cylinder's radius and length along z (without the capsule's
+    ends), a box's edge lengths. A hull instead has `vertices` (k, 3), m, all of them corners. `name` is used in
+    messages.
     """
 
     kind: Literal["sphere", "capsule", "box", "cylinder", "hull"]
@@ -30,13 +30,13 @@ class Solid(NamedTuple):
 
 
 class Shapes(NamedTuple):
-    """S convex shapes, V corners of hulls and F faces of them, each shape in its own frame, m.
+    """S convex shapes with V hull corners and F hull faces, each shape in its own frame, m.
 
-    `kind` (S,) is SPHERE … HULL, `size` (S, 3) as `Solid` has it, `bound` (S, 4) the centre and the radius of a ball
-    around it. Corners of shape s are `vertices[first[s]:first[s + 1]]`; its faces are rows `first_face[s]` … of `plane`
-    (F, 4), which hold the outward normal and the offset, and the corners of face f are
-    `vertices[loop[first_loop[f]:first_loop[f + 1]]]`, counterclockwise as seen from outside. Corner v is joined to
-    `neighbour[first_neighbour[v]]` … by edges, and has faces `face_at[first_face_at[v]]` ….
+    `kind` (S,) is SPHERE … HULL, `size` (S, 3) is as in `Solid`, `bound` (S, 4) the centre and radius of a bounding
+    ball. Corners of shape s are `vertices[first[s]:first[s + 1]]`; its faces are rows `first_face[s]` … of `plane` (F,
+    4), which hold the outward normal and the offset, and the corners of face f are
+    `vertices[loop[first_loop[f]:first_loop[f + 1]]]`, counterclockwise as seen from outside. Corner v has the edge
+    neighbours `neighbour[first_neighbour[v]]` … and the faces `face_at[first_face_at[v]]` ….
     """
 
     kind: NDArray[np.int64]
@@ -55,12 +55,12 @@ class Shapes(NamedTuple):
 
     @property
     def longest_loop(self) -> int:
-        """Corners of the face that has most of them."""
+        """The largest number of corners of a face."""
         return int(np.max(np.diff(self.first_loop), initial=0))
 
 
 def shapes(solids: Sequence[Solid]) -> Shapes:
-    """Solids in arrays. Raises ValueError with one sentence where the corners of a hull have no volume."""
+    """Pack solids into arrays. Raises ValueError with one sentence if a hull has no volume."""
     kinds = {"sphere": SPHERE, "capsule": CAPSULE, "box": BOX, "cylinder": CYLINDER, "hull": HULL}
     size, bound = np.zeros((len(solids), 3)), np.zeros((len(solids), 4))
     first, first_face = [0], [0]
@@ -89,12 +89,12 @@ def shapes(solids: Sequence[Solid]) -> Shapes:
 
 
 def _starts(of: Whole, count: int) -> Whole:
-    """Where, in a list that is sorted by `of`, that of each of so many begins, and where the last one ends."""
+    """Return the start index of each group in a list sorted by `of`, and the end of the last."""
     return np.concatenate([[0], np.cumsum(np.bincount(of, minlength=count))]).astype(np.int64)
 
 
 def _bound(solid: Solid) -> Array:
-    """The centre and the radius of a ball around a solid."""
+    """Return centre and radius of a solid's bounding ball."""
     if solid.vertices is not None:
         centre = (np.min(solid.vertices, 0) + np.max(solid.vertices, 0)) / 2
         return np.array([*centre, np.max(np.linalg.norm(solid.vertices - centre, axis=-1))])

@@ -1,27 +1,30 @@
-"""The numbers by which every device tells what touches, what springs back and what is taken back."""
+"""The thresholds of contact detection, restitution and overlap correction, common to all devices."""
 
 from __future__ import annotations
 
 NEAR = 1e-3
-"""m: what is this near the ground takes part in a step; with it what comes to the ground within two steps."""
+"""m: gaps below this are active contacts; so are gaps that close within two steps."""
 LEAN = 0.1
-"""rad/s: how much faster than it moves as a step begins a hull with many corners may lean over within it, where the
-ground does not stop a fall. With 0.5 a trunk that lies on eight corners rocked for ever, each step on the corners that
-the one before had left out."""
+"""rad/s: the additional rate at which a hull with many corners is assumed to tilt within a step, where the ground does
+not stop a fall. With 0.5 a trunk lying on eight corners rocked forever, each step using the corners that the previous
+one had omitted.
+"""
 IMPACT = 0.015
-"""m/s: what comes in slower rests, whatever its restitution."""
+"""m/s: slower impacts have no restitution."""
 SHUT = 1e-8
-"""m, and rad or m of a joint: what is no gap, no overlap and no way to a limit. The corners of a flat foot differ by
-less, from rounding, and no velocity of a rigid foot would shut gaps that are no plane's."""
+"""m, and rad or m of a joint: tolerance of gaps, overlaps and distances to a limit. The corners of a flat foot differ
+by less, from rounding; the gaps of non-coplanar corners cannot all be closed by a rigid foot's velocity.
+"""
 SHUT_SINGLE, OVERLAP_SINGLE = 5e-7, 2e-6
-"""The same in single precision: of gaps and ways for each metre of the coordinates, and of overlaps."""
+"""That tolerance in single precision: of gaps and distances per metre of the coordinates, and of overlaps."""
 HELD = 1e-5
-"""m/rad, or of a slide's way: what moves along a normal by less is held there."""
+"""m/rad, or per displacement of a slide: contacts with a smaller normal motion are held."""
 REACH = 10.0
-"""rad/s or m/s around the velocity without contact, within which a joint's limit takes part."""
+"""rad/s or m/s around the contact-free velocity, within which a joint's limit is active."""
 BACK = 0.5
-"""β: the share of an overlap that a step takes back."""
+"""β: the share of an overlap corrected per step."""
 HALVINGS = 4
-"""How often restitution that would gain energy is halved, before there is none."""
+"""How often restitution that would add energy is halved before it is set to zero."""
 MOST = 4000
-"""Contacts of a robot at a time. On the CPU room for them all is 4 GB a thread, of which what is used takes memory."""
+"""Maximum number of contacts of a robot. The CPU reserves up to 4 GB per thread for them; only used pages take memory.
+"""

@@ -9,26 +9,26 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 RESTS = 1e-6
-"""m/s: what is slower along a surface sticks."""
+"""m/s: a smaller tangential speed counts as sticking."""
 RESTS_SINGLE = 1e-4
-"""The same in single precision."""
+"""That speed in single precision."""
 TOLERANCE = 1e-9
-"""The residual that a step's impulses are asked to reach."""
+"""The residual required of a step's impulses."""
 TOLERANCE_SINGLE, BEARABLE_SINGLE = 2e-5, 1e-4
-"""The same in single precision; and what may stay where the rounds of the solver leave more."""
+"""That residual in single precision, and the one accepted if the solver's iterations end above it."""
 
 
 class Touches(NamedTuple):
-    """Contacts of a batch: of robot k the leading `number[k]` of C places hold numbers, the others whatever was there.
+    """The contacts of a batch: of robot k the first `number[k]` of C entries are valid, the others undefined.
 
-    `link` (batch, C) is the index of the robot's link, `point` (batch, C, 3) where it touches in the world, m, `normal`
-    (batch, C, 3) points from what it touches to the robot, `gap` (batch, C) is the distance as the step began, m, and
-    negative where they overlap, `impulse` (batch, C, 3) what the step gave to the robot, N s, `slip` (batch, C) the
-    speed along the surface after it, m/s, `wrench` (batch, C, 6) the impulse about the link's origin and along its axes
-    where the step began, N m s and N s. `other` (batch, C) is what it touches: −1 the ground, −2 − k obstacle k of the
-    scene, else the index of another of the robot's links; `other_wrench` (batch, C, 6) is then the impulse on that
-    link, and 0 on ground and obstacles. `residual` (batch,) is how far the step's impulses are from the law of contact,
-    relative to its greatest velocity; `worst` (batch,) is the greatest residual of all steps of the last call.
+    `link` (batch, C) is the index of the robot's link, `point` (batch, C, 3) the contact point in the world, m,
+    `normal` (batch, C, 3) points from the other surface to the link, `gap` (batch, C) is the distance at the start of
+    the step, m, negative for an overlap, `impulse` (batch, C, 3) the impulse on the link, N s, `slip` (batch, C) the
+    tangential speed after the step, m/s, `wrench` (batch, C, 6) the impulse about the link's origin in its axes at the
+    start of the step, N m s and N s. `other` (batch, C) is the other surface: −1 the ground, −2 − k obstacle k of the
+    scene, else the index of another link of the robot; `other_wrench` (batch, C, 6) is then the impulse on that link,
+    and 0 on ground and obstacles. `residual` (batch,) is the residual of the contact law, relative to the step's
+    largest velocity; `worst` (batch,) is the largest residual of all steps of the last call.
     """
 
     number: NDArray[np.int64]
@@ -45,16 +45,16 @@ class Touches(NamedTuple):
     other_wrench: Array
 
     def on_host(self) -> Touches:
-        """The same in NumPy arrays, which are copies where these stand on a GPU."""
+        """Return the contacts in NumPy arrays, copied from a GPU."""
         return Touches(*map(_on_host, self))
 
     def of_robot(self, robot: int) -> Touches:
-        """Those of one robot alone, (1, …), as many as there are, in NumPy arrays."""
+        """Return the contacts of one robot, (1, number), in NumPy arrays."""
         number, rows = int(_on_host(self.number[robot])), slice(robot, robot + 1)
         return Touches(*(_on_host(x[rows, :number] if x.ndim > 1 else x[rows]) for x in self))
 
     def wrenches(self, shape: tuple[int, int, int], dt: float) -> Array:
-        """Those of all contacts of arrays on the host, over dt, added up by link: shape (batch, links, 6), N m, N."""
+        """(batch, links, 6): the contact wrenches over dt, summed by link, N m and N; needs arrays on the host."""
         total = np.zeros(shape)
         acting = np.arange(self.link.shape[1]) < self.number[:, None]
         robots, places = np.nonzero(acting)
@@ -64,7 +64,7 @@ class Touches(NamedTuple):
         return total
 
     def states(self, robot: int) -> tuple[Literal["open", "stick", "slip"], ...]:
-        """Of each contact of a robot: "open" where nothing presses, "slip" where it moves along, or "stick"."""
+        """Return each contact's state: "open" without impulse, "slip" or "stick"."""
         impulse, normal, slip, number = (
             _on_host(x[robot]) for x in (self.impulse, self.normal, self.slip, self.number)
         )
@@ -74,5 +74,5 @@ class Touches(NamedTuple):
 
 
 def _on_host(x: Any) -> np.ndarray:
-    """A NumPy array of what may stand on a GPU."""
+    """Return a NumPy array of one that may be on a GPU."""
     return np.asarray(x.get() if hasattr(x, "get") else x)

@@ -1,1 +1,1 @@
-"""Which algorithm: what each can serve, how long each takes on this machine, and the choice."""
+"""Algorithm selection: what each algorithm supports, its time on this machine, and the automatic choice."""

@@ -1,7 +1,7 @@
-"""What each forward dynamics algorithm serves: one table.
+"""The table of what each forward dynamics algorithm supports.
 
-`algorithms`, the refusals, the automatic choice and the documentation (`markdown`) all read it. [Y] is Yang, Wu and
-Pan 2016, [B] Bhalerao, Critchley and Anderson 2012.
+`algorithms`, the refusals, the automatic choice and the documentation (`markdown`) all read it. [Y] is Yang, Wu and Pan
+2016, [B] Bhalerao, Critchley and Anderson 2012.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ class Algorithm:
     name: str
     full_name: str
     devices: Mapping[str, Form]
-    """Where it runs: compiled for that device, or as the text in `engine.algorithms`, which is for comparison."""
+    """The devices for which it is compiled, or on which the reference in `engine.algorithms` runs, for comparison."""
     trees: bool
-    """Robots that branch."""
+    """Whether it supports branching robots."""
     floating: bool
-    """Free joints."""
+    """Whether it supports free joints."""
     spherical: bool
-    """Ball joints."""
+    """Whether it supports ball joints."""
     still: bool
-    """Robots in which nothing moves."""
+    """Whether it supports robots without moving joints."""
     prismatic: bool
     mimic: bool
     massless: bool
-    """Bodies whose own inertia has no inverse."""
+    """Whether it supports bodies whose own inertia is singular."""
     uneven: bool
-    """Bodies that carry one a thousand times as heavy and more."""
+    """Whether it supports mass ratios of a thousand and more between a body and its descendants."""
     threads: bool
-    """On the CPU it spreads one robot over the cores."""
+    """Whether it distributes one robot over the CPU's cores."""
     largest: int | None
-    """Bodies beyond which it is out of the question, so that the automatic choice leaves it out; None: no such size."""
+    """The largest number of bodies for which the automatic choice considers it; None: unlimited."""
     work: str
-    """Operations for n links, of which d lie between base and tip."""
+    """Number of operations for n links, with d of them between base and tip."""
     span: str
-    """Steps that must follow one another, with a processor for every link; on p threads where it says p."""
+    """Number of sequential steps with one processor per link, or on p threads if p is named."""
     source: str
 
 
@@ -85,28 +85,28 @@ ALGORITHMS: Mapping[str, Algorithm] = {
         ),
     )
 }  # fmt: skip
-"""By name; of two that serve a model alike, the one to prefer stands first."""
+"""By name; of algorithms with equal support the preferred one is first."""
 
 DEVICES = tuple(dict.fromkeys(device for row in ALGORITHMS.values() for device in row.devices))
 _FEATURES: tuple[Feature, ...] = (*SERIAL, "prismatic", "massless", "uneven")
 
 
 def algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:
-    """The names of the algorithms that serve a model on a device, of equals the one to prefer first.
+    """Return the names of the algorithms that support a model on a device, the preferred one first.
 
-    `device` is "cpu", "cuda" or "auto", which asks for all that serve it anywhere. Raises ValueError for any other.
+    `device` is "cpu", "cuda" or "auto" (any device). Raises ValueError for any other.
     """
     return tuple(name for name in ALGORITHMS if reason(name, model, device) is None)
 
 
 def on(device: str) -> str:
-    """`device` itself, or the one that serves everything for "auto". Raises ValueError for a name that is none."""
+    """Return `device`, or for "auto" the device that supports everything. Raises ValueError for an unknown name."""
     device = validation.one_of("device", device, ("auto", *DEVICES))
     return DEVICES[0] if device == "auto" else device
 
 
 def refusal(name: str, model: Model, device: str = "auto") -> str | None:
-    """Why an algorithm does not serve a model, and which to use, in one sentence; None where it does."""
+    """Return why an algorithm does not support a model, and which to use, in one sentence; None if it does."""
     if (why := reason(name, model, device)) is None:
         return None
     others = algorithms(model, device)
@@ -117,7 +117,7 @@ def refusal(name: str, model: Model, device: str = "auto") -> str | None:
 
 
 def unserved(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:
-    """The reasons for which algorithms do not serve a model, each with the names of those."""
+    """Return the reasons why algorithms do not support a model, each with their names."""
     reasons: dict[str, tuple[str, ...]] = {}
     for name in ALGORITHMS:
         if why := reason(name, model, device):
@@ -126,7 +126,7 @@ def unserved(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:
 
 
 def require(name: str, model: Model, device: str = "auto") -> str:
-    """`name`, if it is an algorithm that serves the model; else ValueError with the reason and the one to use."""
+    """Return `name` if that algorithm supports the model; else raise ValueError with the reason and an alternative."""
     name = validation.one_of("algorithm", name, ("auto", *ALGORITHMS))
     if sentence := refusal(name, model, device):
         raise ValueError(sentence)
@@ -134,7 +134,7 @@ def require(name: str, model: Model, device: str = "auto") -> str:
 
 
 def reason(name: str, model: Model, device: str = "auto") -> str | None:
-    """What of a model an algorithm does not serve, in words; None where it serves it on that device."""
+    """Return the model's feature that an algorithm does not support on a device, in words, or None."""
     row, device = ALGORITHMS[name], on(device)
     if device not in row.devices:
         return f"it does not run on device {device!r}"
@@ -143,7 +143,7 @@ def reason(name: str, model: Model, device: str = "auto") -> str | None:
 
 
 def require_parameters(name: str, model: Model, batch: int, parameters: Parameters | None) -> None:
-    """Raise ValueError unless the parameters are those of such a batch, and the algorithm serves each of its robots."""
+    """Raise ValueError unless the parameters match the batch, and the algorithm supports each of its robots."""
     if parameters is None:
         return
     if parameters.model is not model or parameters.batch != batch:
@@ -163,9 +163,9 @@ def require_parameters(name: str, model: Model, batch: int, parameters: Paramete
 
 
 def markdown() -> str:
-    """The table for the documentation, as Markdown."""
+    """Return the table as Markdown, for the documentation."""
     heads = ("algorithm", "what it does", "trees", "floating base", "ball joints", "prismatic", "mimic joints",
-             "massless links", "runs on", "sensible up to", "work", "steps in a row", "source")  # fmt: skip
+             "massless links", "runs on", "recommended up to", "work", "sequential steps", "source")  # fmt: skip
     lines = [heads, ("---",) * len(heads), *(_cells(row) for row in ALGORITHMS.values())]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 

@@ -1,11 +1,11 @@
-"""The automatic choice of an algorithm and a device: by what was measured here or on our machines, and why.
+"""The automatic choice of algorithm and device, from timings of this or a reference machine, with the reason.
 
-Among the algorithms that serve a model and are compiled for the device, the choice is the fastest by
-`selection.timings`, or where nothing was measured on this machine by `selection.shipped`; one that stands earlier in
-`capabilities.ALGORITHMS` keeps its place against a gain below 5 %. An algorithm whose relative residual at that length
-is above `LARGEST_RESIDUAL`, or which is beyond its largest sensible size, is no candidate.
+Of the algorithms that support a model and are compiled for the device, the fastest is chosen by `selection.timings`, or
+by `selection.shipped` if this machine was not measured. An algorithm earlier in `capabilities.ALGORITHMS` is kept
+unless another is at least 5 % faster. Algorithms with a relative residual above `LARGEST_RESIDUAL` at that length, or
+beyond their largest size, are excluded.
 
-Who wants the same bits from every machine names the algorithm.
+For identical bits on every machine, name the algorithm.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ from engine.selection.timings import Case, Measurements, Work
 LARGEST_RESIDUAL = {"float64": 1e-11, "float32": 1e-3}
 WORTH_A_CHANGE = 1.05
 WORTH_ASKING = 256
-"""Bodies in a batch: with fewer a launch alone takes longer than a CPU for all."""
+"""Number of bodies in a batch below which one kernel launch takes longer than the whole batch on a CPU."""
 MEASURE = "`main.py bench --measure-choice` or engine.measure_algorithms()"
 
 
 class Choice(NamedTuple):
-    """An algorithm's name, and in one sentence why it was chosen."""
+    """The name of an algorithm, and the reason for its choice in one sentence."""
 
     algorithm: str
     why: str
 
 
 class Place(NamedTuple):
-    """A device, "cpu" or "cuda", and what there is to say of why it is not the other, else ""."""
+    """The device, "cpu" or "cuda", and a remark on why it is not the other, or ""."""
 
     device: str
     why: str
 
 
 class Change(NamedTuple):
-    """From this number of links on, up to the next change, this algorithm is chosen; None where none is."""
+    """The algorithm that is chosen from this number of links up to the next change, or None."""
 
     links: int
     algorithm: str | None
 
 
 class _Verdict(NamedTuple):
-    """The candidates' times in s, in the table's order, the one that is chosen, and who was left out.
+    """The candidates' times in s, in the table's order, the chosen one, and the excluded ones.
 
-    `inaccurate` holds the residuals of those that leave too much.
+    `inaccurate` has the residuals of those excluded for inaccuracy.
     """
 
     algorithm: str | None
@@ -72,12 +72,13 @@ def place(
     work: Work = "call",
     tables: Callable[[str], Measurements] = shipped.known,
 ) -> Place:
-    """Where to compute: `device` itself, or for "auto" the faster one for a batch of such robots.
+    """Return the device: `device` itself, or for "auto" the faster one for a batch of such robots.
 
-    `among` are the names that the caller can carry out on each device, by default all; `tables` gives a device's times.
+    `among` are the algorithms that the caller supports on each device, by default all; `tables` returns a device's
+    timings.
 
-    A GPU is asked after only for so many bodies that it may pay. Raises `cuda.device.NoGpu`, a RuntimeError with the
-    reason, where "cuda" is asked for in vain.
+    A GPU is queried only for a batch large enough to benefit. If "cuda" is requested but unavailable,
+    `cuda.device.NoGpu`, a RuntimeError, is raised with the reason.
     """
     device = validation.one_of("device", device, ("auto", *capabilities.DEVICES))
     if device != "auto":
@@ -104,7 +105,7 @@ def place(
 
 
 def _serving(model: Model, device: str, algorithm: str, among: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The algorithms asked for that serve the model on a device, compiled."""
+    """Return the requested algorithms that support the model on a device and are compiled for it."""
     if algorithm == "auto":
         return candidates(model, device, among)
     known = algorithm in (capabilities.ALGORITHMS if among is None else among)
@@ -121,10 +122,10 @@ def choose(
     work: Work = "call",
     tables: Callable[[str], Measurements] = shipped.known,
 ) -> Choice:
-    """`algorithm` itself, or for "auto" the fastest for a batch of such robots.
+    """Return `algorithm` itself, or for "auto" the fastest for a batch of such robots.
 
-    `among` are the names that the caller can carry out, by default all. Raises ValueError for an unknown name or one
-    that does not serve the model, and for "auto" where no algorithm is accurate enough in `dtype`.
+    `among` are the algorithms that the caller supports, by default all. Raises ValueError for an unknown name or one
+    that does not support the model, and for "auto" if no algorithm is accurate enough in `dtype`.
     """
     if algorithm != "auto":
         capabilities.require(algorithm, model, device)
@@ -152,7 +153,7 @@ def choose(
 
 
 def candidates(model: Model, device: str = "auto", among: tuple[str, ...] | None = None) -> tuple[str, ...]:
-    """The algorithms that the automatic choice chooses from: they serve the model and are compiled for the device."""
+    """Return the algorithms among which the automatic choice selects: compiled, and supporting the model."""
     where = capabilities.on(device)
     return tuple(
         name
@@ -163,10 +164,10 @@ def candidates(model: Model, device: str = "auto", among: tuple[str, ...] | None
 
 
 def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = "auto") -> tuple[Change, ...]:
-    """What would be chosen for robots like this one with 1, 2, … links, as far as was measured.
+    """Return the automatic choices for robots like this one with 1, 2, … links, within the measured range.
 
-    One entry for each number of links at which the choice changes, beginning with 1; empty where nothing was measured
-    or there is only one candidate.
+    There is one entry for each number of links at which the choice changes, starting with 1; none without timings or
+    with a single candidate.
     """
     table, names = shipped.known(capabilities.on(device)), candidates(model, device)
     shape = _case(model, batch, dtype).shape
@@ -180,7 +181,7 @@ def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = 
     found, before = [Change(1, chosen(1))], 1
     for links in np.unique(np.geomspace(1, longest, 200).round().astype(int)).tolist():
         if chosen(links) != found[-1].algorithm:
-            low, high = before, links  # chosen at low as before, at high no more
+            low, high = before, links  # low keeps the choice, high does not
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (middle, high) if chosen(middle) == found[-1].algorithm else (low, middle)
@@ -190,7 +191,7 @@ def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = 
 
 
 def describe(found: tuple[Change, ...]) -> str:
-    """`changes` in words: "abia below 744 links, dca from 744 on"."""
+    """Format `changes` in words: "abia below 744 links, dca from 744 on"."""
     parts = [f"{change.algorithm or 'none'} below {after.links} links" for change, after in pairwise(found)]
     last = f"from {found[-1].links} on" if len(found) > 1 else "at every size"
     return ", ".join([*parts, f"{found[-1].algorithm or 'none'} {last}"])
@@ -239,7 +240,7 @@ def _unmeasured(name: str, device: str) -> str:
 
 
 def _cure(device: str) -> str:
-    """What to do where this machine was not measured, else ""."""
+    """Return how to measure this machine if it was not measured, else ""."""
     here = timings.load(device)
     damage = f"; {here.path} is damaged ({here.damage})" if here.damage else ""
     return "" if here.rows else f"{damage}; {MEASURE} measures here in a minute or two"
@@ -266,6 +267,6 @@ def _named(name: str) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """A time with three digits and its unit."""
+    """Format a time with three digits and its unit."""
     unit, scale = next((u, s) for u, s in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s")
     return f"{seconds * scale:.3g} {unit}"

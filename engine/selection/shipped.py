@@ -1,8 +1,9 @@
-"""What was measured on the machines that we have, scaled to this one: the choice's ground where nothing was measured.
+"""Timings of reference machines, scaled to this one, for the choice on a machine that was not measured.
 
-``resources/choice.json`` holds a table for each machine (`timings`), and how long the probe took there
-(`cpu.runtime.probe`). For a CPU the one with the most similar number of cores is taken, and its times stretched by the
-ratio of the probes. For a GPU the clock's ratio stretches them, and a batch counts by robots for each multiprocessor.
+``resources/choice.json`` has one table per machine (`timings`), and the duration of the probe on it
+(`cpu.runtime.probe`). For a CPU, the machine with the closest number of cores is used, and its times are scaled by the
+ratio of the probes. For a GPU, times are scaled by the ratio of the clocks, and batch sizes by that of the
+multiprocessors.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from engine.selection.timings import Measurements, Row
 FILE = Path(__file__).resolve().parents[2] / "resources" / "choice.json"
 _SERIES = ("shape", "batch", "dtype", "algorithm", "work")
 _POINT = {"links": 0, "seconds": 4, "residual": 2}
-"""What there is of each number of links, with how many digits."""
+"""The quantities per number of links, with their numbers of digits."""
 
 
 @lru_cache(maxsize=2)
 def table(device: str = "cpu") -> Measurements:
-    """The shipped table for "cpu" or "cuda", scaled to this machine; without rows where none ships."""
+    """Return the reference table for "cpu" or "cuda", scaled to this machine; without rows if there is none."""
     found = [machine for machine in machines() if machine["machine"]["device"] == device]
     if not found:
         return Measurements(FILE, device=device)
@@ -45,7 +46,7 @@ def table(device: str = "cpu") -> Measurements:
 
 
 def write(measured: Measurements, where: dict[str, Any]) -> None:
-    """Keep what was measured on a machine (`machine`) among the tables that ship, in the place of an older one."""
+    """Add a machine's measurements (`machine`) to the reference tables, replacing older ones of it."""
     same = ("device", "name")
     others = [kept for kept in machines() if any(kept["machine"][key] != where[key] for key in same)]
     tables = ",\n".join(_text(table) for table in (*others, {"machine": where, "rows": measured.rows}))
@@ -54,7 +55,7 @@ def write(measured: Measurements, where: dict[str, Any]) -> None:
 
 
 def machine(device: str, name: str) -> dict[str, Any]:
-    """What there is to say of this machine in a table to ship."""
+    """Return this machine's description for a reference table."""
     where = {"device": device, "name": name}
     if device == "cuda":
         return where | {key: gpu.describe()[key] for key in ("multiprocessors", "clock")}
@@ -62,7 +63,7 @@ def machine(device: str, name: str) -> dict[str, Any]:
 
 
 def machines() -> list[dict[str, Any]]:
-    """The tables that ship, each with its "machine" and "rows"."""
+    """Return the reference tables, each with its "machine" and "rows"."""
     if not FILE.exists():
         return []
     return [
@@ -72,7 +73,7 @@ def machines() -> list[dict[str, Any]]:
 
 
 def _text(table: dict[str, Any]) -> str:
-    """A line for each series over the links."""
+    """Format a table with one line per series over the links."""
     series: dict[tuple[Any, ...], list[list[float]]] = {}
     for row in table["rows"]:
         point = [getattr(row, name) for name in _POINT]
@@ -91,6 +92,6 @@ def _rows(*line: Any) -> Iterator[Row]:
 
 
 def known(device: str = "cpu") -> Measurements:
-    """What the choice rests on: the table measured here, else the one that ships."""
+    """Return the table that the choice uses: the one measured here, else the reference table."""
     here = timings.load(device)
     return here if here.rows else table(device)

@@ -1,7 +1,7 @@
-"""The registry of what steps robots, on both devices: which algorithms do so for a robot in a scene, and the stepper.
+"""The registry of steppers on both devices: the algorithms that step a robot in a scene, and their steppers.
 
-Each device lists its steppers (`engine.stepper.Row`); all that is asked of a device before a simulation is made is
-asked of these rows.
+Each device lists its steppers (`engine.stepper.Row`); all queries about a device before a simulation is created read
+these rows.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from engine.step_settings import StepSettings
 from engine.stepper import Row, Stepper
 
 STEPPERS: dict[str, tuple[Row, ...]] = {"cpu": on_cpu.STEPPERS, "cuda": on_cuda.STEPPERS}
-"""By device; of the rows that take the same settings the first has them."""
+"""By device; of several rows that accept the settings, the first is used."""
 ALGORITHMS = {device: tuple(dict.fromkeys(name for row in rows for name in row.algorithms))
               for device, rows in STEPPERS.items()}  # fmt: skip
-"""Those that a step is compiled with, by device."""
+"""The algorithms for which a step is compiled, by device."""
 IN_SCENE = {device: tuple(dict.fromkeys(name for row in rows if row.in_scene for name in row.algorithms))
             for device, rows in STEPPERS.items()}  # fmt: skip
-"""Those by which robots touch a scene, by device."""
+"""The algorithms that support contact with a scene, by device."""
 
 
 def stepper(settings: StepSettings, device: str) -> Stepper:
-    """What steps such a batch, made for it. Raises what its device does, such as MemoryError."""
+    """Create the stepper of a batch. Raises the device's exceptions, such as MemoryError."""
     rows = (row for row in STEPPERS[device] if settings.algorithm in row.algorithms)
     return next(row for row in rows if (row.in_scene or settings.scene is None) and row.takes(settings)).make(settings)
 
 
 def advancing(model: Model, scene: Scene | None = None) -> dict[str, tuple[str, ...]]:
-    """The algorithms that a simulation of this model advances by, in that scene if there is one, by device."""
+    """Return, by device, the algorithms that can simulate this model, in the scene if there is one."""
     return {
         device: tuple(name for name in names if capabilities.reason(name, model, device) is None)
         for device, names in (ALGORITHMS if scene is None else IN_SCENE).items()
@@ -40,9 +40,9 @@ def advancing(model: Model, scene: Scene | None = None) -> dict[str, tuple[str, 
 
 
 def served(model: Model, scene: Scene | None, dtype: str, algorithm: str) -> dict[str, tuple[str, ...]]:
-    """What `choice.place` chooses from for a simulation: no algorithm where a device lacks the number type.
+    """Return the algorithms for `choice.place`, by device; none on a device that lacks the number type.
 
-    How long contact takes on a GPU was not measured: in a scene "auto" takes the first that serves there.
+    Contact on a GPU is not in the timings: in a scene, "auto" takes the first algorithm supported there.
     """
     found = advancing(model, scene)
     if scene is not None and algorithm == "auto":
@@ -51,19 +51,19 @@ def served(model: Model, scene: Scene | None, dtype: str, algorithm: str) -> dic
 
 
 def dtypes(device: str) -> tuple[str, ...]:
-    """The number types that a device steps in."""
+    """Return the number types that a device supports for steps."""
     return tuple(dict.fromkeys(dtype for row in STEPPERS[device] for dtype in row.dtypes))
 
 
 def where(scene: Scene | None, device: str, dtype: str) -> str:
-    """The device to choose from: in a scene "auto" is the CPU, unless it does not have that number type."""
+    """Return the device to choose from: in a scene "auto" is the CPU, unless it lacks the number type."""
     if scene is not None and not isinstance(scene, Scene):
         raise TypeError(f"scene is a {type(scene).__name__}; expected an engine.Scene, for example engine.Scene()")
     return "cpu" if scene is not None and device == "auto" and dtype in dtypes("cpu") else device
 
 
 def require(model: Model, scene: Scene | None, device: str, dtype: str, algorithm: str) -> None:
-    """ValueError, with the reason and what to do, where robots are not stepped so on a device."""
+    """Raise ValueError, with the reason and what to do, if a device cannot step such robots."""
     if dtype not in dtypes(device):
         raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
     if scene is not None and algorithm in ALGORITHMS[device] and algorithm not in IN_SCENE[device]:
@@ -71,10 +71,10 @@ def require(model: Model, scene: Scene | None, device: str, dtype: str, algorith
 
 
 def simulation_algorithms(model: Model, device: str = "auto", scene: Scene | None = None) -> tuple[str, ...]:
-    """The names of the algorithms by which a `Simulation` of a model advances on a device; "auto" means on any.
+    """Return the algorithms with which a `Simulation` of a model can run on a device; "auto" means on any.
 
-    With a `scene` those by which it does so there. Whether there is such a device here plays no part, see `why_no_gpu`.
-    Raises ValueError for another name.
+    With a `scene`, only those that support contact are returned. The device need not be present; see `why_no_gpu`.
+    Raises ValueError for another device name.
     """
     validation.one_of("device", device, ("auto", *capabilities.DEVICES))
     names = capabilities.ALGORITHMS
@@ -82,9 +82,9 @@ def simulation_algorithms(model: Model, device: str = "auto", scene: Scene | Non
 
 
 def simulation_refusal(algorithm: str, model: Model, device: str = "auto", scene: Scene | None = None) -> str | None:
-    """Why a `Simulation` of a model does not advance by an algorithm on a device, in a few words; None where it does.
+    """Return why a `Simulation` of a model cannot use an algorithm on a device, in a few words; None if it can.
 
-    With `device` "auto" the reason is the CPU's, where no device does. With a `scene` it is asked for that.
+    For `device` "auto", if no device can, the reason is the CPU's. A `scene` is taken into account.
     """
     validation.one_of("algorithm", algorithm, tuple(capabilities.ALGORITHMS))
     reasons = {where: _refusal(algorithm, model, where, scene) for where in STEPPERS if device in ("auto", where)}

@@ -1,8 +1,8 @@
-"""How long each algorithm takes on this machine: a table that is measured once, kept on disk and interpolated.
+"""The table of each algorithm's time on this machine: measured once, stored on disk and interpolated.
 
-The file lies in the user's cache folder, one for each device, set of library versions and source of the kernels, so
-that a change of any of them asks for a new measurement. It is written whole or not at all; one that cannot be read
-counts as never written, and says so. In its place stands a table that ships (`selection.shipped`).
+The file is in the user's cache folder. Its name depends on the device, the library versions and the kernel sources, so
+that a change of any requires new measurements. It is written atomically. An unreadable file counts as missing, with a
+message. Without a file, reference timings are used (`selection.shipped`).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from engine.cuda.runtime import device as gpu
 
 Shape = Literal["chain", "tree"]
 Work = Literal["call", "step"]
-"""A call of forward dynamics, or a step of a simulation, of the whole batch."""
+"""One call of forward dynamics, or one step of a simulation, for the whole batch."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One algorithm, timed on a batch of generated robots."""
+    """The timing of one algorithm on a batch of generated robots."""
 
     shape: Shape
     links: int
@@ -42,12 +42,12 @@ class Row:
     algorithm: str
     seconds: float
     residual: float
-    """‖ID(q̈) − τ‖ / ‖τ_δ‖, the median of the batch: where τ_δ happens to vanish it says nothing of the algorithm."""
+    """Median over the batch of ‖ID(q̈) − τ‖ / ‖τ_δ‖; the median, because τ_δ may happen to vanish."""
     work: Work = "call"
 
 
 class Case(NamedTuple):
-    """What is asked about: a robot's shape, its number of bodies, how many robots, which number type, what work."""
+    """A query: tree shape, number of bodies, batch size, number type, and kind of work."""
 
     shape: Shape
     links: int
@@ -58,10 +58,10 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurements:
-    """The rows of a table, and where it lies. `damage` says what is wrong with a file that could not be read.
+    """The rows of a table, and its path. `damage` is the problem of a file that could not be read.
 
-    `origin` says where they were measured, in words. `machine` times a row's seconds are this machine's, and so many
-    robots here are worth `share` times as many there, as on a GPU with fewer multiprocessors.
+    `origin` names the measured machine. Times are multiplied by `machine` to give this machine's. A batch here
+    corresponds to `share` times as many robots there, as on a GPU with fewer multiprocessors.
     """
 
     path: Path
@@ -74,7 +74,7 @@ class Measurements:
 
     @cached_property
     def _curves(self) -> dict[tuple[str, str, str, str], dict[int, list[Row]]]:
-        """Rows by (algorithm, shape, dtype, work) and batch, each by rising number of links."""
+        """The rows by (algorithm, shape, dtype, work) and batch, sorted by number of links."""
         curves: dict[tuple[str, str, str, str], dict[int, list[Row]]] = {}
         for row in sorted(self.rows, key=lambda row: (row.batch, row.links)):
             curves.setdefault((row.algorithm, row.shape, row.dtype, row.work), {}).setdefault(row.batch, []).append(row)
@@ -82,18 +82,18 @@ class Measurements:
 
     @cached_property
     def _reach(self) -> dict[tuple[str, str, str], dict[int, int]]:
-        """The largest number of links measured, by (shape, dtype, work) and batch, in rising order."""
+        """The largest number of links measured, by (shape, dtype, work) and batch, sorted."""
         reach: dict[tuple[str, str, str], dict[int, int]] = {}
         for row in sorted(self.rows, key=lambda row: (row.batch, row.links)):
             reach.setdefault((row.shape, row.dtype, row.work), {})[row.batch] = row.links
         return reach
 
     def seconds(self, algorithm: str, case: Case) -> float | None:
-        """The time of one call, interpolated; None where the algorithm was not measured as others were around there.
+        """Return the interpolated time of one call; None if the algorithm lacks measurements that others have there.
 
-        Times are powers of the number of links and of the batch between two measured points (a straight line from
-        logarithm to logarithm), and beyond the last. Beyond the largest batch a robot's share stays as it is. Robots
-        that go through the lanes of vector instructions count as whole blocks.
+        Between measured points, and beyond the last, time is a power law of links and of batch size (linear
+        interpolation of logarithms). Beyond the largest batch the time per robot is constant. Robots in vector lanes
+        count as whole blocks.
         """
         by_batch = self._curves.get((algorithm, case.shape, case.dtype, case.work), {})
         reach = self._reach.get((case.shape, case.dtype, case.work), {})
@@ -109,19 +109,19 @@ class Measurements:
         return most * robots / last if robots >= last else _power(points, robots)
 
     def _robots(self, algorithm: str, batch: int) -> float:
-        """How many robots of the machine that was measured a batch takes as long as."""
+        """Return the batch size on the measured machine that takes as long as this batch."""
         if self.device == "cpu" and algorithm == "abia" and batch > FEW:
             batch = len(EIGHT) * -(-batch // len(EIGHT))
         return max(1.0, batch * self.share) if batch > 1 else 1.0
 
     def residual(self, algorithm: str, case: Case) -> float | None:
-        """The relative residual at that length, interpolated alike between the largest batches; None without any."""
+        """Return the relative residual at that length, interpolated between the largest batches; None without data."""
         by_batch = self._curves.get((algorithm, case.shape, case.dtype, case.work), {})
         points = {row.links: max(row.residual, sys.float_info.epsilon) for rows in by_batch.values() for row in rows}
         return _power(sorted(points.items()), case.links) if points else None
 
     def basis(self, algorithm: str, case: Case) -> str:
-        """In words, the measurements that `seconds` rests on."""
+        """Describe the measurements that `seconds` uses, in words."""
         by_batch = self._curves[algorithm, case.shape, case.dtype, case.work]
         robots = self._robots(algorithm, case.batch)
         batches = _around(list(by_batch), robots)
@@ -135,24 +135,24 @@ class Measurements:
         return f"{way} from {case.shape}s of {links} links{among} measured {self.origin}"
 
     def longest(self, shape: Shape, dtype: str) -> int:
-        """The largest number of links measured; 0 where there is none."""
+        """Return the largest number of links measured; 0 without measurements."""
         return max((row.links for row in self.rows if (row.shape, row.dtype) == (shape, dtype)), default=0)
 
     def save(self) -> None:
-        """Write the table; the file is replaced once the new one is whole. Raises OSError."""
+        """Write the table atomically. Raises OSError."""
         content = {"key": machine_key(self.device), "rows": [asdict(row) for row in self.rows]}
         with files.keeping(self.path, "w") as file:
             json.dump(content, file, indent=1)
 
 
 def _around(measured: list[int], x: float) -> list[int]:
-    """Of rising numbers the two on either side of x; x itself where it is one of them; the last where x is beyond."""
+    """Return the sorted numbers on both sides of x; x itself if it is among them; the last if x is beyond."""
     below, above = [y for y in measured if y <= x], [y for y in measured if y >= x]
     return sorted({*below[-1:], *above[:1]})
 
 
 def _power(points: Iterable[tuple[float, float]], x: float) -> float:
-    """y at x on the broken line through the points (x, y), in logarithms; its ends go on straight."""
+    """Evaluate the piecewise power law through the points (x, y) at x; the end segments are extrapolated."""
     line = list(points)
     if len(line) == 1:
         return line[0][1]
@@ -162,15 +162,15 @@ def _power(points: Iterable[tuple[float, float]], x: float) -> float:
 
 
 def table_path(device: str = "cpu") -> Path:
-    """Where this machine's table for "cpu" or "cuda" lies, or will."""
+    """Return the path of this machine's table for "cpu" or "cuda"."""
     digest = hashlib.sha256(json.dumps(machine_key(device)).encode()).hexdigest()
     return files.cache_folder() / f"choice-{device}-{digest[:16]}.json"
 
 
 def load(device: str = "cpu") -> Measurements:
-    """A device's table; one without rows where nothing was measured, with `damage` where its file is broken.
+    """Load a device's table; without rows if not measured, with `damage` if the file is broken.
 
-    A file that others could have written counts as none.
+    A file that others could have written is ignored.
     """
     path = table_path(device)
     try:
@@ -182,7 +182,7 @@ def load(device: str = "cpu") -> Measurements:
 
 
 def measured(device: str = "cpu") -> bool:
-    """Whether there is a sound table of this machine for the automatic choice on `device`, "cpu" or "cuda"."""
+    """Whether this machine has a readable table for the automatic choice on "cpu" or "cuda"."""
     return bool(load(device).rows)
 
 
@@ -211,7 +211,7 @@ def _checked(row: Row) -> Row:
 
 @lru_cache(maxsize=2)
 def machine_key(device: str = "cpu") -> dict[str, str | int]:
-    """What a table is valid for: the device, the libraries, the source of the kernels."""
+    """Return the key of a table's validity: device, libraries, kernel sources."""
     if device == "cuda":
         return {**gpu.describe(), "kernels": _source_digest("cuda")}
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "llvmlite")}
@@ -234,7 +234,7 @@ def _source_digest(folder: str) -> str:
 
 
 def processor() -> str:
-    """The processor's name, as well as the platform tells it."""
+    """Return the processor's name, as far as the platform knows it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text("utf-8").splitlines():

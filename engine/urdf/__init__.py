@@ -1,10 +1,9 @@
-"""From the text of a URDF to the arrays of a `Model`, one room per step.
+"""Read a URDF and build the arrays of a `Model`, one module per step.
 
-``mesh_paths`` finds files, of ``package://`` names too. ``xacro`` starts the ``expander``, a process that expands xacro
-files, with ``expressions`` on ``bounded`` functions. ``source`` knows the text and the places in it, ``markup`` reads
-XML and ``numerals`` numbers, ``substitution`` works out expressions that stand in a URDF, ``foreign`` names what other
-simulators add, ``reading`` and ``joints`` make ``elements`` of it, which are links and joints, ``topology`` makes a
-tree of them (``spelling`` guesses at names), ``assembly`` makes bodies of the tree. ``physical_checks`` judges the
-numbers, and `engine.urdf.load` runs the steps, collects what is wrong and hands out the model. ``repair`` writes a
-mended copy.
+``mesh_paths`` resolves file names, including ``package://`` names. ``xacro`` expands xacro files in a sandboxed child
+process. ``source`` holds the text and element positions, ``markup`` parses the XML, ``numerals`` parses numbers,
+``substitution`` evaluates simple xacro expressions, and ``foreign`` warns of other simulators' extensions. ``reading``
+and ``joints`` create the ``elements`` (links and joints), ``topology`` builds their tree (``spelling`` suggests names),
+and ``assembly`` creates the bodies. ``physical_checks`` validates the numbers. `engine.urdf.load` runs all steps,
+collects the diagnostics and returns the model. ``repair`` writes a corrected copy.
 """

@@ -1,7 +1,7 @@
-"""Bodies from the tree of links: fixed joints lumped, screw axes turned to z, numbers put in order.
+"""Build bodies from the tree of links: lump fixed joints, rotate screw axes to z, and number the coordinates.
 
-Nothing is judged here: whatever the file says, the result is a `Model`, and `engine.urdf.physical_checks` says whether
-it can be simulated.
+This module validates nothing: any description yields a `Model`, and `engine.urdf.physical_checks` decides whether it
+can be simulated.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from engine.urdf.topology import Branch, Topology
 Array = NDArray[np.float64]
 
 NEXT_AXIS: Array = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-"""Turns z to x, x to y and y to z: three in a row are the identity."""
+"""Rotates z to x, x to y and y to z; three in a row are the identity."""
 
 
 def assemble(description: Description, topology: Topology, source: str | None) -> Model:
-    """The model of a tree of links.
+    """Return the model of a tree of links.
 
-    A joint of several elementary ones has a body for each, of which the last has the mass. The frame of a body is its
-    link's, turned by the least angle that brings the screw axis to z.
+    A joint that is composed of elementary joints has one body for each; the last body has the mass. A body's frame is
+    its link's frame, rotated by the smallest angle that brings the screw axis to z.
     """
     bodies = _Bodies(topology)
     mass, first_moment, inertia = _lumped(topology.branches, bodies)
@@ -58,7 +58,7 @@ def assemble(description: Description, topology: Topology, source: str | None) -
 
 
 class _Bodies:
-    """The tree of bodies, and where each link lies in its body."""
+    """The tree of bodies, and the pose of each link in its body."""
 
     def __init__(self, topology: Topology):
         self.parent: list[int] = []
@@ -78,7 +78,7 @@ class _Bodies:
             self._add(link, branch, rotations[link], positions[link])
 
     def _add(self, link: int, branch: Branch, R: Array, p: Array) -> None:
-        """Place a link: in its parent's body if it is fixed there, in a body of its own if not."""
+        """Place a link: in its parent's body if it is fixed to it, otherwise in a body of its own."""
         joint, body = branch.joint, WORLD
         if branch.parent >= 0:
             body, R0, p0 = (
@@ -112,7 +112,7 @@ class _Bodies:
 
 @functools.lru_cache(256)
 def _rotation_to(axis: Vector) -> Array:
-    """`lie.rotation_to`, once per direction: most robots have three."""
+    """`lie.rotation_to`, cached by direction: most robots have three."""
     return np.asarray(lie.rotation_to(axis), np.float64)
 
 
@@ -141,7 +141,7 @@ def tensors(moments: Sequence[tuple[float, ...]]) -> Array:
 
 
 def _coordinates(topology: Topology, of_joint: dict[str, slice]) -> tuple[tuple[Joint, ...], dict[str, Any]]:
-    """The joints with their slices of q and v, and the limits of every velocity."""
+    """Return the joints with their slices of q and v, and the limits of every velocity."""
     joints: list[Joint] = []
     limits: list[Limits] = []
     q = v = 0
@@ -190,7 +190,7 @@ def _collisions(description: Description, branches: Sequence[Branch]) -> tuple[C
 
 
 def _poses(shapes: Sequence[tuple[int, Shape]]) -> Array:
-    """(n, 4, 4): each shape's frame in its link's, read-only."""
+    """(n, 4, 4): the pose of each shape in its link's frame, read-only."""
     poses: Array = np.tile(np.eye(4), (len(shapes), 1, 1))
     poses[:, :3, :3] = lie.rotation_from_rpy(np.array([shape.rpy for _, shape in shapes]).reshape(-1, 3))
     poses[:, :3, 3] = np.array([shape.xyz for _, shape in shapes]).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""What a URDF says of its links and joints, as data, before it is a tree."""
+"""The links and joints that a URDF describes, as data, before the tree is built."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Color = tuple[float, float, float, float]
 
 TYPES = (*JOINT_TYPES, "fixed")
 SEVERAL = tuple(kind for kind, row in JOINT_TYPES.items() if row.nv > 1)
-"""Those of several coordinates."""
+"""The joint types with several coordinates."""
 SCALAR = ("revolute", "continuous", "prismatic")
 
 
@@ -31,7 +31,7 @@ class Inertial:
 
 @dataclass(frozen=True)
 class Shape:
-    """A <visual> or <collision> in the frame of its link; its own colour, or else the name of a material ("": none)."""
+    """A <visual> or <collision> in its link's frame, with its own colour or else a material's name ("": none)."""
 
     kind: str
     size: tuple[float, ...]
@@ -54,7 +54,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Limits:
-    """What holds for one coordinate; infinite where nothing is given."""
+    """The limits of one coordinate; infinite where the file gives none."""
 
     lower: float = -math.inf
     upper: float = math.inf
@@ -66,7 +66,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mimic:
-    """The coordinate is ``multiplier · q_leader + offset``."""
+    """Mimic relation: the coordinate is ``multiplier · q_leader + offset``."""
 
     leader: str
     multiplier: float
@@ -92,7 +92,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Description:
-    """Everything the file says, in its order."""
+    """All links and joints of the file, in the file's order."""
 
     name: str
     links: tuple[Link, ...]

@@ -1,6 +1,6 @@
-"""What other simulators write into a URDF: named once where it says something of the motion, else passed over.
+"""Report other simulators' extensions to URDF once if they affect the motion, and ignore the rest.
 
-Sensors, plugins, transmissions, contact parameters and the like say nothing of how a robot moves by itself.
+Sensors, plugins, transmissions, contact parameters and the like do not affect the motion of the robot by itself.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OFF = ("", "0", "0.0", "false")
 
 
 def is_robot(document: Document, root: Element, wanted: str = "a URDF") -> bool:
-    """Whether the outermost element is <robot>; else an error that says what the file is, where that is known."""
+    """Whether the root element is <robot>; if not, report what kind of file it is, where that is known."""
     if root.tag == "robot":
         return True
     what, cure = _OUTERMOST.get(root.tag, ("", ""))
@@ -55,17 +55,17 @@ def is_robot(document: Document, root: Element, wanted: str = "a URDF") -> bool:
 
 
 def is_srdf(root: Element) -> bool:
-    """Whether a <robot> without links is MoveIt's description of one."""
+    """Whether a <robot> without links is an SRDF of MoveIt."""
     return any(root.find(tag) is not None for tag in _OF_SRDF)
 
 
 def name_once(document: Document, root: Element) -> None:
-    """Warn of each element and attribute that would change the motion in another simulator, at its first place."""
+    """Warn of each element and attribute that would change the motion in another simulator, at its first occurrence."""
     first: dict[str, Element] = {}
     count: Counter[str] = Counter()
     for element in root.iter(*_TAGS, *(f"{{*}}{tag.partition(':')[2]}" for tag in _TAGS if ":" in tag), *_ATTRIBUTES):
         tag = tag_of(element)
-        if tag not in _TAGS and tag not in _ATTRIBUTES:  # of another prefix
+        if tag not in _TAGS and tag not in _ATTRIBUTES:  # has another namespace prefix
             continue
         said = [f"gives {_TAGS[tag]}, and is not of URDF"] if tag in _TAGS and _says(element) else []
         given = (name for name in _ATTRIBUTES.get(tag, ()) if element.get(name, "").strip().lower() not in _OFF)
@@ -79,6 +79,6 @@ def name_once(document: Document, root: Element) -> None:
 
 
 def _says(element: Element) -> bool:
-    """Whether an element that may be switched off is not."""
+    """Whether an element that can be switched off is on."""
     said = [element.text or "", *element.attrib.values()]
     return len(element) > 0 or any(text.strip().lower() not in _OFF for text in said)

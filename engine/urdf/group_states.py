@@ -1,4 +1,4 @@
-"""The poses that an SRDF names: <group_state>, each with the coordinates of some joints."""
+"""Read the named poses of an SRDF: <group_state> elements with joint positions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from engine.urdf.spelling import Spelling
 
 States = dict[str, dict[str, tuple[float, ...]]]
 BASE = "floating_base"
-"""The joint that `load` puts under a root link which it sets free; an SRDF calls it by its <virtual_joint>'s name."""
+"""The free joint that `load` adds above the root link; in an SRDF it has the name of the <virtual_joint>."""
 ROOT_JOINT = "root_joint"
-"""Pinocchio's name of it."""
+"""Pinocchio's name for that joint."""
 ROUND = 1e-6
-"""The shortest quaternion that says how something is turned."""
+"""The smallest norm of a quaternion that still defines an orientation."""
 
 
 def read_states(document: Document, root: Element, joints: Sequence[Joint]) -> States:
-    """The named poses, by their names, or where two groups have one of the same name by "NAME (GROUP)".
+    """Return the poses by name; if two groups use the same name, by "NAME (GROUP)".
 
-    Of each, the coordinates of its joints, rad and m; of joints that follow others nothing is taken, and nothing of a
-    free base that the robot does not have. What cannot be used is reported and left out.
+    A pose holds its joints' coordinates, rad and m. Mimic joints are ignored, and so is a free base that the robot does
+    not have. Unusable entries are reported and omitted.
     """
     reader = _Reader(document, root, joints)
     elements = list(root.iterfind("group_state"))
@@ -51,11 +51,11 @@ class _Reader:
         self.document = document
         self.joints = {joint.name: joint for joint in joints}
         self.spelling = Spelling(self.joints, "joint")
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         self.bases = {ROOT_JOINT, *(_name(element) for element in root.iterfind("virtual_joint"))}
 
     def coordinates(self, state: Element) -> Iterator[tuple[str, tuple[float, ...]]]:
-        """The joints of a state that have coordinates, with these."""
+        """Return the joints of a state that have coordinates, with their values."""
         for element in state.iterfind("joint"):
             name = _name(element)
             if name in self.bases and name not in self.joints:
@@ -73,8 +73,8 @@ class _Reader:
                     yield name, values
 
     def _tell_unknown(self, element: Element, name: str) -> None:
-        if name not in self.told:
-            self.told.add(name)
+        if name not in self.reported:
+            self.reported.add(name)
             cure = self.spelling.cure(name)
             used = f"it is left out; {cure}" if cure.startswith("did") else "it is left out"
             self.document.warning(element, f"the robot has no joint {name!r} that moves", used)

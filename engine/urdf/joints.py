@@ -1,4 +1,4 @@
-"""Reading a URDF's joints: ends, frame, axis, limits, resistance and mimicry."""
+"""Read a URDF's joints: parent and child, frame, axis, limits, damping, friction and mimic relation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.urdf.numerals import written
 
 
 def read_joint(document: Document, element: Element) -> Joint:
-    """The joint of a <joint>."""
+    """Return the joint of a <joint> element."""
     name, kind = document.name(element, "name") or "", _type(document, element)
     xyz, rpy = document.origin(element)
     kind = kind or "fixed"
@@ -30,7 +30,7 @@ def read_joint(document: Document, element: Element) -> Joint:
 
 
 def _type(document: Document, element: Element) -> str | None:
-    """The joint's type; None, and a fault, where there is no such type."""
+    """Return the joint's type; report an unknown type and return None."""
     kind = document.name(element, "type")
     if kind is None or kind in TYPES:
         return kind
@@ -99,7 +99,7 @@ def _limits(document: Document, element: Element, kind: str) -> Limits:
 
 
 def _limits_of_each_axis(document: Document, element: Element) -> Limits:
-    """The velocity, effort, damping and friction that a ball joint has about each of its three axes."""
+    """Return the velocity and effort limits, damping and friction of a ball joint about each of its three axes."""
     damping, friction = _dynamics(document, element)
     child = document.one(element, "limit")
     if child is None:
@@ -113,7 +113,7 @@ def _limits_of_each_axis(document: Document, element: Element) -> Limits:
 
 
 def _without_limits(document: Document, joint: Element, limit: Element | None) -> Repair:
-    """The repair that says of a joint that its position has no limits."""
+    """Return the repair that declares a joint's position unlimited."""
     if _revolute(joint):
         cleared = document.write(limit, lower=None, upper=None) if limit is not None else ()
         return document.write(joint, type="continuous") + cleared
@@ -124,7 +124,7 @@ def _without_limits(document: Document, joint: Element, limit: Element | None) -
 
 
 def _write(joint: Element) -> str:
-    """What to write for a joint whose position has no limits."""
+    """Return the attributes that declare a joint's position unlimited."""
     return 'write type="continuous"' if _revolute(joint) else f'write lower="-{NO_LIMIT}" upper="{NO_LIMIT}"'
 
 
@@ -133,7 +133,7 @@ def _revolute(joint: Element) -> bool:
 
 
 def _range(document: Document, element: Element) -> tuple[float, float]:
-    """The lowest and the highest position; infinite where there is no limit."""
+    """Return the lower and upper position limit; infinite where there is none."""
     given = [side for side in ("lower", "upper") if element.get(side) is not None]
     lower = document.limit(element, "lower", -math.inf)
     upper = document.limit(element, "upper", math.inf)
@@ -166,7 +166,7 @@ def _range(document: Document, element: Element) -> tuple[float, float]:
 
 
 def _bound(document: Document, element: Element, attribute: str) -> float:
-    """The velocity or effort that a joint reaches; infinite where none is given."""
+    """Return a joint's velocity or effort limit; infinite where there is none."""
     absent = element.get(attribute) is None
     value = document.limit(element, attribute, math.inf)
     if value is None:

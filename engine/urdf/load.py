@@ -1,7 +1,7 @@
-"""URDF → `Model`, and all that is wrong with the file, found in one pass, each fault with its line and its cure.
+"""Load a URDF as a `Model`, and report all problems of the file in one pass, each with its line and its fix.
 
-The XML is read by `engine.urdf` with its line numbers, and not through yourdfpy, which keeps neither the
-lines nor the difference between what a file says and what it leaves out.
+`engine.urdf` parses the XML itself rather than through yourdfpy, which keeps neither line numbers nor the difference
+between a value that is given and a default.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engine.urdf.srdf import read as read_srdf
 from engine.urdf.topology import connect, held
 
 BESIDE = "beside"
-"""As `srdf`: the one that stands beside the robot's file."""
+"""Value of `srdf`: use the SRDF next to the robot's file."""
 
 
 def load(
@@ -34,23 +34,26 @@ def load(
     trust_xacro: bool = False,
     srdf: PathName | None = None,
 ) -> Model:
-    """The model of a URDF or xacro file, at rest in the world by its root link.
+    """Load a URDF or xacro file. The root link is fixed to the world.
 
-    - `path`: a URDF; a name that ends in ``.xacro`` is expanded first, through xacrodoc, in a process of its own.
-    - `package_dirs`: folders in which the packages of ``package://`` names are looked for, after those beside the file
-      and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
-    - `floating`: put a free joint, ``floating_base``, under the root link.
-    - `mimic`: let joints that mimic follow their leader exactly; if not, they move freely.
-    - `trust_xacro`: let a xacro file run any Python, as xacro does; if not, it has arithmetic, conditions and the
-      documented functions, and reads files of its own folder and of packages only.
-    - `srdf`: MoveIt's description of the same robot, an SRDF; the links of its ``disable_collisions`` never touch each
-      other, see `Model.disabled_collisions`, and its ``group_state`` elements name poses, see `Model.poses`. "beside":
-      the one of this robot that stands beside the file, in its folder or in a folder ``srdf``, if there is one; of its
-      faults one warning tells that it was left out.
+    Args:
+        path: a URDF; a file named ``….xacro`` is first expanded by xacrodoc, in a child process.
+        package_dirs: folders to search for the packages of ``package://`` names, after those beside
+            the file and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
+        floating: add a free joint, ``floating_base``, between world and root link.
+        mimic: constrain mimic joints to follow their leader exactly; if not, they move freely.
+        trust_xacro: let a xacro file run any Python, as xacro does; if not, it may use arithmetic, conditions and the
+            documented functions, and read files of its own folder and of packages only.
+        srdf: MoveIt's description of the same robot, an SRDF; the links of its ``disable_collisions`` never touch each
+            other, see `Model.disabled_collisions`, and its ``group_state`` elements name poses, see `Model.poses`.
+            "beside": this robot's SRDF in the file's folder or in a folder ``srdf``, if there
+            is one; an SRDF with errors is ignored, with one warning.
 
-    Returns the model, with the file's warnings in `Model.diagnostics`, each naming the number used.
+    Returns:
+        The model, with the file's warnings in `Model.diagnostics`, each with the value that is used.
 
-    Raises ModelError where the file has errors; `ModelError.diagnostics` holds everything that was found.
+    Raises:
+        ModelError: the file has errors; `ModelError.diagnostics` lists all of them.
     """
     package_dirs = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else tuple(package_dirs)
     model, found = examine(path, package_dirs, floating, mimic, trust_xacro)
@@ -60,8 +63,8 @@ def load(
     semantics = None
     if srdf == BESIDE:
         srdf = beside(path, model.name)
-        semantics, told = _read_if_sound(srdf, model, package_dirs)
-        found += told
+        semantics, diagnostics = _read_if_sound(srdf, model, package_dirs)
+        found += diagnostics
     elif srdf is not None:
         semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs, trust_xacro)
         found += semantics.found
@@ -80,7 +83,7 @@ def load(
 def _read_if_sound(
     srdf: Path | None, model: Model, package_dirs: Iterable[PathName]
 ) -> tuple[Semantics | None, list[Diagnostic]]:
-    """What an SRDF says that nobody has named; nothing, and a warning, where it has errors."""
+    """Read an SRDF that was found automatically; if it has errors, return nothing and warn."""
     if srdf is None:
         return None, []
     semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs)
@@ -94,12 +97,13 @@ def _read_if_sound(
 
 
 def check(path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False) -> list[Diagnostic]:
-    """Everything that is wrong with a URDF or xacro file, in the order of its lines; empty if nothing is.
+    """Return all problems of a URDF or xacro file, in line order; empty if there are none.
 
-    - `path`: the file.
-    - `package_dirs`: folders in which the packages of ``package://`` names are looked for, after those beside the file
-      and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
-    - `trust_xacro`: let a xacro file run any Python, as xacro does.
+    Args:
+        path: the file.
+        package_dirs: folders to search for the packages of ``package://`` names, after those beside
+            the file and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
+        trust_xacro: let a xacro file run any Python, as xacro does.
     """
     return examine(path, package_dirs, trust_xacro=trust_xacro)[1]
 
@@ -112,9 +116,9 @@ def examine(
     trust_xacro: bool = False,
     content: bytes | None = None,
 ) -> tuple[Model | None, list[Diagnostic]]:
-    """The model of a file as far as there is one, and all that is wrong; only without errors is it fit to use.
+    """Return the model of a file, as far as one can be built, and all diagnostics; use the model only without errors.
 
-    `content` is examined in place of what the file holds.
+    `content`, if given, is examined instead of the file's content.
     """
     document = Document(path, package_dirs, trust_xacro, content)
     with files.nothing_collected():

@@ -1,4 +1,4 @@
-"""The XML of a robot's file: elements with their lines, numbers read strictly, faults where they stand."""
+"""Parse the XML of a robot's file: elements with line numbers, strict numbers, and diagnostics."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lxml import etree
 
 from engine import files
 from engine.model import Diagnostic, Edit
-from engine.urdf import file_kinds, numerals
+from engine.urdf import non_xml, numerals
 from engine.urdf.mesh_paths import PathName
 from engine.urdf.source import Place, Source
-from engine.urdf.xacro.expansion import XacroError, expand
+from engine.urdf.xacro.sandboxed_expansion import XacroError, expand
 
 Element = Any
 """An lxml element; lxml has no types."""
@@ -28,25 +28,25 @@ Vector = tuple[float, float, float]
 ZERO: Vector = (0.0, 0.0, 0.0)
 
 LARGEST = 1e15
-"""No length, mass or inertia of a robot in SI units comes near; beyond it products overflow."""
+"""No length, mass or inertia of a robot in SI units is this large; beyond it products overflow."""
 
 UNLIMITED = 1e9
-"""A position, velocity or effort from here on limits nothing: files write ±1e10 and the like for "no limit"."""
+"""A position, velocity or effort from here on is no limit: files write ±1e10 and the like for "no limit"."""
 
 NO_LIMIT = "1e10"
-"""How a file says that there is no limit where it has to say something."""
+"""The value for "no limit" where the format requires one."""
 
 MOST = 50_000
-"""So many faults are kept; of warnings beyond them it is said how many they are, and an error ends the reading."""
+"""Maximum number of diagnostics kept. Further warnings are only counted; a further error stops the reading."""
 
 MOST_ATTRIBUTES = 10_000
-"""Of an element whose place in the file is looked for."""
+"""Elements with more attributes are not located in the file."""
 
 SHOWN_FILES = 3
-"""Files of a folder that are named."""
+"""Maximum number of a folder's files to list in a message."""
 
 LONGEST = 1000
-"""Characters of a name, and of what a diagnostic says; no robot's file needs more."""
+"""Maximum number of characters of a name and of a message; no robot's file needs more."""
 
 FOLLOWING = "correct the XML here; later faults may follow from it"
 CUT_OFF = "get the whole file or complete it; the other problems may be due to the missing part"
@@ -57,14 +57,14 @@ Repair = tuple[Edit, ...]
 
 
 class TooMany(Exception):
-    """A file has an error beyond the faults that are kept: it is not read further."""
+    """A file has an error beyond the maximum number of diagnostics; reading stops."""
 
 
 class Document:
-    """A URDF's XML and the faults found in it.
+    """A URDF's XML and its diagnostics.
 
-    `root` is None where the file cannot be read at all. Malformed XML is an error, and yet what can be
-    recovered of it is there to be checked, so that one pass finds what one pass can.
+    `root` is None if the file cannot be read at all. Malformed XML is an error, but the recoverable part is still
+    checked, so that one pass finds as many problems as possible.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Document:
         self.expanded = self.path.suffix == ".xacro"
         self.root: Element | None = None
         self.unread: set[tuple[Element, str]] = set()
-        """Attributes whose text cannot be read at all, which has been told."""
+        """Attributes whose text is unreadable and already reported."""
         try:
             if content is None:
                 expanded = self.expanded
@@ -113,7 +113,7 @@ class Document:
             parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, remove_comments=True)
             self.root = self._tree(parser)
         if self.root is None:
-            self.source.oddities.clear()  # which follow from what it is instead
+            self.source.oddities.clear()  # they are consequences of the wrong file type
             self.report("error", 1, *self._no_xml([_first_line(entry.message) for entry in parser.error_log]), "XML")
             return
         by_line: dict[int, list[Any]] = {}
@@ -125,11 +125,11 @@ class Document:
         default = self.root.nsmap.get(None) if self.root.prefix is None else None
         if default:
             for element in self.root.iter(f"{{{default}}}*"):
-                with suppress(ValueError):  # a malformed name, which the parser lets pass and the tree does not
+                with suppress(ValueError):  # a malformed name that the parser accepts and the tree rejects
                     element.tag = etree.QName(element).localname
 
     def _malformed(self, entries: list[Any]) -> tuple[str, str]:
-        """What is wrong in a line of which the parser complains, and what to do."""
+        """Return the problem and the fix for a line that the parser rejects."""
         there = self.source.xml.rstrip()
         ended = not there.endswith(b">") and entries[0].line > there.count(b"\n")
         signs = (*(_UNFINISHED if ended else ()), "ERR_TAG_NOT_FINISHED")
@@ -140,10 +140,10 @@ class Document:
         return f"the file ends {inside}, as if it were cut off", CUT_OFF
 
     def _no_xml(self, said: list[str]) -> tuple[str, str]:
-        """What a file is that is no XML, where that can be told, and what to do; what the parser has said of it."""
+        """Identify a file that is not XML, where possible, and say what to do; include the parser's message."""
         if any("entity" in each for each in said) and b"<!ENTITY" in self.source.data:
             return "its entities grow without bound, or stand in each other", "write what they stand for"
-        return file_kinds.told(self.source.raw, self.source.data, said[0] if said else "nothing is in it")
+        return non_xml.explain_non_xml(self.source.raw, self.source.data, said[0] if said else "nothing is in it")
 
     def _tree(self, parser: Any) -> Element | None:
         try:
@@ -160,7 +160,7 @@ class Document:
         element: str,
         repair: Repair = (),
     ) -> None:
-        """Keep one diagnostic."""
+        """Store one diagnostic."""
         if self.expanded and line is not None:
             cure += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
@@ -168,9 +168,9 @@ class Document:
         self.found.append(Diagnostic(severity, line, shortened(in_one_line(element)), fault, cure, repair))
 
     def all_found(self) -> list[Diagnostic]:
-        """Every diagnostic, in the order of their lines; the last says how many are not listed, if any are not.
+        """Return all diagnostics in line order; the last gives the number that was dropped, if any.
 
-        That a file is cut off comes first: others may follow from it.
+        A truncated file is reported first: other problems may follow from it.
         """
         found = sorted(self.found, key=lambda entry: (entry.cure != CUT_OFF, entry.line or 0))
         if self._unlisted:
@@ -181,14 +181,16 @@ class Document:
         return found
 
     def error(self, element: Element, fault: str, cure: str) -> None:
-        """A fault with which the robot cannot be simulated, or not rightly. Raises TooMany beyond `MOST` faults."""
+        """Report a problem that prevents a correct simulation. Raises TooMany beyond `MOST` diagnostics."""
         if len(self.found) >= MOST:
             self._unlisted["error"] += 1
             raise TooMany
         self.report("error", self.line(element), fault, cure, self._label(element))
 
     def warning(self, element: Element, fault: str, used: str, repair: Repair = ()) -> None:
-        """A fault that is bridged; `used` says by which number or choice, and `repair` writes that into the file."""
+        """Report a problem that can be worked around; `used` is the substituted value, and `repair` writes it into the
+        file.
+        """
         if len(self.found) >= MOST:
             self._unlisted["warning"] += 1
             return
@@ -196,20 +198,20 @@ class Document:
 
     @cached_property
     def _places(self) -> dict[Element, Place]:
-        """Where each element stands; empty where the XML is malformed."""
+        """Return the position of each element; empty if the XML is malformed."""
         elements = list(self.root.iter("*")) if self.root is not None else []
-        if any(len(element.attrib) > MOST_ATTRIBUTES for element in elements):  # which are told of all at once
+        if any(len(element.attrib) > MOST_ATTRIBUTES for element in elements):  # too many to locate
             return {}
         places = self.source.places()
         return dict(zip(elements, places, strict=True)) if len(elements) == len(places) else {}
 
     def line(self, element: Element) -> int:
-        """The line on which the element's tag begins; where the XML is malformed, the one on which it ends."""
+        """Return the line on which the element's tag begins, or, in malformed XML, ends."""
         place = self._places.get(element)
         return self.source.line(place.start) if place else int(element.sourceline)
 
     def _label(self, element: Element) -> str:
-        """How a diagnostic names an element: ``<mass> of <inertial> of link 'hand'``."""
+        """Return an element's name in diagnostics: ``<mass> of <inertial> of link 'hand'``."""
         parent, name = element.getparent(), element.get("name")
         if element.tag in ("link", "joint", "material") and name and parent is not None:
             own = f"{element.tag} {shortened(name, 100)!r}"
@@ -222,17 +224,17 @@ class Document:
         return f"{own} of {self._labels[parent]}"
 
     def write(self, element: Element, **attributes: str | None) -> Repair:
-        """The repair that gives an element these attributes; None removes one."""
+        """Return the repair that sets these attributes of an element; None removes one."""
         place = self._places.get(element)
         return self.source.write(place, attributes) if place else ()
 
     def drop(self, element: Element) -> Repair:
-        """The repair that removes an element."""
+        """Return the repair that removes an element."""
         place = self._places.get(element)
         return self.source.drop(place) if place else ()
 
     def add(self, element: Element | None, xml: str) -> Repair:
-        """The repair that puts another element after this one."""
+        """Return the repair that inserts an element after another."""
         place = self._places.get(element)
         return self.source.add(place, xml) if place else ()
 
@@ -241,15 +243,15 @@ class Document:
         return self._unlisted["error"] > 0 or any(entry.severity == "error" for entry in self.found)
 
     def children(self, element: Element, tag: str) -> Sequence[Element]:
-        """Those of that tag."""
-        if element is not self._parent:  # its children are asked for tag by tag
+        """Return the child elements with a tag."""
+        if element is not self._parent:  # cached, because children are requested tag by tag
             self._parent, self._children = element, {}
             for child in element if len(element) else ():
                 self._children.setdefault(child.tag, []).append(child)
         return self._children.get(tag, ())
 
     def one(self, element: Element, tag: str) -> Element | None:
-        """The child of that tag, the first where there are more, or None."""
+        """Return the first child with a tag, or None; report further ones."""
         children = self.children(element, tag)
         for child in children[1:]:
             if tag in ("parent", "child"):
@@ -259,7 +261,7 @@ class Document:
         return children[0] if children else None
 
     def name(self, element: Element, attribute: str) -> str | None:
-        """A name that must be there; None, and a fault, where it is not."""
+        """Return a required name; report a missing one and return None."""
         text: str = element.get(attribute, "").strip()
         if not text:
             self.error(element, f"no {attribute}", f'write {attribute}="…"')
@@ -271,7 +273,7 @@ class Document:
     def numbers(
         self, element: Element, attribute: str, count: int, largest: float = LARGEST
     ) -> tuple[float, ...] | None:
-        """`count` finite numbers of an attribute; None, and a fault, where it is not that."""
+        """Return `count` finite numbers of an attribute; report invalid text and return None."""
         text = element.get(attribute)
         if text is None:
             self.error(element, f"no {attribute}", f"give {attribute} as {numerals.COUNTS[count]}")
@@ -296,38 +298,38 @@ class Document:
         return values
 
     def origin(self, element: Element) -> tuple[Vector, Vector]:
-        """The position and the angles (roll, pitch, yaw) of an element's <origin>; zeros where it has none."""
+        """Return the position and the angles (roll, pitch, yaw) of an element's <origin>; zeros without one."""
         origin = self.one(element, "origin")
         if origin is None:
             return ZERO, ZERO
         return self.vector(origin, "xyz"), self.vector(origin, "rpy")
 
     def vector(self, element: Element, attribute: str, default: Vector = ZERO) -> Vector:
-        """Three numbers; `default` where the attribute is absent or faulty."""
+        """Return three numbers; `default` if the attribute is absent or invalid."""
         if element.get(attribute) is None:
             return default
         values = self.numbers(element, attribute, 3)
         return default if values is None else (values[0], values[1], values[2])
 
     def number(self, element: Element, attribute: str, default: float | None = None) -> float | None:
-        """One finite number; `default` where the attribute is absent, if that is allowed."""
+        """Return one finite number; `default` if the attribute is absent and optional."""
         if default is not None and element.get(attribute) is None:
             return default
         values = self.numbers(element, attribute, 1)
         return values[0] if values else None
 
     def each(self, element: Element, attributes: tuple[str, ...]) -> list[float | None]:
-        """`number` of several attributes."""
+        """Apply `number` to several attributes."""
         texts = [element.get(attribute, "") for attribute in attributes]
         joined = " ".join(texts)
-        if all(texts) and joined.count(" ") == len(texts) - 1:  # else one of them is not a single number
+        if all(texts) and joined.count(" ") == len(texts) - 1:  # otherwise one of them is not a single number
             simple = numerals.plain(joined, len(texts))
             if simple is not None and max(map(abs, simple)) <= LARGEST:
                 return [*simple]
         return [self.number(element, attribute) for attribute in attributes]
 
     def limit(self, element: Element, attribute: str, none: float) -> float | None:
-        """One number, `none` (an infinity) where it is absent or too large to limit anything."""
+        """Return one number; `none` (an infinity) if it is absent or too large to be a limit."""
         text = element.get(attribute)
         if text is None:
             return none
@@ -351,18 +353,18 @@ class Document:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first names, after a colon; nothing where there are none."""
+    """Return the first names after a colon; nothing without names."""
     more = ", …" if len(names) > SHOWN_FILES else ""
     return f": {', '.join(names[:SHOWN_FILES])}{more}" if names else ""
 
 
 def _first_line(message: str) -> str:
-    """What a parser says; below it stands the text that it was said of."""
+    """Return the first line of a parser's message; the rest quotes the text."""
     return message.strip().partition("\n")[0]
 
 
 def in_one_line(text: str) -> str:
-    """A text with line breaks and what else no screen shows, as escapes of Python; parts of it come from files."""
+    """Escape line breaks and non-printing characters, as Python does; parts of the text come from files."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
@@ -371,6 +373,6 @@ def shortened(text: str, length: int = LONGEST) -> str:
 
 
 def tag_of(element: Element) -> str:
-    """An element's tag with its prefix, as the file writes it, whether or not the prefix is declared."""
+    """Return an element's tag with its prefix as the file writes it, declared or not."""
     tag = str(element.tag)
     return f"{element.prefix}:{tag.partition('}')[2]}" if element.prefix else tag

@@ -1,6 +1,6 @@
-"""Numbers as real files write them: read where there is one way to read them, refused where there are two.
+"""Parse numbers as real files write them; accept a form with one reading, reject an ambiguous one.
 
-Every pattern here has one way to match, so that reading takes time in proportion to the text.
+Every pattern here matches in one way only, so that parsing takes time proportional to the text.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from functools import lru_cache
 from typing import NamedTuple
 
 SHORT = 40
-"""Letters of a text that may come again."""
+"""Texts up to this number of characters are cached."""
 COUNTS = {1: "one number", 3: "three numbers", 4: "four numbers", 7: "seven numbers"}
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _LETTERS = str.maketrans({"\u2212": "-", "\u2013": "-", "d": "e", "D": "e"})
-"""Minus and dash of a word processor, and the exponent of Fortran."""
+"""Maps a word processor's minus and dash, and Fortran's exponents, to ASCII."""
 
 
 LONGEST = 10_000
-"""Characters of numbers, of which a double takes 1100 at most; patterns keep Python's lock while they look."""
+"""Maximum number of characters of a list of numbers; a double takes at most 1100. Patterns hold Python's lock."""
 _PLAIN = re.compile(r"[0-9+\-.eE\s]*", re.ASCII)
-"""Letters of which Python's float makes what `read` does."""
+"""Characters for which Python's float and `read` agree."""
 
 
 def plain(text: str, count: int) -> tuple[float, ...] | None:
-    """`count` numbers that are written as they should be; None, without a reason, where `read` is to look at them."""
+    """Parse `count` plainly written numbers; None if `read` must examine the text."""
     return _short(text, count) if len(text) <= SHORT else _read_plain(text, count)
 
 
@@ -42,11 +42,11 @@ def _read_plain(text: str, count: int) -> tuple[float, ...] | None:
 
 
 _short = lru_cache(maxsize=4096)(_read_plain)
-"""Files say the same zeros, sizes and colours again and again."""
+"""Cached, because files repeat the same zeros, sizes and colours."""
 
 
 class Numbers(NamedTuple):
-    """What was read; `oddity` says what was odd about it ("": nothing), `text` how it is written."""
+    """Parsed numbers; `oddity` describes an unusual notation ("": none), `text` is the standard notation."""
 
     values: tuple[float, ...]
     oddity: str
@@ -54,7 +54,7 @@ class Numbers(NamedTuple):
 
 
 class Unreadable(ValueError):
-    """A text that is not the numbers that were meant; the message is the fault, `cure` what to do."""
+    """A text that is not the expected numbers; the message is the problem, `cure` the fix."""
 
     def __init__(self, fault: str, cure: str):
         super().__init__(fault)
@@ -62,13 +62,13 @@ class Unreadable(ValueError):
 
 
 def read(text: str, count: int, attribute: str) -> Numbers:
-    """`count` finite numbers, separated by blanks.
+    """Parse `count` finite numbers, separated by blanks.
 
-    Also read, and told: numbers separated by commas that cannot be decimal ones; more than three where three are
-    meant, of which the first three are taken; one where it is the scale of three axes; a colour without its opacity.
+    Accepted with an oddity: numbers separated by commas that cannot be decimal commas; more than three numbers for
+    three (the first three are used); one number for the scale of three axes; a colour without opacity.
 
     Raises:
-        Unreadable: it is not that, or could be read in two ways.
+        Unreadable: the text is invalid or ambiguous.
     """
     if len(text) > LONGEST:
         raise Unreadable(f"has {len(text)} characters", f"give {COUNTS[count]}, separated by spaces")
@@ -98,22 +98,22 @@ def read(text: str, count: int, attribute: str) -> Numbers:
 
 
 def written(value: float) -> str:
-    """A number as a file writes it, with all its digits."""
+    """Format a number with all its digits."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
 
 def is_infinite(text: str) -> bool:
-    """Whether a text says infinity, in words or as a number beyond those of a computer."""
+    """Whether a text means infinity, in words or as a number beyond the range of doubles."""
     word = text[:LONGEST].strip().lower().lstrip("+-")
     return word in ("inf", "infinity") or (bool(_NUMBER.fullmatch(word)) and float(word) == float("inf"))
 
 
 def _separated(text: str, count: int) -> list[str]:
-    """The words of a text with commas or semicolons, if these can only be separators.
+    """Split a text at commas or semicolons, if these can only be separators.
 
-    They can where blanks stand beside each of them, or nowhere; then three words are three numbers. A comma within
-    a word may be the decimal one.
+    That is so if all or none of them have a blank beside them, and in the latter case if three words stand for three
+    numbers. A comma within a word may be a decimal comma.
     """
     marks = text.replace(";", ",").strip().rstrip(",")
     words = marks.replace(",", " ").split()
@@ -125,13 +125,13 @@ def _separated(text: str, count: int) -> list[str]:
 
 
 def _plain(word: str) -> str:
-    """How a number is written that was written otherwise; empty where it is none."""
+    """Rewrite a number in plain notation; empty if it is not a number."""
     number = word.translate(_LETTERS).removesuffix(".")
     return number if _NUMBER.fullmatch(number) else ""
 
 
 def _not_a_number(text: str, word: str) -> tuple[str, str]:
-    """The fault and the cure of a word that is no finite number."""
+    """Return the problem and the fix for a word that is not a finite number."""
     if "${" in text or "$(" in text:
         return "is an expression of xacro", "name the file .urdf.xacro, or expand it first"
     if _NOT_FINITE.fullmatch(word):

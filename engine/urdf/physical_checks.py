@@ -1,8 +1,7 @@
-"""Whether a robot's numbers are those of bodies that can be: masses, inertias, and joints that nothing resists.
+"""Check that a robot's numbers are physically possible: masses, inertias, and joints that move no inertia.
 
-Errors are faults with which the robot cannot be simulated, or would be simulated wrongly without a word.
-Everything that real files contain and that leaves the equations of motion defined is a warning, which
-names the number that is used instead.
+An error is a problem that prevents a correct simulation. Whatever real files contain and leaves the equations of motion
+well defined is a warning with the value that is used instead.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ from engine.urdf.topology import Topology
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-9
-"""An eigenvalue this small beside the largest is zero, written with a few digits."""
+"""An eigenvalue this small relative to the largest counts as zero, written with few digits."""
 TRIANGLE = 1e-3
-"""By how much real files, rounded to three digits, may break the triangle inequality in silence."""
+"""Tolerance of the triangle inequality: real files are rounded to three digits."""
 IMPOSSIBLE = 0.5
-"""Negative inertia beyond this share of the largest is wrong; up to a fifth of it is found in real files."""
+"""Negative inertia beyond this share of the largest is an error; real files have up to a fifth."""
 SINGULAR = 1e-13
-"""An articulated inertia this small beside what it was cut from is nothing but round-off."""
+"""An articulated inertia this small relative to the rigid-body inertia is round-off."""
 
 
 def negative_mass(document: Document, element: Element, mass: float) -> bool:
-    """Whether a mass is below zero, which is an error."""
+    """Whether a mass is negative, which is an error."""
     if mass < 0:
         document.error(element, f"the mass is {mass:g} kg", "give a mass that is positive, in kilograms")
     return mass < 0
 
 
 def inertias(document: Document, links: Iterable[Link], beyond_error: set[str]) -> None:
-    """Each link's inertia about its centre of mass: positive definite, and that of a body made of mass."""
+    """Check each link's inertia about its centre of mass: positive definite, and that of a mass distribution."""
     inertials = [(link.name, link.inertial) for link in links if link.inertial is not None]
     moments = np.linalg.eigvalsh(tensors([entry.moments for _, entry in inertials]))
     for (name, entry), (a, b, c) in zip(inertials, moments.tolist(), strict=True):
@@ -61,7 +60,7 @@ def inertias(document: Document, links: Iterable[Link], beyond_error: set[str]) 
 
 
 def impossible(model: Model) -> set[str]:
-    """The links of bodies whose inertia about the centre of mass is negative beyond an identification's error."""
+    """Return the links of bodies whose inertia about the centre of mass is negative beyond identification error."""
     mass = np.where(model.mass > 0, model.mass, 1.0)
     mc = lie.skew(model.first_moment)
     moments = np.linalg.eigvalsh(model.inertia + mc @ mc / mass[:, None, None])
@@ -73,7 +72,7 @@ def impossible(model: Model) -> set[str]:
 
 
 def masses(document: Document, description: Description, topology: Topology) -> None:
-    """Links that move by themselves without mass, or have inertia without it."""
+    """Check for links that move by themselves without mass, or have inertia without it."""
     moved = {joint.child for joint in description.joints if joint.type != "fixed"}
     heavy = [bool(branch.link.inertial and branch.link.inertial.mass > 0) for branch in topology.branches]
     for index in reversed(range(len(heavy))):
@@ -91,11 +90,11 @@ def masses(document: Document, description: Description, topology: Topology) -> 
 
 
 def idle(document: Document, topology: Topology, model: Model) -> dict[str, float]:
-    """Joints to be held, and where: those that nothing resists, so that their acceleration is undefined.
+    """Return the joints to be locked, with positions: joints that move no inertia, so that q̈ is undefined.
 
-    Such a joint moves only links without mass, or moves about the axis of another joint. Held, it changes
-    nothing in the motion of the others. What cannot be held is an error: a free body without inertia, one
-    of negative inertia, and a robot of which nothing would be left to move.
+    Such a joint moves only massless links, or moves about the axis of another joint. Locking it does not change the
+    motion of the others. It is an error if locking is impossible: a free body without inertia, a body of negative
+    inertia, or a robot without any joint left to move.
     """
     D = _articulated(model)
     least = np.minimum.reduceat(D, [joint.bodies.start for joint in model.joints]) if model.joints else D
@@ -124,10 +123,10 @@ def idle(document: Document, topology: Topology, model: Model) -> dict[str, floa
 
 
 def _articulated(model: Model) -> Array:
-    """(n,): the least articulated inertia that each joint meets at a generic q, as a share of what it is cut from.
+    """(n,): each joint's smallest articulated inertia at a generic q, relative to the rigid-body inertia.
 
-    Zero, up to round-off, means that no acceleration follows from some force on the joint.
-    Source: R. Featherstone, "Rigid Body Dynamics Algorithms" (2008), section 7.3: ``D = Sᵀ I^A S``.
+    Zero, up to round-off, means that some joint force has no defined acceleration. Source: R. Featherstone, "Rigid Body
+    Dynamics Algorithms" (2008), section 7.3: ``D = Sᵀ I^A S``.
     """
     n = len(model.parent)
     angle = np.random.default_rng(0).uniform(-1, 1, n)

@@ -1,9 +1,8 @@
-"""Reading a URDF's links, shapes and materials, element by element; its joints are read by `joints`.
+"""Read a URDF's links, shapes and materials, element by element; `joints` reads the joints.
 
-The XML is read here directly and not through yourdfpy: a simulator needs to know which numbers the file
-gives and which it leaves out, and on which line, and yourdfpy keeps neither. Each fault stands in
-`Document.found`; what is faulty is replaced by something harmless (a unit mass, the x-axis, no limit), so
-that no second fault follows from a first one.
+The XML is not read through yourdfpy, which keeps neither line numbers nor the difference between a given value and a
+default. Each problem is recorded in `Document.found`. An invalid value is replaced by a harmless one (unit mass,
+x-axis, no limit), so that it causes no further problems.
 
 Source: the URDF specification of ROS, https://wiki.ros.org/urdf/XML.
 """
@@ -33,7 +32,7 @@ SIZES = {
 
 
 def read(document: Document, resources: Resources) -> Description | None:
-    """The links and joints of a document; None where it holds no robot. Faults are kept in the document."""
+    """Return the links and joints of a document, or None without a robot. Problems are recorded in the document."""
     root = document.root
     if root is None or not foreign.is_robot(document, root):
         return None
@@ -105,7 +104,7 @@ class _Reader:
         return None if mass is None or negative_mass(self.document, child, mass) else mass
 
     def _shape(self, element: Element) -> Shape | None:
-        """A <visual> or <collision>; None, and a fault, where it holds no shape."""
+        """Return a <visual> or <collision>; report one without a shape and return None."""
         xyz, rpy = self.document.origin(element)
         material = self.document.one(element, "material")
         color = self._material(material) if material is not None else None
@@ -140,7 +139,7 @@ class _Reader:
         return size
 
     def _mesh(self, element: Element) -> tuple[Vector | None, str | None]:
-        """The scale and the file of a mesh; a file that is not found stays named."""
+        """Return the scale and the file of a mesh; a missing file keeps its name."""
         scale = self.document.vector(element, "scale", (1.0, 1.0, 1.0))
         name = element.get("filename", "").strip()
         if not name:
@@ -151,11 +150,11 @@ class _Reader:
             self.missing.add(name)
             fault, cure = self._why_not(name)
             self.document.warning(element, f"mesh {name} {fault}", f"{cure}; a placeholder is drawn")
-        named = f"file://{name}" if Path(name).is_absolute() else name  # so that nobody opens it
+        named = f"file://{name}" if Path(name).is_absolute() else name  # so that no other file is opened
         return scale, named if path is None else str(path)
 
     def _why_not(self, name: str) -> tuple[str, str]:
-        """Why a mesh is not found, and what to do about it."""
+        """Return the reason why a mesh was not found, and the fix."""
         scheme, _, rest = name.rpartition("://")
         package = rest.lstrip("/").partition("/")[0]
         ways = "File › Package folders, by --package-dir, package_dirs or ROS_PACKAGE_PATH"
@@ -171,7 +170,7 @@ class _Reader:
         return "is not found", "put the file there or correct the name"
 
     def _material(self, element: Element) -> Color | None:
-        """The colour given in a <material>, which is kept under the material's name."""
+        """Return the colour of a <material>, and register it under the material's name."""
         color = self.document.one(element, "color")
         name = element.get("name", "").strip()
         if color is None:

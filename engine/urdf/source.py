@@ -1,6 +1,6 @@
-"""The text of a robot's file: how it is encoded, its XML declaration, and where its elements stand in it.
+"""The text of a robot's file: its encoding, its XML declaration, and the positions of its elements.
 
-All places are counted in bytes of the text in UTF-8, which are those of the file itself where that is UTF-8.
+All positions are byte offsets in the UTF-8 text; for a UTF-8 file they are offsets in the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BEGINNINGS = {
 """Encodings by what a file begins with: a mark, or else the first letter of XML."""
 _CODECS = ("utf-8", "ascii", "iso8859", "cp", "koi8", "mac", "gb", "big5", "shift_jis", "euc_")
 _WINDOWS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(128, 256)}
-"""What Windows means by a byte that is not UTF-8."""
+"""Windows-1252 characters of the bytes that are not UTF-8."""
 _DECLARATION = re.compile(rb"<\?xml(?=[\s?])[^?]*\?>")
 _SPACE = re.compile(rb"\s*")
 _BLANKED = bytes(byte if byte == 0x0A else 0x20 for byte in range(256))
@@ -35,7 +35,7 @@ _ATTRIBUTE = re.compile(rb"\s+([^\s=/>\"']+)\s*=\s*(\"[^\"]*\"|'[^']*')")
 
 
 class Oddity(NamedTuple):
-    """What is odd about the text itself, and yet beyond doubt."""
+    """An unusual but unambiguous feature of the text itself."""
 
     at: int
     element: str
@@ -45,7 +45,7 @@ class Oddity(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the start tag of an element begins, and its end tag, or what follows it where it has none."""
+    """The offsets of an element's start tag and of its end tag, or of what follows an element without one."""
 
     start: int
     closing: int
@@ -54,9 +54,9 @@ class Place(NamedTuple):
 class Source:
     """The text of a file.
 
-    `raw` is the file, `data` the text in UTF-8, `xml` what a parser is given: as long, with blanks in place of the XML
-    declaration, which is judged here, and of what else no parser should stumble over. `oddities` tells of each such
-    place. `codec` is what a copy is written in.
+    `raw` is the file's content and `data` the text in UTF-8. `xml` is the parser's input: of the same length, with
+    blanks for the XML declaration, which is checked here, and for anything else that would stop a parser. `oddities`
+    lists these places. `codec` is the encoding of a copy.
     """
 
     def __init__(self, raw: bytes):
@@ -84,11 +84,11 @@ class Source:
         self.oddities.append(Oddity(at, element, fault, used, repair))
 
     def _blank(self, start: int, end: int) -> None:
-        """Hide a place from the parser; its lines stay."""
+        """Hide a range from the parser, keeping line breaks."""
         self._xml[start:end] = self._xml[start:end].translate(_BLANKED)
 
     def _declarations(self, truly: str | None) -> None:
-        """Judge the XML declarations before the root element; `truly` is the encoding where they do not name it."""
+        """Check the XML declarations before the root element; `truly` is the encoding if they name none."""
         for count, (start, end) in enumerate(list(self._prolog())):
             given = {name: value for name, _, value in _attributes(self.data, start + len(b"<?xml"))}
             self._blank(start, end)
@@ -108,7 +108,7 @@ class Source:
                 self._odd(start, "XML", f"the text is not in the encoding {encoding!r}", used, repair)
 
     def _prolog(self) -> Iterator[tuple[int, int]]:
-        """Start and end of each XML declaration before the root element."""
+        """Return start and end of each XML declaration before the root element."""
         at = self._mark
         while True:
             at = _end(_SPACE, self._xml, at)
@@ -123,13 +123,13 @@ class Source:
             at = end + len(closing)
 
     def _first(self, start: int, end: int, declaration: str) -> tuple[Edit, ...]:
-        """A declaration rewritten, at the start of the text."""
+        """Rewrite a declaration that is at the start of the text."""
         if not self.data[self._mark : start].strip():
             return (Edit(self._mark, end, declaration),)
         return Edit(self._mark, self._mark, declaration + self._newline), self._without(start, end)
 
     def _tail(self) -> None:
-        """Zeros and end-of-file marks after the last element, as some programs leave them."""
+        """Hide zeros and end-of-file marks after the last element, as some programs leave them."""
         end = len(self.data.rstrip(b"\0\x1a \t\r\n"))
         tail = self.data[end:]
         kept = tail.translate(None, b"\0\x1a")
@@ -139,7 +139,7 @@ class Source:
             self._odd(end, "text", fault, "not read; remove them", (Edit(end, len(self.data), kept.decode()),))
 
     def mend_comments(self) -> bool:
-        """Hide the comments that hold ``--``, which XML forbids, from the parser; whether there are any."""
+        """Hide comments that contain ``--``, which XML forbids, from the parser; return whether there are any."""
         known = len(self.oddities)
         for start, end in _comments(self._xml):
             content = self.data[start:end].decode()
@@ -154,11 +154,11 @@ class Source:
         return [found.start() for found in re.finditer(b"\n", self.data)]
 
     def line(self, at: int) -> int:
-        """The number of the line, from 1, that holds a place."""
+        """Return the line number, from 1, of an offset."""
         return bisect_right(self._newlines, at - 1) + 1
 
     def places(self) -> list[Place]:
-        """Where each element stands, in the order of their start tags; none where the XML is malformed."""
+        """Return the place of each element, in the order of start tags; empty if the XML is malformed."""
         starts: list[int] = []
         closings: list[int] = []
         unfinished: list[int] = []
@@ -173,7 +173,7 @@ class Source:
 
         parser = expat.ParserCreate("utf-8")
         parser.StartElementHandler, parser.EndElementHandler = begin, finish
-        parser.DefaultHandler = lambda _: None  # entities stay as they are
+        parser.DefaultHandler = lambda _: None  # keep entities unchanged
         try:
             parser.Parse(self.xml, True)
         except expat.ExpatError:
@@ -181,7 +181,7 @@ class Source:
         return list(map(Place, starts, closings))
 
     def write(self, place: Place, attributes: Mapping[str, str | None]) -> tuple[Edit, ...]:
-        """Edits that give an element these attributes; None removes one."""
+        """Return edits that set these attributes of an element; None removes one."""
         at = _end(_TAG, self.data, place.start)
         there = {name: value for name, value, _ in _attributes(self.data, at)}
         edits, added = [], ""
@@ -196,11 +196,11 @@ class Source:
         return (*edits, Edit(at, at, added)) if added else tuple(edits)
 
     def drop(self, place: Place) -> tuple[Edit, ...]:
-        """An edit that removes an element, with its lines where nothing else stands on them."""
+        """Return an edit that removes an element, and its lines if they hold nothing else."""
         return (self._without(place.start, self._ends(place)),)
 
     def add(self, place: Place, xml: str) -> tuple[Edit, ...]:
-        """An edit that puts an element after another, on a line of its own where that has one."""
+        """Return an edit that inserts an element after another, on its own line if the other has one."""
         end = self._ends(place)
         first, last = self._line_around(place.start, end)
         if last:
@@ -208,7 +208,7 @@ class Source:
         return (Edit(end, end, xml),)
 
     def _ends(self, place: Place) -> int:
-        """Where an element ends."""
+        """Return the offset where an element ends."""
         at = _end(_TAG, self.data, place.start)
         for _, attribute, _ in _attributes(self.data, at):
             at = attribute.end
@@ -216,12 +216,12 @@ class Source:
         return inside if self.data.startswith(b"/>", inside - 2) else self.data.find(b">", place.closing) + 1
 
     def _without(self, start: int, end: int) -> Edit:
-        """The removal of a place, with its lines where nothing else stands on them."""
+        """Return the removal of a range, with its lines if they hold nothing else."""
         first, last = self._line_around(start, end)
         return Edit(first, last, "") if last else Edit(start, end, "")
 
     def _line_around(self, start: int, end: int) -> tuple[int, int]:
-        """Start and end of the lines of a place if nothing else stands on them; else zeros."""
+        """Return start and end of a range's lines if they hold nothing else; otherwise zeros."""
         first, last = start, _end(_BLANKS, self.data, end)
         while first > 0 and self.data[first - 1] in b" \t":
             first -= 1
@@ -230,7 +230,7 @@ class Source:
 
 
 def apart(edits: list[Edit]) -> list[Edit]:
-    """The edits in the order of the text; of those that overlap, the first one listed."""
+    """Sort edits by position; of overlapping edits keep the first listed."""
     kept: list[Edit] = []
     for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):
         if not kept or edit.start >= kept[-1].end:
@@ -239,7 +239,7 @@ def apart(edits: list[Edit]) -> list[Edit]:
 
 
 def apply(data: bytes, edits: list[Edit]) -> bytes:
-    """The text with its edits made, which are `apart`."""
+    """Apply edits, which must be `apart`, to the text."""
     parts, at = [], 0
     for edit in edits:
         parts += [data[at : edit.start], edit.text.encode()]
@@ -248,7 +248,7 @@ def apply(data: bytes, edits: list[Edit]) -> bytes:
 
 
 def _decoded(raw: bytes) -> tuple[str, str, str | None, int | None]:
-    """The text, its codec, the codec that the file declares, and the place of the first letter that is in neither."""
+    """Return the text, its codec, the declared codec, and the offset of the first character invalid in both."""
     marked = next((codec for beginning, codec in _BEGINNINGS.items() if raw.startswith(beginning)), None)
     head = _DECLARATION.search(raw, 0, 1000)
     named = {name: value for name, _, value in _attributes(raw, head.start() + 5)}.get("encoding") if head else None
@@ -263,15 +263,15 @@ def _decoded(raw: bytes) -> tuple[str, str, str | None, int | None]:
 
 
 def _codec(name: str) -> str:
-    """Python's name of an encoding; as it came where there is none."""
+    """Return Python's name of an encoding, or the given name if it is unknown."""
     try:
         return codecs.lookup(name).name
-    except (LookupError, ValueError):  # of a name with zeros in it
+    except (LookupError, ValueError):  # a name that contains zeros
         return name
 
 
 class _Attribute(NamedTuple):
-    """Where an attribute stands: from the blank before it, its text, and the end of its closing quote."""
+    """The offsets of an attribute: the blank before it, its value, and the end of the closing quote."""
 
     start: int
     text: int
@@ -279,7 +279,7 @@ class _Attribute(NamedTuple):
 
 
 def _attributes(data: bytes, at: int) -> Iterator[tuple[str, _Attribute, str]]:
-    """Name, place and text of a tag's attributes."""
+    """Return name, offsets and value of a tag's attributes."""
     while found := _ATTRIBUTE.match(data, at):
         at = found.end()
         name, text = (group.decode("utf-8", "replace") for group in found.groups())
@@ -287,7 +287,7 @@ def _attributes(data: bytes, at: int) -> Iterator[tuple[str, _Attribute, str]]:
 
 
 def _comments(xml: bytearray) -> Iterator[tuple[int, int]]:
-    """Start and end of what each comment holds."""
+    """Return start and end of each comment's content."""
     start = xml.find(b"<!--") + 4
     while start >= 4 and (end := xml.find(b"-->", start)) >= 0:
         yield start, end

@@ -1,4 +1,4 @@
-"""What a misspelt name may have meant, at a cost that does not grow with the number of names."""
+"""Suggest the intended name for a misspelt one, at a cost independent of the number of names."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 NEIGHBOURS = 16
-"""So many names that begin alike, and that end alike, are compared."""
+"""Number of names with a similar beginning, and with a similar end, that are compared."""
 LONGEST = 60
-"""Characters of a name that is compared; the time grows with the square of them."""
+"""Maximum length of a compared name; the time grows with its square."""
 GUESSES = 100
-"""After so many misspelt names of one file the rest are only named."""
+"""Number of misspelt names per file that get a suggestion."""
 
 
 class Spelling:
-    """The names of one kind, such as "link", in a file."""
+    """The names of one kind in a file, such as "link"."""
 
     def __init__(self, names: Iterable[str], kind: str):
         self.kind = kind
@@ -24,7 +24,7 @@ class Spelling:
         self._reversed: list[str] = []
 
     def cure(self, name: str) -> str:
-        """What to do about a name that is none of these."""
+        """Return the fix for an unknown name."""
         close: list[str] = []
         if self._left > 0 and len(name) <= LONGEST:
             self._left -= 1

@@ -1,7 +1,7 @@
-"""An SRDF, MoveIt's description of a robot beside its URDF: which links never touch each other, and named poses.
+"""Read an SRDF, MoveIt's companion to a URDF: link pairs without collision checks, and named poses.
 
-Of all that it holds <disable_collisions>, <disable_default_collisions>, <enable_collisions> and <group_state> are read,
-as MoveIt and Pinocchio read them: https://wiki.ros.org/srdf.
+Only <disable_collisions>, <disable_default_collisions>, <enable_collisions> and <group_state> are read, as MoveIt and
+Pinocchio do: https://wiki.ros.org/srdf.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from engine.urdf.spelling import Spelling
 
 Pair = tuple[int, int]
 MOST = 1_000_000
-"""Pairs that `disable_default_collisions` may stand for together."""
-HEAD = 10_000  # bytes, in which a file names its robot
+"""Maximum number of pairs from `disable_default_collisions`."""
+HEAD = 10_000  # bytes; the robot's name must be within them
 
 
 SUFFIX, FOLDER = ".srdf", "srdf"
 
 
 class Semantics(NamedTuple):
-    """What an SRDF says: pairs of links that never touch, by their indices, the smaller first; named poses; faults."""
+    """The content of an SRDF: link index pairs that never collide, smaller index first; named poses; diagnostics."""
 
     pairs: tuple[Pair, ...]
     states: States
@@ -46,9 +46,9 @@ def read(
     package_dirs: Iterable[PathName] = (),
     trust_xacro: bool = False,
 ) -> Semantics:
-    """What a file says of a robot with these links and joints.
+    """Read an SRDF for a robot with these links and joints.
 
-    Each diagnostic names the file. Links and joints that are none of the robot's are told once each and left out.
+    Each diagnostic names the file. Links and joints that the robot does not have are reported once each and ignored.
     """
     document = Document(path, package_dirs, trust_xacro)
     root, pairs, states = document.root, set[Pair](), States()
@@ -67,10 +67,10 @@ def read(
 
 
 def beside(path: PathName, robot: str) -> Path | None:
-    """The SRDF of a robot of that name whose file is at `path`: in its folder, or in a folder "srdf" in or beside that.
+    """Find the SRDF of the robot whose file is at `path`: in its folder, or in a folder "srdf" in or beside it.
 
-    It has the file's stem, or its <robot> has the robot's name; of several the one whose stem is that of the file, or
-    begins it, comes first. None where there is none.
+    An SRDF matches by its file name's stem or by the name of its <robot>. Of several, the one whose stem equals the
+    file's, or starts it, comes first. None if there is none.
     """
     folder, stem = Path(path).absolute().parent, Path(path).name.partition(".")[0]
     found: list[tuple[bool, bool, int, str, Path]] = []
@@ -84,7 +84,7 @@ def beside(path: PathName, robot: str) -> Path | None:
 
 
 def _robot_of(file: Path) -> str:
-    """The name of an SRDF's robot; nothing where it has none, or is no SRDF."""
+    """Return the name of an SRDF's robot; empty without a name or if the file is no SRDF."""
     try:
         with files.regular(file) as opened:
             begin = opened.read(HEAD).decode("utf-8", "replace")
@@ -109,7 +109,7 @@ class _Links:
         )
 
     def pairs(self, root: Element) -> set[Pair]:
-        """The pairs that are disabled in the end."""
+        """Return the pairs that are disabled after all rules are applied."""
         if root.find("link") is not None and root.find("joint") is not None:
             self.document.warning(root, "it holds links and joints: this is a URDF", "of these nothing is used")
         disabled = self._named(root, "disable_collisions")
@@ -124,7 +124,7 @@ class _Links:
         return disabled - self._named(root, "enable_collisions")
 
     def _named(self, root: Element, tag: str) -> set[Pair]:
-        """The pairs that elements of a tag name."""
+        """Return the pairs that elements with a tag name."""
         pairs = set()
         for element in root.iterfind(tag):
             one, other = self._link(element, "link1"), self._link(element, "link2")

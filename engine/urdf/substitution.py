@@ -1,7 +1,7 @@
-"""Expressions of xacro in a file that is not named one, worked out where plain substitution is all that they need.
+"""Evaluate xacro expressions in a file not named .xacro, if plain substitution suffices.
 
-That is: arithmetic and the functions of mathematics on the values of ``<xacro:property>``, and ``$(arg …)``,
-``$(env …)``, ``$(optenv …)`` and ``$(find …)``. Whatever needs xacro itself is an error at its line.
+Supported: arithmetic and mathematical functions of the values of ``<xacro:property>``, and ``$(arg …)``, ``$(env …)``,
+``$(optenv …)`` and ``$(find …)``. Anything that needs xacro itself is an error at its line.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import re
 from collections.abc import Iterator
 
 from engine.urdf.markup import Document, Element, tag_of
-from engine.urdf.xacro.bounded import Refused
 from engine.urdf.xacro.expressions import Evaluator
+from engine.urdf.xacro.size_limits import Refused
 
 LONGEST = 200
-"""Characters of an expression."""
+"""Maximum number of characters of an expression."""
 LARGEST = 10_000
-"""Characters of a value, so that properties which double each other come to an end."""
+"""Maximum number of characters of a value, which stops properties that double each other."""
 MOST = 10_000
-"""Expressions of one file."""
+"""Maximum number of expressions of one file."""
 
 CURE = "name the file .urdf.xacro, or expand it first"
 
@@ -33,7 +33,7 @@ Value = str | int | float
 
 
 def substitute(document: Document, root: Element) -> None:
-    """Write the value of each expression into the tree, with a warning; what has none is an error."""
+    """Write the value of each expression into the tree, with a warning; an expression without a value is an error."""
     substitution = _Substitution()
     for element in _elements(root):
         tag = tag_of(element)
@@ -48,7 +48,7 @@ def substitute(document: Document, root: Element) -> None:
             try:
                 value = substitution.text(text)
                 element.set(name, value)
-            except Exception as fault:  # arithmetic that a file asks for: anything may be raised
+            except Exception as fault:  # a file's arithmetic may raise anything
                 document.error(element, f"{came}: {fault}", CURE)
                 document.unread.add((element, name))
                 continue
@@ -57,7 +57,7 @@ def substitute(document: Document, root: Element) -> None:
 
 
 def _elements(root: Element) -> Iterator[Element]:
-    """All of xacro, and all that is read of the robot, in the order of the text; the outermost element at last."""
+    """Return all xacro elements, and the robot's that are read, in text order; the root element is last."""
     for child in root.iterchildren("*"):
         if child.tag in _READ:
             yield from child.iter("*")
@@ -67,7 +67,7 @@ def _elements(root: Element) -> Iterator[Element]:
 
 
 class _Substitution:
-    """The values that a file has defined so far."""
+    """The values that a file has defined up to the current element."""
 
     def __init__(self) -> None:
         self._evaluate = Evaluator({})
@@ -76,14 +76,14 @@ class _Substitution:
         self._left = MOST
 
     def define(self, tag: str, element: Element) -> bool:
-        """Take in a property or an argument; False where it is not a plain one."""
+        """Define a property or an argument; return False if it is not a plain one."""
         wanted = {"property": {"name", "value"}, "arg": {"name", "default"}}.get(tag)
         if wanted is None or set(element.attrib) != wanted or len(element):
             return False
         name, text = element.get("name"), element.get("value", element.get("default"))
         try:
             value = self._value(text)
-        except Exception:  # what it needs may not be needed itself; who uses it is told
+        except Exception:  # reported only if the value is used
             return True
         if tag == "arg":
             self._arguments[name] = str(value)
@@ -92,7 +92,7 @@ class _Substitution:
         return True
 
     def text(self, text: str) -> str:
-        """A text with the values of its expressions. Raises Refused, or whatever the arithmetic raises."""
+        """Return a text with its expressions evaluated. Raises Refused, or any exception of the arithmetic."""
         return str(self._value(text))
 
     def _value(self, text: str) -> Value:
@@ -120,7 +120,7 @@ class _Substitution:
         return value
 
     def _commanded(self, command: str) -> str:
-        """The value of `$(…)`, as roslaunch knows it."""
+        """Return the value of `$(…)`, with roslaunch's rules."""
         word, _, rest = command.strip().partition(" ")
         name, _, default = rest.strip().partition(" ")
         if word == "optenv" and name:
@@ -135,7 +135,7 @@ class _Substitution:
 
 
 def _literal(text: str) -> Value:
-    """A property's text as a number, where it is one."""
+    """Return a property's text as a number, if it is one."""
     for number in _NUMBER:
         try:
             return number(text)

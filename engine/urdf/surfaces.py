@@ -1,8 +1,8 @@
-"""Friction and restitution of links, as Gazebo and Bullet write them into a URDF.
+"""Read the friction and restitution of links from Gazebo's and Bullet's elements in a URDF.
 
 Gazebo: <gazebo reference="link"> with <mu1> (or <mu>, or those of SDF's <surface>) and <restitution_coefficient>.
-Bullet: <link><contact> with <lateral_friction value="…"/> and <restitution value="…"/>; where a file has both, this
-one holds, since it stands in the link itself.
+Bullet: <link><contact> with <lateral_friction value="…"/> and <restitution value="…"/>; it takes precedence, since it
+is part of the link.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _BULLET: _Paths = {"friction": ("lateral_friction",), "restitution": ("restituti
 
 
 class Surface(NamedTuple):
-    """Coefficients of friction, at least 0, and of restitution, 0 … 1, of a link; None where the file gives none."""
+    """A link's coefficients of friction, at least 0, and of restitution, 0 … 1; None where the file gives none."""
 
     friction: float | None = None
     restitution: float | None = None
 
 
 def surfaces(document: Document, root: Element) -> dict[str, Surface]:
-    """Those of the links of which a file says any, by the links' names. Faults are kept in the document."""
+    """Return the surfaces by link name, for links with any. Problems are recorded in the document."""
     places: dict[str, list[tuple[Element, _Paths]]] = {}
     for element in root.iterfind("link/contact"):
         places.setdefault(element.getparent().get("name", "").strip(), []).append((element, _BULLET))
@@ -44,7 +44,7 @@ def surfaces(document: Document, root: Element) -> dict[str, Surface]:
 
 
 def _first(document: Document, places: Iterable[tuple[Element, _Paths]], name: str) -> float | None:
-    """The first coefficient of that name that can be one."""
+    """Return the first valid coefficient of a name."""
     elements = (element for place, paths in places for path in paths[name] if (element := place.find(path)) is not None)
     for element in elements:
         value = _coefficient(document, element, name)
@@ -56,7 +56,7 @@ def _first(document: Document, places: Iterable[tuple[Element, _Paths]], name: s
 
 
 def _coefficient(document: Document, element: Element, name: str) -> float | None:
-    """The number in an element, as its text or its attribute `value`; None, and a warning, where it cannot be one."""
+    """Return an element's number, from its text or its attribute `value`; warn and return None if invalid."""
     text = _text(element)
     number = numerals.plain(text, 1)
     used = f"the {name} of the scene is used"
@@ -77,7 +77,7 @@ def _text(element: Element) -> str:
 
 
 def _same_across(document: Document, element: Element, mu1: float) -> None:
-    """Say so where friction would depend on the direction."""
+    """Warn if friction would depend on the direction."""
     across = element.getparent().find("mu2")
     mu2 = numerals.plain(_text(across), 1) if across is not None else None
     if mu2 is not None and mu2[0] != mu1:

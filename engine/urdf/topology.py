@@ -1,4 +1,4 @@
-"""The links and joints of a URDF as one tree, and which joint follows which."""
+"""Build one tree from a URDF's links and joints, and resolve mimic joints."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ FLOATING_BASE = "floating_base"
 
 _NO_LINKS = {False: "add at least one <link>", True: "this is an SRDF; give the URDF, and this one as its srdf"}
 CYCLES = 100
-"""Of so many joints that are one too many it is said whether they close a cycle: each may take a walk to the root."""
+"""Number of surplus joints that are checked for a cycle: each check may walk to the root."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A link of the tree with the joint that carries it (None: it is fixed to the world)."""
+    """A link of the tree and the joint to its parent (None: fixed to the world)."""
 
     link: Link
     joint: Joint | None
     parent: int
-    """The index of the branch before; -1 at a root."""
+    """The index of the parent branch; -1 at a root."""
 
 
 @dataclass(frozen=True)
 class Topology:
-    """The tree depth first, children in the file's order; joints that follow, and limits with theirs merged in."""
+    """The tree in depth-first order, children in file order; mimic joints, and limits merged with theirs."""
 
     branches: tuple[Branch, ...]
     followers: dict[str, Mimic]
@@ -42,7 +42,7 @@ class Topology:
 
 
 def connect(document: Document, description: Description, floating: bool, mimic: bool) -> Topology:
-    """The tree of a description. Faults are kept in the document; links in a cycle are left out."""
+    """Build the tree of a description. Problems are recorded in the document; links in a cycle are omitted."""
     links = {link.name: link for link in reversed(description.links)}
     _unique(document, "link", description.links)
     _unique(document, "joint", [joint for joint in description.joints if joint.name])
@@ -69,7 +69,7 @@ def _unique(document: Document, kind: str, entries: Sequence[Link] | Sequence[Jo
 
 
 def _carriers(document: Document, joints: Iterable[Joint], links: dict[str, Link]) -> dict[str, Joint]:
-    """The joint that carries each link: the first that names it as its child."""
+    """Return each link's parent joint: the first joint that names the link as its child."""
     carriers: dict[str, Joint] = {}
     surplus: list[Joint] = []
     spelling = Spelling(links, "link")
@@ -89,7 +89,7 @@ def _carriers(document: Document, joints: Iterable[Joint], links: dict[str, Link
 
 
 def _ancestors(link: str, carriers: dict[str, Joint]) -> set[str]:
-    """The link and all links before it."""
+    """Return the link and all its ancestors."""
     seen: set[str] = set()
     name: str | None = link
     while name is not None and name not in seen:
@@ -99,9 +99,9 @@ def _ancestors(link: str, carriers: dict[str, Joint]) -> set[str]:
 
 
 def _roots(document: Document, description: Description, links: dict[str, Link]) -> list[str]:
-    """The links that no joint carries.
+    """Return the links without a parent joint.
 
-    A joint that does not say which link it carries leaves one more root than there is; such roots are no fault.
+    A joint without a child name leaves an additional root, which is not reported.
     """
     children = {joint.child for joint in description.joints}
     roots = [name for name in dict.fromkeys(link.name for link in description.links) if name not in children]
@@ -146,7 +146,7 @@ def _depth_first(links: dict[str, Link], carriers: dict[str, Joint], roots: list
 
 
 def _freed(document: Document, branches: list[Branch]) -> list[Branch]:
-    """The tree with a free joint under its root link."""
+    """Return the tree with a free joint between world and root link."""
     root, fixed = branches[0], {0}
     for index, branch in enumerate(branches[1:], 1):
         if branch.parent not in fixed or branch.joint is None:
@@ -165,7 +165,7 @@ def _freed(document: Document, branches: list[Branch]) -> list[Branch]:
 
 
 def _by_name(joints: Iterable[Joint]) -> dict[str, Joint]:
-    """The joints by name; of two with one name, which is an error, the first."""
+    """Return the joints by name; a duplicate is an error, and the first is used."""
     named: dict[str, Joint] = {}
     for joint in joints:
         named.setdefault(joint.name, joint)
@@ -173,7 +173,7 @@ def _by_name(joints: Iterable[Joint]) -> dict[str, Joint]:
 
 
 def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
-    """For each joint that mimics: the independent joint that it follows in the end, and how."""
+    """Return, for each mimic joint, the independent joint that it follows in the end, and how."""
     mimics = _mimics(document, _by_name(joints))
     followers: dict[str, Mimic] = {}
     resolved = _resolved(mimics)
@@ -199,9 +199,9 @@ def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
 
 
 def _resolved(mimics: dict[str, Mimic]) -> dict[str, tuple[str, float, float]]:
-    """For each joint that mimics: the joint that it follows in the end, the multiplier and the offset.
+    """Return, for each mimic joint, the joint that it follows in the end, the multiplier and the offset.
 
-    Where following never ends, the joint named is that of the cycle which the file gives first.
+    In a cycle, the joint named is the cycle's first in file order.
     """
     resolved: dict[str, tuple[str, float, float]] = {}
     order = {name: index for index, name in enumerate(mimics)}
@@ -222,7 +222,7 @@ def _resolved(mimics: dict[str, Mimic]) -> dict[str, tuple[str, float, float]]:
 
 
 def _cycle_from(name: str, mimics: dict[str, Mimic]) -> list[str]:
-    """The joints of a cycle from one of them back to it."""
+    """Return the joints of a cycle, from one of them back to it."""
     cycle = [name]
     while len(cycle) == 1 or cycle[-1] != name:
         cycle.append(mimics[cycle[-1]].leader)
@@ -234,7 +234,7 @@ def _shortened(cycle: list[str]) -> str:
 
 
 def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
-    """Each joint's own <mimic>, where the joint that it names can be followed."""
+    """Return each joint's own <mimic>, if the joint that it names can be followed."""
     mimics: dict[str, Mimic] = {}
     spelling = Spelling(named, "joint")
     for joint in named.values():
@@ -246,7 +246,10 @@ def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
             document.warning(joint.mimic.element, f"there is no joint {joint.mimic.leader!r}", used)
         elif leader.type in SCALAR:
             mimics[joint.name] = joint.mimic
-        elif str(leader.element.get("type")).strip().lower() in (*TYPES, "ball"):  # else its type was told
+        elif str(leader.element.get("type")).strip().lower() in (
+            *TYPES,
+            "ball",
+        ):  # else already reported
             fault = f"joint {leader.name!r} is {leader.type} and has not one coordinate to follow"
             cure = f"follow a joint that is {', '.join(SCALAR[:-1])} or {SCALAR[-1]}"
             document.error(joint.mimic.element, fault, cure)
@@ -254,9 +257,9 @@ def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
 
 
 def _merged(document: Document, joints: Iterable[Joint], followers: dict[str, Mimic]) -> dict[str, Limits]:
-    """The limits of each independent joint, with those that its followers put on it.
+    """Return the limits of each independent joint, including those that its followers impose.
 
-    With ``q_f = m q + o``: ranges are cut, velocities divided by ``|m|``, and the virtual work of the
+    With ``q_f = m q + o``, ranges are intersected, velocities divided by ``|m|``, and the virtual work of the
     followers' resistance adds ``m²`` of their damping and ``|m|`` of their friction.
     """
     named = _by_name(joints)
@@ -284,7 +287,7 @@ def _merged(document: Document, joints: Iterable[Joint], followers: dict[str, Mi
 
 
 def held(topology: Topology, positions: dict[str, float]) -> Topology:
-    """The tree with some of its revolute and prismatic joints fixed, each at a position."""
+    """Return the tree with some revolute and prismatic joints locked, each at a position."""
     branches = [
         replace(branch, joint=_fixed_at(branch.joint, positions[branch.joint.name]))
         if branch.joint is not None and branch.joint.name in positions

@@ -23,7 +23,7 @@ import engine
 from engine import lie
 from engine.algorithms import contact_law, step
 from engine.algorithms.motion import Motion, frame_of_link, motion
-from engine.algorithms.step import Acting, Problem, Settings
+from engine.algorithms.step import Inputs, Problem, Settings
 from engine.algorithms.touching import Contact
 from engine.lie import Array
 from tests.differential.cases import Case
@@ -123,7 +123,7 @@ class Robot:
         kp, kd = (_gain(self.model, own[name], robot, name) for name in ("kp", "kd"))
         self.settings = Settings(own["dt"], own["integrator"], kp, kd, own["limits"], case.scene_object())
         self.algorithm = own["algorithm"]
-        self.q, self.v, self.acting = q, v, Acting(tau, target, wrench)
+        self.q, self.v, self.acting = q, v, Inputs(tau, target, wrench)
         self.at = motion(self.model, q, v)
 
 
@@ -175,7 +175,7 @@ def _tolerance(robot: Robot, M: Array, free: Array, v: Array, exact: Precision) 
 
 def _free(robot: Robot, q: Array, v: Array, exact: Precision) -> Iterator[str]:
     """A step in which nothing touches, which has one solution."""
-    text = step.step_with(robot.model, robot.q, robot.v, robot.acting, robot.settings, [])
+    text = step.step_with_contacts(robot.model, robot.q, robot.v, robot.acting, robot.settings, [])
     if (left := contact_law.residual(text.problem.rows, text.problem.G, text.impulses)) > 1e-10:
         seen["not solved by the text"] += 1
         yield from ([f"the text does not solve this step: {left}"] if left > 1e-6 else [])
@@ -206,12 +206,12 @@ def _under_contact(
 ) -> Iterator[str]:  # fmt: skip
     """A step under contact: its impulses obey the law, and its velocity is what they give."""
     model, settings = robot.model, robot.settings
-    ready = step.problem_of(model, robot.q, robot.v, robot.acting, settings, contacts)
+    ready = step.contact_problem(model, robot.q, robot.v, robot.acting, settings, contacts)
     if settings.dt * np.max(np.abs(v), initial=0.0) > 1:
         seen["spins too fast to tell by how much"] += 1
         return
     way = _way(model, robot.q, q, settings.dt)
-    v_first = step.in_first_frames(model, v, way, settings.dt)
+    v_first = step.in_initial_frames(model, v, way, settings.dt)
     limit = _tolerance(robot, ready.M, ready.free, v_first, exact)
     order = [next(c for c, y in enumerate(contacts) if y is x) for x in ready.contacts]
     impulses, faults = _impulses(ready, told, order)
@@ -294,7 +294,7 @@ def _coordinates(robot: Robot, ready: Problem, aside: Array, v: Array, limit: Ar
     """Coordinates go by v⁺; `aside` (nv,) is by what else: what overlaps is taken back, and nothing that does not."""
     dt = robot.settings.dt
     rounding = limit + 50 * exact.rounding * (1 + np.max(np.abs(robot.q), initial=0.0)) / dt
-    text = step.way_of(robot.model, robot.q, ready, v, robot.settings) - v
+    text = step.coordinate_velocities(robot.model, robot.q, ready, v, robot.settings) - v
     if not np.any(text):
         yield from _compared("what moves coordinates beside v", aside, text, rounding)
         return
@@ -311,7 +311,7 @@ def _coordinates(robot: Robot, ready: Problem, aside: Array, v: Array, limit: Ar
         yield f"what takes overlaps back is no push along the contacts' normals: {off:.1e} of it is something else"
     least = -np.min(rows.J @ aside * dt + rows.b)
     deepest = max(-x.gap for x in ready.contacts)
-    if least > 0.51 * deepest and step.overlap_left(ready) <= 1e-9 and not limited:
+    if least > 0.51 * deepest and step.correction_residual(ready) <= 1e-9 and not limited:
         yield f"of an overlap of {deepest:.2e} m {least:.2e} m are not taken back, or a gap is shut by that"
 
 

@@ -11,7 +11,7 @@ import trimesh
 from PIL import Image
 
 import engine
-from engine.urdf import file_kinds
+from engine.urdf import non_xml
 
 
 def _zip() -> bytes:
@@ -74,8 +74,8 @@ def test_a_file_that_is_no_xml_is_called_what_it_is(name, tmp_path):
 
 def test_a_stl_is_known_by_its_length():
     whole = FILES["stl"][0]
-    assert file_kinds.told(whole, whole, "")[0] == "the file is a mesh"
-    assert file_kinds.told(whole[:-1], whole[:-1], "")[0] == "the file is binary data, not XML"
+    assert non_xml.explain_non_xml(whole, whole, "")[0] == "the file is a mesh"
+    assert non_xml.explain_non_xml(whole[:-1], whole[:-1], "")[0] == "the file is binary data, not XML"
 
 
 def test_of_a_folder_the_robots_in_it_are_named(tmp_path):
@@ -103,16 +103,16 @@ def test_of_a_folder_the_robots_in_it_are_named(tmp_path):
     ],
 )
 def test_an_obj_is_known_by_its_first_lines(content, mesh):
-    fault, _ = file_kinds.told(content.encode(), content.encode(), "")
+    fault, _ = non_xml.explain_non_xml(content.encode(), content.encode(), "")
     assert (fault == "the file is a mesh") is mesh
 
 
 def test_as_much_of_a_text_is_quoted_as_has_room():
     for length, shown in ((24, "x" * 24), (25, "x" * 24 + "…"), (500, "x" * 24 + "…")):
         text = b"x" * length
-        assert file_kinds.told(text, text, "")[0].endswith(f"it begins with '{shown}'")
+        assert non_xml.explain_non_xml(text, text, "")[0].endswith(f"it begins with '{shown}'")
 
 
 def test_an_stl_has_triangles():
     for size, told in ((83, "binary data, not XML"), (84, "binary data, not XML")):
-        assert file_kinds.told(bytes(size), bytes(size), "")[0] == f"the file is {told}"
+        assert non_xml.explain_non_xml(bytes(size), bytes(size), "")[0] == f"the file is {told}"

@@ -8,8 +8,8 @@ import random
 
 import pytest
 
-from engine.urdf.xacro.bounded import Refused
 from engine.urdf.xacro.expressions import Evaluator
+from engine.urdf.xacro.size_limits import Refused
 
 TODAY = datetime.datetime.now(datetime.UTC).date().toordinal()
 NAMES = {

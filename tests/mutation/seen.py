@@ -19,7 +19,7 @@ from rooms import ROOT
 Tests = dict[str, tuple[float, set[str]]]
 """By a test's name, s that it takes and the functions that it comes by, as "file:function"."""
 ELSEWHERE = {
-    "engine/urdf/xacro/": "engine/urdf/xacro/expansion.py:expand",
+    "engine/urdf/xacro/": "engine/urdf/xacro/sandboxed_expansion.py:expand",
     "engine/controller.py": "engine/controller.py:Controller.__init__",
     **dict.fromkeys(
         (f"engine/bench/{name}.py" for name in ("child", "compare/block", "compare/candidate", "compare/own")),

@@ -149,7 +149,7 @@ def told_along() -> str:
     ways = [np.allclose(x, [0, 0, 1]) for x in (twist, moves)]
     ways.append(bool(np.isclose(mobility[1, 1], along_y)))
     assert len(set(ways)) == 1
-    return "world's" if ways[0] else "body's"
+    return "world" if ways[0] else "body"
 
 
 @cache
@@ -165,7 +165,7 @@ def file_holds() -> tuple[str, str]:
 
 @cache
 def worst_of_a_call() -> str:
-    """What `contacts.worst` is of the residuals of a call's steps: "greatest" or "least"."""
+    """What `contacts.worst` is of the residuals of a call's steps: "largest" or "smallest"."""
     model, scene = engine.load(engine.find_robot("quadruped")), Scene()
     start = engine.put_down(model, scene, model.neutral())[None]
     single, whole = (engine.Simulation(model, scene=scene, q=start, dt=2e-3, device="cpu") for _ in range(2))
@@ -174,4 +174,4 @@ def worst_of_a_call() -> str:
         single.step()
         residuals.append(float(single.contacts.residual[0]))
     whole.step(40)
-    return {max(residuals): "greatest", min(residuals): "least"}[float(whole.contacts.worst[0])]
+    return {max(residuals): "largest", min(residuals): "smallest"}[float(whole.contacts.worst[0])]

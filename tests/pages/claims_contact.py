@@ -35,7 +35,7 @@ def conventions() -> Iterable[str]:
     """The rows of a contact, which way its normal points, and the numbers of what is touched."""
     towards, from_, to = normal_points()
     yield f"The rows of a contact are $(n, t_1, t_2)$: the normal, which points to the {towards}, and two tangents."
-    yield f"Where two links touch, it points from the `{from_}` to the `{to}`."
+    yield f"Between two links, it points from the `{from_}` to the `{to}`."
     ground, obstacles = touched()
     first, step = obstacles[0], obstacles[0] - obstacles[1]
     counted = {1: "− k"}[step]
@@ -48,8 +48,8 @@ def conventions() -> Iterable[str]:
     yield "simulation.contact_wrench # (batch, links, 6), N m and N, in each link's frame"
     yield 'box = engine.Obstacle("box", (1.0, 1.0, 0.4), pose=(2.0, 0.0, 0.2)) # a position, or a (4, 4) matrix'
     yield "| $\\lambda$, $u$ | impulse (N s) and velocity after the step (m/s) of a row | $n$ |"
-    yield "| $J$ | Jacobian of all rows: three for a contact, one for a joint | $n \\times n_v$ |"
-    yield "Nothing here is a spring."
+    yield "| $J$ | Jacobian of all rows: three per contact, one per joint | $n \\times n_v$ |"
+    yield "There are no springs"
 
 
 @claims
@@ -58,7 +58,7 @@ def relaxed_law() -> Iterable[str]:
     lift = 1000 * lesson_contact.slide("relaxed")[:, 1].max()
     yield (
         f"A box that slides at {g(lesson_contact.SPEED)} m/s with a coefficient of friction of "
-        f"{g(lesson_contact.FRICTION)} it lifts by {lift:.0f} mm"
+        f"{g(lesson_contact.FRICTION)} is lifted by {lift:.0f} mm"
     )
 
 
@@ -66,7 +66,7 @@ def relaxed_law() -> Iterable[str]:
 def restitution_and_gaps() -> Iterable[str]:
     """What springs back, what takes part, and what is taken back."""
     yield (
-        f"A contact that comes in faster than {g(thresholds.IMPACT)} m/s and closes within the step shall leave with "
+        f"A contact that approaches faster than {g(thresholds.IMPACT)} m/s and closes within the step rebounds with "
         "$u_n = -e u_n^-$, Newton's law."
     )
     by_rows = (ROOT / "engine" / "cpu" / "constraints" / "contact_dynamics.py").read_text("utf-8")
@@ -75,38 +75,40 @@ def restitution_and_gaps() -> Iterable[str]:
     share = "0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0"
     assert share in " ".join(by_inertias.split())
     yield (
-        f"Where it is positive, $e$ is halved for this robot and step and the system is solved again, up to "
+        f"If it is positive, $e$ is halved for this robot and step and the system is solved again, up to "
         f"{word(thresholds.HALVINGS)} times; then $e = 0$"
     )
-    yield "What comes in slower than the bound rests."
-    yield f"zero for joints and for contacts that are shut, to {thresholds.SHUT * 1e9:g} nm"
+    yield "Slower contacts do not rebound."
+    yield f"zero for joints and for closed contacts, to {thresholds.SHUT * 1e9:g} nm"
     yield (
-        f"One that is still open by a gap $\\phi$ takes part when it is within {thresholds.NEAR * 1e3:g} mm, or comes "
+        f"An open contact with gap $\\phi$ is active when it is within {thresholds.NEAR * 1e3:g} mm, or comes "
         "that near within two steps, with $c_n = \\phi / h$"
     )
-    yield "One that springs back has $c_n = \\min(c_n, e u_n^-)$."
+    yield "A rebounding contact has $c_n = \\min(c_n, e u_n^-)$."
     yield (
-        f"with $\\beta = {g(thresholds.BACK)}$ for contacts that overlap, and 1 for open ones, which it must not close"
+        f"with $\\beta = {g(thresholds.BACK)}$ for overlapping contacts, and 1 for open ones, which it must not close"
     )
-    yield "A joint moves by it to its limit at most; what then is left of an overlap is for the next steps."
+    yield "It moves a joint at most to its limit; the remaining overlap is left to the next steps."
     yield (
-        f"Where no joint moves a contact by more than {thresholds.HELD * 1e3:g} mm per rad along its normal "
-        "it is left out"
+        f"A contact that no joint moves by more than {thresholds.HELD * 1e3:g} mm per rad along its normal is omitted"
     )
-    yield "With the integrator `implicit`, joint damping and gains are taken at the end of the step"
+    yield "With the integrator `implicit`, joint damping and gains are evaluated at the end of the step"
     integrators = (ROOT / "engine" / "cpu" / "stepping" / "integrators.py").read_text("utf-8")
     assert integrators.index("if _touching_step(True") < integrators.index("    _rk4_stages(robots")
-    yield "With `rk4`, a step in which something touches is the semi-implicit one, and so of first order."
-    yield "their $h (k_d + h k_p)$ stands on the diagonal of $M$, also in $G$"
+    yield "With `rk4`, a step with contact is the semi-implicit one, and so of first order."
+    yield "their $h (k_d + h k_p)$ is added to the diagonal of $M$, also in $G$"
     yield "A ball of radius 0.1 m that rolls at 1 m/s turns by 0.01 rad in a millisecond"
-    yield "it comes into the ground with 10 mm/s"
+    yield "it seems to penetrate the ground with 10 mm/s"
 
 
 @claims
 def large_systems() -> Iterable[str]:
     """Where the rows' matrix is tried."""
     rows = contact_dynamics.MOST_ROWS
-    yield f"of up to {rows} rows, which take it a second, and where more than {MOST_PAIRS} pairs touch"
+    yield (
+        f"and those with more than {MOST_PAIRS} touching pairs, go to a dense solver, whose cost grows with the cube "
+        f"of the rows: it takes up to {rows} rows, in a second."
+    )
 
 
 @claims
@@ -118,7 +120,7 @@ def residual() -> Iterable[str]:
     )
     assert round(np.log10(engine.CONTACT_TOLERANCE * 9.81e-3)) == -11
     yield "`engine.CONTACT_TOLERANCE`"
-    yield "With $r = 3 / \\mathrm{tr} G_{ii}$ the inverse of a contact's mean mobility"
+    yield "With $r = 3 / \\mathrm{tr} G_{ii}$, the inverse of a contact's mean mobility"
 
 
 @page_text.of(SOLVER)
@@ -202,7 +204,7 @@ def geometry() -> Iterable[str]:
         "pair with"
     )
     yield f"A scene in which a robot may have more than {thresholds.MOST} contacts is refused."
-    (gigabytes,) = re.findall(r"is (\d+) GB", note_of("MOST"))
+    (gigabytes,) = re.findall(r"up to (\d+) GB", note_of("MOST"))
     yield f"Room for so many is some {gigabytes} GB of addresses a thread"
     assert manifold._BESIDE == 1e-5
     yield "Corners within a hundred-thousandth of the smaller shape of each other are one place"
@@ -215,20 +217,17 @@ def geometry() -> Iterable[str]:
 @claims
 def surfaces_and_pairs() -> Iterable[str]:
     """Whose coefficients hold, and which shapes are pairs."""
-    yield f"finds up to {word(KEPT)} contacts, one where a sphere is among them"
-    yield f"**Of the two values the {decided()} holds**, for both coefficients."
-    yield f"a foot of $\\mu = 10^{round(np.log10(LARGEST_FRICTION))}$, as files have it, then grips the scene's ground"
+    yield f"finds up to {word(KEPT)} contacts, one if a shape is a sphere"
+    yield f"**Of the two values the {decided()} applies**, for both coefficients."
+    yield f"a foot of $\\mu = 10^{round(np.log10(LARGEST_FRICTION))}$, as found in files, then has the friction of"
     both, several = file_holds()
     assert both == "Bullet"
-    yield f"or {both}'s `contact` with `lateral_friction` and `restitution`, which holds where a file has both."
-    yield f"of `mu1` and `mu2` the {several} holds everywhere, and it is said"
+    yield f"or {both}'s `contact` with `lateral_friction` and `restitution`, which takes precedence."
+    yield f"of `mu1` and `mu2` the {several} is used in all directions, with a warning"
     yield "A link has the coefficients of its file: Gazebo's `mu1` (or SDF's `surface`)"
     yield f"the {worst_of_a_call()} residual of all steps of a call is `contacts.worst`"
-    yield "The ground, obstacles, and links of which the file says nothing have the scene's."
-    yield (
-        "Left out are shapes of one body, which fixed joints hold together; neighbours, between whose links one "
-        "joint lies;"
-    )
+    yield "The ground, obstacles, and links without coefficients have the scene's."
+    yield ("Excluded are shapes of one body (links connected by fixed joints); neighbours, separated by one joint;")
     yield "(`disable_collisions`, `disable_default_collisions` less `enable_collisions`)"
 
 
@@ -302,7 +301,7 @@ HELD = "tests hold it, with bounds of their own, or it is arithmetic"
 exempt(
     PAGE,
     TRIALS,
-    "A chain of 1000 links that moves on the ground leaves more than 1e-8 in some steps, up to 1e-3.",
+    "A chain of 1000 links that moves on the ground leaves a residual above 1e-8 in some steps, up to 1e-3.",
     "at $e = 1$ it did in 166 of 200 random impacts of a humanoid",
     "one that began 5 mm deep flew 46 mm high",
 )
@@ -320,7 +319,7 @@ exempt(
     "end at 3e-7 and 1e-6.",
     "Talos and ANYmal stand on their meshes with residuals up to 1e-9",
 )
-exempt(PAGE, HELD, "to 1e-6, and its slip is zero to as much", "and the two along the surface | 1, 2 |")
+exempt(PAGE, HELD, "to 1e-6, and its slip is zero to as much", "normal and tangential impulses of a contact | 1, 2 |")
 exempt(SOLVER, HELD, "a sweep takes $2 n^2$ and 250 for each contact")
 exempt(
     MEASURED,

@@ -34,11 +34,11 @@ def kernels() -> Iterable[str]:
 def served() -> Iterable[str]:
     """By what robots in a scene step."""
     on = " or ".join(name.upper() for name in steppers.IN_SCENE["cuda"])
-    yield f"Robots in a scene step there by {on}, by a thread, {word(limbs_of.LANES)} lanes or a warp a robot."
+    yield f"Robots in a scene step there by {on}, with a thread, {word(limbs_of.LANES)} lanes or a warp per robot."
 
 
 MADE_ONCE = "measured on an H200, or by kernels compiled for the host, by scripts around the kernels"
-exempt("docs/contact.md", MADE_ONCE, "in single precision 0.04 MB for our quadruped … That bounds the batch.")
+exempt("docs/contact.md", MADE_ONCE, "in single precision 0.04 MB for our quadruped … This limits the batch.")
 exempt(SOLVER, MADE_ONCE, "To hold (13) to 1e-4 … which takes double precision.")
 exempt(
     MEASURED,

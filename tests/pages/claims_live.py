@@ -17,17 +17,17 @@ claims = page_text.of(PAGE)
 @claims
 def limits() -> Iterable[str]:
     """Of frames, runs and files."""
-    yield f"A frame is written every 1/{1 / show.PERIOD:.0f} s, of the clock or simulated, or seldomer"
+    yield f"A frame is written every 1/{1 / show.PERIOD:.0f} s of wall clock or simulated time, or less often"
     yield f"frames take at most {g(100 * show.SHARE)} % of the script's time"
     yield f"the newest {MOST_RUNS - 1} are kept"
     size = records.LARGEST // 2**20
-    yield f"the newest {size} to {records.FILES * size} MB of them"
+    yield f"The newest {size} to {records.FILES * size} MB of frames follow"
 
 
 exempt(PAGE, "an example", "while sim.time < 10: … np.sin(3 * sim.time)")
 exempt(
     PAGE,
     "measured, at 1000 steps a second",
-    "A call for steps looks at the clock, in 0.2 µs.",
+    "A call for steps reads the clock, in 0.2 µs.",
     "At 1000 steps a second, on two cores … which grasps a cube, 60 times for 1.1 %.",
 )

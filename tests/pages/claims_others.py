@@ -24,7 +24,7 @@ from engine.cuda.rigid_body import written_out
 from engine.model import features
 from engine.scene import thresholds
 from engine.selection import capabilities
-from engine.urdf.xacro import expansion
+from engine.urdf.xacro import sandboxed_expansion
 from tests import test_house
 from tests.bench import accuracy, rounds
 
@@ -57,18 +57,18 @@ def papers() -> Iterable[str]:
         "| [B] | the links of one chain, DCA-ABA on 1, 2, 4 and all cores | four processors: "
         f"{paper_claims.SPEEDUP:g} | {many[0]} … {many[-1]} |"
     )
-    yield "`--device cpu | cuda` says where [Y]'s figures are measured (default: on the GPU where there is one)"
+    yield "`--device cpu | cuda` sets the device for [Y]'s figures (default: the GPU if there is one)"
     yield "some minutes; --short: half a minute on a CPU"
     with patch("engine.bench.paper.command.device.why_not", return_value="there is none"):
         no, _, _ = called("paper", "--device", "cuda")
     wrong, _, _ = called("paper", "--device", "tpu")
     yield (
-        f"Exit status {statuses()[0]}: done; {no}: no GPU where one was asked for, or an algorithm failed or answered "
-        f"wrongly; {wrong}: the call was wrong; {statuses()[3]}: interrupted."
+        f"Exit status {statuses()[0]}: done; {no}: no GPU although requested, or an algorithm failed or gave a "
+        f"wrong result; {wrong}: invalid call; {statuses()[3]}: interrupted."
     )
-    yield f"where their {100 * intervals.CONFIDENCE:.1f} % interval (of order statistics) leaves no doubt"
+    yield f"their {100 * intervals.CONFIDENCE:.1f} % interval (of order statistics) excludes equality"
     assert experiments.LONGEST == 0.25
-    yield "What would take more than a quarter of a second a call, by its time at the size before"
+    yield "that would take more than a quarter of a second a call, extrapolated from the previous size"
     yield "`fig2`, `fig3a`, `fig3b`, `speedup` | the pictures, each as `.svg` and `.png`"
     assert [each.key for each in experiments.EXPERIMENTS] == ["fig2", "fig3a", "fig3b", "speedup"]
 
@@ -78,14 +78,14 @@ def tables() -> Iterable[str]:
     """Those that the code prints."""
     yield capabilities.markdown()
     yield phases.markdown()
-    yield "*Compiled* is machine code for that device; *text* is the readable form in `engine/algorithms/`"
+    yield "*Compiled* is machine code for that device; *text* is the readable reference in `engine/algorithms/`"
 
 
 @page_text.of(SCHEME)
 def numbers() -> Iterable[str]:
     """Counts and conventions of the scheme."""
     yield (
-        "Twists are $V = (\\omega, v)$, wrenches $F = (n, f)$; both belong to a link and are written in its own "
+        "Twists are $V = (\\omega, v)$, wrenches $F = (n, f)$; both belong to a link and are expressed in its own "
         "frame, in SI"
     )
     yield "One table in the code, `engine/selection/capabilities.py`"
@@ -162,7 +162,7 @@ def counted() -> Iterable[str]:
 @page_text.of(ROBUST)
 def bounded() -> Iterable[str]:
     """Times, bounds and statuses."""
-    seconds, megabytes = expansion.BOUNDS[False]
+    seconds, megabytes = sandboxed_expansion.BOUNDS[False]
     yield f"xacro's own expansion is bounded by a process ({seconds} s, {megabytes // 1024} GB)"
     pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_fault.PAUSES)
     yield f"objects are made anew after {pauses}; what lasts is a finding"
@@ -202,8 +202,8 @@ exempt(
     "| 6 × 6 |",
     "with blocks of 5 × 5",
     "No 5 × 5 constraint system",
-    "of joint $i$, which link $i$ hangs on | 1 |",
-    "operations on blocks of 6 × 6",
+    "of joint $i$, the parent joint of link $i$ | 1 |",
+    "operations on 6 × 6 blocks",
 )
 exempt(
     ON_A_GPU,
@@ -214,11 +214,11 @@ exempt(
     SCHEME,
     "times of scripts that no file keeps, and tables that test_docs.py has",
     "a residual of 4e-8 on a random revolute chain … 2e-2 on a straight one of 4096",
-    "on an H200 a chain of *one* link takes 27 µs by it, where DCA-ABA takes a whole step of 1000 links in 26 µs",
+    "on an H200 a chain of *one* link takes 27 µs, while DCA-ABA takes a whole step of 1000 links in 26 µs",
     "On the GPU chains of more than 32 links",
     "zeros elsewhere | 6n × 6n |",
-    "a unit vector: joint frames are turned so that it is $e_3$ or $e_6$ | 6 |",
-    "In [Y]'s Algorithm 2 the lines 10 and 11",
+    "a unit vector: joint frames are oriented so that it is $e_3$ or $e_6$ | 6 |",
+    "In [Y]'s Algorithm 2, lines 10 and 11",
     "at 50 links: rounding its entries",
     "Two neighbouring runs, 1 before 2,",
 )
@@ -260,7 +260,7 @@ exempt(
 exempt(
     PAPERS,
     "what the page of the full run says in other words",
-    "`--seed` draws other chains and inputs, `--json` prints one object",
+    "`--seed` selects the random chains and inputs, `--json` prints one object",
     "holds: from 10 to 50 links, and for many robots of 10",
     "for more than a hundred robots of 10 links", "for robots of 200 links",
     "from 5 robots on CFA leads, but from 10 on the hybrid is last", "in part: up to 50 links",

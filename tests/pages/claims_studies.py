@@ -30,19 +30,19 @@ def defaults() -> Iterable[str]:
     (push,) = of.pushes
     yes = {True: "true", False: "false"}
     assert of.package_dirs == of.trajectories == of.start == () or (of.start == {} and not of.package_dirs)
-    yield f"its root on a free joint | `[]`, {yes[of.floating]} |"
+    yield f"add a free joint at the root | `[]`, {yes[of.floating]} |"
     yield f"| of a run, and its time step, s | {of.seconds:g}, {of.dt:g} |"
-    yield f"| as `engine.Simulation` has them | {of.integrator}, {of.algorithm}, {of.device}, {of.dtype} |"
-    yield f"joints keep to their limits | {yes[of.hold]}, {yes[of.limits]} |"
+    yield f"| see `engine.Simulation` | {of.integrator}, {of.algorithm}, {of.device}, {of.dtype} |"
+    yield f"joint limits are enforced | {yes[of.hold]}, {yes[of.limits]} |"
     assert of.ground is None
     assert of.controller == ""
-    yield "that drives the robot | none |"
-    yield f"| if it stands by itself, {of.friction:g}, {of.slope:g} |"
+    yield "that controls the robot | none |"
+    yield f"| if the robot stands by default, {of.friction:g}, {of.slope:g} |"
     assert push.at == (0, 0, 0)
     numbers = (push.force, push.direction, push.begin, push.duration)
     yield f"| {push.name}, –, {', '.join(f'{x:g}' for x in numbers)}, its origin |"
     yield f"{words(description.SAMPLINGS, 'or')} | {of.samples}, {of.sampling}, {of.seed} |"
-    yield f"| between two looks at what is kept, s | {of.every:g} |"
+    yield f"| interval at which kept quantities are evaluated, s | {of.every:g} |"
     yield f"{words(description.TAKES, 'or').replace('end,', 'end (default),')}"
     assert of.kept[0].take == "end"
 
@@ -57,7 +57,7 @@ def variables() -> Iterable[str]:
         assert found[name].strip() == f"{kind}{' or all' * variable.every}", name
         yield f"`{name}`"
     shared = [name for name, variable in VARIABLES.items() if variable.setting]
-    yield f"| {', '.join(f'`{name}`' for name in shared)} | | | shared by a batch"
+    yield f"| {', '.join(f'`{name}`' for name in shared)} | | | constant in a batch"
 
 
 @claims
@@ -72,8 +72,8 @@ def numbers() -> Iterable[str]:
     yield f"grid: {directions} directions, at each of them"
     yield f"five frictions: {pushed.count} samples"
     (bound,) = {abs(x) for kept in arm._description.kept if kept.predicate for x in (kept.above, kept.below)}
-    yield f"before its hand sinks by {1000 * bound:g} mm"
-    yield f"is run again, up to {on_ray.RETRIES} times"
+    yield f"the payload at which an arm's hand sinks by {1000 * bound:g} mm"
+    yield f"is repeated, up to {on_ray.RETRIES} times"
     assert shares.CONFIDENCE == 1.96
     yield "its probability lies with 95 % (Wilson's)"
 
@@ -84,17 +84,17 @@ def options() -> Iterable[str]:
     of = page_text.defaults("study")
     assert of["on"] is None
     assert of["processes"] is None
-    yield "To go on, `--resume` reads which samples"
-    yield "`--resume` says that there must be something to go on from."
+    yield "To continue, `--resume` reads the samples' numbers"
+    yield "`--resume` requires existing results."
     yield "Run it with `--processes 1`"
     (shown,) = (action for action in page_text.commands()["study"]._actions if action.dest == "picture")
-    yield f"`--picture {shown.metavar}` draws the results"
+    yield f"`--picture {shown.metavar}` plots the results"
     yield f'`--picture {shown.metavar} --x "hand payload" --y kp` shows the border.'
     varied, kept = ("a", "b"), {"c": False, "d": True}
     assert pictures.axes(varied, kept, None, None, None) == ("a", "b", "d")
     assert pictures.axes(varied, {"c": False}, None, None, None) == ("a", "b", "c")
-    yield "of a predicate as `--y` its share, with Wilson's interval. `--x`, `--y` and `--color` name the columns;"
-    yield "without them it is what varies, coloured by the first predicate or number."
+    yield "for a predicate as `--y` its share, with Wilson's interval. `--x`, `--y` and `--color` name the columns;"
+    yield "by default they are the variables, coloured by the first predicate or number."
 
 
 @page_text.of("main.py study")
@@ -137,20 +137,20 @@ def led() -> Iterable[str]:
 exempt(
     PAGE,
     "measured once, on a machine that other work shared, and arithmetic with it",
-    "### 64 machines, 10⁹ samples … Nothing here has run on 64 machines",
+    "### 64 machines, 10⁹ samples … These numbers are extrapolated, not measured on 64 machines",
     "(`python -m tests.bench.study_load`, two cores of an AMD EPYC … 2026-11-26; the pushed quadruped).",
     "| of 7000, on a core",
-    "| its values drawn … 0.17, 0.18, 0.20 MB |",
+    "| drawing its values … 0.17, 0.18, 0.20 MB |",
     "942 tasks a second that step nothing, with 1024 waiting. 10⁹ samples are",
     "0.27 s a batch of a GPU, so a million samples a second at most, and 10⁹ in 17 minutes. 64 GPUs",
     "more than 15 thousand samples a second;",
     "64 machines of 64: a sample takes 12 ms of one, so all step 350 thousand a second and 10⁹ in 48 minutes.",
     "a leader writes 50 parts",
     "and 64 times as much with a machine.",
-    "24 to and 26 from the workers for each sample, 50 GB in all, 48 MB a second at the leader's million.",
+    "24 bytes to and 26 from the workers for each sample, 50 GB in all, 48 MB a second at the leader's million.",
     "840 MB for 64.",
     "28.5 GB, or 86 thousand from cores.",
-    "some 4 ms a part, and holds a byte for each sample, 1 GB.",
+    "some 4 ms a part, and needs a byte for each sample, 1 GB.",
 )
 exempt(PAGE, "a figure of the paper", "[Y], Fig. 2: chains")
 exempt(

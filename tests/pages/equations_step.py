@@ -38,7 +38,7 @@ def stepped(integrator: str, q: np.ndarray, v: np.ndarray, scene: Scene | None =
     simulation.target[0, 6] = given.get("target", 0.0)
     simulation.tau[0, 6] = given.get("tau", 0.0)
     simulation.step()
-    acting = step.Acting(simulation.tau[0].copy(), simulation.target[0].copy())
+    acting = step.Inputs(simulation.tau[0].copy(), simulation.target[0].copy())
     return model, simulation, step.step(model, q, v, acting, step.Settings(1e-3, integrator, kp, kd, True, scene))
 
 
@@ -111,7 +111,7 @@ def taken_back() -> None:
     q[0, 3:] = [np.sin(0.002), 0, 0, np.cos(0.002)]
     zero = np.zeros(6)
     settings = step.Settings(1e-3, "semi-implicit", zero, zero, True, Scene())
-    problem = step.step(body(), q[0], zero, step.Acting(zero, zero), settings).problem
+    problem = step.step(body(), q[0], zero, step.Inputs(zero, zero), settings).problem
     Jn, phi = problem.rows.J[problem.normal], np.array([x.gap for x in problem.contacts])
     G, share = Jn @ solve(problem.M, Jn.T), np.where(phi < 0, 0.5, 1.0) * phi
     assert phi.min() < -1e-3
@@ -119,7 +119,7 @@ def taken_back() -> None:
     left = G @ push + share
     assert push.min() >= -1e-12 and left.min() >= -1e-12 and abs(push @ left) < 1e-12  # noqa: PT018
     way = solve(problem.M, Jn.T @ push)
-    same(step.taken_back(problem), way)
+    same(step.overlap_correction(problem), way)
     simulation = engine.Simulation(body(), scene=Scene(), q=q, device="cpu")
     simulation.step()
     R0 = lie.rotation_from_quaternion(q[0, 3:])
@@ -182,7 +182,7 @@ def turning_frames() -> None:
     rate = engine.forward_dynamics(free, q, v, np.zeros(6))
     same(rate, [0, 0, 0, *-np.cross(v[:3], v[3:])])
     zero, h = np.zeros(6), 1e-2
-    after = step.step(free, q, v, step.Acting(zero, zero), step.Settings(h, "semi-implicit", zero, zero, True, None))
+    after = step.step(free, q, v, step.Inputs(zero, zero), step.Settings(h, "semi-implicit", zero, zero, True, None))
     same(after.problem.free, v), same(v + h * rate + [0, 0, 0, *(h * np.cross(v[:3], v[3:]))], v)
     simulation = engine.Simulation(free, dt=h, q=q, v=v, device="cpu")
     simulation.step()
@@ -208,4 +208,4 @@ def balls_and_boxes() -> None:
     same(speed / rolls.time, 9.81 * np.sin(theta) / (1 + 0.01 / (1 * 0.1**2)), atol=1e-6)
     zero, q = np.zeros(6), at(body(), 0, 0, 0.1)[0]
     settings = step.Settings(1e-3, "semi-implicit", zero, zero, True, Scene())
-    same(np.abs(step.step(body(), q, zero, step.Acting(zero, zero), settings).problem.rows.b).max(), 9.81 * 1e-3)
+    same(np.abs(step.step(body(), q, zero, step.Inputs(zero, zero), settings).problem.rows.b).max(), 9.81 * 1e-3)

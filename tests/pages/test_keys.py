@@ -53,8 +53,8 @@ WINDOW = (
 LESSONS = ("`{Lessons › Next step}` and `{Lessons › Previous step}` go from step to step, "
            "`{Lessons › Play or pause}` plays;",)  # fmt: skip
 STUDIES = (
-    "*File › Open study* (`{Open study}`) takes the study's file,",
-    "From any of its frames the run goes on (`{Branch here}`).",
+    "*File › Open study* (`{Open study}`) opens the study's file,",
+    "The run can be continued from any frame (`{Branch here}`).",
 )
 BY_PAGE = {"docs/lessons.md": LESSONS, "docs/studies.md": STUDIES, "docs/window.md": WINDOW}
 

@@ -56,8 +56,9 @@ def floating(scene=None, gravity=0.0, q=(0, 0, 0), turn=(0, 0, 0, 1), **given) -
 
 
 @says("docs/python.md", "a wrench `F = (n, f)`, both in the body's own frame")
-@says("docs/step.md", "A wrench from outside is given in its link's frame, about its origin")
-@says("docs/scheme.md", "wrenches $F = (n, f)$; both belong to a link and are written in its own frame")
+@says("docs/python.md", "sim.wrench[0, -1, 3:] = 0, 0, 5 # N on the last link, in its own frame, about its origin;")
+@says("docs/step.md", "An external wrench is given in its link's frame, about its origin")
+@says("docs/scheme.md", "wrenches $F = (n, f)$; both belong to a link and are expressed in its own frame")
 @says("engine", "twists are (ω, v) and wrenches (n, f) in the body's own frame; SI units; z up")
 @says("engine.lie", "a twist is ``V = (ω, v)`` and a wrench is ``F = (n, f)``, angular part first")
 @says(
@@ -80,7 +81,7 @@ def moments_come_first_and_forces_last() -> None:
         )
 
 
-@says("docs/robustness.md", "Take `rk4` for long flights.")
+@says("docs/robustness.md", "Use `rk4` for long flights.")
 def rk4_keeps_the_energy_of_a_flight() -> None:
     """A brick that turns about no principal axis: after a second it has what it had, by each Euler step more."""
     brick = text_of().replace('iyy="0.01" izz="0.01"', 'iyy="0.015" izz="0.02"')
@@ -99,13 +100,12 @@ def rk4_keeps_the_energy_of_a_flight() -> None:
     "engine.Simulation.contact_wrench",
     "the wrenches (n, f) of the last step's contacts, N m and N, each in its link's frame",
 )
-@says("engine.Touches", "`impulse` (batch, C, 3) what the step gave to the robot, N s",
-      "`wrench` (batch, C, 6) the impulse about the link's origin and along its axes where the step began, N m s and "
-      "N s",
-      "`point` (batch, C, 3) where it touches in the world, m",
-      "`gap` (batch, C) is the distance as the step began, m, and negative where they overlap",
-      "`normal` (batch, C, 3) points from what it touches to the robot",
-      "`slip` (batch, C) the speed along the surface after it, m/s")  # fmt: skip
+@says("engine.Touches", "`impulse` (batch, C, 3) the impulse on the link, N s",
+      "`wrench` (batch, C, 6) the impulse about the link's origin in its axes at the start of the step, N m s and N s",
+      "`point` (batch, C, 3) the contact point in the world, m",
+      "`gap` (batch, C) is the distance at the start of the step, m, negative for an overlap",
+      "`normal` (batch, C, 3) points from the other surface to the link",
+      "`slip` (batch, C) the tangential speed after the step, m/s")  # fmt: skip
 def what_presses_is_told_in_the_links_frame() -> None:
     """A box that lies on its side: its weight is along its own y; and contacts are told in the world."""
     simulation = floating(Scene(friction=0.5), G, (1, 0, 0.0999), ON_ITS_SIDE, v=[[0, 0, 0, 2.0, 0, 0]])
@@ -126,8 +126,8 @@ def what_presses_is_told_in_the_links_frame() -> None:
 @says("docs/contact_solver.md", "So what one is given the other gives")
 @says("docs/contact.md", "simulation.contacts.link, simulation.contacts.other # −1 the ground, −2 − k obstacle k, else "
       "a link", "it points from the `other` to the `link`")  # fmt: skip
-@says("engine.Touches", "`other` (batch, C) is what it touches: −1 the ground, −2 − k obstacle k of the scene, else "
-      "the index of another of the robot's links; `other_wrench` (batch, C, 6) is then the impulse on that link, and 0 "
+@says("engine.Touches", "`other` (batch, C) is the other surface: −1 the ground, −2 − k obstacle k of the scene, else "
+      "the index of another link of the robot; `other_wrench` (batch, C, 6) is then the impulse on that link, and 0 "
       "on ground and obstacles.", "`link` (batch, C) is the index of the robot's link")  # fmt: skip
 def others_have_their_numbers() -> None:
     """A ball lies on the ground, one on an obstacle, the second, and one on another ball."""
@@ -156,8 +156,8 @@ def others_have_their_numbers() -> None:
 
 
 @says("main.py run", "--slope: the ground's angle, rising towards −x.")
-@says("engine.slope", "A plane through the origin that rises towards −x by an angle in rad.")
-@says("engine.Plane", "the points x with n·x = offset (m), on the side to which the unit vector n points.")
+@says("engine.slope", "a plane through the origin that rises towards −x by an angle in rad.")
+@says("engine.Plane", "the plane n·x = offset (m), with the unit vector n pointing out of the ground.")
 def slopes_rise_towards_less_x() -> None:
     plane = engine.slope(0.3)
     assert rises_towards() == "−x"
@@ -174,7 +174,7 @@ def slopes_rise_towards_less_x() -> None:
 
 @says(
     "docs/python.md",
-    "Along the world's axes are only `engine.link_twists`, `engine.momentum` and `engine.point_mobility`.",
+    "Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use world axes.",
 )
 @says("engine.link_twists", "ω in rad/s and v in m/s of the link's origin.", "Both are along the world's axes.")
 @says("engine.momentum", "as a wrench (n, f) about the world's origin, (6,): N m s, N s.")
@@ -215,7 +215,7 @@ def quaternions_end_with_w() -> None:
 @says("engine.Parameters", "mass (batch, n) kg", "gravity (batch, 3) m/s²", "viscous, N m s/rad or N s/m",
       "Coulomb, N m or N", "rotational inertia about the body's origin, kg m²")  # fmt: skip
 @says("docs/step.md", "A drive gives $\\tau + k_p (q^\\ast - q) - k_d v$, clipped to its effort limit; damping is "
-      "taken from that.")  # fmt: skip
+      "subtracted.")  # fmt: skip
 def efforts_in_si_units() -> None:
     """On a hinge of 0.5 kg m² and a slide of 1 kg: a step of a millisecond under each effort."""
     for kind, inertia in (("revolute", 0.5), ("prismatic", 1.0)):
@@ -232,11 +232,11 @@ def efforts_in_si_units() -> None:
     near([changed.mass[0, 0], changed.gravity[0, 2], changed.inertia[0, 0, 0, 0]], [1, -9.81, 0.01])
 
 
-@says("engine.HeightField", "rows follow each other along y, columns along x.",
-      "`heights[i, j]` stands at `origin` + (j, i, 0) · `cell`, all in m.")  # fmt: skip
+@says("engine.HeightField", "rows run along y, columns along x.",
+      "`heights[i, j]` is at `origin` + (j, i, 0) · `cell`, all in m.")  # fmt: skip
 @says("main.py run", "--terrain: ground of heights in m, rows along y, columns along x.")
-@says("engine.Obstacle", "of a box its edges, of a cylinder and a capsule radius and length along z (without the "
-      "capsule's ends), of a sphere its radius", "or (3,) the position of its middle")  # fmt: skip
+@says("engine.Obstacle", "a box's edge lengths, a cylinder's and a capsule's radius and length along z (without "
+      "the capsule's ends), a sphere's radius", "or (3,) the position of its centre")  # fmt: skip
 @says(
     "docs/contact.md", 'box = engine.Obstacle("box", (1.0, 1.0, 0.4), pose=(2.0, 0.0, 0.2)) # a position, or a (4, 4)'
 )

@@ -1,1 +1,1 @@
-"""Expanding xacro files in a process of its own, within bounds."""
+"""Expand xacro files in a child process with limits on time, memory and access."""

@@ -1,9 +1,9 @@
-"""The expressions of xacro files, worked out without Python's own eval.
+"""Evaluate the expressions of xacro files without Python's eval.
 
-An expression is parsed to Python's syntax tree and walked here: literals, names, arithmetic, comparisons, conditions,
-indexing, comprehensions, and calls of functions that the caller names. No value can be reached that the file or the
-caller did not give: an attribute is an entry of a namespace or a yaml dictionary, or one of the methods of
-`engine.urdf.xacro.bounded`, which also keeps numbers, texts and lists within bounds.
+An expression is parsed to Python's syntax tree and interpreted: literals, names, arithmetic, comparisons, conditions,
+indexing, comprehensions, and calls of permitted functions. Only values from the file or the caller are accessible: an
+attribute is an entry of a namespace or a yaml dictionary, or a method listed in `engine.urdf.xacro.size_limits`, which
+also limits the size of numbers, texts and lists.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from engine.urdf.xacro.bounded import FUNCTIONS, METHODS, OPERATORS, Function, Refused, bounded, fits, narrow
+from engine.urdf.xacro.size_limits import FUNCTIONS, METHODS, OPERATORS, Function, Refused, bounded, fits, narrow
 
 STEPS = 1_000_000
-"""The most steps of one expression: each operand of each pass of a comprehension is one."""
+"""Maximum number of steps of one expression: each operand of each pass of a comprehension counts."""
 
 
 class Evaluator:
-    """Works out expressions.
+    """Evaluator of expressions.
 
     Args:
-        functions: what may be called, beyond `FUNCTIONS`: each function with what stands for it.
-        namespaces: the types of mapping whose entries are reached by a dot, and by nothing else.
-        dictionaries: the types of dictionary whose entries may be reached by a dot.
+        functions: permitted functions beyond `FUNCTIONS`, each with its replacement.
+        namespaces: the mapping types whose entries are accessible by a dot, and only so.
+        dictionaries: the dictionary types whose entries are also accessible by a dot.
     """
 
     def __init__(
@@ -45,11 +45,11 @@ class Evaluator:
         self.namespaces, self.dotted = namespaces, namespaces + dictionaries
 
     def add(self, functions: Iterable[Function]) -> None:
-        """Let these be called as they are."""
+        """Permit these functions, without replacements."""
         self._functions.update({id(function): (function, function) for function in functions})
 
     def allowed(self, function: Any, name: str = "such a function") -> Function:
-        """What stands for a function that may be called. Raises Refused for any other."""
+        """Return the replacement of a permitted function. Raises Refused for any other."""
         if id(function) not in self._functions:
             raise Refused(f"a call of {name}")
         return self._functions[id(function)][1]
@@ -61,11 +61,11 @@ class Evaluator:
         return chosen
 
     def __call__(self, text: str, symbols: Any) -> Any:
-        """The value of an expression whose names are the keys of `symbols`.
+        """Return the value of an expression whose names are the keys of `symbols`.
 
         Raises:
-            Refused: the expression asks for more than is allowed.
-            Exception: whatever the arithmetic raises, as Python would; SyntaxError and NameError among it.
+            Refused: the expression needs something that is not permitted.
+            Exception: whatever the arithmetic raises in Python, including SyntaxError and NameError.
         """
         fits(len(text))
         tree = ast.parse(text.strip(), "<expression>", "eval")
@@ -73,7 +73,7 @@ class Evaluator:
 
 
 class _Walk:
-    """One expression being worked out."""
+    """The evaluation of one expression."""
 
     def __init__(self, evaluator: Evaluator, symbols: Any):
         self.evaluator, self.symbols = evaluator, symbols
@@ -176,7 +176,7 @@ class _Walk:
         return cast(Any, holder)[node.attr]
 
     def _method(self, node: ast.Attribute) -> Function:
-        """The function that a dotted name before parentheses means."""
+        """Return the method that a dotted name before parentheses denotes."""
         holder = self.value(node.value)
         if not isinstance(holder, self.evaluator.namespaces):
             for kind, methods in METHODS.items():
@@ -209,7 +209,7 @@ class _Walk:
         return format(value, narrow(specification, r"\d{4}"))
 
     def _passes(self, generators: list[ast.comprehension]) -> Iterator[None]:
-        """One turn for each element that the loops of a comprehension reach, with its names set."""
+        """Iterate over the elements that a comprehension's loops reach, with its names set."""
         if not generators:
             yield
             return

@@ -1,8 +1,8 @@
-"""The child process that expands a xacro file: what xacrodoc makes of it, within bounds.
+"""The child process that expands a xacro file, with limits on time, memory and access.
 
-`urdf.xacro.expansion` starts it and reads one line of JSON from it and then the URDF. Unless the file is trusted,
-xacro's own eval is replaced by `engine.urdf.xacro.expressions`, files are read from the robot's folders only, and
-nothing can be written or started. Only the standard library and xacrodoc are imported.
+`urdf.xacro.sandboxed_expansion` starts it and reads from it one line of JSON and then the URDF. For an untrusted file,
+xacro's eval is replaced by `engine.urdf.xacro.expressions`, only files in the robot's folders can be read, and nothing
+can be written or started. Only the standard library and xacrodoc are imported.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from typing import Any, BinaryIO
 from xml.dom import expatbuilder, minidom
 
 from engine.urdf.mesh_paths import Resources, is_package
-from engine.urdf.xacro.bounded import Refused
 from engine.urdf.xacro.expressions import Evaluator
+from engine.urdf.xacro.size_limits import Refused
 
 LARGEST = 32_000_000
-"""Bytes of the longest URDF that is handed on."""
+"""Maximum number of bytes of the resulting URDF."""
 EVENTS = {
     "open", "os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.glob/2", "pathlib.Path.glob", "import",
     "compile", "exec", "marshal.loads", "object.__getattr__", "sys._getframe", "code.__new__", "builtins.id",
     "sys.excepthook",
 }  # fmt: skip
-"""What the interpreter may report (https://docs.python.org/3/library/audit_events.html); all else is refused."""
+"""The permitted audit events (https://docs.python.org/3/library/audit_events.html); all others are refused."""
 
 
 class Source:
-    """Where in the files the work is: xacro itself keeps no lines."""
+    """Track the element being expanded: xacro itself keeps no line numbers."""
 
     def __init__(self, path: str):
         self.path = path
@@ -43,7 +43,7 @@ class Source:
         self.texts: dict[str, list[str]] = {}
 
     def watch(self, xacro: Any) -> None:
-        """Give each element the place of its tag, and note the one that is at work."""
+        """Record the position of each element's tag, and the element being expanded."""
         builder: Any = expatbuilder.ExpatBuilderNS
         dom: Any = minidom
         start, clone, parse = builder.start_element_handler, dom._clone_node, xacro.parse
@@ -67,7 +67,7 @@ class Source:
 
         def parsed(text: Any, filename: str | None = None) -> Any:
             if filename is not None:
-                with suppress(OSError):  # xacro has its own word for a file that is not there
+                with suppress(OSError):  # xacro reports a missing file itself
                     self.texts[filename] = Path(filename).read_text(errors="replace").splitlines()
             elif isinstance(text, str):
                 self.texts[self.path] = text.splitlines()
@@ -82,7 +82,7 @@ class Source:
         return (xacro.filestack or [None])[-1] or self.path
 
     def of_text(self, text: str) -> tuple[str, int]:
-        """Where that is written; where the work is, if that cannot be told."""
+        """Return the position of a text, or of the current element if the text is not found."""
         for file, lines in self.texts.items():
             for number, line in enumerate(lines, 1):
                 if text in re.sub("&(lt|gt|quot|apos|amp);", lambda found: _ENTITIES[found[1]], line):
@@ -94,7 +94,7 @@ _ENTITIES = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
 
 
 class Sandbox:
-    """xacro with its eval and its file access replaced."""
+    """xacro with eval and file access replaced."""
 
     def __init__(self, xacro: Any, source: Source, resources: Resources):
         self.xacro, self.source, self.resources = xacro, source, resources
@@ -107,7 +107,7 @@ class Sandbox:
         def expression(text: str, symbols: Any, _: Any = None) -> Any:
             try:
                 return self.evaluator(text, symbols)
-            except xacro.XacroException:  # of an expression inside this one
+            except xacro.XacroException:  # raised by an expression within this one
                 raise
             except Exception:
                 self.source.place = self.source.of_text(f"${{{text}}}")
@@ -122,12 +122,12 @@ class Sandbox:
         self.substitution._eval = lambda text, context: str(self._launch(text, context))
 
     def _functions(self) -> dict[Any, Any]:
-        """The functions of xacro itself; those of Python and of math are the evaluator's own."""
+        """Return xacro's own functions; the evaluator has those of Python and math."""
         space, symbols = self.xacro._global_symbols["xacro"], self.xacro._global_symbols
         python = symbols["python"]
         functions = {function: function for function in dict.values(space) if callable(function)}
         functions[space["tokenize"]] = _tokenize
-        for name in ("load_yaml", "abs_filename", "dotify"):  # deprecated outside the namespace, and so wrapped
+        for name in ("load_yaml", "abs_filename", "dotify"):  # wrapped in xacro, because deprecated without a namespace
             functions[symbols[name]] = space[name]
         for name in ("range", "sorted"):
             functions[symbols[name]] = functools.partial(self._of_python, python[name])
@@ -137,7 +137,7 @@ class Sandbox:
         return self.evaluator.allowed(function)(*args, **kwargs)
 
     def readable(self, name: str) -> str:
-        """The name itself. Raises Refused for a file outside the robot's folders."""
+        """Return the name. Raises Refused for a file outside the robot's folders."""
         if not self._within(Path(name)):
             raise Refused(
                 f"the file {name}, which lies outside the robot's folders ({', '.join(map(str, self.folders))})"
@@ -148,7 +148,7 @@ class Sandbox:
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
     def _find(self, package: str, found: Any) -> str:
-        """The folder of a package, which may then be read."""
+        """Return the folder of a package, and allow reading it."""
         folders = self.resources.packages(package)
         if not folders:
             folders = [folder for folder in [Path(found(package))] if is_package(folder)]
@@ -158,7 +158,7 @@ class Sandbox:
         return str(folders[0])
 
     def _arguments(self) -> dict[str, Any]:
-        """What `$(eval …)` knows beside the arguments, as in ROS's launch files."""
+        """Return the names that `$(eval …)` knows beside the arguments, as in ROS's launch files."""
         substitution, launch = self.substitution, self.launch
         own = {
             "arg": lambda name: substitution.convert_value(substitution._eval_arg(name, launch["arg"]), "auto"),
@@ -190,21 +190,21 @@ def _tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]
 
 
 def _bound(seconds: int, megabytes: int, closed: bool) -> None:
-    """Set the limits of this process, where the system has them; `closed`: it can write and start nothing."""
+    """Set this process's limits, if the system supports them; `closed`: it can neither write nor start anything."""
     try:
         import resource
-    except ImportError:  # Windows: the parent's clock is the bound
+    except ImportError:  # Windows: only the parent's timeout applies
         return
     limits = [(resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, megabytes << 20), (resource.RLIMIT_CORE, 0)]
     if closed:
         limits += [(resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NPROC, 0)]
     for kind, limit in limits:
-        with suppress(ValueError, OSError):  # a system may not know one of them, or have set it lower
+        with suppress(ValueError, OSError):  # a limit may be unsupported or already lower
             resource.setrlimit(kind, (limit, limit))
 
 
 def _wall(event: str, args: tuple[Any, ...]) -> None:
-    """An audit hook: from here on, regular files are read and nothing else is done to the system."""
+    """Audit hook: from now on, reading regular files is the only permitted access to the system."""
     flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     if event not in EVENTS or (event == "open" and isinstance(args[2], int) and args[2] & flags):
         raise Refused(f"{event} {args[0] if args else ''}".strip())
@@ -234,7 +234,7 @@ def _expanded(path: Path, given: list[str], trusted: bool, source: Source) -> by
 
 
 def _answer(fault: BaseException, source: Source) -> dict[str, Any]:
-    """What the parent is told of a failure."""
+    """Return the report of a failure for the parent process."""
     chain = [fault]
     while (inner := getattr(chain[-1], "exc", None) or chain[-1].__cause__) is not None:
         chain.append(inner)
@@ -256,9 +256,9 @@ def _answer(fault: BaseException, source: Source) -> dict[str, Any]:
 
 
 def main(path: str, trusted: str, seconds: str, megabytes: str, *given: str) -> None:
-    """Write one line of JSON, an empty object or what is wrong, and the expanded text to standard output."""
+    """Write one line of JSON, empty or a problem, and then the expanded text to standard output."""
     output: BinaryIO = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a file prints goes nowhere
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discard what a file prints
     source = Source(path)
     text, answer = b"", {}
     _bound(int(seconds), int(megabytes), closed=trusted != "yes")
@@ -266,7 +266,7 @@ def main(path: str, trusted: str, seconds: str, megabytes: str, *given: str) -> 
         text = _expanded(Path(path), [*given], trusted == "yes", source)
         if len(text) > LARGEST:
             raise Refused(f"a robot of more than {LARGEST // 10**6} MB of text")
-    except BaseException as fault:  # whatever the file brings about, the parent is told
+    except BaseException as fault:  # every failure is reported to the parent
         answer, text = _answer(fault, source), b""
     output.write(json.dumps(answer).encode() + b"\n" + text)
     output.close()

@@ -1,11 +1,11 @@
-"""What a file is that is no XML, from its bytes: in come these, out go words for it and what to do instead."""
+"""Identify a file that is not XML from its bytes, and suggest what to do."""
 
 from __future__ import annotations
 
 import struct
 
 SHOWN = 24
-"""Characters of a text that are quoted."""
+"""Number of characters of a text that are quoted."""
 _BEGINS = (
     (b"version https://git-lfs", "a pointer of Git LFS to the one that is meant", "fetch that one: git lfs pull"),
     (b"PK\x03\x04", "a ZIP archive", "unpack it, and give the URDF in it; a run of Catena ends in .npz"),
@@ -29,10 +29,10 @@ _OF_OBJ = (b"v", b"vn", b"vt", b"f", b"o", b"g", b"mtllib", b"usemtl", b"s")
 _STL_HEAD, _STL_FACE = 84, 50  # bytes
 
 
-def told(raw: bytes, utf8: bytes, reason: str) -> tuple[str, str]:
-    """What is wrong with a file that no XML was found in, and what to do.
+def explain_non_xml(raw: bytes, utf8: bytes, reason: str) -> tuple[str, str]:
+    """Return the problem with a file that contains no XML, and how to fix it.
 
-    `raw` is the file, `utf8` its text as it was read; `reason` is what the parser has said of it.
+    `raw` is the file's content, `utf8` its decoded text, `reason` the parser's message.
     """
     text = utf8.lstrip(b"\xef\xbb\xbf \t\r\n")
     if not text:
@@ -45,7 +45,7 @@ def told(raw: bytes, utf8: bytes, reason: str) -> tuple[str, str]:
     if text.startswith(b"<"):
         return f"the file is not XML: {reason}", "give the path of a URDF file"
     words = " ".join(text[: 4 * SHOWN].decode("utf-8", "ignore").split())
-    guessed = b"\0" not in raw and raw != utf8  # no UTF, so read as Windows-1252, which any bytes are
+    guessed = b"\0" not in raw and raw != utf8  # not UTF, hence decoded as Windows-1252, which accepts any bytes
     if guessed or not words.isprintable():
         return "the file is binary data, not XML", "give the path of a URDF file"
     quoted = f"{words[:SHOWN]}…" if len(words) > SHOWN else words
@@ -54,7 +54,7 @@ def told(raw: bytes, utf8: bytes, reason: str) -> tuple[str, str]:
 
 
 def _is_stl(data: bytes) -> bool:
-    """Whether as many triangles follow as the head of a binary STL says."""
+    """Whether the data have exactly as many triangles as the header of a binary STL declares."""
     if len(data) < _STL_HEAD:
         return False
     (faces,) = struct.unpack_from("<I", data, _STL_HEAD - 4)
@@ -62,7 +62,7 @@ def _is_stl(data: bytes) -> bool:
 
 
 def _is_obj(text: bytes) -> bool:
-    """Whether all of the first lines that are no comments are those of Wavefront's format, vertices among them."""
+    """Whether the first lines, without comments, are all statements of Wavefront's format, including a vertex."""
     lines = [line.split() for line in text[:4096].splitlines()[:20] if line.strip() and not line.startswith(b"#")]
     return any(line[0] == b"v" and len(line) >= 4 for line in lines) and all(
         line[0] in _OF_OBJ for line in lines[:-1] or lines

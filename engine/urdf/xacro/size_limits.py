@@ -1,6 +1,6 @@
-"""Python's operators, functions and methods as expressions of xacro files may use them, within bounds of size.
+"""Python's operators, functions and methods for xacro expressions, with limits on the size of their results.
 
-Only the standard library is imported, and of the engine nothing but this folder: a child process starts with it.
+Only the standard library is imported, since a child process starts with this folder.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any
 Function = Callable[..., Any]
 
 SIZE = 1_000_000
-"""The most characters of a text, and elements of a list with all that they hold."""
+"""Maximum number of characters of a text, and of elements of a list, including nested ones."""
 BITS = 4096
-"""The most bits of a whole number."""
+"""Maximum number of bits of an integer."""
 
 
 class Refused(Exception):
-    """An expression asks for what xacro files are not allowed unless they are trusted."""
+    """An expression needs something that is allowed only in trusted xacro files."""
 
 
 def bounded(value: Any) -> Any:
-    """The value itself. Raises Refused where it exceeds the bounds above."""
+    """Return the value. Raises Refused if it exceeds the limits above."""
     weight, rest = 0, [value]
     while rest:
         entry = rest.pop()
@@ -74,7 +74,7 @@ def _shift(a: Any, b: Any) -> Any:
 
 
 def narrow(text: str, wide: str) -> str:
-    """The format itself. Raises Refused where it asks for a wide field, or for a width that it is given."""
+    """Return the format. Raises Refused for a wide field, or for a width taken from an argument."""
     if re.search(wide, text):
         raise Refused("a format with a width of more than 999, or one that is computed")
     return text
@@ -99,7 +99,7 @@ OPERATORS: dict[type[ast.AST], Function] = {
 
 
 class _Formatter(string.Formatter):
-    """Fields are arguments by number or name, never their attributes or entries."""
+    """Formatter whose fields are arguments by number or name, never their attributes or entries."""
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         if not re.fullmatch(r"\w*", field_name) or field_name.startswith("__"):
@@ -196,12 +196,12 @@ def _small(function: Function) -> Function:
 
 
 def _listed(function: Function) -> Function:
-    """What the function gives, as a list at once."""
+    """Wrap a function to return its items as a list."""
     return lambda *args: [*function(*args)]
 
 
 def _of_bounded(function: Function) -> Function:
-    """For functions that write a whole value out."""
+    """Wrap a function that formats a whole value; its arguments are size-checked."""
     return lambda *args: function(*map(bounded, args))
 
 
@@ -219,4 +219,4 @@ FUNCTIONS: dict[Any, Function] = {
     str: _of_bounded(str),
     sum: _sum,
 }
-"""What stands for each function of Python that a xacro file may call."""
+"""The replacement of each Python function that a xacro file may call."""

@@ -1,7 +1,7 @@
-"""xacro files, expanded in a process of their own that has bounds in time and memory.
+"""Expand xacro files in a child process with time and memory limits.
 
-xacro works out expressions by Python's eval, from which a file can reach whatever the program can. Files that are not
-trusted are therefore expanded with another evaluator (`engine.urdf.xacro.expander`).
+xacro evaluates expressions with Python's eval, which gives a file access to the whole program. Untrusted files are
+therefore expanded with another evaluator, in `engine.urdf.xacro.sandbox`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ from engine.files import regular
 from engine.urdf.mesh_paths import PathName
 
 BOUNDS = {False: (8, 1024), True: (60, 4096)}
-"""Seconds of computing and megabytes of memory that the expansion may take, by whether the file is trusted.
-
-Reading what comes of it takes up to 2 s more.
-"""
+"""Maximum CPU seconds and megabytes of memory of an expansion, by whether the file is trusted."""
 
 _CHILD = """\
 import os, sys, threading, types
@@ -32,14 +29,14 @@ def end_with_parent():
 threading.Thread(target=end_with_parent, daemon=True).start()
 engine = sys.modules["engine"] = types.ModuleType("engine")  # what the engine's package imports is not needed here
 engine.__path__ = [sys.argv[1]]
-from engine.urdf.xacro.expander import main
+from engine.urdf.xacro.sandbox import main
 main(*sys.argv[2:])
 """
-"""What the other process runs; its parent's end, however it comes, closes its standard input."""
+"""The child's program; when the parent ends in any way, its standard input closes."""
 
 
 class XacroError(Exception):
-    """A xacro file that is not expanded: the message says why, `cure` what to do, `line` where in the file, or None."""
+    """A xacro file cannot be expanded: the message is the reason, `cure` the fix, `line` the line or None."""
 
     def __init__(self, fault: str, cure: str, line: int | None = None):
         super().__init__(fault)
@@ -47,17 +44,17 @@ class XacroError(Exception):
 
 
 def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = False) -> bytes:
-    """The URDF that a xacro file expands to.
+    """Return the URDF that a xacro file expands to.
 
     Args:
         path: the file.
-        package_dirs: folders in which the packages of ``$(find …)`` are looked for, beside those around the file and
+        package_dirs: folders to search for the packages of ``$(find …)``, beside those around the file and
             those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
-        trust: let the file run any Python that xacro lets it run.
+        trust: let the file run any Python, as xacro does.
 
     Raises:
         OSError: the file cannot be read.
-        XacroError: xacrodoc is not installed, the file cannot be expanded, or it asks for what only trusted files may.
+        XacroError: xacrodoc is not installed, the file cannot be expanded, or it needs to be trusted.
     """
     path = Path(path).absolute()
     with regular(path):
@@ -74,7 +71,7 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
         str(megabytes),
         *(str(Path(entry).absolute()) for entry in given),
     ]
-    reading, writing = os.pipe()  # nothing is written; this process alone has the other end
+    reading, writing = os.pipe()  # never written; closes when this process ends
     try:
         done = subprocess.run(
             command, stdin=reading, capture_output=True, timeout=3 * seconds,
