@@ -28,6 +28,7 @@ STICKS, SLIPS = 0.8, 0.3  # coefficients of friction above and below that share
 SPEED, FRICTION, DT = 3.0, 0.5, 1e-3  # of the box: m/s, coefficient of friction, and step, s
 GRAVITY = 9.81  # m/s²
 SIZE, MASS = (0.4, 0.4, 0.1), 2.0  # of the engine's box, m and kg
+SINGULAR = 1e-6  # of the larger eigenvalue of G for n and t₁: below that the two are one motion
 TAKES = 5000  # maximum number of iterations of `touch`
 
 
@@ -43,7 +44,7 @@ def mobility(model: Model, q: Array) -> Array:
     """Return G (3, 3), 1/kg, the inverse operational-space inertia of the last body's centre of mass.
 
     Rows and columns are (n, t₁, t₂): n points up, t₁ in the direction in which an impulse along n also moves the point.
-    Raises ValueError if the point cannot move vertically.
+    Raises ValueError if the point cannot move vertically, or sideways only in proportion to that.
     """
     at = motion(model, q, np.zeros(model.nv))
     M, _ = equations_of_motion(model, at)
@@ -69,8 +70,8 @@ def mobility(model: Model, q: Array) -> Array:
     return np.asarray(G)
 
 
-def blow(G: Array) -> Array:
-    """b (3,): a velocity before contact that one impulse stops, with the share `SIDEWAYS` tangential."""
+def blow(G: Array) -> tuple[Array, Array]:
+    """b (3,), a velocity before contact, and the impulse (3,) that stops it, with the share `SIDEWAYS` tangential."""
     back = np.array([1.0, SIDEWAYS, 0.0])
     stopping = back * (APPROACH / (G @ back)[0])
     return -G @ stopping, stopping

@@ -129,7 +129,7 @@ class Lesson:
         return LessonMarks(self._changes[joint])
 
     def handles(self, part: LessonPart, palette: Palette) -> str:
-        """A part's two equations, in numbers, in the markup that Qt reads; "" in a lesson without handles."""
+        """A part's two equations, in numbers, in the palette and Qt's markup; "" in a lesson without handles."""
         return handles.part_text(part, handles.ends(part, *self._motion), palette) if self._motion else ""
 
     @staticmethod

@@ -74,7 +74,7 @@ def test_a_dock_that_a_window_before_had_not_shown_opens_at_its_own_height(qtbot
     second.open(engine.find_robot("arm7"))
     wait(qtbot, lambda: second.workbench.newest is not None)
     show(qtbot, second, "Plots")
-    wait(qtbot, lambda: 380 < second.docks["Plots"].height())
+    wait(qtbot, lambda: second.docks["Plots"].height() > 380)
 
 
 def test_the_sheet_of_keys_is_no_taller_than_a_small_window(opened):

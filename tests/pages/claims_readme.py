@@ -53,7 +53,10 @@ def installing() -> Iterable[str]:
     about, extras = project()["project"], project()["project"]["optional-dependencies"]
     least = ".".join(map(str, LEAST_CAPABILITY))
     new, old = sorted((name for name in extras if name.startswith("cuda")), reverse=True)
-    yield (f"(compute capability {least} or later) add the extra for its driver: `uv sync --extra {new}`, or `{old}`.")
+    yield (
+        f"(compute capability {least} or later) add the extra that fits its driver: `uv sync --extra {new}`, or "
+        f"`{old}`."
+    )
     assert {"xacro", "plots", "video"} <= set(extras)
     yield (
         'xacro files need the extra `xacro`: `pip install ".[xacro]"`; the pictures of `main.py bench` need '
@@ -61,8 +64,8 @@ def installing() -> Iterable[str]:
     )
     yield "videos from the window `video`."
     (command,) = about["scripts"]
-    yield f"With pip, `pip install .` in a clone installs the command `{command}`, which has the arguments of `main.py`"
-    yield "for all clones and installations; CATENA_CACHE_DIR names another folder."
+    yield f"With pip, `pip install .` in a clone gives the command `{command}`, which takes the same words as `main.py`"
+    yield "for every clone and installation; CATENA_CACHE_DIR names another folder."
     asked = re.findall(r"^packages=\((.*?)^\)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
     needed = {name for name in asked.split() if name.startswith(("lib", "fonts", "xvfb"))}
     listed = re.findall(r"apt-get install (.*?)```", page_text.source(INSTALLING), re.DOTALL)[0]
@@ -184,15 +187,15 @@ def python() -> Iterable[str]:
         "Conventions, everywhere: SI units; z up; a twist is `V = (ω, v)` and a wrench `F = (n, f)`, both in "
         "the body's own "
         f"frame; joints in depth-first URDF order; a free joint is {coordinates} in `q` and the {velocity} in `v`, so "
-        "`nq ≥ nv`; the batch axis comes first, and a single state without it gives a result without it."
+        "`nq ≥ nv`; a batch stands in front, and one state without it is answered in kind."
     )
-    yield f"Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use {told_along()} axes."
+    yield f"Along the {told_along()} axes are only `engine.link_twists`, `engine.momentum` and `engine.point_mobility`."
     default = inspect.signature(engine.ForwardDynamics).parameters["device"].default
-    yield f'`device="{default}"`, forward dynamics\' default, selects the faster device by timings of this machine'
+    yield f'`device="{default}"`, forward dynamics\' default, takes the faster one as far as was measured'
     assert inspect.signature(engine.Simulation).parameters["device"].default is None
-    yield "a simulation runs by default on the device of its q and v, else on the CPU"
-    yield 'Without a GPU "auto" gives the reason and uses the CPU, and `device="cuda"` raises with that sentence.'
-    yield '`algorithm="auto"` selects the fastest algorithm whose code is on disk or compiled in seconds'
+    yield "a simulation is by default where its q and v are, else on the CPU"
+    yield 'Where there is no GPU "auto" says why and goes on, and `device="cuda"` raises with that sentence.'
+    yield '`algorithm="auto"` takes the fastest of those whose code is on disk or made in seconds'
     yield "q, v = model.neutral(), np.zeros(model.nv)"
     yield "tau = engine.inverse_dynamics(model, q, v, np.zeros(model.nv)) # what holds it still"
     yield "engine.forward_dynamics(model, q, v, tau) # zero, up to rounding"
@@ -200,12 +203,6 @@ def python() -> Iterable[str]:
     yield 'sim = engine.Simulation(model, dt=1e-3, integrator="rk4") sim.step(1000)'
     yield 'model = engine.load("robots/arm7.urdf") # or engine.chain(1000), engine.tree(...)'
     yield "`uv run main.py run quadruped --hold`, with `--slope DEG` and `--friction MU`"
-    yield (
-        "After `sim.step(5000)` it stands on its feet; `sim.contacts` has the contact points, whether they stick, "
-        "and the residual"
-    )
-    assert g(2e-3) == "0.002"
-    assert np.isclose(5000 * 2e-3, 10)
 
 
 def stands() -> str:

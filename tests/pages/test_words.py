@@ -56,7 +56,6 @@ def floating(scene=None, gravity=0.0, q=(0, 0, 0), turn=(0, 0, 0, 1), **given) -
 
 
 @says("docs/python.md", "a wrench `F = (n, f)`, both in the body's own frame")
-@says("docs/python.md", "sim.wrench[0, -1, 3:] = 0, 0, 5 # N on the last link, in its own frame, about its origin;")
 @says("docs/step.md", "An external wrench is given in its link's frame, about its origin")
 @says("docs/scheme.md", "wrenches $F = (n, f)$; both belong to a link and are expressed in its own frame")
 @says("engine", "twists are (ω, v) and wrenches (n, f) in the body's own frame; SI units; z up")
@@ -174,7 +173,7 @@ def slopes_rise_towards_less_x() -> None:
 
 @says(
     "docs/python.md",
-    "Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use world axes.",
+    "Along the world's axes are only `engine.link_twists`, `engine.momentum` and `engine.point_mobility`.",
 )
 @says("engine.link_twists", "ω in rad/s and v in m/s of the link's origin.", "Both are along the world's axes.")
 @says("engine.momentum", "as a wrench (n, f) about the world's origin, (6,): N m s, N s.")
@@ -193,7 +192,7 @@ def twists_momenta_and_energies() -> None:
     near(engine.link_poses(model, q)[0, :3, 3], [3, 0, 2]), near(engine.link_poses(model, q)[0, :3, 1], [0, 0, 1])
 
 
-@says("docs/python.md", "a free joint is position and unit quaternion x, y, z, w in `q` and the body twist in `v`")
+@says("docs/python.md", "unit quaternion x, y, z, w in `q`, and the body twist in `v`")
 @says("engine.lie", "a unit quaternion is ``(x, y, z, w)``")
 @says(
     "engine.Model",
