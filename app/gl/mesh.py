@@ -98,7 +98,7 @@ def join(meshes: list[Mesh]) -> Mesh:
 
 
 def unify(mesh: Mesh) -> Mesh:
-    """The same mesh; white, with its one colour beside it, where its vertices have but one."""
+    """The mesh; if all vertices share one colour, white, with that colour beside it."""
     if not mesh.painted or np.any(mesh.colors != mesh.colors[0]):
         return mesh
     color = tuple(float(part) / 255 for part in mesh.colors[0])

@@ -98,7 +98,7 @@ def _flat(points: Points, faces: NDArray[np.int64]) -> Mesh:
 
 
 def _round(points: Points, faces: NDArray[np.int64]) -> Mesh:
-    """The same shaded as round: few vertices, which are what costs where there are many robots."""
+    """The mesh with one normal a vertex, shaded as round: its few vertices make many robots cheap to draw."""
     corners = points[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normals = np.zeros_like(points)

@@ -251,7 +251,7 @@ class DiagnosticsPanel(QWidget):
 
 
 def _breakable(text: str) -> str:
-    """The same words, whose paths and long names may go on in the next line."""
+    """The words with places for line breaks in paths and long names."""
     return re.sub(r"(?<=[/\\_.=])(?=\w)", "\u200b", text)
 
 

@@ -47,7 +47,7 @@ class History:
         self.changes += 1
 
     def show(self, names: Sequence[str]) -> bool:
-        """Have `statistics` be of these, in this order; answers whether they were others."""
+        """Set what `statistics` is of, in this order. Returns whether that changed."""
         if tuple(names) == self.shown:
             return False
         self.shown = tuple(names)

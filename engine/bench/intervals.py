@@ -27,7 +27,7 @@ _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
 class Interval(NamedTuple):
-    """A median, and the bounds of its confidence interval."""
+    """A median, `middle`, and the bounds `low` and `high` between which the true one lies."""
 
     low: float
     middle: float

@@ -7,7 +7,7 @@ from typing import Literal
 
 
 class ModelError(ValueError):
-    """A robot that cannot be simulated; `diagnostics` lists all problems."""
+    """A robot that cannot be simulated: the message says why, and `diagnostics` holds every fault that was found."""
 
     def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = ()):
         super().__init__(message)
@@ -25,9 +25,11 @@ class Edit:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A problem in a robot's file and how to fix it.
+    """One fault in a robot's file, and its cure.
 
-    `repair` writes the value that was read into the file; it is empty if only the author can fix the problem.
+    `severity` is "error" or "warning"; `line` is None where the file as a whole is meant, and `element` names what is
+    at fault there. `repair` makes the file say in so many words what was read; it is empty where only its author can
+    mend it.
     """
 
     severity: Literal["error", "warning"]

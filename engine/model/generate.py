@@ -80,11 +80,11 @@ def _unit_inertia(shape: str, size: tuple[float, ...]) -> np.ndarray:
 
 
 def chain(n: int, seed: int = 0, straight: bool = False, prismatic: float = 0.0, spherical: float = 0.0) -> Model:
-    """Generate a serial chain of n moving links with random inertias, twists and home poses.
+    """A serial chain of n moving links with random inertias, twists and home poses.
 
-    If `straight`, each joint is 0.1 m above the previous one, with parallel axes; otherwise offsets and rotations are
-    random. `prismatic` and `spherical` are the shares of prismatic and of ball joints. Equal arguments give equal
-    chains.
+    `straight`: every joint 0.1 m above the one before, axes parallel; else offsets and rotations are random.
+    `prismatic` is the share of prismatic joints, `spherical` that of ball joints. The same arguments give the same
+    chain, another for each `seed`.
     """
     return _random(f"chain{n}", np.arange(n) - 1, seed, straight, prismatic, spherical)
 
@@ -97,10 +97,11 @@ def tree(
     floating: bool = False,
     spherical: float = 0.0,
 ) -> Model:
-    """Generate a tree of n moving links with random inertias, twists and home poses.
+    """A tree of n moving links with random inertias, twists and home poses.
 
-    The parent of a link is the previous link or, with probability `branching`, a random earlier one. If `floating`, the
-    first joint is free. `prismatic` and `spherical` are the shares of prismatic and of ball joints.
+    Each hangs on the link before it or, with the probability `branching`, on a random earlier one. With `floating` the
+    first joint is free. `prismatic` and `spherical` are the shares of prismatic and of ball joints, `seed` is as for
+    `chain`.
     """
     rng = np.random.default_rng([seed, n])
     before = np.arange(n) - 1

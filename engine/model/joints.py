@@ -91,10 +91,13 @@ JOINT_TYPES: Mapping[JointKind, JointType] = {
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint as named in the URDF, with its range of coordinates and bodies.
+    """A joint as the URDF names it: the run of coordinates and bodies that it owns.
 
-    A mimic joint has no coordinates of its own: `leader` is the joint that it follows, and its coordinate is
-    ``multiplier · q_leader + offset``.
+    `name` and `kind` are as there, the latter such as "revolute"; `bodies`, `q` and `v` are slices of the bodies, of q
+    and of v.
+
+    A joint that mimics another owns no coordinates of its own: `leader` names the one it follows,
+    and its coordinate is ``multiplier · q_leader + offset``.
     """
 
     name: str

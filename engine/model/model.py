@@ -47,9 +47,10 @@ def _require_fields(kind: type[Any], state: Mapping[str, Any]) -> None:
 class Model:
     """A robot: immutable arrays over n bodies, ordered depth first, parents before children.
 
+    ===================  ============  ==================================================================
     name                 shape         meaning
     ===================  ============  ==================================================================
-    parent               (n,)          index of the body before; -1 is the world
+    parent               (n,)          index of the parent body; -1 is the world
     kind                 (n,)          REVOLUTE, PRISMATIC, FREE or SPHERICAL
     home_rotation        (n, 3, 3)     R of T_i at q = 0: the body's frame in its parent's
     home_position        (n, 3)        p of T_i at q = 0, m
@@ -65,44 +66,15 @@ class Model:
     friction             (nv,)         Coulomb, N m or N
     link_names                         every link of the URDF, depth first
     link_body            (l,)          the body that carries the link; -1 is the world
-    link_rotation        (l, 3, 3)     the link's frame in its body's
+    link_rotation        (l, 3, 3)     the link's frame in its body's frame
     link_position        (l, 3)        m
-    visuals                            `Visual` records: the shapes to draw, in the order of the links
-    collisions                         `Collision` records: the shapes that may touch others, alike
-    disabled_collisions                pairs of links, by index, that never touch each other (of an SRDF)
-    options                            what `engine.load` was told besides the file `source`, to load it again
-    parts                              the `Part` records of what `engine.compose` made one model of
-    group_states                       what the poses of an SRDF say, by name: of joints, by name, the coordinates
+    visuals                            `Visual` records: the shapes to draw, in link order
+    collisions                         `Collision` records: the collision shapes, in link order
+    disabled_collisions                pairs of link indices that never collide (from an SRDF)
+    options                            arguments of `engine.load` beside the file `source`, for reloading
+    parts                              the `Part` records of a model from `engine.compose`
+    group_states                       named poses of an SRDF: by name, the coordinates by joint name
     ===================  ============  ==================================================================
-=======
-    ==================  ============  ==================================================================
-    name                shape         meaning
-    ==================  ============  ==================================================================
-    parent              (n,)          index of the parent body; -1 is the world
-    kind                (n,)          REVOLUTE, PRISMATIC, FREE or SPHERICAL
-    home_rotation       (n, 3, 3)     R of T_i at q = 0: the body's frame in its parent's
-    home_position       (n, 3)        p of T_i at q = 0, m
-    mass                (n,)          kg
-    first_moment        (n, 3)        mass × centre of mass in the body's frame, kg m
-    inertia             (n, 3, 3)     rotational inertia about the body's origin, kg m²
-    gravity             (3,)          acceleration of free fall in the world, m/s²
-    joints                            `Joint` records, depth first, those that mimic included
-    lower, upper        (nv,)         position limits, rad or m; ∓inf where there are none
-    velocity_limit      (nv,)         rad/s or m/s; inf where there is none
-    effort_limit        (nv,)         N m or N; inf where there is none
-    damping             (nv,)         viscous, N m s/rad or N s/m
-    friction            (nv,)         Coulomb, N m or N
-    link_names                        every link of the URDF, depth first
-    link_body           (l,)          the body that carries the link; -1 is the world
-    link_rotation       (l, 3, 3)     the link's frame in its body's frame
-    link_position       (l, 3)        m
-    visuals                           `Visual` records: the shapes to draw, in link order
-    collisions                        `Collision` records: the collision shapes, in link order
-    disabled_collisions               pairs of link indices that never collide (from an SRDF)
-    options                           arguments of `engine.load` beside the file `source`, for reloading
-    parts                             the `Part` records of a model from `engine.compose`
-    group_states                      named poses of an SRDF: by name, the coordinates by joint name
-    ==================  ============  ==================================================================
 
     Coordinates: q has one number per revolute or prismatic body, a unit quaternion x, y, z, w per spherical one, and
     position (3) and unit quaternion (4) per free one; v has one number, the angular velocity ω in the body's frame, or
@@ -331,7 +303,7 @@ class Model:
         return np.clip(x, lower, upper)
 
     def random(self, rng: np.random.Generator, batch: int | None = None) -> Array:
-        """(nq,) or (batch, nq): uniformly distributed within limits, or within ±π or ±1 m; rotations uniform."""
+        """(nq,) or (batch, nq), by rng: uniform inside the limits, within ±π or ±1 m without; rotations uniform."""
         rows = 1 if batch is None else batch
         q = np.zeros((rows, self.nq))
         for joint in self.joints:
@@ -381,7 +353,7 @@ class Model:
         )
 
     def with_gravity(self, gravity: tuple[float, float, float] | Array) -> Model:
-        """Return the robot with another gravity, (3,) in m/s²."""
+        """Return the robot with another `gravity`, (3,) in m/s². Raises ValueError for an invalid one."""
         expected = f"gravity is three finite numbers in m/s², for example (0, 0, -9.81); got {shown(gravity)}"
         try:
             vector = reals(gravity)

@@ -46,7 +46,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Visual(Shape):
-    """A visual shape."""
+    """A shape to draw on a link, by its index; `size` as `Obstacle` has it, `pose` (4, 4) in the link's frame."""
 
     color: tuple[float, float, float, float] | None = None
     """RGBA in 0…1; None if the file gives none (a mesh then keeps its own materials)."""
@@ -60,9 +60,10 @@ class Visual(Shape):
 
 @dataclass(frozen=True)
 class Collision(Shape):
-    """A collision shape; `mesh` and `name` are as in `Visual`.
+    """A shape of a link that others may touch; `size`, `pose` (4, 4), `mesh` and `name` are as those of a `Visual`.
 
-    `friction` (at least 0) and `restitution` (0 to 1) are the coefficients of its link in the robot's file, or None.
+    `friction` (at least 0) and `restitution` (0 to 1) are the coefficients that the robot's file gives its link, None
+    where it gives none.
     """
 
     mesh: str | None = None

@@ -45,7 +45,7 @@ _NO_RUN = "{} holds no run: {}; write one with `main.py run … --out FILE.npz`,
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """The content of a file: `settings`, the trajectory, and all arrays by name."""
+    """What the file `path` says: `settings`, the trajectory, and `arrays` by their names, shaped as in `Trajectory`."""
 
     path: str
     settings: dict[str, Any]
@@ -61,12 +61,12 @@ def save_run(
     describe: Callable[[Any], Any] = lambda about: about,
     effort: Array | None = None,
 ) -> Trajectory:
-    """Write a recorded run to an .npz file, atomically; return the trajectory in it.
+    """Write a recorded run to an .npz file, whole or not at all; returns the trajectory that is in it.
 
-    The run may continue meanwhile; its state at the call is written. A branch includes the frames before its own.
-    `settings` are those of `main.py run`, including "robot"; `describe` converts a setup's `about` to JSON. The run
-    begins as in `trajectory`, which also defines `effort`. Raises ValueError if the arrays would exceed `LARGEST`,
-    which `read_run` rejects.
+    It may go on meanwhile: what is written is the run as it was at the call, a branch with the frames before its own.
+    `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`. It
+    begins as `recorded_trajectory` does, and takes `effort` as that does. Raises ValueError where the arrays would take
+    more than `LARGEST`, which `read_run` refuses.
     """
     return write_frames(path, of_one_batch(recording.stored(run)), run, settings, describe, effort=effort)
 

@@ -161,10 +161,10 @@ class Recording(NotCopied):
         left: tuple[Run, int] | None = None,
         number: int = 1,
     ) -> Run:
-        """Add a run that was recorded elsewhere; the budget grows if necessary.
+        """A run that was recorded elsewhere, for which the budget grows if it must; `shapes` are as in `Run`.
 
-        `left`: the run is a branch that leaves that run of this recording at that frame; `frames` are its own. `number`
-        is the run's, unless a later one exists.
+        `left`: it is a branch, which leaves that run of this recording at that frame; `frames` are its own. `number` is
+        that of the run, if no later one is there.
         """
         with self._lock:
             run = Run(max(self._next_number, number), held=True)
@@ -224,9 +224,9 @@ class Recording(NotCopied):
             self._bytes, self._inputs, self._changes = 0, None, []
 
     def begin(self, simulation: Simulation, time: float = 0.0, about: Any = None) -> None:
-        """Begin a run: this simulation at `time` s, with its current state as the first frame.
+        """A new run: this simulation at `time`, s, with its present state as the first frame; `about` is the setup's.
 
-        A previous run without steps is dropped, unless it is `held`.
+        A run before it in which no step was taken is forgotten, unless it is `held`.
         """
         with self._lock:
             self._forget_unstepped()
@@ -254,9 +254,9 @@ class Recording(NotCopied):
             self._bytes -= StoredFrame(*frame).bytes  # type: ignore[misc]
 
     def branch(self, run: Run, index: int) -> Run:
-        """Begin a run that branches off `run` at a frame; its simulation starts at that frame's checkpoint.
+        """A new run that leaves `run` at the frame `index`; the simulation that goes on starts at its checkpoint.
 
-        Another previous run without steps is dropped.
+        Another run before it in which no step was taken is forgotten.
         """
         with self._lock:
             left = run._stored(index)
@@ -271,7 +271,7 @@ class Recording(NotCopied):
             return branch
 
     def go_on(self, simulation: Simulation, time: float, about: Any = None) -> None:
-        """Continue the current run with another simulation, which begins at that time of the run, s."""
+        """The present run goes on by another simulation, from that `time` of the run on, s; of `about` see `Setup`."""
         with self._lock:
             self._set_up(self._runs[-1], Setup.of(simulation, time - simulation.time, about))
             self._inputs, self._changes = None, []
@@ -363,7 +363,7 @@ class Recording(NotCopied):
     # Reading.
 
     def frame(self, run: Run, index: int) -> RecordedFrame:
-        """Return a frame of a run. Raises IndexError if it does not exist, or no longer."""
+        """The frame `index` of a run. Raises IndexError where it is not there, or no longer."""
         with self._lock:
             stored = taken_out(run._stored(index))
             setup, shapes, names = run._setups[stored.setup], run._shapes[stored.setup], run._names[stored.setup]
@@ -374,7 +374,7 @@ class Recording(NotCopied):
         )  # fmt: skip
 
     def stored(self, run: Run, first: int = 0, most: int | None = None) -> list[StoredFrame]:
-        """Return up to `most` frames of a run from an index on, in order; they must not be modified."""
+        """The frames of a run from the index `first` on, in their order, `most` at most, not to be changed."""
         with self._lock:
             begin = run._at + max(first - run.first, 0)
             kept = run._frames[begin : None if most is None else begin + most]
@@ -426,8 +426,9 @@ class Recording(NotCopied):
         simulation.step(stored.steps - simulation.steps)
 
     def changes(self, run: Run, index: int) -> tuple[tuple[int, Array, Array, Array | None], ...]:
-        """Return the input changes between the previous frame and this one: after how many steps, tau, target and
-        wrench.
+        """What began to act between a frame, `index`, and the one before: after how many steps, tau, target and wrench.
+
+        tau and target are (batch, nv), wrench (batch, links, 6) or None where none acted.
         """
         with self._lock:
             stored, setup = run._stored(index), run._setups[run._stored(index).setup]

@@ -58,9 +58,9 @@ def robot_of_text(saved: SavedRun, load: Callable[..., Model]) -> Model | None:
 
 
 def parts_of_text(stored: list[dict[str, Any]], name: str, load: Callable[..., Model]) -> tuple[Part, ...]:
-    """Return the parts that `robot_as_text` has stored under "parts" in a file of that name.
+    """The parts that a file of that name has `told` of, as `robot_as_text` has written them under "parts".
 
-    `load` and exceptions are as in `robot_of_text`.
+    `load` is as for `robot_of_text`, whose errors are raised.
     """
     try:
         if len(stored) > MOST_PARTS:

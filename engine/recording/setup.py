@@ -14,9 +14,10 @@ from engine.step_settings import StepSettings
 class Setup:
     """A simulation's settings, and what else its bits depend on.
 
-    `threads` is the number of threads of each DCA-ABA step, `wrenches` whether steps take external wrenches. The
-    simulation began at `time_before` (s) of its run. `about` is data of the recorder. `watched`: the simulation is a
-    script's, see `engine.live`; its frames have the inputs at their time, but not those in between.
+    `device` is where it steps, `threads` take part in each step of DCA-ABA, `wrenches` tells whether steps take those
+    from outside. The simulation began at `time_before` (s) of its run. `about` is whatever who records wants to find
+    again. `watched`: it is a script's, see `engine.live`, of which frames have all that acted as they were taken, but
+    not what acted between.
     """
 
     settings: StepSettings
@@ -29,7 +30,10 @@ class Setup:
 
     @classmethod
     def of(cls, simulation: Simulation, time_before: float = 0.0, about: Any = None) -> Setup:
-        """Return the setup of this simulation; access `Simulation.wrench`, if needed, before."""
+        """How this simulation was made; `Simulation.wrench`, if it is to be asked for, was asked for before.
+
+        `time_before` and `about` are as for the class.
+        """
         return cls(
             simulation.settings, simulation.device, simulation.threads, simulation.takes_wrenches, float(time_before),
             about,

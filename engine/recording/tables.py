@@ -16,10 +16,11 @@ from engine.rollout import Trajectory
 
 
 def save_csv(path: str | Path, model: Model, run: Trajectory, robot: int = 0) -> None:
-    """Write a trajectory as a table, atomically: time, then q, v and tau by coordinate names.
+    """Write a trajectory as a table, whole or not at all: time, then q, v and tau by the names of the coordinates.
 
-    Columns of external wrenches follow, by link name, moments and forces in the link's frame. Each column name has its
-    unit: "time [s]", "q:elbow [rad]", "v:elbow [rad/s]", "tau:elbow [N m]"; quaternions have none.
+    Wrenches from outside follow by the links' names, moments and forces in the link's frame. Each name has its unit:
+    "time [s]", "q:elbow [rad]", "v:elbow [rad/s]", "tau:elbow [N m]"; a quaternion's numbers have none. Of a
+    batch it is the robot of that number, `robot`.
     """
     parts = [x if x.ndim == 2 else x[robot] for x in (run.q, run.v, run.tau)]
     of_q, of_v = units(model)

@@ -69,9 +69,9 @@ class HeightField:
 
     @classmethod
     def of_file(cls, path: str | Path, cell: float, origin: Origin | None = None) -> HeightField:
-        """Read the heights from a file of `numpy.save`.
+        """The ground of heights in a file of `numpy.save`; `cell` and `origin` are as for the class.
 
-        Raises OSError if it cannot be read, and ValueError, in one sentence, if it contains no heights.
+        Raises OSError where it cannot be read, and ValueError where it holds no heights, in one sentence.
         """
         return cls(array_files.read(path), cell, origin)
 
@@ -91,7 +91,7 @@ class HeightField:
         return np.asarray(np.where(v > u, high, low))
 
     def lift(self, x: Array, radius: Array) -> Array:
-        """(k,): the upward displacement, m, with which spheres about x (k, 3) just touch; may be negative."""
+        """(k,): how far up (down, if negative) spheres of `radius` (k,) about x (k, 3) go to lie on the ground, m."""
         heights = self.height(x)
         for k in np.flatnonzero(radius > 0):
             heights[k] = max(self._resting(x[k], float(radius[k])))

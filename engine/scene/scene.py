@@ -18,7 +18,10 @@ def _is_number(x: Any) -> bool:
 
 @dataclass(frozen=True)
 class Plane:
-    """Infinite ground: the plane n·x = offset (m), with the unit vector n pointing out of the ground."""
+    """Infinite ground: the plane n·x = offset (m), with the unit vector n pointing out of the ground.
+
+    `normal` is n.
+    """
 
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
     offset: float = 0.0

@@ -54,7 +54,7 @@ class Touches(NamedTuple):
         return Touches(*(_on_host(x[rows, :number] if x.ndim > 1 else x[rows]) for x in self))
 
     def wrenches(self, shape: tuple[int, int, int], dt: float) -> Array:
-        """(batch, links, 6): the contact wrenches over dt, summed by link, N m and N; needs arrays on the host."""
+        """Those of all contacts of arrays on the host, over dt, added up by link: shape (batch, links, 6), N m, N."""
         total = np.zeros(shape)
         acting = np.arange(self.link.shape[1]) < self.number[:, None]
         robots, places = np.nonzero(acting)
@@ -64,7 +64,7 @@ class Touches(NamedTuple):
         return total
 
     def states(self, robot: int) -> tuple[Literal["open", "stick", "slip"], ...]:
-        """Return each contact's state: "open" without impulse, "slip" or "stick"."""
+        """Of each contact of a robot: "open" where nothing presses, "slip" where it moves along, or "stick"."""
         impulse, normal, slip, number = (
             _on_host(x[robot]) for x in (self.impulse, self.normal, self.slip, self.number)
         )

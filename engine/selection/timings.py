@@ -182,7 +182,7 @@ def load(device: str = "cpu") -> Measurements:
 
 
 def measured(device: str = "cpu") -> bool:
-    """Whether this machine has a readable table for the automatic choice on "cpu" or "cuda"."""
+    """Whether there is a sound table of this machine for the automatic choice on `device`, "cpu" or "cuda"."""
     return bool(load(device).rows)
 
 

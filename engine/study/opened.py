@@ -15,13 +15,13 @@ from engine.validation import Array
 
 
 class StudyResults:
-    """The results in a folder, and their study.
+    """The results in a folder, and the study that they are of.
 
-    `columns` has arrays (N,) by name, sorted by `sample`: numbers, words or predicates, see docs/studies.md. Kept
-    numbers of robots that `diverged` are NaN. `varied` and `kept` name the columns. If the study's robots or its
-    controller are missing or have changed, `study` is None, and `refusal` is the reason in a sentence.
+    `columns` has arrays (N,) by name, sorted by `sample`: numbers, words or predicates, see docs/studies.md. Of robots
+    that `diverged`, numbers that were kept are NaN. `varied` and `kept` name the columns. Where the study's robots or
+    its controller are missing or have changed, `study` is None, and `refusal` says in a sentence why.
 
-    Raises ValueError if there are no results, or they are damaged.
+    `trust_xacro` is as for `load`. Raises ValueError where there are no results, or these are damaged.
     """
 
     def __init__(self, folder: str | Path, trust_xacro: bool = False):
@@ -45,11 +45,11 @@ class StudyResults:
         return (self.study.title if self.study is not None else "") or self.folder.stem
 
     def numbers(self, name: str) -> Array:
-        """Return a column (N,) as numbers: words by their order, predicates as 0 and 1."""
+        """The column `name` (N,) as numbers: words by their places in their order, predicates as 0 and 1."""
         return summaries.numbers(self.columns[name])
 
     def words(self, name: str) -> list[str]:
-        """Return the distinct words of a column, in order; none for numbers."""
+        """The words of the column `name`, in their order; none of numbers."""
         column = self.columns[name]
         return np.unique(column).tolist() if column.dtype.kind == "U" else []
 
@@ -61,11 +61,14 @@ class StudyResults:
         return {name: x[at].item() for name, x in self.columns.items()}
 
     def cells(self, x: Array, y: Array, color: Array, most: int, bins: int) -> Cells:
-        """Return means of `color` (N,) over a grid of x and y (N,), binned if they have many values."""
+        """Means of `color` (N,) over a grid of x and y (N,): their values, or `bins` if they are more than `most`."""
         return summaries.cells(x, y, color, most, bins)
 
     def shares(self, x: Array, hits: NDArray[np.bool_], by: NDArray[Any] | None, name: str, bins: int) -> list[Line]:
-        """Return a predicate's share (N,) over x (N,), with Wilson's intervals; one line per value of `by` (N,)."""
+        """How often `hits` (N,) holds over x (N,), in `bins`, with Wilson's intervals; a line for each of `by` (N,).
+
+        `name` is what `by` is called.
+        """
         return summaries.shares(x, hits, by, name, bins)
 
     def write(self, path: str | Path) -> None:

@@ -41,13 +41,15 @@ class StudyProgress(NamedTuple):
 
 
 class Study:
-    """A family of runs: robots, scene and time, the variables, and the kept quantities.
+    """A family of runs: robots, scene and time, what varies between samples, and what is kept of each.
 
-    `content` is a study's file, see docs/studies.md, as dictionaries and lists; files that it names are searched for in
-    `folder` first. Raises `StudyError`, a ValueError with a line for each problem, its place and its fix.
+    `content` is what docs/studies.md says of a study's file, as dictionaries and lists; files that it names are looked
+    for in `folder` first. Faults are told by `name` and the line in `text`, the file's. `trust_xacro` is as for `load`.
+    Raises `StudyError`, a ValueError with a line for each fault, its place and its cure.
 
-    >>> study = engine.Study.read("push.toml") >>> study.run("push.results") >>> columns =
-    engine.Study.results("push.results")
+    >>> study = engine.Study.read("push.toml")
+    >>> study.run("push.results")
+    >>> columns = engine.Study.results("push.results")
     """
 
     def __init__(
@@ -65,17 +67,17 @@ class Study:
 
     @classmethod
     def read(cls, path: str | Path, trust_xacro: bool = False) -> Study:
-        """Read a study from a TOML file. Raises OSError, and `StudyError` with the line of each problem."""
+        """The study in a file of TOML; `trust_xacro`: see `load`. Raises OSError, and `StudyError` with all faults."""
         file = Path(path)
         content, text = tables.read(file)
         return cls(content, file.parent, file.name, text, trust_xacro)
 
     @classmethod
     def of_results(cls, folder: str | Path, trust_xacro: bool = False) -> Study:
-        """Return the study whose results are in a folder, with the algorithms and devices of these results.
+        """The study whose results are in a folder, with the algorithms and devices that these were made by.
 
-        Its files are searched for at their original paths, then beside the folder. Raises ValueError if there are no
-        results, or if robots or controller have changed, and `StudyError` if they are missing.
+        Its files are looked for where they were, then beside the folder. Raises ValueError where it has no results, or
+        robots or a controller that have changed, and `StudyError` where they are missing. See `load` for `trust_xacro`.
         """
         there = results.read_manifest(Path(folder))
         about, content = there.get(results.ABOUT), there.get("study")

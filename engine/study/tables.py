@@ -23,7 +23,7 @@ Way = tuple[str | int, ...]
 
 
 class StudyError(ValueError):
-    """A study that cannot run; `diagnostics` lists all problems, each with line and fix."""
+    """A study, called `name`, that cannot be run; `diagnostics` holds every fault, each with its line and cure."""
 
     def __init__(self, name: str, diagnostics: Sequence[Diagnostic]):
         super().__init__("\n".join(f"{name}: {found}" for found in diagnostics))

@@ -53,10 +53,7 @@ def installing() -> Iterable[str]:
     about, extras = project()["project"], project()["project"]["optional-dependencies"]
     least = ".".join(map(str, LEAST_CAPABILITY))
     new, old = sorted((name for name in extras if name.startswith("cuda")), reverse=True)
-    yield (
-        f"(compute capability {least} or later) add the extra that fits its driver: `uv sync --extra {new}`, or "
-        f"`{old}`."
-    )
+    yield (f"(compute capability {least} or later) add the extra for its driver: `uv sync --extra {new}`, or `{old}`.")
     assert {"xacro", "plots", "video"} <= set(extras)
     yield (
         'xacro files need the extra `xacro`: `pip install ".[xacro]"`; the pictures of `main.py bench` need '
@@ -64,8 +61,8 @@ def installing() -> Iterable[str]:
     )
     yield "videos from the window `video`."
     (command,) = about["scripts"]
-    yield f"With pip, `pip install .` in a clone gives the command `{command}`, which takes the same words as `main.py`"
-    yield "for every clone and installation; CATENA_CACHE_DIR names another folder."
+    yield f"With pip, `pip install .` in a clone installs the command `{command}`, which has the arguments of `main.py`"
+    yield "for all clones and installations; CATENA_CACHE_DIR names another folder."
     asked = re.findall(r"^packages=\((.*?)^\)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
     needed = {name for name in asked.split() if name.startswith(("lib", "fonts", "xvfb"))}
     listed = re.findall(r"apt-get install (.*?)```", page_text.source(INSTALLING), re.DOTALL)[0]
@@ -183,13 +180,15 @@ def shell() -> Iterable[str]:
 def python() -> Iterable[str]:
     """Conventions and defaults of the engine's functions."""
     coordinates, velocity = free_joint()
+    place, turn = coordinates.split(" and ")
     yield (
         "Conventions, everywhere: SI units; z up; a twist is `V = (ω, v)` and a wrench `F = (n, f)`, both in "
         "the body's own "
-        f"frame; joints in depth-first URDF order; a free joint is {coordinates} in `q` and the {velocity} in `v`, so "
-        "`nq ≥ nv`; a batch stands in front, and one state without it is answered in kind."
+        f"frame; joints in depth-first URDF order; a free joint is {place}, from where its joint stands in the "
+        f"file, and {turn} in `q`, and the {velocity} in `v`, so `nq ≥ nv`; the batch axis comes first, and a "
+        "single state without it gives a result without it."
     )
-    yield f"Along the {told_along()} axes are only `engine.link_twists`, `engine.momentum` and `engine.point_mobility`."
+    yield f"Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use {told_along()} axes."
     default = inspect.signature(engine.ForwardDynamics).parameters["device"].default
     yield f'`device="{default}"`, forward dynamics\' default, takes the faster one as far as was measured'
     assert inspect.signature(engine.Simulation).parameters["device"].default is None

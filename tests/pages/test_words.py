@@ -173,16 +173,16 @@ def slopes_rise_towards_less_x() -> None:
 
 @says(
     "docs/python.md",
-    "Along the world's axes are only `engine.link_twists`, `engine.momentum` and `engine.point_mobility`.",
+    "Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use world axes.",
 )
-@says("engine.link_twists", "ω in rad/s and v in m/s of the link's origin.", "Both are along the world's axes.")
+@says("engine.link_twists", "ω (rad/s), and v (m/s) of the origin.", "Both are along the world's axes.")
 @says("engine.momentum", "as a wrench (n, f) about the world's origin, (6,): N m s, N s.")
 @says(
     "engine.energy",
     "Kinetic and potential energy in J",
     "the potential is zero where all mass lies at the world's origin",
 )
-@says("engine.link_poses", "The frames of all links in the world, (links, 4, 4)")
+@says("engine.link_poses", "The frames of all links in the world, (…, links, 4, 4)")
 def twists_momenta_and_energies() -> None:
     model, q = body(), np.array([3.0, 0, 2.0, *ON_ITS_SIDE])
     v = np.array([0, 0, 4.0, 0, 2.0, 0])  # turns about its z, which is −y, and moves along its y, which is up

@@ -33,13 +33,14 @@ DTYPES = ("float64", "float32")
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison: algorithms on devices and in number types, for batches of each of some models.
+    """What is compared: algorithms on devices and in number types, for batches of each of some models.
 
-    `models` may also be names: a robot's file, one that ships, chain:200. `algorithms` are names, or a user's functions
-    as ``path.py:name`` (see docs/own_algorithm.py); None takes all except those that would take too long. `devices`
-    None takes all present. Every candidate has about `seconds` of turns. `seed` determines the states.
+    `models` may be names as well: a robot's file, one that ships, chain:200. `algorithms` are names, or a user's
+    functions as ``path.py:name`` (see docs/own_algorithm.py); None takes all that there are, without those that would
+    take too long. `devices` None takes all present, `dtypes` are the number types, and `batch` the robots of a call.
+    Every candidate has about `seconds` of turns. The states are drawn by `seed`.
 
-    Raises ValueError, FileNotFoundError or ModelError for anything that does not exist.
+    Raises ValueError, FileNotFoundError or ModelError for what is not there.
     """
 
     models: Sequence[Model | str]

@@ -16,7 +16,7 @@ from engine.bench.results import finite
 
 @dataclass(frozen=True)
 class AlgorithmResult:
-    """The measurement of an algorithm on a device, in a number type: one call for a batch of a model's robots."""
+    """What was measured of an algorithm on a device, in the number type `dtype`: one call for a batch of a `model`."""
 
     model: str
     algorithm: str

@@ -22,7 +22,7 @@ BATCHES = tuple(1 << power for power in range(0, 13, 2))
 
 
 class Crossing(NamedTuple):
-    """From about this size on, one curve is below the other; both by name, such as "abia on cpu"."""
+    """From about this size on, one curve lies below the other; `faster` than `slower`, named as in "abia on cpu"."""
 
     size: float
     faster: str
@@ -58,7 +58,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Growth:
-    """The results over sizes so far; `done`, `left` and `doing` are as in `ComparisonResult`."""
+    """All that is known so far of how times grow along `axis`; `done`, `left`, `doing`: see `ComparisonResult`."""
 
     axis: str
     points: tuple[Point, ...]
@@ -107,9 +107,10 @@ class Growth:
 
 @dataclass(frozen=True)
 class Scaling:
-    """A comparison over sizes: links of a generated chain, or the batch of a model, by default chain:10.
+    """What is compared over sizes: the links of a generated chain, or the batch of a model, by default chain:10.
 
-    Other fields are as in `Comparison`. Raises ValueError for invalid sizes.
+    `axis` is "links" or "batch", `dtype` the number type. All else is as for `Comparison`. Raises ValueError for sizes
+    that are none.
     """
 
     axis: Literal["links", "batch"]
@@ -138,7 +139,7 @@ class Scaling:
         return Comparison((model,), self.algorithms, self.devices, (self.dtype,), batch, self.seconds, self.seed)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Iterator[Growth]:
-        """Measure, from the smallest size on, and yield results like `Comparison.run`."""
+        """Measure, from the smallest size on, and report as `Comparison.run` does, until `stop` returns True."""
         finished, began = list[Point](), perf_counter()
         with Children(PROCESSES) as children:
             for index, size in enumerate(self.all_sizes):

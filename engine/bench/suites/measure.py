@@ -77,17 +77,16 @@ def measure_algorithms(
     ship: str | None = None,
     nice: int = 0,
 ) -> Measurements | None:
-    """Measure the algorithms on this machine for the automatic choice, and store the result on disk.
+    """Measure the algorithms on this machine, on `device`, for the automatic choice, and remember it on disk.
 
-    With `ship`, a name for the machine, the table is added to those that ship with Catena instead
-    (`selection.shipped`).
+    With `ship`, a name for the machine, the table goes to those that ship with Catena instead (`selection.shipped`).
 
-    First everything is compiled, by several processes in parallel, or by one at low priority for `nice` above 0; then
-    one process measures. On "cpu" that takes some 20 s, and the first time a minute more on two cores; on "cuda", where
-    kernels are compiled for each length, a minute or two. A call's time there is from arguments in the GPU's memory to
-    the result there. `progress` is called with the numbers of parts done and in all. If `stop` returns True, the
-    processes are killed at once and None is returned. An interruption leaves the table on disk unchanged. Raises
-    OSError, before anything is measured if others could write to the table.
+    First all that has to be compiled is, in some processes side by side, or in one at low priority for `nice` above 0;
+    then one process measures. On "cpu" that takes some 20 s, and the first time a minute more on two cores; on "cuda",
+    where kernels are compiled for each length, a minute or two. A call's time there is that until the answer stands in
+    the GPU's memory, from arguments that stood there. `progress` is called with the number of parts done and that of
+    all. Its processes are ended at once where `stop` returns True: then the answer is None. Whatever interrupts it
+    leaves the table on disk as it was. Raises OSError, before anything is measured where others could write to it.
     """
     if ship is None:
         files.make_own(timings.table_path(device).parent)
