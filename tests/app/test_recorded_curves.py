@@ -104,7 +104,7 @@ def test_what_is_ticked_after_a_run_is_worked_out_where_it_was_not_sampled(qtbot
         at = recording.frame(run, index)
         energy = np.add(*engine.energy(at.setup.model, at.checkpoint.q, at.checkpoint.v))[0]
         assert line.at(at.time) == pytest.approx(energy, rel=1e-12)
-    assert not panel.follow.isChecked()
+    wait(qtbot, lambda: not panel.follow.isChecked())  # as it is drawn
     window.viewport.setFocus()
     qtbot.keyClick(window, Key.Key_End)
     wait(qtbot, lambda: panel.follow.isChecked())
