@@ -161,7 +161,7 @@ class TimeView:
         frame = self._replay.frame
         self._bench.branch()
         if frame is not None:
-            text = f"a new run starts at {frame.time:.3f} s: press Play to continue from here"
+            text = f"a new run starts at {frame.time:.3f} s; Play continues it from there"
             self._window.statusBar().showMessage(text, MESSAGE)
         self._window.refresh()
 

@@ -204,6 +204,8 @@ def test_a_branch_goes_on_from_a_moment(qtbot, window, time_view):
     wait(qtbot, lambda: len(recording.runs) == 2)
     assert not window.workbench.replay.active
     assert window.workbench.time == here.time
+    said = window.statusBar().currentMessage()  # which stays true while it plays
+    assert said == f"a new run starts at {here.time:.3f} s; Play continues it from there"
     play(qtbot, window, 0.2)
     first, branch = recording.runs
     assert recording.span(first) == (0.0, end)
