@@ -58,6 +58,7 @@ button, input { font: inherit; color: var(--text); background: var(--panel); bor
     grid-template: auto auto / minmax(0, 1fr) 80mm; }
   .pictures { grid-area: 1 / 2; } section > details { grid-column: 1 / -1; } summary { list-style: none; }
   pre { padding: 0; font-size: 7.5pt; white-space: pre-wrap; } pre b { font-weight: bold; }
+  .pictures svg + svg { width: 60%; margin: 0 auto 8px; }
   .again:not(:has(b)), .again .rest { display: none; } .printed { display: inline; }
   section > * { break-inside: avoid; } details { break-before: avoid; }
 }
