@@ -3,7 +3,7 @@
 // (compute capability 9.0), or synchronises in global memory, where all blocks of the grid must be resident.
 #pragma once
 
-#include "chains/best.cuh"
+#include "chains/link_maximum.cuh"
 #include "chains/sub_chain.cuh"
 
 // A link in shared memory: the rows of J and p; S; J S and Sᵀp − τ; U, −u and 1/D; Φ S, later α and β.

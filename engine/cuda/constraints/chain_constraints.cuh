@@ -3,7 +3,7 @@
 // defines a `Chain`.
 #pragma once
 
-#include "chains/best.cuh"
+#include "chains/link_maximum.cuh"
 #include "constraints/active_set.cuh"
 #include "constraints/joint_forces.cuh"
 

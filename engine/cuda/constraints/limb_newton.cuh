@@ -3,8 +3,8 @@
 //
 //     dλ = c − Ω du
 //
-// with a large Ω where it sticks, the inverse of the damping of G's diagonal in (10), and Ω = 0 where it is open. So (1
-// + Zᵀ Ω Z) (dx, dy) = Zᵀ c, an arrow matrix: limbs are coupled by the trunk's six columns only.
+// with a large Ω where it sticks, the inverse of the damping of G's diagonal in (10), and Ω = 0 where it is open. So
+// (1 + Zᵀ Ω Z) (dx, dy) = Zᵀ c, an arrow matrix: limbs are coupled by the trunk's six columns only.
 #pragma once
 
 #include "constraints/limb_impulses.cuh"

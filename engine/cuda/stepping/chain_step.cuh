@@ -10,7 +10,7 @@
 #pragma once
 
 #include "constraints/chain_constraints.cuh"
-#include "stepping/divergence.cuh"
+#include "stepping/phase_timer.cuh"
 
 // Joint forces at q and v.
 template <typename Real>

@@ -5,9 +5,9 @@
 
 #include "constraints/joint_space.cuh"
 #include "rigid_body/group.cuh"
-#include "stepping/divergence.cuh"
+#include "stepping/phase_timer.cuh"
 #include "stepping/joint_motion.cuh"
-#include "stepping/rows.cuh"
+#include "stepping/coalesced_rows.cuh"
 
 extern "C" {
 __constant__ __align__(16) unsigned char joint_table_memory[JOINT_TABLE_BYTES];

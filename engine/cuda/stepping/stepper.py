@@ -235,7 +235,7 @@ class Stepper(ABC):
         return self._phase_seconds(self._phases.get())
 
     def _phase_seconds(self, counters: Array) -> dict[str, float]:
-        """Return seconds per phase from the counters of a `Watch`, see divergence.cuh."""
+        """Return seconds per phase from the counters of a `Watch`, see phase_timer.cuh."""
         cycles, nanoseconds = counters[: phases.COUNT].astype(float), counters[phases.COUNT]
         seconds = cycles * (nanoseconds * 1e-9 / max(1.0, cycles.sum()))
         return {name: float(seconds[phases.NAMES.index(name)]) for name in self._phase_names}

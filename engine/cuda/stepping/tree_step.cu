@@ -1,7 +1,7 @@
 // Simulation steps of any tree, any number in one launch: DCA-ABA by a group of blocks for each robot, with the program
 // of trees/program.cuh. Each body is integrated by the same thread in every step; q and v stay in global memory.
 #include "constraints/tree_constraints.cuh"
-#include "stepping/divergence.cuh"
+#include "stepping/phase_timer.cuh"
 #include "stepping/joint_motion.cuh"
 
 // RK4's four stages and, with constraints, the correction at the end of the step.
