@@ -34,7 +34,7 @@ class Kernels(Protocol):
 
     @property
     def many(self) -> Callable[[Any, Any, Any, Any], Any]:
-        """Takes matrices: q (batch, nq), also if empty, and the others (batch, nv)."""
+        """Takes matrices: q (batch, nq), two-dimensional for any contents, and the others (batch, nv)."""
 
 
 def kernels(model: Model, algorithm: str, dtype: str, threads: int | None) -> Kernels:

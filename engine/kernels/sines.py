@@ -8,7 +8,7 @@ from engine.compile.operations import fma, is_single, low_bits
 
 @inline
 def sine_and_cosine(x):
-    """sin x and cos x within 2 ulp, for |x| ≤ 1e6 in single and 1e15 in double precision.
+    """sin x and cos x to about an ulp, for |x| ≤ 1e6 in single and 1e15 in double precision.
 
     The remainder of x after the nearest k quarter turns is exact but for the last bit: k π/2, in two parts, is
     subtracted by fused multiplication; k is in the last bits of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones,

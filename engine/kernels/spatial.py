@@ -122,42 +122,22 @@ def rotate_symmetric(R, A):
 def cross_matrix(r, A):
     """[r] A."""
     return (
-        r[1] * A[6] - r[2] * A[3],
-        r[1] * A[7] - r[2] * A[4],
-        r[1] * A[8] - r[2] * A[5],
-        r[2] * A[0] - r[0] * A[6],
-        r[2] * A[1] - r[0] * A[7],
-        r[2] * A[2] - r[0] * A[8],
-        r[0] * A[3] - r[1] * A[0],
-        r[0] * A[4] - r[1] * A[1],
-        r[0] * A[5] - r[1] * A[2],
-    )
+        r[1] * A[6] - r[2] * A[3], r[1] * A[7] - r[2] * A[4], r[1] * A[8] - r[2] * A[5],
+        r[2] * A[0] - r[0] * A[6], r[2] * A[1] - r[0] * A[7], r[2] * A[2] - r[0] * A[8],
+        r[0] * A[3] - r[1] * A[0], r[0] * A[4] - r[1] * A[1], r[0] * A[5] - r[1] * A[2],
+    )  # fmt: skip
 
 
 @inline
 def inertia_shifted(r, A, B, C):
     """Tᵀ [A B; Bᵀ C] T, with T the shift of twists by r: an inertia about a point r away."""
     PC = cross_matrix(r, full(C))
-    B2 = (
-        B[0] + PC[0],
-        B[1] + PC[1],
-        B[2] + PC[2],
-        B[3] + PC[3],
-        B[4] + PC[4],
-        B[5] + PC[5],
-        B[6] + PC[6],
-        B[7] + PC[7],
-        B[8] + PC[8],
-    )
+    B2 = plus(B, PC)
     P, Q = cross_matrix(r, transpose(B)), cross_matrix(r, transpose(B2))
     A = (
-        A[0] + P[0] + Q[0],
-        A[1] + P[1] + Q[3],
-        A[2] + P[2] + Q[6],
-        A[3] + P[4] + Q[4],
-        A[4] + P[5] + Q[7],
-        A[5] + P[8] + Q[8],
-    )
+        A[0] + P[0] + Q[0], A[1] + P[1] + Q[3], A[2] + P[2] + Q[6],
+        A[3] + P[4] + Q[4], A[4] + P[5] + Q[7], A[5] + P[8] + Q[8],
+    )  # fmt: skip
     return A, B2, C
 
 
@@ -248,21 +228,13 @@ def less_rank_one(A, B, C, x, y, d):
     """[A B; Bᵀ C] − d U Uᵀ with U = (x, y): the articulated-body step."""
     g, h = scale(d, x), scale(d, y)
     A = (
-        A[0] - g[0] * x[0],
-        A[1] - g[0] * x[1],
-        A[2] - g[0] * x[2],
-        A[3] - g[1] * x[1],
-        A[4] - g[1] * x[2],
-        A[5] - g[2] * x[2],
-    )
+        A[0] - g[0] * x[0], A[1] - g[0] * x[1], A[2] - g[0] * x[2],
+        A[3] - g[1] * x[1], A[4] - g[1] * x[2], A[5] - g[2] * x[2],
+    )  # fmt: skip
     C = (
-        C[0] - h[0] * y[0],
-        C[1] - h[0] * y[1],
-        C[2] - h[0] * y[2],
-        C[3] - h[1] * y[1],
-        C[4] - h[1] * y[2],
-        C[5] - h[2] * y[2],
-    )
+        C[0] - h[0] * y[0], C[1] - h[0] * y[1], C[2] - h[0] * y[2],
+        C[3] - h[1] * y[1], C[4] - h[1] * y[2], C[5] - h[2] * y[2],
+    )  # fmt: skip
     b0, b1, b2 = (
         sub((B[0], B[1], B[2]), scale(g[0], y)),
         sub((B[3], B[4], B[5]), scale(g[1], y)),
@@ -329,7 +301,7 @@ def quarter_turns(x):
 
 @inline
 def sincos(x):
-    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within 2 ulp; compiles to vector code."""
+    """sin x and cos x for |x| ≤ LARGEST_ANGLE, to about an ulp; compiles to vector code."""
     k, s, c = quarter_turns(x)
     quadrant = k - 4.0 * nearest(k * 0.25)
     odd = abs(quadrant) == 1.0
@@ -344,16 +316,10 @@ def rotation_from_quaternion(x, y, z, w):
     """The rotation matrix of a quaternion of any length."""
     n = 2.0 / (x * x + y * y + z * z + w * w)
     return (
-        1.0 - n * (y * y + z * z),
-        n * (x * y - w * z),
-        n * (x * z + w * y),
-        n * (x * y + w * z),
-        1.0 - n * (x * x + z * z),
-        n * (y * z - w * x),
-        n * (x * z - w * y),
-        n * (y * z + w * x),
-        1.0 - n * (x * x + y * y),
-    )
+        1.0 - n * (y * y + z * z), n * (x * y - w * z), n * (x * z + w * y),
+        n * (x * y + w * z), 1.0 - n * (x * x + z * z), n * (y * z - w * x),
+        n * (x * z - w * y), n * (y * z + w * x), 1.0 - n * (x * x + y * y),
+    )  # fmt: skip
 
 
 @inline

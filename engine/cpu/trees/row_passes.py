@@ -82,7 +82,7 @@ def _odd(k):
 
 @inline
 def _sincos(x):
-    """sin x and cos x for |x| ≤ LARGEST_ANGLE, within 2 ulp."""
+    """sin x and cos x for |x| ≤ LARGEST_ANGLE, to about an ulp."""
     k, s, c = quarter_turns(double(x))
     odd = _odd(k)
     sine, cosine = where(odd, c, s), where(odd, s, c)

@@ -18,7 +18,7 @@ _MOST_VERTICES, _MOST_TRIANGLES = 96, 224
 
 
 class Work(NamedTuple):
-    """The workspace of one pair's contact search; nothing in it outlasts a call, except `farthest`.
+    """The workspace of one pair's contact search; nothing in it outlasts a call.
 
     Of the two touching faces, projected along the normal (x, y across, z along it): `corner` (2, P, 3), `number` (2, P)
     of the corners, `edge` (2, P, 3), the planar direction and length of the edge from each corner, and `face` (2, 5),

@@ -26,7 +26,8 @@ def _signed(x, half):
 
 @inline
 def begin(a, b, shapes, work):
-    """Begin the search for a hull's support corner at the last one."""
+    """Set the corner at which the first search for a hull's support corner begins; later ones begin at the last
+    result."""
     for side in range(2):
         k = a if side == 0 else b
         if shapes.kind[k] == HULL:
