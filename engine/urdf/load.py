@@ -34,26 +34,23 @@ def load(
     trust_xacro: bool = False,
     srdf: PathName | None = None,
 ) -> Model:
-    """Load a URDF or xacro file. The root link is fixed to the world.
+    """The model of a URDF or xacro file, at rest in the world by its root link.
 
-    Args:
-        path: a URDF; a file named ``….xacro`` is first expanded by xacrodoc, in a child process.
-        package_dirs: folders to search for the packages of ``package://`` names, after those beside
-            the file and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
-        floating: add a free joint, ``floating_base``, between world and root link.
-        mimic: constrain mimic joints to follow their leader exactly; if not, they move freely.
-        trust_xacro: let a xacro file run any Python, as xacro does; if not, it may use arithmetic, conditions and the
-            documented functions, and read files of its own folder and of packages only.
-        srdf: MoveIt's description of the same robot, an SRDF; the links of its ``disable_collisions`` never touch each
-            other, see `Model.disabled_collisions`, and its ``group_state`` elements name poses, see `Model.poses`.
-            "beside": this robot's SRDF in the file's folder or in a folder ``srdf``, if there
-            is one; an SRDF with errors is ignored, with one warning.
+    - `path`: a URDF; a name that ends in ``.xacro`` is expanded first, through xacrodoc, in a process of its own.
+    - `package_dirs`: folders in which the packages of ``package://`` names are looked for, after those beside the file
+      and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
+    - `floating`: put a free joint, ``floating_base``, under the root link.
+    - `mimic`: let joints that mimic follow their leader exactly; if not, they move freely.
+    - `trust_xacro`: let a xacro file run any Python, as xacro does; if not, it has arithmetic, conditions and the
+      documented functions, and reads files of its own folder and of packages only.
+    - `srdf`: MoveIt's description of the same robot, an SRDF; the links of its ``disable_collisions`` never touch each
+      other, see `Model.disabled_collisions`, and its ``group_state`` elements name poses, see `Model.poses`. "beside":
+      the one of this robot that stands beside the file, in its folder or in a folder ``srdf``, if there is one; of its
+      faults one warning tells that it was left out.
 
-    Returns:
-        The model, with the file's warnings in `Model.diagnostics`, each with the value that is used.
+    Returns the model, with the file's warnings in `Model.diagnostics`, each naming the number used.
 
-    Raises:
-        ModelError: the file has errors; `ModelError.diagnostics` lists all of them.
+    Raises ModelError where the file has errors; `ModelError.diagnostics` holds everything that was found.
     """
     package_dirs = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else tuple(package_dirs)
     model, found = examine(path, package_dirs, floating, mimic, trust_xacro)
@@ -97,13 +94,12 @@ def _read_if_sound(
 
 
 def check(path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False) -> list[Diagnostic]:
-    """Return all problems of a URDF or xacro file, in line order; empty if there are none.
+    """Everything that is wrong with a URDF or xacro file, in the order of its lines; empty if nothing is.
 
-    Args:
-        path: the file.
-        package_dirs: folders to search for the packages of ``package://`` names, after those beside
-            the file and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
-        trust_xacro: let a xacro file run any Python, as xacro does.
+    - `path`: the file.
+    - `package_dirs`: folders in which the packages of ``package://`` names are looked for, after those beside the file
+      and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
+    - `trust_xacro`: let a xacro file run any Python, as xacro does.
     """
     return examine(path, package_dirs, trust_xacro=trust_xacro)[1]
 

@@ -19,23 +19,19 @@ ROUNDS = 10
 def repair(
     path: PathName, out: PathName, package_dirs: Iterable[PathName] = (), overwrite: bool = False
 ) -> tuple[int, list[Diagnostic]]:
-    """Write a copy of a URDF in which each unambiguous problem is replaced by the value that was read.
+    """Write a copy of a URDF that says in so many words what was read, where that is beyond doubt.
 
-    Comments and layout are kept; the original is never changed.
+    Comments and layout stay; the file itself is never touched.
 
-    Args:
-        path: the URDF.
-        out: path of the copy; it is written under a temporary name and renamed.
-        package_dirs: as `engine.load` takes them.
-        overwrite: replace an existing file.
+    - `path`: the URDF.
+    - `out`: where the copy goes; it is written beside its target and renamed.
+    - `package_dirs`: as `engine.load` takes them.
+    - `overwrite`: replace a file that is there.
 
-    Returns:
-        The number of repaired places, and the remaining problems, which need the author.
+    Returns how many places were repaired, and what is still wrong with the copy, which needs its author.
 
-    Raises:
-        ValueError: `path` is a xacro file, or equals `out`.
-        FileExistsError: `out` exists, and `overwrite` is not given.
-        OSError: the file cannot be read, or the copy cannot be written.
+    Raises ValueError where it is a xacro file, or `out` is the file itself, FileExistsError where `out` is there, and
+    `overwrite` is not given, OSError where the file cannot be read, or the copy not be written.
     """
     original, target = Path(path), Path(out)
     if original.suffix == ".xacro":
