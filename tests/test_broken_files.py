@@ -1,7 +1,7 @@
-"""Broken files of every kind: what is said of each, and that nothing worse comes of it.
+"""Broken files of every kind give the expected message, and nothing worse.
 
-`broken/told.toml` has what must be said of each; the files are in `broken/`, or made of sound ones there by a change.
-URDFs whose fault is said in one diagnostic are in `engine/dialects`.
+`broken/expected.toml` has the message for each; the files are in `broken/`, or made from valid ones there by a change.
+URDFs with a single diagnostic are in `engine/dialects`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.urdf.srdf import read as read_srdf
 from tests.engine.dialect_files import changed
 
 BROKEN = Path(__file__).parent / "broken"
-TOLD: dict[str, Any] = tomllib.loads((BROKEN / "told.toml").read_text(encoding="utf-8"))
+EXPECTED: dict[str, Any] = tomllib.loads((BROKEN / "expected.toml").read_text(encoding="utf-8"))
 GOOD = {".catena": "session_good.catena", ".dae": "mesh_dae_good.dae"}
 """The files of which others are made by a change."""
 
@@ -74,7 +74,7 @@ def rows(path: Path) -> list[str]:
 
 
 def mesh(path: Path) -> list[str]:
-    """What is said where it is touched, and where it is drawn."""
+    """Return the messages on contact and on drawing."""
     return [refusal(lambda: hulls(str(path))), refusal(lambda: meshfile.read(path))]
 
 
@@ -90,11 +90,11 @@ def robot(path: Path) -> list[str]:
 MESHES = ("stl", "obj", "dae", "zae", "ply", "off", "glb", "gltf", "json", "step")
 READERS: dict[str, Callable[[Path], list[str]]] = {".npy": heights, ".catena": session, ".npz": run, ".jsonl": rows}
 READERS |= {f".{kind}": mesh for kind in MESHES} | {".srdf": srdf, ".urdf": robot, ".xacro": robot}
-"""What is said of a file, sentence by sentence, by its kind; nothing where it is taken."""
+"""The function that returns a file's messages, by its kind; none if the file is accepted."""
 
 
 def alike(said: str, expected: str) -> bool:
-    """Whether it was said, or begins so where "…" stands for words of other libraries."""
+    """Whether the messages agree, up to "…", which stands for other libraries' text."""
     return said.startswith(expected[:-1]) if expected.endswith("…") else said == expected
 
 
@@ -104,23 +104,23 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("root")
     shutil.copytree(engine.ROBOTS, root / "robots")
     folder = Path(shutil.copytree(BROKEN, root / "tests" / "broken"))
-    for name, change in TOLD["change"].items():
+    for name, change in EXPECTED["change"].items():
         sound = (BROKEN / GOOD[Path(name).suffix]).read_bytes().decode()
         (folder / name).write_bytes(changed(sound, change).encode())
     return folder
 
 
 def expected_of(name: str) -> list[str]:
-    says = TOLD["says"][name]
+    says = EXPECTED["says"][name]
     return [f"the collision mesh FILE {says}", f"NAME {says}"] if isinstance(says, str) else says
 
 
 def test_every_file_has_its_entry() -> None:
     files = {path.name for path in BROKEN.iterdir() if path.suffix in READERS}
-    assert sorted([*files, *TOLD["change"]]) == sorted(TOLD["says"])
+    assert sorted([*files, *EXPECTED["change"]]) == sorted(EXPECTED["says"])
 
 
-@pytest.mark.parametrize("name", TOLD["says"])
+@pytest.mark.parametrize("name", EXPECTED["says"])
 def test_what_is_said_of_it(
     broken: Path, name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

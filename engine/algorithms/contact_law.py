@@ -20,8 +20,8 @@ import numpy as np
 
 from engine.lie import Array
 
-PENALTIES = (0.1, 1.0, 10.0)  # penalties of ADMM, tried in turn: each converges slowly on other problems
-ROUNDS, ALTERNATIONS = 15, 200  # updates of s, and ADMM iterations for each
+ADMM_PENALTIES = (0.1, 1.0, 10.0)  # penalties of ADMM, tried in turn: each converges slowly on other problems
+ROUNDS, ADMM_ITERATIONS = 15, 200  # updates of s, and ADMM iterations for each
 NEWTON_STEPS = 12
 
 
@@ -76,7 +76,7 @@ def solve(rows: Rows, G: Array, tolerance: float = 1e-12) -> Array:
     """Return impulses (N,) with a residual below the tolerance, or the best iterate."""
     best = _newton(rows, G, np.zeros(len(rows.b)), tolerance)
     left = residual(rows, G, best)
-    for penalty in PENALTIES:
+    for penalty in ADMM_PENALTIES:
         x: Array = np.zeros(len(rows.b))
         dual: Array = x
         slip: Array = x
@@ -105,7 +105,7 @@ def _alternate(rows: Rows, G: Array, s: Array, x: Array, dual: Array, penalty: f
     g, count = _scale(rows, G), len(rows.mu)
     A, b, joints = G / np.outer(g, g), rows.b / g + s, rows.joints * np.stack([g, 1 / g, 1 / g], 1)[3 * count :]
     inverse = np.linalg.inv(A + penalty * np.eye(len(A)))
-    for _ in range(ALTERNATIONS):
+    for _ in range(ADMM_ITERATIONS):
         least = inverse @ (penalty * (x - dual) - b)
         ahead = 1.6 * least - 0.6 * x
         x = _allowed(ahead + dual, rows.mu, joints, penalty)

@@ -30,7 +30,7 @@ ORDER = ("sphere", "capsule", "box", "cylinder", "hull")
 PARALLEL = 1e-2  # squared sine of the angle below which capsules touch along a line
 STANDS = 0.5  # squared cosine between a cylinder's axis and n from which its end touches
 BESIDE = 1e-5  # relative to the smaller solid: distance within which points coincide
-SUPPORTS = 1e-6  # relative to a solid, or the sine of an angle: tolerance of the support function
+SUPPORT_TOLERANCE = 1e-6  # relative to a solid, or the sine of an angle: tolerance of the support function
 RIM = 8  # corners of the polygon that approximates a cylinder's end
 
 
@@ -155,8 +155,12 @@ def _farthest_towards(one: Standing, n: Array) -> Array:
         r, length = one.solid.size
         local = one.R.T @ n
         across = float(np.hypot(local[0], local[1]))
-        ends = np.array([-length / 2, length / 2]) if abs(local[2]) < SUPPORTS else [np.sign(local[2]) * length / 2]
-        if across < SUPPORTS:
+        ends = (
+            np.array([-length / 2, length / 2])
+            if abs(local[2]) < SUPPORT_TOLERANCE
+            else [np.sign(local[2]) * length / 2]
+        )
+        if across < SUPPORT_TOLERANCE:
             turns = np.arange(RIM) * np.pi / 4
             ring = np.stack([r * np.cos(turns), r * np.sin(turns), np.full(RIM, ends[0])], 1)
         else:
@@ -164,7 +168,9 @@ def _farthest_towards(one: Standing, n: Array) -> Array:
         return np.asarray(ring @ one.R.T + one.p)
     points = corners(one)
     height = points @ n
-    return np.asarray(points[height > np.max(height) - SUPPORTS * max(float(np.max(np.ptp(points, axis=0))), 1e-9)])
+    return np.asarray(
+        points[height > np.max(height) - SUPPORT_TOLERANCE * max(float(np.max(np.ptp(points, axis=0))), 1e-9)]
+    )
 
 
 def _known(x: Array, points: Array, beside: float) -> bool:

@@ -40,7 +40,7 @@ from engine.scene import Scene
 
 IMPACT = 0.015  # m/s: slower impacts have no restitution
 SHUT = 1e-8  # m, or rad or m of a joint: tolerance of gaps, overlaps and distances to a limit
-AT_LIMIT = 1e-12  # that tolerance for a joint without contact
+LIMIT_TOLERANCE = 1e-12  # that tolerance for a joint without contact
 HELD = 1e-5  # m/rad: contacts whose normal motion is smaller are omitted
 BACK = 0.5  # β: the share of an overlap corrected per step
 HALVINGS = 4  # of the restitution, before it is set to zero
@@ -208,7 +208,7 @@ def rows_of(
     rubs = [k for k in kept if found[k].friction > 0]
     smooth = [k for k in kept if found[k].friction <= 0]
     begun = free if settings.integrator == "rk4" and not found else v
-    joints, laws = joint_laws(model, q, begun, settings, SHUT if found else AT_LIMIT)
+    joints, laws = joint_laws(model, q, begun, settings, SHUT if found else LIMIT_TOLERANCE)
     J = np.concatenate([np.zeros((0, model.nv)), *(frames[k] for k in rubs), *(frames[k][:1] for k in smooth),
                         np.eye(model.nv)[joints]])  # fmt: skip
     normal = np.array([*(3 * i for i in range(len(rubs))), *(3 * len(rubs) + i for i in range(len(smooth)))], int)

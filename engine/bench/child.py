@@ -26,7 +26,7 @@ from engine import files
 
 LOOK = 0.02
 """Seconds between two checks whether to stop."""
-TELL = 0.5
+SILENCE_SECONDS = 0.5
 """Seconds without an item after which `Silence` is yielded."""
 
 
@@ -79,17 +79,17 @@ class Child:
             raise Ended(self._how()) from None
         over = None
         try:
-            heard = told = perf_counter()
+            heard = reported = perf_counter()
             while over is None and not stop():
                 now = perf_counter()
                 try:
                     answer = self._answers.get(timeout=LOOK)
                 except queue.Empty:
-                    if now - told > TELL:
-                        told = now
+                    if now - reported > SILENCE_SECONDS:
+                        reported = now
                         yield Silence(now - heard)
                     continue
-                heard = told = now
+                heard = reported = now
                 if answer is None:
                     raise Ended(self._how())
                 if isinstance(answer, _Over):
@@ -191,10 +191,10 @@ class Children:
         with ThreadPoolExecutor(len(self)) as pool:
             carried_out = [pool.submit(carry_out, child) for child in self._children]
             try:
-                told = 0
+                reported = 0
                 while wait(carried_out, LOOK).not_done:
-                    if told < (told := len(done)):
-                        yield told
+                    if reported < (reported := len(done)):
+                        yield reported
             finally:
                 ended.set()
         for each in carried_out:

@@ -69,7 +69,9 @@ class Results:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            what = f"{str(self.path)!r} cannot be written on; the rows before are kept, and the same call goes on there"
+            what = (
+                f"{str(self.path)!r} cannot be written on; the rows before are kept, and the same call continues there"
+            )
             raise files.Unwritten(error, what) from None
 
     def __enter__(self) -> Results:
@@ -133,7 +135,7 @@ def _require_same(path: Path, of: str, there: Any, here: Mapping[str, Any], name
     for name in dict.fromkeys((*names, *(known if of == "plan" else ()))):
         if known.get(name) != here.get(name):
             raise ValueError(
-                f"{path} holds rows of another {of} ({name}: {known.get(name)!r} there, {here.get(name)!r} here); "
+                f"{path} contains rows of another {of} ({name}: {known.get(name)!r} there, {here.get(name)!r} here); "
                 "name another file, or measure as that one was"
             )
 

@@ -13,7 +13,7 @@ from engine.compile import finish_compiling
 SLOT = 1e-3
 """Seconds of a turn: less than a scheduler's time slice, so that many turns are undisturbed."""
 
-MATTERS = 20
+MAX_DISTURBED_RATIO = 20
 """Ratio of a call's duration to the preceding wait up to which the latter can disturb it by some percent."""
 
 
@@ -62,7 +62,7 @@ def alternate(
                 break
             count *= 2
         times.append(max(1, int(count * share / elapsed)))
-        disturbed.append(elapsed / count < MATTERS * before)
+        disturbed.append(elapsed / count < MAX_DISTURBED_RATIO * before)
     samples = np.empty((len(candidates), rounds))
     for turn in range(rounds):
         for index, (repeat, robots) in enumerate(candidates):

@@ -77,7 +77,7 @@ def about(folder: Path) -> dict[str, object]:
     """
     found = json.loads((folder / ABOUT).read_text("utf-8"))
     if not isinstance(found, dict):
-        raise ValueError(f"{folder / ABOUT} holds no object")
+        raise ValueError(f"{folder / ABOUT} contains no object")
     return found
 
 

@@ -127,7 +127,7 @@ class Reader:
             try:
                 found = self._frame(data[begin : begin + head], data[begin + head : end], setup)
             except (AttributeError, LookupError, TypeError, ValueError) as fault:
-                raise ValueError(f"{self._folder} holds no frames of a live link ({fault})") from None
+                raise ValueError(f"{self._folder} contains no frames of a live link ({fault})") from None
             self._at += end - at
             at = end
             yield found

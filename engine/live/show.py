@@ -27,7 +27,7 @@ from engine.simulation import Simulation
 
 PERIOD = 1 / 60
 """Seconds between frames, in wall clock or simulated time, whichever passes first."""
-SHARE, DENSE = 0.018, 0.005
+SHARE, DENSE_SHARE = 0.018, 0.005
 """Maximum share of the script's time for all frames, and for frames closer than `PERIOD` in wall clock time."""
 LOOKED_AT = 16
 """Approximate number of frames over which a frame's cost is averaged."""
@@ -99,7 +99,7 @@ class LiveLink(NotCopied):
         self.frames, self.seconds, self._written = self.frames + 1, self.seconds + took, at
         now, period = perf_counter(), max(PERIOD, self._mean / SHARE)
         begins = self._due if now < self._due + period else now  # otherwise small delays would add up
-        self._due, self._due_early = begins + period, now + self._mean / DENSE
+        self._due, self._due_early = begins + period, now + self._mean / DENSE_SHARE
         self._due_steps = at[1] + max(1, round(PERIOD / self.simulation.dt))
 
     def keep_up(self) -> bool:

@@ -38,9 +38,9 @@ from engine.stepper import UNKNOWN, fastest
 
 LARGEST = 4 * 2**30
 """Maximum bytes of a file's arrays, whatever its size."""
-LARGEST_CONTACT = 256 << 20
+MAX_CONTACT_BYTES = 256 << 20
 """Maximum bytes of a frame's contact warm start."""
-_NO_RUN = "{} holds no run: {}; write one with `main.py run … --out FILE.npz`, or export one from the window"
+_NO_RUN = "{} contains no run: {}; write one with `main.py run … --out FILE.npz`, or export one from the window"
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +278,7 @@ def frames_of(
                 raise IndexError(f"frame {k} is of setup {frame.setup}, of which there are {len(setups)}")
         return setups, shapes, frames
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as fault:
-        raise ValueError(_NO_RUN.format(name, f"what it says of its simulation is not whole ({fault})")) from None
+        raise ValueError(_NO_RUN.format(name, f"its simulation settings are invalid ({fault})")) from None
 
 
 def _plain(
@@ -345,7 +345,7 @@ def _divergences(arrays: dict[str, Array], v: Array) -> Array:
     if stored.shape != (number, 2, batch) or stored.dtype.kind != "i":
         raise ValueError(f"frame_diverged has shape {stored.shape} and type {stored.dtype}")
     if stored.min(initial=0) < UNKNOWN or np.any(stored[:, 1] < 0) or np.any(stored[:, 1] >= max(nv, 1)):
-        raise IndexError("frame_diverged names what is not there")
+        raise IndexError("frame_diverged refers to missing data")
     return stored
 
 
@@ -403,7 +403,7 @@ def _inputs(
 def _contact_shapes(text: Any) -> tuple[tuple[int, ...], ...]:
     """Return the shapes of a setup's contact warm starts, checked to fit into memory."""
     shapes = tuple(tuple(operator.index(n) for n in shape) for shape in text)
-    if any(not shape or min(shape) < 0 for shape in shapes) or 8 * sum(map(prod, shapes)) > LARGEST_CONTACT:
+    if any(not shape or min(shape) < 0 for shape in shapes) or 8 * sum(map(prod, shapes)) > MAX_CONTACT_BYTES:
         raise ValueError(f"contact_shapes is {text!r:.80}")
     return shapes
 
@@ -431,7 +431,7 @@ def _touches(arrays: dict[str, Array], setups: Sequence[Setup]) -> list[tuple[Ar
         least = -1 - (len(scene.obstacles) if scene else 0)
         for field, x, low in (("link", touched.link, 0), ("other", touched.other, least)):
             if x.dtype.kind != "i" or np.any((x < low) | (x >= links)):
-                raise IndexError(f"frame_touch_{field} names what is not there")
+                raise IndexError(f"frame_touch_{field} refers to missing data")
     return found
 
 

@@ -37,9 +37,9 @@ from engine.simulation import Simulation
 
 BUDGET = 512 * 2**20
 """Default maximum bytes of a recording."""
-MOST_RUNS = 100
+MAX_RUNS = 100
 """Maximum number of runs recorded from another program, which may reset often."""
-_LET_GO = 4096  # empty entries allowed at the front of a list
+_MAX_EMPTY = 4096  # empty entries allowed at the front of a list
 
 
 @dataclass(eq=False)
@@ -100,7 +100,7 @@ class Run:
         oldest = self._stored(self.first)  # it now owns the inputs it shared with the previous one
         alone = oldest._replace(bytes=size_of(oldest, ()))
         self._frames[self._at] = tuple(alone)
-        if self._at > _LET_GO:
+        if self._at > _MAX_EMPTY:
             del self._frames[: self._at]
             self._at = 0
         return free - (alone.bytes - oldest.bytes)
@@ -193,7 +193,7 @@ class Recording(NotCopied):
                 if self._is_unstepped(present := self._runs[-1]):  # so that shown runs have no gaps
                     run.number, present.number = present.number, run.number
                 self._runs.insert(len(self._runs) - 1, run)
-                if len(self._runs) > MOST_RUNS:
+                if len(self._runs) > MAX_RUNS:
                     self._forget_first()
             for frame in frames:
                 before = run._stored(run.last) if len(run) else None

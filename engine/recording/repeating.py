@@ -52,7 +52,7 @@ def repeat(saved: SavedRun, model: Model) -> Repeated:
         steps, repeated = counts[-1], _run_again(saved, setup, counts, states[0])
         _require_every(saved, counts, setup.settings.dt)
     if steps > MOST:
-        raise ValueError(f"{Path(saved.path).name} tells of {steps:.3g} steps; at most {MOST:.3g} are taken again")
+        raise ValueError(f"{Path(saved.path).name} has {steps:.3g} steps; at most {MOST:.3g} can be repeated")
     for frame, kept, found in zip(frames[1:], states[1:], repeated, strict=True):
         if not all(map(same_bits, kept, found)):
             apart = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(kept, found, strict=True))
@@ -66,7 +66,7 @@ def _require_every(saved: SavedRun, counts: list[int], dt: float) -> None:
     for before, count in pairwise(counts):
         if count - before != every:
             raise ValueError(
-                f"{Path(saved.path).name} tells of {every!r:.80} steps from each state to the next, and its times of "
+                f"{Path(saved.path).name} declares {every!r:.80} steps from each state to the next, and its times of "
                 f"{count - before} steps of {dt:g} s"
             )
 

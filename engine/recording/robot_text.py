@@ -23,7 +23,7 @@ _URDF, _PARTS = "urdf", "parts"
 _ROUNDED = ("home_rotation", "inertia")
 """Model arrays that a URDF reproduces only up to rounding: angles, and inertias about centres of mass."""
 _CLOSE = 1e-9  # relative to the largest number of such an array
-MOST_PARTS = 1000
+MAX_PARTS = 1000
 """Maximum number of parts in a file."""
 _OPTIONS: dict[str, type] = {"floating": bool, "mimic": bool, "package_dirs": list, "srdf": str}
 
@@ -63,14 +63,14 @@ def parts_of_text(stored: list[dict[str, Any]], name: str, load: Callable[..., M
     `load` is as for `robot_of_text`, whose errors are raised.
     """
     try:
-        if len(stored) > MOST_PARTS:
-            raise ValueError(f"there are {len(stored)}, and at most {MOST_PARTS} are read")
+        if len(stored) > MAX_PARTS:
+            raise ValueError(f"there are {len(stored)}, and at most {MAX_PARTS} are read")
         parts = tuple(_part_of_text(each, name, load) for each in stored)
         compose(*parts)
     except ModelError:
         raise
     except (KeyError, TypeError, ValueError) as fault:
-        raise ValueError(f"what {name} says of the parts of its robot is not whole ({fault})") from None
+        raise ValueError(f"the parts of its robot in {name} are invalid ({fault})") from None
     return parts
 
 

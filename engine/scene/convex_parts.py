@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 Triangles = NDArray[np.int64]
-_FILLED = 0.99  # minimum share of the hull's volume
-_MOST = 256  # parts of a mesh; more are a drawing's
+_MIN_FILL = 0.99  # minimum share of the hull's volume
+_MAX_PARTS = 256  # parts of a mesh; more are a drawing's
 
 
 def convex_parts(meshes: Sequence[tuple[Array, Triangles]]) -> tuple[Array, ...]:
@@ -48,7 +48,7 @@ def _split(vertices: Array, triangles: Triangles) -> list[Array]:
     ends = triangles[:, [0, 1, 1, 2]].reshape(-1, 2)
     joined = coo_matrix((np.ones(len(ends), bool), tuple(ends.T)), shape=(len(vertices), len(vertices)))
     numbers, part = np.unique(connected_components(joined, directed=False)[1][triangles[:, 0]], return_inverse=True)
-    if len(numbers) > _MOST:
+    if len(numbers) > _MAX_PARTS:
         return []
     found: list[Array] = []
     for number in range(len(numbers)):
@@ -74,4 +74,4 @@ def _convex(vertices: Array, triangles: Triangles) -> Array | None:
         return None
     a, b, c = np.moveaxis(vertices[triangles] - vertices[used[0]], 1, 0)
     volume = abs(float(np.sum(a * np.cross(b, c)))) / 6
-    return np.ascontiguousarray(vertices[used][hull.vertices]) if volume >= _FILLED * hull.volume else None
+    return np.ascontiguousarray(vertices[used][hull.vertices]) if volume >= _MIN_FILL * hull.volume else None

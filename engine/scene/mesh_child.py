@@ -30,9 +30,9 @@ MEMORY, MEMORY_PER_BYTE = 160 << 20, 40
 """Bytes of memory for reading, beside the process itself, and for each byte of the file."""
 MEMORY_USED = "memory"
 """The reply if the memory limit is exceeded."""
-IDLE = 30.0
+IDLE_SECONDS = 30.0
 """s without a request after which the process ends."""
-WORN = 256 << 20
+MAX_LEFTOVER_BYTES = 256 << 20
 """Bytes of memory left over from files, beyond which the process ends."""
 
 
@@ -79,7 +79,7 @@ class Limits:
     @property
     def worn(self) -> bool:
         """Whether too much memory is left over from files."""
-        return self._left > WORN
+        return self._left > MAX_LEFTOVER_BYTES
 
 
 def bounds(count: int) -> tuple[float, int]:
@@ -189,7 +189,7 @@ def main() -> None:
     limits = Limits(send_limit)
     _close()
     with suppress(queue.Empty):
-        while _serve(requests.get(timeout=IDLE), output, limits):
+        while _serve(requests.get(timeout=IDLE_SECONDS), output, limits):
             pass
     sys.stdout.flush()
     os._exit(0)

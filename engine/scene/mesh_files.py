@@ -26,9 +26,9 @@ LARGEST = 2**30
 """Maximum bytes of a mesh's file, and of a file that it references."""
 GROWTH = 100
 """Maximum ratio of an archive's content to its size, beyond one megabyte."""
-TRIANGLES, BYTES_OF_TRIANGLE = 100_000, 6
+TRIANGLES, BYTES_PER_TRIANGLE = 100_000, 6
 """Triangles allowed for any mesh, and bytes per further triangle: few formats store them in less."""
-GREY = "0.3 0.3 0.3 1"
+MISSING_TEXTURE_COLOR = "0.3 0.3 0.3 1"
 """The colour that replaces a missing COLLADA texture."""
 
 _STL_HEADER, _STL_TRIANGLE = 84, 50
@@ -52,7 +52,7 @@ class Budget:
 
     def require(self, triangles: int) -> None:
         """Raise ValueError if a mesh has more triangles than its files can hold."""
-        most = TRIANGLES + self.bytes // BYTES_OF_TRIANGLE
+        most = TRIANGLES + self.bytes // BYTES_PER_TRIANGLE
         if triangles > most:
             raise ValueError(
                 f"it repeats its parts up to {triangles} triangles, and at most {most} are taken of files of its size; "
@@ -122,7 +122,7 @@ def _require_whole(kind: str, content: bytes, budget: Budget) -> None:
         (count,) = struct.unpack_from("<I", content, _STL_HEADER - 4)
         room = (len(content) - _STL_HEADER) / _STL_TRIANGLE
         if count > room:
-            raise ValueError(f"it is not whole: its header tells of {count} triangles, and {room:.0f} are there")
+            raise ValueError(f"it is incomplete: its header declares {count} triangles, but it has {room:.0f}")
     if kind in ("dae", "xaml") and b"<!ENTITY" in content:
         raise ValueError("it declares entities, which no mesh needs and which may grow without bound")
     if content.startswith(b"PK"):
@@ -206,7 +206,7 @@ def _without_broken_textures(content: bytes) -> bytes:
         return content
     for texture in broken:
         color = texture.makeelement(etree.QName(etree.QName(texture).namespace, "color"))
-        color.text, color.tail = GREY, texture.tail
+        color.text, color.tail = MISSING_TEXTURE_COLOR, texture.tail
         if texture.getparent() is not None:
             texture.getparent().replace(texture, color)
     for sampler in samplers:

@@ -18,9 +18,9 @@ from engine.scene.convex_parts import Triangles, convex_parts
 from engine.scene.mesh_files import Budget, open_mesh
 
 Array = NDArray[np.floating]
-PIXELS, PIXELS_OF_BYTE = 1 << 24, 16
+BASE_PIXELS, PIXELS_PER_BYTE = 1 << 24, 16
 """Texture pixels allowed for any mesh, and for each byte that was read."""
-SAMPLED = 2048
+MAX_TEXTURE_SIDE = 2048
 """Pixels along the longer side of a texture, beyond which colours are averaged over neighbours."""
 MANY = 256
 """Number of parts beyond which they are merged, since each costs a draw call."""
@@ -158,7 +158,7 @@ class _Pictures:
 
     def judge(self) -> None:
         """Raise ValueError if there are too many pixels."""
-        most = PIXELS + PIXELS_OF_BYTE * self._budget.bytes
+        most = BASE_PIXELS + PIXELS_PER_BYTE * self._budget.bytes
         if self._count > most:
             raise ValueError(
                 f"its textures have {self._count / 1e6:.0f} million pixels, and at most {most / 1e6:.0f} million are "
@@ -168,7 +168,7 @@ class _Pictures:
     def colors(self, image: Any, uv: Array) -> NDArray[np.uint8]:
         """(v, 4): the colours of a texture at coordinates (v, 2), sampled as trimesh does."""
         if id(image) not in self._pixels:
-            factor = -(-max(image.size) // SAMPLED)
+            factor = -(-max(image.size) // MAX_TEXTURE_SIDE)
             rgba = image if image.mode == "RGB" and factor > 1 else image.convert("RGBA")
             self._pixels[id(image)] = np.asarray((rgba.reduce(factor) if factor > 1 else rgba).convert("RGBA"))
             image.close()  # frees the pixels; the entry stays, so that its id is not reused

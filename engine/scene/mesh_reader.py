@@ -37,7 +37,7 @@ main()
 """
 LOOK = 0.02
 """s between two checks of the child's CPU time."""
-PATIENCE, SLOWNESS = 60.0, 10.0
+PATIENCE, WALL_SECONDS_PER_CPU_SECOND = 60.0, 10.0
 """Wall-clock limit for a file, s, and its addition per CPU second allowed."""
 
 
@@ -115,7 +115,7 @@ class _Reader:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        with _Watch(process, PATIENCE + SLOWNESS * bounds(size)[0]) as watch:
+        with _Watch(process, PATIENCE + WALL_SECONDS_PER_CPU_SECOND * bounds(size)[0]) as watch:
             with suppress(BrokenPipeError):  # it has ended, which is handled below
                 process.stdin.write(request)
                 process.stdin.flush()

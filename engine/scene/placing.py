@@ -11,8 +11,8 @@ from engine.scene.height_field import HeightField
 from engine.scene.points import Points, points
 from engine.scene.scene import Scene
 
-_AROUND = 64  # sampled points on a rim
-_SUNK = 1e-6  # m, rounding tolerance for reaching below the ground
+_RIM_POINTS = 64  # sampled points on a rim
+_PENETRATION_TOLERANCE = 1e-6  # m, rounding tolerance for reaching below the ground
 
 
 def stands(model: Model) -> bool:
@@ -29,7 +29,7 @@ def stands(model: Model) -> bool:
     part, free = model.part_of_body, (model.kind == FREE) & (model.parent == WORLD)
     fixed = ~np.isin(part, part[free])[_carrier(found)]
     height = lowest(found, body_poses(model, model.neutral()[None])[0], np.array([0.0, 0.0, 1.0]))
-    return bool(np.all(height[fixed] >= -_SUNK))
+    return bool(np.all(height[fixed] >= -_PENETRATION_TOLERANCE))
 
 
 def put_down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -88,8 +88,8 @@ def _lifts(
     rims = found.rim > 0
     beside = np.cross(axis[rims], np.eye(3)[np.argmin(np.abs(axis[rims]), -1)])
     beside /= np.linalg.norm(beside, axis=-1, keepdims=True)
-    angle = np.arange(_AROUND) * (2 * np.pi / _AROUND)
+    angle = np.arange(_RIM_POINTS) * (2 * np.pi / _RIM_POINTS)
     circle = np.cos(angle)[:, None, None] * beside + np.sin(angle)[:, None, None] * np.cross(axis[rims], beside)
     around = (x[rims] + found.rim[rims, None] * circle).reshape(-1, 3)
     lifts = ground.lift(x[~rims], found.radius[~rims]), ground.lift(around, np.zeros(len(around)))
-    return np.concatenate(lifts), np.concatenate([body[~rims], np.tile(body[rims], _AROUND)])
+    return np.concatenate(lifts), np.concatenate([body[~rims], np.tile(body[rims], _RIM_POINTS)])

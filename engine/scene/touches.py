@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
-RESTS = 1e-6
+STICKING_SPEED = 1e-6
 """m/s: a smaller tangential speed counts as sticking."""
-RESTS_SINGLE = 1e-4
+STICKING_SPEED_SINGLE = 1e-4
 """That speed in single precision."""
 TOLERANCE = 1e-9
 """The residual required of a step's impulses."""
@@ -69,7 +69,9 @@ class Touches(NamedTuple):
             _on_host(x[robot]) for x in (self.impulse, self.normal, self.slip, self.number)
         )
         pressing = np.sum(impulse * normal, -1)
-        moving = np.where(slip > (RESTS if slip.dtype == np.float64 else RESTS_SINGLE), "slip", "stick")
+        moving = np.where(
+            slip > (STICKING_SPEED if slip.dtype == np.float64 else STICKING_SPEED_SINGLE), "slip", "stick"
+        )
         return tuple(np.where(pressing <= 0, "open", moving)[:number].tolist())
 
 

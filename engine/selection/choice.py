@@ -24,8 +24,8 @@ from engine.selection import capabilities, shipped, timings
 from engine.selection.timings import Case, Measurements, Work
 
 LARGEST_RESIDUAL = {"float64": 1e-11, "float32": 1e-3}
-WORTH_A_CHANGE = 1.05
-WORTH_ASKING = 256
+MIN_GAIN = 1.05
+MIN_GPU_BODIES = 256
 """Number of bodies in a batch below which one kernel launch takes longer than the whole batch on a CPU."""
 MEASURE = "`main.py bench --measure-choice` or engine.measure_algorithms()"
 
@@ -87,7 +87,7 @@ def place(
         return Place(device, "")
     asked = among or dict.fromkeys(capabilities.DEVICES)
     served = {where: _serving(model, where, algorithm, asked[where]) for where in capabilities.DEVICES}
-    small = batch * len(model.parent) < WORTH_ASKING
+    small = batch * len(model.parent) < MIN_GPU_BODIES
     if not served["cuda"] or (small and served["cpu"]):
         return Place("cpu", "")
     if reason := gpu.why_not():
@@ -215,7 +215,7 @@ def _decide(table: Measurements, names: tuple[str, ...], case: Case) -> _Verdict
             seconds[name] = time
     if not seconds:
         return _Verdict(None, seconds, inaccurate)
-    enough = WORTH_A_CHANGE * min(seconds.values())
+    enough = MIN_GAIN * min(seconds.values())
     return _Verdict(next(name for name, time in seconds.items() if time <= enough), seconds, inaccurate)
 
 
@@ -230,7 +230,7 @@ def _too_inaccurate(model: Model, verdict: _Verdict, dtype: str) -> str:
     cure = 'take dtype="float64", or ' if dtype == "float32" else ""
     return (
         f"no algorithm is accurate enough in {dtype} for the {len(model.parent)} bodies of {model.name} (relative "
-        f"residuals measured here: {residuals}; allowed: {LARGEST_RESIDUAL[dtype]:g}); {cure}ask for one by its name"
+        f"residuals measured here: {residuals}; allowed: {LARGEST_RESIDUAL[dtype]:g}); {cure}name one"
     )
 
 

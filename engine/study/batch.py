@@ -28,7 +28,7 @@ from engine.study.plan import Group, Task
 from engine.study.quantities import MEASURED, Look, Quantity
 from engine.validation import Array
 
-OF_ROBOTS = ("mass", "payload", "damping", "joint_friction", "kp", "kd", "slope")
+ROBOT_VARIABLES = ("mass", "payload", "damping", "joint_friction", "kp", "kd", "slope")
 """Variables that change the robots' parameters, rather than initial state or pushes."""
 
 
@@ -201,7 +201,7 @@ def _differ(study: Description, group: Group) -> bool:
 
     Without a scene this is always true, since identical robots use other code, which depends on their number.
     """
-    own = any(axis.what in OF_ROBOTS for axis in study.axes)
+    own = any(axis.what in ROBOT_VARIABLES for axis in study.axes)
     return group.scene is None or study.slope != 0 or own
 
 

@@ -32,7 +32,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--on", metavar="WHERE", help="Ray: auto, local-cluster or ray://HOST:PORT (default: this machine, without Ray)"
     )
-    command.add_argument("--resume", action="store_true", help="go on from results that are there, and refuse to begin")
+    command.add_argument(
+        "--resume", action="store_true", help="continue from existing results; refuse to begin without any"
+    )
     command.add_argument("--processes", type=count, metavar="N", help="on this machine (default: one for each core)")
     command.add_argument("--batch", type=count, metavar="N", help="samples that step together at most")
     command.add_argument("--csv", type=Path, metavar="FILE.csv", help="write the results there, too")
@@ -86,7 +88,7 @@ def run_study(args: argparse.Namespace) -> int:
     else:
         _show(console(args), study, said)
     if interrupted:
-        tell(f"interrupted; {done} of {study.count} samples are kept, and the same call goes on from there")
+        tell(f"interrupted; {done} of {study.count} samples are kept, and the same call continues from there")
         return INTERRUPTED
     if failure:
         tell(f"{failure}; {done} of {study.count} samples are kept")

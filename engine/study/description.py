@@ -21,11 +21,11 @@ TAKES = ("end", "min", "max", "mean", "change")
 """Reductions of a quantity over a run: last value, minimum, maximum, mean, and last minus first."""
 DISTRIBUTIONS = ("uniform", "normal", "log_uniform")
 SPREADS = ("values", "grid", *DISTRIBUTIONS)
-MOST_SAMPLES = 2**30
+MAX_SAMPLES = 2**30
 """Maximum number of samples, as many as Sobol's sequence has."""
-MOST_IN_GRID = 10**6
+MAX_GRID_VALUES = 10**6
 """Maximum number of values of one axis of a grid."""
-MOST_IN_SQUARE = 10**7
+MAX_HYPERCUBE_SAMPLES = 10**7
 """Maximum number of samples of a Latin hypercube, which is drawn as a whole."""
 
 
@@ -177,9 +177,9 @@ def _require_whole(study: Description, table: Table) -> None:
     longest = max((x for axis in study.axes if axis.what == "dt" for x in axis.values), default=study.dt)
     if study.seconds < longest:
         table.fault("seconds", f"a step is longer, {longest:g} s", "give more seconds or a smaller dt")
-    if study.count > MOST_SAMPLES:
-        table.fault("samples", f"these are {study.count:.3g} samples in all", f"give at most {MOST_SAMPLES:.3g}")
-    elif study.sampling == "latin-hypercube" and study.samples > MOST_IN_SQUARE:
+    if study.count > MAX_SAMPLES:
+        table.fault("samples", f"these are {study.count:.3g} samples in all", f"give at most {MAX_SAMPLES:.3g}")
+    elif study.sampling == "latin-hypercube" and study.samples > MAX_HYPERCUBE_SAMPLES:
         table.fault("samples", f"a Latin hypercube of {study.samples} is drawn as a whole", 'take sampling = "sobol"')
     for sample in study.trajectories:
         if sample >= study.count:
@@ -277,8 +277,8 @@ def _words(table: Table, value: Any, variable: Variable) -> tuple[Any, ...]:
 
 def _grid(table: Table, value: Any) -> tuple[float, ...]:
     whole = isinstance(value, list) and len(value) == 3 and all(map(is_number, value))
-    if not whole or not isinstance(value[2], int) or not 2 <= value[2] <= MOST_IN_GRID:
-        most = f"2 to {MOST_IN_GRID}"
+    if not whole or not isinstance(value[2], int) or not 2 <= value[2] <= MAX_GRID_VALUES:
+        most = f"2 to {MAX_GRID_VALUES}"
         table.fault("grid", f"it is {shown(value)}", f"give first, last and how many, {most}: [0.0, 1.0, 11]")
         return ()
     first, last, count = value

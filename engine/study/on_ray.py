@@ -50,7 +50,7 @@ class Cluster(Here):
         except (ConnectionError, TimeoutError, RuntimeError) as error:
             said = str(error).strip().partition("\n")[0]
             raise ValueError(
-                f"no cluster answers at {self._address} ({said}); start one with `ray start --head`, "
+                f"no cluster responds at {self._address} ({said}); start one with `ray start --head`, "
                 "or leave --on out to stay on this machine"
             ) from None
         return self
@@ -105,11 +105,11 @@ class Cluster(Here):
         except faults.RayTaskError as error:
             if isinstance(error.cause, ValueError):
                 raise ValueError(str(error.cause)) from None
-            raise RuntimeError(f"{what} failed: {error.cause}; the same call goes on from there") from None
+            raise RuntimeError(f"{what} failed: {error.cause}; the same call continues from there") from None
         except faults.RayError as error:
             said = str(error).strip().partition("\n")[0]
             raise RuntimeError(
-                f"{what} was lost with {RETRIES} workers ({said}); the same call goes on there"
+                f"{what} was lost with {RETRIES} workers ({said}); the same call continues there"
             ) from None
 
 

@@ -29,7 +29,7 @@ class StudyResults:
         self.columns: dict[str, NDArray[Any]] = results.read(self.folder)
         names = list(self.columns)
         if not {"sample", "diverged", "diverged_at"} <= set(names):
-            raise ValueError(f"the parts in {str(folder)!r} lack columns of a study's results; run the study anew")
+            raise ValueError(f"the parts in {str(folder)!r} lack columns of a study's results; run the study again")
         at = names.index("diverged")
         self.varied, self.kept = tuple(names[1:at]), tuple(names[at + 2 :])
         self.study: Study | None = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Columns = Mapping[str, NDArray[Any]]
-MOST_DOTS = 50_000
+MAX_DOTS = 50_000
 """Maximum number of dots of a scatter plot; more samples become a binned heat map."""
 
 
@@ -74,7 +74,7 @@ def _cells(x: NDArray[Any], y: NDArray[Any], color: NDArray[Any]) -> tuple[Any, 
     """Return both sides and each cell's mean colour, if the samples form a grid or are too many for dots."""
     if not len(x):
         return None
-    found, few = cells(x, y, color.astype(float)), len(x) <= MOST_DOTS
+    found, few = cells(x, y, color.astype(float)), len(x) <= MAX_DOTS
     if few and not (found.x.exact and found.y.exact):
         return None
     if min(found.mean.shape) < 2 or (few and np.count_nonzero(found.samples) < 0.5 * found.samples.size):

@@ -38,7 +38,7 @@ WINDOW = 2**18
 """Number of samples examined together to find those that can share a batch."""
 LISTED = 8
 """Number of most similar names to list for an unknown name."""
-NOMINAL = 1024
+NOMINAL_BATCH = 1024
 """Batch size for which device and algorithm are chosen, whatever the actual sizes; 1 with a controller, which drives
 one robot at a time.
 """
@@ -243,7 +243,9 @@ def decide(
         scene = Scene() if has_ground(study, model) else None
         how = (study.dt, study.integrator, algorithm)
         try:
-            made = Simulation(model, 1 if study.controller else NOMINAL, *how, device=device, dtype=dtype, scene=scene)
+            made = Simulation(
+                model, 1 if study.controller else NOMINAL_BATCH, *how, device=device, dtype=dtype, scene=scene
+            )
         except ValueError as error:
             raise ValueError(f"robot {robot}: {error}") from None
         found[_choice(robot, algorithm, device, dtype)] = [made.algorithm, made.device]

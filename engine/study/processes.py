@@ -154,7 +154,7 @@ class _Shared:
             if self._tries[first] >= TRIES:
                 raise RuntimeError(
                     f"the batch of sample {first} has ended {TRIES} processes ({how}); free some memory, or give a "
-                    "smaller --batch: the same call goes on from there"
+                    "smaller --batch: the same call continues from there"
                 )
             self._returned.append(work)
 

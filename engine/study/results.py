@@ -84,7 +84,7 @@ class Results:
             settings = {key: value for key, value in self._there.items() if key not in (DECIDED, ABOUT)}
             for key, (old, new) in _differences(settings, self._manifest):
                 raise ValueError(
-                    f"{str(self.folder)!r} holds results of another study ({key}: {old} there, {new} here); what is "
+                    f"{str(self.folder)!r} contains results of another study ({key}: {old} there, {new} here); what is "
                     "there stays: name another folder, or make the study as that one was"
                 )
         elif any(self.folder.glob(PARTS)):
@@ -158,7 +158,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ValueError(f"there are no results of a study in {str(folder)!r}; run the study first") from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{str(path)!r} is damaged ({error}); name another folder, and run the study anew") from None
+        raise ValueError(f"{str(path)!r} is damaged ({error}); name another folder, and run the study again") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ValueError(f"{str(path)!r} is of another format than {FORMAT}; read it with the Catena that wrote it")
     return found

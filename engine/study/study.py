@@ -83,7 +83,7 @@ class Study:
         about, content = there.get(results.ABOUT), there.get("study")
         about = about if isinstance(about, dict) else {}
         if not isinstance(content, dict):
-            raise ValueError(f"{str(Path(folder) / results.MANIFEST)!r} is damaged; run the study anew")
+            raise ValueError(f"{str(Path(folder) / results.MANIFEST)!r} is damaged; run the study again")
         content = content | ({"title": about["title"]} if about.get("title") else {})
         beside = Path(folder).absolute().parent
         place = Path(str(about.get("folder", beside)))

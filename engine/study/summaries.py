@@ -17,9 +17,9 @@ MOST_CELLS, BINS = 1000, 200
 """Maximum number of values along a side of a heat map; a side with more is divided into `BINS` bins."""
 MOST_LINES = 10
 """Maximum number of values with a line of their own."""
-MOST_UNEVEN = 40
+MAX_IRREGULAR_VALUES = 40
 """Maximum number of values along a side that is not a regular grid; with more it is considered random and binned."""
-_GLANCE = 5000
+_PREVIEW_SAMPLES = 5000
 """Number of samples examined first to detect a column with too many values."""
 
 
@@ -58,9 +58,9 @@ def numbers(column: NDArray[Any]) -> Array:
 
 def side(x: Array, most: int = MOST_CELLS, bins: int = BINS) -> Side:
     """Return the values of x (N,), or the centres of bins if it has more than `most`."""
-    if len(np.unique(x[:_GLANCE])) <= most:
+    if len(np.unique(x[:_PREVIEW_SAMPLES])) <= most:
         values, place = np.unique(x, return_inverse=True)
-        if len(values) <= most and (len(values) <= MOST_UNEVEN or _even(values)):
+        if len(values) <= most and (len(values) <= MAX_IRREGULAR_VALUES or _even(values)):
             return Side(values, place, True)
     low, high = float(x.min()), float(x.max())
     place = np.minimum(((x - low) * (bins / (high - low))).astype(np.int64), bins - 1)

@@ -174,7 +174,7 @@ def _bound(document: Document, element: Element, attribute: str) -> float:
     if value < 0:
         document.error(element, f"{attribute} {value:g} is negative", f"give a positive {attribute}")
     if value == 0 or absent:
-        fault = f"no {attribute}" if absent else f"{attribute} is 0, taken as not given"
+        fault = f"no {attribute}" if absent else f"{attribute} is 0, treated as not given"
         repair = document.write(element, **{attribute: NO_LIMIT})
         used = f'no {attribute} limit is used; if that is meant write {attribute}="{NO_LIMIT}"'
         document.warning(element, fault, used, repair)

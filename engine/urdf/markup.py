@@ -39,10 +39,10 @@ NO_LIMIT = "1e10"
 MOST = 50_000
 """Maximum number of diagnostics kept. Further warnings are only counted; a further error stops the reading."""
 
-MOST_ATTRIBUTES = 10_000
+MAX_LOCATED_ATTRIBUTES = 10_000
 """Elements with more attributes are not located in the file."""
 
-SHOWN_FILES = 3
+MAX_LISTED_FILES = 3
 """Maximum number of a folder's files to list in a message."""
 
 LONGEST = 1000
@@ -142,7 +142,7 @@ class Document:
     def _no_xml(self, said: list[str]) -> tuple[str, str]:
         """Identify a file that is not XML, where possible, and say what to do; include the parser's message."""
         if any("entity" in each for each in said) and b"<!ENTITY" in self.source.data:
-            return "its entities grow without bound, or stand in each other", "write what they stand for"
+            return "its entities grow without bound, or contain each other", "write out their content"
         return non_xml.explain_non_xml(self.source.raw, self.source.data, said[0] if said else "nothing is in it")
 
     def _tree(self, parser: Any) -> Element | None:
@@ -200,7 +200,7 @@ class Document:
     def _places(self) -> dict[Element, Place]:
         """Return the position of each element; empty if the XML is malformed."""
         elements = list(self.root.iter("*")) if self.root is not None else []
-        if any(len(element.attrib) > MOST_ATTRIBUTES for element in elements):  # too many to locate
+        if any(len(element.attrib) > MAX_LOCATED_ATTRIBUTES for element in elements):  # too many to locate
             return {}
         places = self.source.places()
         return dict(zip(elements, places, strict=True)) if len(elements) == len(places) else {}
@@ -354,8 +354,8 @@ class Document:
 
 def _listed(names: Sequence[str]) -> str:
     """Return the first names after a colon; nothing without names."""
-    more = ", …" if len(names) > SHOWN_FILES else ""
-    return f": {', '.join(names[:SHOWN_FILES])}{more}" if names else ""
+    more = ", …" if len(names) > MAX_LISTED_FILES else ""
+    return f": {', '.join(names[:MAX_LISTED_FILES])}{more}" if names else ""
 
 
 def _first_line(message: str) -> str:

@@ -25,9 +25,9 @@ ROUNDING = 1e-9
 """An eigenvalue this small relative to the largest counts as zero, written with few digits."""
 TRIANGLE = 1e-3
 """Tolerance of the triangle inequality: real files are rounded to three digits."""
-IMPOSSIBLE = 0.5
+MAX_NEGATIVE_INERTIA = 0.5
 """Negative inertia beyond this share of the largest is an error; real files have up to a fifth."""
-SINGULAR = 1e-13
+SINGULAR_RATIO = 1e-13
 """An articulated inertia this small relative to the rigid-body inertia is round-off."""
 
 
@@ -66,7 +66,7 @@ def impossible(model: Model) -> set[str]:
     moments = np.linalg.eigvalsh(model.inertia + mc @ mc / mass[:, None, None])
     largest = np.abs(moments).max(-1, initial=0.0)
     round_off = ROUNDING * np.trace(model.inertia, axis1=1, axis2=2)
-    negative = moments.min(-1, initial=np.inf) < -np.maximum(IMPOSSIBLE * largest, round_off)
+    negative = moments.min(-1, initial=np.inf) < -np.maximum(MAX_NEGATIVE_INERTIA * largest, round_off)
     bodies = {*np.flatnonzero(negative).tolist()}
     return {name for name, body in zip(model.link_names, model.link_body.tolist(), strict=True) if body in bodies}
 
@@ -102,7 +102,7 @@ def idle(document: Document, topology: Topology, model: Model) -> dict[str, floa
     for joint, share in zip(model.joints, least.tolist(), strict=True):
         name = joint.leader or joint.name
         most[name] = max(most.get(name, -np.inf), share * (joint.multiplier != 0))
-    singular = [joint for joint in model.joints if most[joint.leader or joint.name] <= SINGULAR]
+    singular = [joint for joint in model.joints if most[joint.leader or joint.name] <= SINGULAR_RATIO]
     moved = {
         carrier.name: (branch.link.name, carrier.element) for branch in topology.branches if (carrier := branch.joint)
     }
@@ -111,7 +111,7 @@ def idle(document: Document, topology: Topology, model: Model) -> dict[str, floa
         link, element = moved[joint.name]
         fault = f"nothing that it moves (link {link!r} onwards) has inertia against it: its acceleration is undefined"
         cure = f"give link {link!r} mass and inertia"
-        if D[joint.bodies].min() < -SINGULAR:
+        if D[joint.bodies].min() < -SINGULAR_RATIO:
             document.error(element, f"link {link!r} and what it carries have negative inertia against it", cure)
         elif joint.type.parts or len(singular) == len(model.joints):
             document.error(element, fault, cure)
@@ -146,7 +146,7 @@ def _articulated(model: Model) -> Array:
             shares[i] = share = moments[0] / (np.abs(moments).max() or 1.0)
             if parent[i] >= 0 and len(columns) < 6:
                 U = I_A[:, columns]
-                if share > SINGULAR:
+                if share > SINGULAR_RATIO:
                     I_A = I_A - U @ np.linalg.solve(own, U.T)
                 articulated[parent[i]] += X[i].T @ I_A @ X[i]
             continue
@@ -154,7 +154,7 @@ def _articulated(model: Model) -> Array:
         a, b, D = I_A.diagonal()[k - 2 : k + 1].tolist()
         shares[i] = share = D / (abs(a + b + D) or 1.0)
         if parent[i] >= 0:
-            if share > SINGULAR:
+            if share > SINGULAR_RATIO:
                 row = I_A[k]
                 I_A = I_A - row[:, None] * (row / D)
             articulated[parent[i]] += X[i].T @ I_A @ X[i]

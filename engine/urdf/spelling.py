@@ -10,7 +10,7 @@ NEIGHBOURS = 16
 """Number of names with a similar beginning, and with a similar end, that are compared."""
 LONGEST = 60
 """Maximum length of a compared name; the time grows with its square."""
-GUESSES = 100
+MAX_SUGGESTIONS = 100
 """Number of misspelt names per file that get a suggestion."""
 
 
@@ -19,7 +19,7 @@ class Spelling:
 
     def __init__(self, names: Iterable[str], kind: str):
         self.kind = kind
-        self._left = GUESSES
+        self._left = MAX_SUGGESTIONS
         self._sorted = sorted(name for name in names if len(name) <= LONGEST)
         self._reversed: list[str] = []
 

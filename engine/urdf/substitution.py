@@ -101,7 +101,7 @@ class _Substitution:
             return self._worked_out(*found.groups())
         value = _PLACE.sub(lambda found: str(self._worked_out(*found.groups())), text)
         if "${" in value or "$(" in value:
-            raise Refused("it is not closed, or one stands inside another")
+            raise Refused("it is not closed, or one is inside another")
         if len(value) > LARGEST:
             raise Refused("its value is too long")
         return value

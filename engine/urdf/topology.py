@@ -18,7 +18,7 @@ from engine.urdf.spelling import Spelling
 FLOATING_BASE = "floating_base"
 
 _NO_LINKS = {False: "add at least one <link>", True: "this is an SRDF; give the URDF, and this one as its srdf"}
-CYCLES = 100
+MAX_CYCLE_CHECKS = 100
 """Number of surplus joints that are checked for a cycle: each check may walk to the root."""
 
 
@@ -82,7 +82,7 @@ def _carriers(document: Document, joints: Iterable[Joint], links: dict[str, Link
     for count, joint in enumerate(surplus):
         child, parent = joint.child or "", joint.parent
         fault = f"link {child!r} has two parents: joint {carriers[child].name!r} carries it too"
-        if count < CYCLES and parent is not None and child in _ancestors(parent, carriers):
+        if count < MAX_CYCLE_CHECKS and parent is not None and child in _ancestors(parent, carriers):
             fault += f"; this joint closes a cycle from {child!r} to {parent!r} and back"
         document.error(joint.element, fault, "a link hangs on one joint; remove one of the two")
     return carriers
@@ -158,7 +158,7 @@ def _freed(document: Document, branches: list[Branch]) -> list[Branch]:
             document.error(branch.joint.element, fault, "load it without floating=True")
     for branch in branches:
         if branch.joint is not None and branch.joint.name == FLOATING_BASE and branch.joint.type != "fixed":
-            fault = f"floating=True adds a joint of the name {FLOATING_BASE!r}, which is taken"
+            fault = f"floating=True adds a joint of the name {FLOATING_BASE!r}, which is in use"
             document.error(branch.joint.element, fault, "rename this joint")
     base = Joint(FLOATING_BASE, "floating", None, root.link.name, root.link.element)
     return [replace(root, joint=base), *branches[1:]]

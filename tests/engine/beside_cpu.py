@@ -1,4 +1,4 @@
-"""Robots that touch a scene on device "cuda" beside the same ones on the CPU: what tests of both share."""
+"""Robots in contact on device "cuda" compared with the CPU: helpers of the tests of both."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ decides which is found."""
 
 
 SAME, NEAR = 1e-7, 1e-5
-"""A step from the same state, and ten: either solves its impulses to a residual of 1e-9, and a robot's velocities may
-be a hundred times as far apart. Where much slips at once the law has several solutions, and either may find another."""
+"""Tolerances after one step and after ten: both solve impulses to a residual of 1e-9, and velocities may differ a
+hundred times as much. With much slip the law has several solutions, and each may find another.
+"""
 NO_GAP = 5e-7
 """m: in single precision a contact that is no more open than this is shut, which costs a velocity of as much a step."""
 
@@ -55,7 +56,7 @@ def robot(name: str) -> Model:
 
 
 def beside(model: Model, batch: int, dtype: str = "float64", **options) -> tuple[engine.Simulation, engine.Simulation]:
-    """The same robots on the CPU and on "cuda"."""
+    """Return the robots on the CPU and on "cuda"."""
     options = {"algorithm": "abia", "scene": engine.Scene(), "timed": False} | options
     ours = engine.Simulation(model, batch, device="cuda", dtype=dtype, **options)
     return engine.Simulation(model, batch, device="cpu", **options), ours
@@ -77,7 +78,7 @@ def tumbled(model: Model, batch: int, rng, height: float = 0.02) -> tuple[np.nda
 
 
 def apart(ours, theirs) -> float:
-    """How far two arrays are from each other, relative to 1 and to the largest number."""
+    """Return the distance of two arrays, relative to 1 and to the largest number."""
     ours, theirs = np.asarray(arrays.to_host(ours), float), np.asarray(theirs)
     return float(np.abs(ours - theirs).max() / max(1.0, np.abs(theirs).max()))
 
@@ -93,7 +94,7 @@ def told(simulation: engine.Simulation, robot: int) -> dict[str, np.ndarray]:
 
 
 def alike(cpu: engine.Simulation, ours: engine.Simulation, within: float) -> None:
-    """The same states, and the same contacts at the same places."""
+    """Compare the states, and the contacts by place."""
     off = apart(ours.q, cpu.q), apart(ours.v, cpu.v)
     assert max(off) <= within, f"q and v are off by {off}, not by {within} at most"
     number = arrays.to_host(ours.contacts.number)

@@ -1,7 +1,7 @@
-"""Kernels without shuffles, a thread a robot, compiled for the host: what they compute is tested where there is no GPU.
+"""Kernels without shuffles, one thread per robot, compiled for the host to test them without a GPU.
 
-`device` makes "cuda" a device of this machine: g++ compiles the very sources, with `cuda_on_host.h` for what only a GPU
-has, NumPy stands in for CuPy, and in a launch the threads take turns.
+`device` makes "cuda" a device of this machine: g++ compiles the actual sources, with `cuda_on_host.h` for GPU-only
+features, NumPy replaces CuPy, and the threads of a launch run in turn.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _zeros(shape, dtype=float):
 
 
 def _empty(shape, dtype=float):
-    """With numbers that nobody may count on."""
+    """Return an array of arbitrary numbers."""
     return np.full(shape, np.nan if np.issubdtype(dtype, np.floating) else 77, dtype).view(Array)
 
 
@@ -240,7 +240,7 @@ def _cupy() -> ModuleType:
 
 @pytest.fixture(scope="session")
 def compiled_for_host(request, tmp_path_factory):
-    """Where compiled sources are kept for all tests of a run, in all its processes, and for later runs."""
+    """Return the folder of compiled sources, common to all tests and processes of a run, and to later runs."""
     if getattr(request.config, "cache", None):
         folder = request.config.cache.mkdir("host")
         for library in folder.glob("*.so"):

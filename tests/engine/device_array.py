@@ -1,4 +1,4 @@
-"""A stand-in for CuPy on machines without a GPU: it takes NumPy's calls, and lets nothing slip to the host unseen."""
+"""A substitute for CuPy without a GPU: it accepts NumPy's calls, and detects implicit copies to the host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Robot files with one oddity each: those in `dialects/`, and those that said.toml makes of one by a change."""
+"""Robot files with one oddity each: those in `dialects/`, and those that expected.toml makes of one by a change."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "dialects"
 BASE = FOLDER / "swing.urdf"
-SAID: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "said.toml").read_text(encoding="utf-8"))
+EXPECTED: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
 
 
 def contents() -> dict[str, bytes]:
-    """What the files hold, by their names without ".urdf", sorted."""
+    """Return the files' contents, by their names without ".urdf", sorted."""
     found = {path.stem: path.read_bytes() for path in FOLDER.glob("*.urdf") if path != BASE}
     base = BASE.read_bytes().decode()
-    for name, said in SAID.items():
+    for name, said in EXPECTED.items():
         if "change" in said:
             found[name] = changed(base, said["change"]).encode()
     return dict(sorted(found.items()))

@@ -1,4 +1,4 @@
-"""Foreign code: entries of a cache with the right name and checksum that do something else, and who is who."""
+"""Foreign code: cache entries with the right name and checksum but other content, and several users."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def poisoned(cache: Path, owner: int | None = None) -> Path:
 
 
 def listing(folder: Path) -> dict[str, tuple[int, ...]]:
-    """What lies there, by inode, size and time."""
+    """Return the folder's entries, by inode, size and time."""
     found = {}
     for path in (folder, *sorted(folder.rglob("*"))):
         state = path.lstat()

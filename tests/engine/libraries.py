@@ -23,7 +23,7 @@ def host(x):
 
 
 class HostReads:
-    """Counts the copies from the device to the host while it is entered; NumPy makes none."""
+    """Count the copies from device to host within the context; NumPy makes none."""
 
     def __init__(self, xp, monkeypatch):
         self.count, self._xp, self._patch = 0, xp, monkeypatch

@@ -1,4 +1,4 @@
-"""Chains on which steps of DCA-ABA are held against those of ABIA, and where they start."""
+"""Chains for comparing DCA-ABA's steps with ABIA's, and their initial states."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ def plain(n, rng):
 
 
 def constrained(n, rng):
-    """The same with damping, friction and limits that act on some joints at any time."""
+    """Return a chain with damping, friction and limits that act on some joints at any time."""
     return held_back(plain(n, rng), rng)
 
 

@@ -1,4 +1,4 @@
-"""Models whose masses differ from link to link."""
+"""Models with different masses per link."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ import engine
 
 
 def weighed(model, factor):
-    """The model whose links have so many times their mass."""
+    """Return the model with its links' masses multiplied by `factor`."""
     return dataclasses.replace(
         model,
         mass=model.mass * factor,
@@ -18,5 +18,5 @@ def weighed(model, factor):
 
 
 def alternating(n, ratio):
-    """A chain in which every second link has so many times the mass."""
+    """Return a chain in which every second link's mass is multiplied by `ratio`."""
     return weighed(engine.chain(n), np.where(np.arange(n) % 2 == 0, 1.0, ratio))

@@ -1,4 +1,4 @@
-"""Robots that are others in disguise: bodies split, links renamed and shuffled, other units, mirrored."""
+"""Equivalent descriptions of robots: bodies split, links renamed and shuffled, other units, mirrored."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TENSOR = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
 def _moved(element: etree._Element, frame: np.ndarray) -> etree._Element:
-    """A copy of an inertial or a shape, in a frame (4, 4) that stands in its own."""
+    """Return a copy of an inertial or a shape, moved by a frame (4, 4)."""
     result, pose = copy.deepcopy(element), np.eye(4)
     if (origin := result.find("origin")) is not None:
         pose[:3, :3] = lie.rotation_from_rpy([float(x) for x in origin.get("rpy", "0 0 0").split()])
@@ -82,7 +82,7 @@ def shuffled(source: Path, path: Path, rng: np.random.Generator) -> tuple[Path, 
 
 
 def scaled(model: Model, length: float, mass: float, time: float) -> Model:
-    """The robot in units of which one is so many of its own."""
+    """Return the robot in scaled units of length, mass and time."""
     slides = np.zeros(model.nv, bool)
     for joint in model.joints:
         if joint.leader is None:
@@ -108,7 +108,7 @@ def scaled(model: Model, length: float, mass: float, time: float) -> Model:
 
 
 def in_units(model: Model, length: float, time: float) -> tuple[np.ndarray, np.ndarray]:
-    """By what q (nq,) and v (nv,) are multiplied in such units."""
+    """Return the factors of q (nq,) and v (nv,) in such units."""
     q, v = np.ones(model.nq), np.full(model.nv, 1 / time)
     for joint in model.joints:
         kinds = model.kind[joint.bodies]
@@ -125,7 +125,7 @@ P = np.diag([-1.0, 1.0, 1.0])
 
 
 def mirrored(model: Model) -> Model:
-    """The robot seen in a mirror across x, in the world and in every body."""
+    """Return the robot mirrored across x, in the world and in every body."""
     turns = signs(model)[1] < 0
     turns &= model.q_of_v >= 0
     collisions = []
@@ -143,7 +143,7 @@ def mirrored(model: Model) -> Model:
 
 
 def signs(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """By what q (nq,) and v (nv,) are multiplied in the mirror."""
+    """Return the factors of q (nq,) and v (nv,) in the mirror."""
     q, v = np.ones(model.nq), np.ones(model.nv)
     of_quaternion, of_turn = [1.0, -1.0, -1.0, 1.0], [1.0, -1.0, -1.0]
     for joint in model.joints:
@@ -160,5 +160,5 @@ def signs(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def standing(model: Model, scene: engine.Scene | None, q: np.ndarray) -> np.ndarray:
-    """q (batch, nq), put down where there is ground."""
+    """Return q (batch, nq), put down if there is ground."""
     return q if scene is None or scene.ground is None else np.stack([engine.put_down(model, scene, x) for x in q])

@@ -9,7 +9,7 @@ import numpy as np
 import engine
 
 _FOLLOWS = {3: 2, 5: 8, 7: 2, 9: 10}
-"""Followers and leaders, which stand before or after them, on their paths or beside."""
+"""Followers and leaders, which are before or after them, on their paths or on others."""
 _SLIDES = (6, 8, 5)
 
 

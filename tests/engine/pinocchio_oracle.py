@@ -11,10 +11,9 @@ import engine
 
 
 class Oracle:
-    """The forward dynamics of Pinocchio for one of our models read from the same file.
+    """Pinocchio's forward dynamics of one of our models, read from the same file.
 
-    Joints that we hold still because nothing they move has inertia are held still there too; Pinocchio's own answer
-    for them is not a number.
+    Joints that we lock because they move no inertia are locked there too; Pinocchio's own result for them is NaN.
     """
 
     def __init__(self, path: Path, model: engine.Model, floating: bool = False):
@@ -34,7 +33,7 @@ class Oracle:
             )
 
     def at(self, joint):
-        """Pinocchio's joint of that name, which knows where its coordinates stand."""
+        """Return Pinocchio's joint of that name, which has its coordinates' indices."""
         index = self.model.getJointId("root_joint" if joint.name == "floating_base" else joint.name)
         assert index < self.model.njoints, f"Pinocchio has no joint {joint.name}"
         return self.model.joints[index]

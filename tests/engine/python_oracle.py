@@ -1,4 +1,4 @@
-"""Python as the oracle of kernels: what it computes from a text, and how far rounding may lead from that."""
+"""Python as the oracle of kernels: the result of a text, and its rounding tolerance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from engine.compile.operations import at_run_time, fma, reciprocal, rows
 
 AMPLIFIED = 2000
-"""How often one operation's share of rounding a result may have: 1e-12 of it in double precision, 5e-4 in single."""
+"""The maximum number of rounding errors in a result: 1e-12 of it in double precision, 5e-4 in single."""
 
 
 class Undecided(Exception):
@@ -110,7 +110,7 @@ class Double:
 
 
 class Single(Double):
-    """The same in single precision, of which literals are, too."""
+    """A number in single precision, as are literals."""
 
     unit, least = 4 * 2.0**-24, 1e-36
     __slots__ = ()
@@ -169,7 +169,7 @@ def given(argument: Any, real: Callable[[float], Any]) -> Any:
 
 
 def flat(value: Any) -> list[Any]:
-    """All numbers of arguments and of an answer."""
+    """Return all numbers of arguments and of a result."""
     if isinstance(value, np.ndarray):
         return value.ravel().tolist()
     if isinstance(value, tuple | list):
@@ -178,14 +178,14 @@ def flat(value: Any) -> list[Any]:
 
 
 def run(names: dict[str, Any], arguments: Any, real: Callable[[float], Any]) -> list[Any]:
-    """All numbers of the arguments once `main` has run, and of its answer."""
+    """Return all numbers of the arguments after `main` has run, and of its result."""
     arguments = [given(argument, real) for argument in arguments]
     answer = names["main"](*arguments)
     return flat([arguments, answer])
 
 
 def bounds(text: str, arguments: Any, real: type[Double]) -> list[float | None]:
-    """How far each number may be from Python's once the text has run; None for a whole one. May raise Undecided."""
+    """Return each number's tolerance to Python's after the run; None for an integer. May raise Undecided."""
     found: list[float | None] = []
     for number in run(python(text, real), arguments, real.literal):
         if not isinstance(number, Double):

@@ -1,4 +1,4 @@
-"""Expressions of random kernels, see `random_kernels`: each a text that has a value wherever it stands."""
+"""Expressions of random kernels, see `random_kernels`: each has a value in any context."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ class Whole(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """What a name stands for: "real", "whole", "known" (whole, and known as the kernel is translated), "tuple", "even"
-    (a tuple of entries of arrays), "array", "counts" (an array of whole numbers), "table" (known numbers), "rows"."""
+    """The kind of value of a name: "real", "whole", "known" (whole, and known as the kernel is translated), "tuple",
+    "even" (a tuple of entries of arrays), "array", "counts" (an array of whole numbers), "table" (known numbers),
+    "rows".
+    """
 
     sort: str
     low: int = 0
     high: int = 0
     shape: tuple[Any, ...] = ()
-    """Of an array; of a tuple, and of each row, the sorts of its items."""
+    """Of an array; for a tuple, and for each row, the kinds of its items."""
     free: bool = True
     """May be set, or written to."""
 
@@ -48,8 +50,9 @@ class Helper(NamedTuple):
 
     name: str
     parameters: str
-    """A letter each: r a real, n a whole number, k one that is known where kernels are written out, a an array of four,
-    t two reals, m a text."""
+    """A letter each: r a real, n an integer, k an integer known where kernels are written out, a an array of four, t
+    two reals, m a text.
+    """
     answer: str
     """"real", "whole", "both" (a tuple of them), or nothing."""
 
@@ -131,7 +134,7 @@ class Expressions:
         return f"{name}[{', '.join(self.index(n) for n in shape)}]"
 
     def known_index(self, count: int) -> str:
-        """A place among so many that is known as the kernel is translated."""
+        """Return an index among `count`, known at translation."""
         if not self.written_out or chance(self.rng, 0.3):
             return str(self.rng.integers(count))
         found = self.known(1)
@@ -211,7 +214,7 @@ class Expressions:
         return Whole(str(number), number, number)
 
     def kept(self, found: Whole) -> Whole:
-        """One that a name may stand for."""
+        """Store the expression under a name if possible."""
         return self.within(found, MOST)
 
     def within(self, found: Whole, most: int) -> Whole:
@@ -299,7 +302,7 @@ class Expressions:
         return Whole(self.called(helper) + "[1]" * (helper.answer == "both"), -MOST, MOST)
 
     def known(self, deep: int) -> Whole:
-        """A whole number that is known as the kernel is translated, where it is written out."""
+        """Return an integer that is known at translation, if the kernel is written out."""
         if not self.written_out:
             number = int(self.rng.integers(-3, 6))
             return Whole(str(number), number, number)

@@ -58,7 +58,7 @@ def put(s, i, v):
 
 
 class Given(NamedTuple):
-    """What an ordinary kernel is given in one argument."""
+    """An argument of an ordinary kernel."""
 
     left: np.ndarray
     scale: float
@@ -66,7 +66,7 @@ class Given(NamedTuple):
 
 
 class Robot(NamedTuple):
-    """What is known where kernels are written out: for each of four an index up to 3, a kind up to 2, a parent."""
+    """The known data for written-out kernels: for each of four an index up to 3, a kind up to 2, a parent."""
 
     tree: np.ndarray
     bodies: np.ndarray
@@ -169,7 +169,7 @@ def ordinary(rng: Rng) -> tuple[str, tuple[Any, ...]]:
 
 
 def known_robot(rng: Rng, rows: int, waves: bool = True) -> tuple[str, Robot, tuple[np.ndarray, ...]]:
-    """A text to be written out for a robot, the robot, and arrays of so many rows. Waves are not for a GPU."""
+    """Return a kernel to be written out for a robot, the robot, and arrays of `rows` rows. Waves are not for a GPU."""
     names = _constants(True) | {
         "x": Thing("array", shape=(4,)), "y": Thing("array", shape=(6,)), "out": Thing("array", shape=(8,)),
         "robot.size": Thing("known", 4, 4), "robot.gravity": Thing("table", shape=(3,)),

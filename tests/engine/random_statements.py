@@ -20,7 +20,7 @@ class Function(Expressions):
         self.lines: list[str] = []
         self.indent, self.loops, self.open, self.number = 1, 0, 0, 0
         self.answers: str | None = None
-        """What it answers: "real", "whole", "both" or nothing; None where it must not end early."""
+        """The kind of result: "real", "whole", "both" or nothing; None if it must not return early."""
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
@@ -245,7 +245,7 @@ class Function(Expressions):
         self.loops, self.names = self.loops - 1, before
 
     def skip(self, counter: str) -> None:
-        """What follows of a loop's body is left out in one round."""
+        """Omit the rest of a loop's body in one iteration."""
         if not self.written_out and chance(self.rng, 0.4):
             self.line(f"    if {counter} {one_of(self.rng, ('==', '<'))} {self.rng.integers(1, 3)}:")
             self.line("        continue")
@@ -261,7 +261,7 @@ class Function(Expressions):
             self.line(self.called(one_of(self.rng, able)))
 
     def anew(self, _deep: int) -> None:
-        """A name that stood for a tuple begins anew, for a number."""
+        """Rebind a tuple's name to a number."""
         names = [name for name in self.of("tuple", "even", free=True) if name[0] == "t"]
         if names and self.indent == 1:
             name = one_of(self.rng, names)

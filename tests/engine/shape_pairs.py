@@ -45,7 +45,7 @@ def reach(solid: Solid) -> float:
 
 
 def poses(rng: np.random.Generator, a: Solid, b: Solid, nearness: float) -> tuple[Pose, Pose]:
-    """Two poses, their origins apart by so many times as far as the shapes reach."""
+    """Return two poses, with origins at `nearness` times the sum of the shapes' radii."""
     far = nearness * (reach(a) + reach(b))
     away = rng.normal(size=3)
     start = rng.uniform(-1, 1, 3)

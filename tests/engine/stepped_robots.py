@@ -1,4 +1,4 @@
-"""Robots that every algorithm is to step alike, what acts on them, and where they start."""
+"""Robots on which all algorithms must agree, their inputs, and their initial states."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TREES = {
 }
 ROBOTS = (*(f"chain{n}" for n in LENGTHS), *SHIPPED, *TREES)
 ACTING = ("nothing", "limits and friction", "wrenches", "gains", "all")
-"""What acts on a robot beside gravity and torques."""
+"""Inputs on a robot beside gravity and torques."""
 CONSTRAINED = ("limits and friction", "all")
 BATCH, STEPS = 2, 200
 
 
 class Start(NamedTuple):
-    """A batch of robots of one model: where they start and what acts on them from then on."""
+    """A batch of robots of one model: their initial states and inputs."""
 
     model: Model
     dt: float
@@ -56,10 +56,10 @@ class Start(NamedTuple):
 
 @cache
 def start(name: str, acting: str) -> Start:
-    """The robot of that name where such things act on it.
+    """Return the robot of that name with such inputs.
 
-    Forces are in proportion to what a joint carries, and steps are short where chains are long: then ABIA's own motion
-    does not grow apart from that of a neighbour (`test_stepping_contract` sees to it).
+    Forces are proportional to a joint's load, and steps are short for long chains, so that ABIA's own motion does not
+    diverge from a neighbour's (checked in `test_stepping_contract`).
     """
     rng = np.random.default_rng(sum(map(ord, name)))
     model = robot(name)
@@ -81,7 +81,7 @@ def start(name: str, acting: str) -> Start:
 
 @cache
 def robot(name: str) -> Model:
-    """That robot, with nothing that holds it back."""
+    """Return that robot, without friction, damping and limits."""
     if name in TREES:
         model = TREES[name]()
     elif name in SHIPPED:
@@ -109,7 +109,7 @@ def carried(model: Model) -> np.ndarray:
 
 
 def held_back(model: Model, load: np.ndarray, q: np.ndarray, rng: np.random.Generator) -> Model:
-    """The same robot with damping, friction and limits that act on some joints at any time, q being within them."""
+    """Return the robot with damping, friction and limits that act on some joints at any time; q is within them."""
     acts, scalar = model.constrained, model.q_of_v >= 0
     here = q[:, np.where(scalar, model.q_of_v, 0)]
     return dataclasses.replace(
@@ -150,7 +150,7 @@ def _mimicking() -> Model:
 
 
 def _without_mass(model: Model, body: int) -> Model:
-    """The same robot, one of whose bodies weighs nothing."""
+    """Return the robot with one massless body."""
     there = np.arange(len(model.parent)) != body
     return dataclasses.replace(
         model, mass=model.mass * there, first_moment=model.first_moment * there[:, None],

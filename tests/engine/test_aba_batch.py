@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.usefixtures("four"), pytest.mark.written_out]
 
 @pytest.fixture
 def four(monkeypatch):
-    """As on four cores, with a thread pool of its own."""
+    """Simulate four cores, with a thread pool of its own."""
     for module in (cores, aba_batch, aba_threads, stepper):
         monkeypatch.setattr(module, "cores", lambda: 4)
     aba_threads._pool.forget()
@@ -81,7 +81,7 @@ def test_what_is_not_as_the_kernels_take_it_is_answered_too(rng):
 
 
 def test_callers_on_several_threads_do_not_meet(rng):
-    """One leads the process's helpers, the others work alone; each gets its own answer."""
+    """One uses the process's worker threads, the others run alone; each gets its own result."""
     models = [engine.chain(n, seed=n) for n in (6, 9, 40)]
     cases = [(engine.ForwardDynamics(m, 500, "abia", "cpu"), states(m, 500, rng)) for m in models]
     expected = [

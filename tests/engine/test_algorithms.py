@@ -29,7 +29,7 @@ LENGTHS = [
     n if n < 10 or min(abs(n - (1 << power)) for power in range(8)) < 2 else pytest.param(n, marks=pytest.mark.slow)
     for n in [*range(1, 65), 127, 128, 129]
 ]
-"""Those around powers of two, at which scans are split otherwise; all are in the slow part."""
+"""Sizes around powers of two, where scans are split differently; all are in the slow tests."""
 SHAPES = {
     "random": {},
     "straight": {"straight": True},

@@ -1,4 +1,4 @@
-"""Arrays of every kind that NumPy users pass: real numbers in any form are taken, all else is refused in a sentence."""
+"""Arrays of every kind that NumPy users pass: real numbers in any form are accepted, others refused in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers that do what none should: each is told of in a sentence, and leaves no process behind."""
+"""Misbehaving controllers: each is reported in a sentence, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_where_a_process_cannot_be_looked_at_without_waiting_for_it_it_ends_the_same(
     model, write, tmp_path, monkeypatch
 ):
-    """As on macOS before Python 3.13."""
+    """This is so on macOS before Python 3.13."""
     monkeypatch.delattr(os, "waitid")
     numbers = tmp_path / "numbers"
     with engine.Controller(write(CHILDREN.format(path=str(numbers)) + "os._exit(0)\n"), model) as controller:

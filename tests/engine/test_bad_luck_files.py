@@ -1,4 +1,4 @@
-"""What becomes of files when luck is bad: full disks, a kill while writing, links, devices, read-only places."""
+"""Files in bad conditions: full disks, a kill while writing, links, devices, read-only places."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ unix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such limits, l
 
 @pytest.fixture
 def small_disk(request):
-    """Has files take no more than so many bytes, as on a disk that is full."""
+    """Limit the size of files, as on a full disk."""
     request.getfixturevalue("no_modules_kept")
     import resource
 
@@ -170,7 +170,7 @@ def test_links_are_followed_and_devices_and_pipes_written_to(tmp_path):
 @unix
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/{}"], ids=["stdout", "substituted by the shell"])
 def test_the_other_end_of_a_pipe_without_a_name_gets_it(name):
-    """As of `--out /dev/stdout | …` and `--out >(…)`."""
+    """This covers `--out /dev/stdout | …` and `--out >(…)`."""
     reading, writing = os.pipe()
     code = "import main, sys; sys.exit(main.main(sys.argv[1:]))"
     words = ["generate", "chain", "2", "--out", name.format(writing)]
@@ -185,7 +185,7 @@ def test_the_other_end_of_a_pipe_without_a_name_gets_it(name):
 
 @unix
 def test_a_folder_and_a_file_that_may_not_be_written_to_are_told_by_the_file_s_name(tmp_path):
-    """As nobody, since the superuser may write anywhere."""
+    """It runs as an unprivileged user, since root may write anywhere."""
     path, shut = tmp_path / "kept", tmp_path / "shut"
     path.write_text("old")
     path.chmod(0o444)

@@ -23,7 +23,7 @@ from engine.selection import timings
 
 @pytest.mark.parametrize("variables", [{"HOME": ""}, {"HOME": "", "XDG_CACHE_HOME": "cache"}, {"HOME": "here"}])
 def test_the_present_folder_is_never_the_cache(monkeypatch, tmp_path, variables):
-    """What lies in a cache is run, and what lies in the present folder may be anybody's."""
+    """The cache contains code that is executed, and the current folder may be anybody's."""
     for name in ("CATENA_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -87,7 +87,7 @@ def german(tmp_path_factory):
 
 
 def test_a_decimal_comma_changes_no_number(german: Path, monkeypatch, tmp_path):
-    """As Qt sets it, or a user's program: files, tables, and what is compiled from a text."""
+    """The locale may be set by Qt, or by a user's program: files, tables, and compiled texts."""
 
     def numbers(folder: Path) -> list[bytes]:
         folder.mkdir()

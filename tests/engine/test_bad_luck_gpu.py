@@ -1,4 +1,4 @@
-"""A GPU that is taken away, or has no memory left, in the midst of a run of the shell: what was simulated is kept."""
+"""A GPU that is lost, or out of memory, during a run of the shell: everything simulated until then is kept."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engine.cuda.runtime.compiler import CompileError
 
 
 class OutOfMemoryError(MemoryError):
-    """As CuPy's."""
+    """Stands in for CuPy's exception."""
 
     __module__ = "cupy.cuda.memory"
 
 
 class CUDARuntimeError(RuntimeError):
-    """As CuPy's."""
+    """Stands in for CuPy's exception."""
 
     __module__ = "cupy_backends.cuda.api.runtime"
 
@@ -88,7 +88,7 @@ def test_a_fault_of_the_program_in_a_run_on_a_gpu_is_no_gpus(monkeypatch, tmp_pa
 
 
 def test_what_the_gpus_compiler_does_not_take_is_no_fault_of_the_program():
-    """As on a machine whose CUDA is broken: the window goes on on the CPU, and says why."""
+    """With a broken CUDA installation the window continues on the CPU, and says why."""
 
     class NVRTCError(RuntimeError):
         __module__ = "cupy_backends.cuda.libs.nvrtc"

@@ -122,7 +122,7 @@ def test_a_mesh_that_vanishes_after_its_robot_was_read_is_told_in_a_line(tmp_pat
 
 
 def test_a_robot_whose_file_is_cut_short_while_it_is_read_is_told_or_whole(tmp_path):
-    """As an editor writes it anew: whatever was read, a fault is a diagnostic."""
+    """An editor truncates a file while writing it: whatever was read, a problem is a diagnostic."""
     text, path = one_link().encode(), tmp_path / "robot.urdf"
     for size in range(0, len(text) + 1, 7):
         path.write_bytes(text[:size])

@@ -1,4 +1,4 @@
-"""Commands whose luck is bad: Ctrl-C at any time, standard streams that are closed or full, few letters."""
+"""Commands in bad conditions: Ctrl-C at any time, closed or full standard streams, limited encodings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ unix = pytest.mark.skipif(os.name == "nt", reason="Windows has neither these sig
 
 @pytest.fixture
 def ctrl_c(monkeypatch):
-    """Ctrl-C so many seconds after steps have begun."""
+    """Send Ctrl-C some seconds after steps have begun."""
     timers = []
 
     def press(seconds):
@@ -105,7 +105,7 @@ sys.exit(main.main(["info", "arm7"]))
 
 @unix
 def test_ctrl_c_where_python_drops_exceptions_ends_in_a_word_too():
-    """As a lock of an import is given free, for one; its callback often is the first to run after a library's own."""
+    """For instance when an import lock is released; its callback is often the first to run after a library's own."""
     ended = subprocess.run(
         [sys.executable, "-c", IN_A_CALLBACK], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
     )

@@ -1,4 +1,4 @@
-"""Time steps, speeds, gains, damping, limits, masses and quaternions as no robot has them: finite, or said by whom."""
+"""Extreme time steps, speeds, gains, damping, limits, masses and quaternions: states stay finite, or it is reported."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SPEEDS = (0.0, 1e3, 1e9, 1e13, 1e200)
 
 
 def faults(model, q, v, given) -> tuple[list[str], int]:
-    """What is wrong with a run of a batch, of which one robot has the speeds v; and how many diverged."""
+    """Return the problems of a run of a batch with one robot at speeds v, and the number of diverged robots."""
     simulation = engine.Simulation(model, BATCH, q=q, v=v, on_divergence="freeze", device="cpu", **given)
     simulation.step(STEPS)
     found = [name for name in "qv" if not np.all(np.isfinite(getattr(simulation, name)))]

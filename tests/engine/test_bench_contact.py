@@ -1,4 +1,4 @@
-"""The suite `contact`: what it makes of residuals and of what was asked."""
+"""The suite `contact`: its evaluation of residuals and goals."""
 
 import numpy as np
 import pytest

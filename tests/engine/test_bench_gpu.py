@@ -178,7 +178,7 @@ def test_threads_step_a_long_chain_as_one_core_does(monkeypatch):
 
 @pytest.fixture
 def on_the_cpu(monkeypatch):
-    """What the suites of steps ask of a GPU is done by the CPU, and timed by its clock."""
+    """Run the GPU work of the step suites on the CPU, timed by its clock."""
 
     def simulation(*arguments, **settings):
         settings |= {"device": "cpu", "dtype": "float64"}

@@ -1,4 +1,4 @@
-"""Parts of comparisons in this process: what is read of a user's file, how calls take turns, what a command names."""
+"""Parts of comparisons in this process: loading a user's file, taking turns, and names in a command."""
 
 from __future__ import annotations
 

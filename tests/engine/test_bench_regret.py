@@ -1,4 +1,4 @@
-"""The suite of the choice's regret: what counts as one, and what is told."""
+"""The suite of the choice's regret: algorithms that count as one, and its report."""
 
 from __future__ import annotations
 

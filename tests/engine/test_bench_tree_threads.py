@@ -1,4 +1,4 @@
-"""The suite of robots that branch, on threads: from how many bodies on DCA-ABA is said to be ahead."""
+"""The suite of branching robots on threads: the number of bodies from which DCA-ABA is reported faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contacts between two moving bodies, by the inertias of the bodies: grips, what nothing moves, and too many pairs."""
+"""Contacts between two moving bodies, by the inertias of the bodies: grips, immovable contacts, and too many pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A CuPy that is broken, or has no driver, no GPU or no compiler: told in a sentence, and the CPU is taken."""
+"""A broken CuPy, or one without driver, GPU or compiler, is reported in a sentence, and the CPU is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.cuda.runtime import device
 
 
 class CudaError(RuntimeError):
-    """As CuPy raises them."""
+    """Stands in for CuPy's exceptions."""
 
 
 def fails(error):

@@ -1,4 +1,4 @@
-"""Compiled code on disk: shared by whoever has the same kernels, and never trusted where it is not whole."""
+"""Compiled code on disk: common to all users of the same kernels, and never trusted if incomplete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _double(x):
 
 
 def doubled(value: float = 3.0) -> float:
-    """What a kernel answers that nothing of this process has compiled yet."""
+    """Return the result of a kernel that this process has not compiled yet."""
     x = np.array([value])
     specialise(Function(_double, inlined=False), x)(x)
     return float(x[0])
@@ -50,7 +50,7 @@ def test_code_is_compiled_once_and_then_read(folder, compiled):
 
 
 def constants_of_others(path: Path) -> list[str]:
-    """What a kernel's module takes from modules of the engine that is a number, or made of numbers and text."""
+    """Return the numeric and text constants that a kernel's module imports from other modules of the engine."""
     imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
     named = [(node.module or "", name.name) for node in imports for name in node.names]
     return [
@@ -62,7 +62,7 @@ def constants_of_others(path: Path) -> list[str]:
 
 
 def test_code_depends_on_every_file_whose_numbers_kernels_use():
-    """What stands in a package's __init__ was defined below it."""
+    """Names in a package's __init__ are defined in modules below it."""
     kernels = [path for path in cache.sources() if path.parent.name != "scene"]
     modules = {module for path in kernels if path.name != "__init__.py" for module in constants_of_others(path)}
     files_of = {Path(import_module(module).__file__ or "") for module in modules}

@@ -1,4 +1,4 @@
-"""What each algorithm serves: the table against what the algorithms do."""
+"""The table of supported robots agrees with the algorithms."""
 
 import dataclasses
 import importlib

@@ -1,4 +1,4 @@
-"""CFA as it is compiled for the CPU: against inverse dynamics, its text and the ABA, in calls and in steps."""
+"""CFA compiled for the CPU: compared with inverse dynamics, its reference and the ABA, in calls and in steps."""
 
 import dataclasses
 from functools import cache
@@ -159,7 +159,7 @@ def test_refinement_finds_the_digits_that_elimination_has_lost():
 
 
 def bounded(model, rng):
-    """The same robot with friction, damping, and limits that are met soon."""
+    """Return the robot with friction, damping, and limits that are soon reached."""
     some = rng.random((3, model.nv)) < 0.6
     return dataclasses.replace(
         model, friction=0.2 * some[0], damping=rng.uniform(0, 0.3, model.nv), lower=np.where(some[1], -0.3, -np.inf),

@@ -1,4 +1,4 @@
-"""The automatic choice: from made-up tables, so that what is right is known, and from a real, small measurement."""
+"""The automatic choice: from artificial tables with a known result, and from a real, small measurement."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a choice rests on and says, figure by figure: its machine, its kernels, shares of a GPU, batches of two."""
+"""The automatic choice's inputs and texts: machine, kernels, a GPU's share, batches of two."""
 
 import re
 from pathlib import Path

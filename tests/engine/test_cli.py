@@ -1,4 +1,4 @@
-"""The headless commands: what they print, write and answer."""
+"""The headless commands: printed and written output, and exit status."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from engine.bench.suites import cpu
 
 @pytest.fixture
 def call(capsys):
-    """Run a command; answers its exit code, standard output and standard error."""
+    """Run a command; return its exit code, standard output and standard error."""
 
     def run(*words):
         try:

@@ -1,4 +1,4 @@
-"""Collision shapes: read, found and named as what is drawn, written back, and counted."""
+"""Collision shapes: read, found and named like visuals, written back, and counted."""
 
 import dataclasses
 import json

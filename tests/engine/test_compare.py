@@ -1,4 +1,4 @@
-"""Comparisons: who is named the winner, who is not, what users' own algorithms are told, and what the timers count."""
+"""Comparisons: winners, users' algorithms, and timers."""
 
 import csv
 import dataclasses
@@ -200,7 +200,7 @@ def test_a_joint_whose_limits_are_nought_and_minus_nought_is_no_obstacle(childre
 def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypatch, children):
     comparison = engine.Comparison([engine.chain(513)], seconds=0.01, devices=["cpu"])
     found = by_name(last(comparison, children=children))
-    assert found["jsiia"].reason.startswith("it is sensible up to 512 links")
+    assert found["jsiia"].reason.startswith("it is recommended up to 512 links")
     monkeypatch.setattr(candidate, "LONGEST", 1e-9)
     model = engine.chain(3)
     few = candidate.Candidate(model, "chain3", "abia", "abia", "cpu", "float64", 20, requested=False)
@@ -227,7 +227,7 @@ def test_users_own_algorithms_stand_beside_ours_with_their_faults(users, childre
     assert 1e-10 < found["wrong"].residual < 1e-8
     assert "allowed in float64: 1e-11" in found["wrong"].reason
     assert "read-only (mine.py, line 17: q[0] = 1)" in found["scribbles"].reason
-    assert found["short"].reason == "its answer has the shape (1, 6); expected (1, 7)"
+    assert found["short"].reason == "its result has the shape (1, 6); expected (1, 7)"
     assert found["leaves"].reason == 'SystemExit: over (mine.py, line 25: raise SystemExit("over"))'
     assert "mine.py has no function 'nothing'; it has slow, wrong" in found["nothing"].reason
 

@@ -1,4 +1,4 @@
-"""Comparisons on the GPU, and what its clock counts: by stubs, and on one where there is one."""
+"""Comparisons on the GPU, and its clock: with stubs, and on a GPU if there is one."""
 
 import itertools
 import json

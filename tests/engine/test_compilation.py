@@ -1,4 +1,4 @@
-"""Machine code made in a process of its own: what is needed, how long it takes, and ending it."""
+"""Compilation in a child process: its selection, duration, and termination."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def fresh(cache: Path, script: str) -> str:
-    """What a script prints in a process of its own, with that cache folder."""
+    """Return the output of a script in a new process with that cache folder."""
     environment = {**os.environ, "CATENA_CACHE_DIR": str(cache), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script], env=environment, capture_output=True, text=True, check=False

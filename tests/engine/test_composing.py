@@ -42,7 +42,7 @@ def turned(rng) -> np.ndarray:
 
 @pytest.mark.parametrize("algorithm", ["abia", "dca", "jsiia"])
 def test_each_part_moves_as_it_does_alone(algorithm, rng):
-    """Of parts that do not touch; of a part that is turned, under a gravity that is turned back."""
+    """The parts do not touch; one is rotated, with gravity rotated back."""
     pose = turned(rng)
     model = engine.compose(DOG, engine.Part(ARM, pose), CUBE)
     parts = [DOG, ARM.with_gravity(pose[:3, :3].T @ ARM.gravity), CUBE]
@@ -116,7 +116,7 @@ def _linked(found) -> list[tuple[int, int]]:
 
 
 def test_a_step_is_that_of_the_text():
-    """Of a ball that falls onto a box, which begins in the ground."""
+    """A ball falls onto a box that begins in the ground."""
     ball = engine.free_body("sphere", (0.05,), 0.2, "ball")
     model = engine.compose(engine.Part(CUBE, (0, 0, 0.02)), engine.Part(ball, (0.03, 0.01, 0.1)))
     scene, zero = engine.Scene(friction=0.5), np.zeros(model.nv)
@@ -256,5 +256,5 @@ def test_parts_that_cannot_be_are_refused_in_a_sentence(tmp_path, amiss, said):
     file, text = tmp_path / "run.npz", engine.robot_as_text(engine.compose(ARM, CUBE))
     text["parts"][0] |= amiss
     save(file, ARM, engine.rollout(ARM, ARM.neutral(), steps=1), text)
-    with pytest.raises(ValueError, match=f"what run.npz says of the parts of its robot is not whole .*{said}|{said}"):
+    with pytest.raises(ValueError, match=f"the parts of its robot in run.npz are invalid .*{said}|{said}"):
         engine.robot_of_text(engine.read_run(file), engine.load)

@@ -1,4 +1,4 @@
-"""Contact with the ground: closed forms, the law itself, and robots that stand."""
+"""Contact with the ground: closed forms, the law itself, and standing robots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The solver of contacts where it is hard: redundant contacts, joints at their stops, impulses that lead astray."""
+"""The contact solver in hard cases: redundant contacts, joints at limits, misleading initial impulses."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_pivoted_cholesky_finds_the_rank(n, rank, rng):
 
 
 def plate(rng, contacts: int) -> tuple[np.ndarray, np.ndarray]:
-    """G and b of a plate of 1 kg on so many points: six velocities, three rows a point."""
+    """Return G and b of a plate of 1 kg on `contacts` points: six velocities, three rows a point."""
     J = np.zeros((contacts, 3, 6))
     x, y = rng.uniform(-1, 1, (2, contacts))
     J[:, 0, 2] = J[:, 1, 0] = J[:, 2, 1] = 1.0

@@ -1,4 +1,4 @@
-"""Controllers of users: what they answer, for how long it is held, and what becomes of those that fail."""
+"""Users' controllers: their outputs, hold times, and failures."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_one_that_hangs_is_ended_and_one_that_is_dropped_at_once(model, write, m
 
 
 def test_each_load_may_take_its_time_for_the_first_answer(model, write, monkeypatch):
-    """A file that compiles something when it is first asked does so again when it is loaded anew."""
+    """A file that compiles at its first call does so again when it is reloaded."""
     path = write(
         "import time\nasked = []\n\n"
         "def control(t, q, v):\n    asked or time.sleep(0.6)\n    asked.append(t)\n    return 0 * v\n"

@@ -1,4 +1,4 @@
-"""The registry of the CPU's forward dynamics: who is in it, and what its kernels answer to whatever comes."""
+"""The registry of the CPU's forward dynamics: its entries, and its kernels' results for any input."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Ball joints on the GPU: the CPU's motion, with all that acts about their axes, and who serves them."""
+"""Ball joints on the GPU: the CPU's motion, with all inputs about their axes, and supporting algorithms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MODELS = {
 
 
 def constrained(model: Model, rng: np.random.Generator) -> Model:
-    """The same robot with friction, damping and limits that act on some axes at any time."""
+    """Return the robot with friction, damping and limits that act on some axes at any time."""
     acts, scalar, load = model.constrained, model.q_of_v >= 0, model.mass.sum()
     return dataclasses.replace(
         model,
@@ -40,7 +40,7 @@ def pair(
     model: Model, batch: int, rng: np.random.Generator, dtype: str = "float64", algorithm: str = "abia",
     **settings: object,
 ) -> list:  # fmt: skip
-    """The same robots on the CPU and on the GPU, under the same forces."""
+    """Return the robots on the CPU and on the GPU, under equal forces."""
     q, v = model.random(rng, batch), rng.uniform(-0.4, 0.4, (batch, model.nv))
     v[rng.random(v.shape) < 0.3] = 0
     tau, target = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-0.2, 0.2, (batch, model.nv))

@@ -1,4 +1,4 @@
-"""Long chains stepped on the GPU by DCA-ABA: the motion of ABIA on the CPU, whatever acts on the joints."""
+"""Long chains stepped on the GPU by DCA-ABA: the motion of ABIA on the CPU, for any inputs."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.gpu
 
 
 def pair(model, batch, rng, dtype="float64", **settings):
-    """The same chains on the CPU by ABIA and on the GPU by DCA-ABA, under the same forces."""
+    """Return the chains on the CPU by ABIA and on the GPU by DCA-ABA, under equal forces."""
     q, v = states(model, batch, rng)
     settings = {"dt": 1e-3 if model.nv <= 60 else 1e-4, **settings}
     host = engine.Simulation(model, batch, algorithm="abia", q=q, v=v, device="cpu", **settings)
@@ -102,7 +102,7 @@ def test_controls_are_followed_and_states_recorded(fresh):
 
 @pytest.mark.parametrize("blocks", [1, 2, 5])
 def test_groups_that_meet_in_global_memory_move_alike(blocks, fresh, monkeypatch):
-    """As on chips without clusters, and for chains beyond one."""
+    """Chips without clusters, and chains larger than one, need this."""
     monkeypatch.setattr(dca, "cut_here", lambda *_, **__: dca.Cut(blocks, False, 8, True))
     host, gpu = pair(constrained(90, fresh), 3, fresh)
     host.step(20)

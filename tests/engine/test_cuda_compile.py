@@ -1,4 +1,4 @@
-"""Every `.cu` file compiles for the chips it is meant for, where nvcc is present: no GPU is needed for that."""
+"""Every `.cu` file compiles for its chips, if nvcc is present; no GPU is needed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Pinned(bytearray):
 
 
 class Recorded(Exception):
-    """What `compiler.load` was to compile, thrown in place of compiling it."""
+    """The source given to `compiler.load`, raised instead of compiling it."""
 
 
 def load(source: str, kernels: list[str], preamble: str = ""):
@@ -185,7 +185,7 @@ def of_chains(dtype: str, clusters: bool):
 
 @pytest.fixture
 def on_chip(monkeypatch):
-    """A machine with such a chip, as far as what chooses kernels can tell."""
+    """Simulate a machine with that chip, as far as the selection of kernels can see."""
 
     def make(chip: str) -> None:
         cupy = ModuleType("cupy")
@@ -216,7 +216,7 @@ def sources(make_chip, chip: str, folder: Path) -> dict[tuple[str, str], set[str
 
 
 def few(every: dict[tuple[str, str], set[str]]) -> dict[tuple[str, str], set[str]]:
-    """Of those as many as it takes to see each kernel, and each switch of each source as it can stand."""
+    """Return enough of them to cover each kernel, and each value of each switch."""
     seen = {key: {(key[0], x) for x in (*names, *SWITCH.findall(key[1]))} for key, names in every.items()}
     left, chosen = set().union(*seen.values()), {}
     while left:
@@ -228,7 +228,7 @@ def few(every: dict[tuple[str, str], set[str]]) -> dict[tuple[str, str], set[str
 
 @pytest.fixture
 def taken(request, tmp_path) -> Path:
-    """Where it is noted what the compiler took, in earlier runs too."""
+    """Return the record of sources that the compiler has accepted, also in earlier runs."""
     cache = getattr(request.config, "cache", None)
     return cache.mkdir("nvcc") if cache else tmp_path
 

@@ -1,4 +1,4 @@
-"""Contact by the GPU's kernels against the CPU's: on a GPU, and compiled for the host, where there is none."""
+"""Contact by the GPU's kernels compared with the CPU's: on a GPU, and compiled for the host without one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from engine.cuda.stepping import scene_stepper
 from engine.model import Model
 
 WIDE = pytest.mark.slow_on_host
-"""What `tests/differential/test_steps.py` says there of single steps: each integrator, ground, wrench and parameter."""
+"""Single steps covered by `tests/differential/test_steps.py`: each integrator, ground, wrench and parameter."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Without a GPU, or with one that will not do: the reason in one sentence, and the CPU where it may be."""
+"""Without a usable GPU: the reason in one sentence, and the CPU if permitted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.selection import choice, shipped, timings
 
 
 class CudaError(RuntimeError):
-    """As CuPy's, of the same name there."""
+    """Stands in for CuPy's exception of that name."""
 
 
 def fake_cupy(count=1, driver=13000, runtime=13000, capability=(9, 0), error=None, free=1 << 30, nvrtc=True):

@@ -1,4 +1,4 @@
-"""Chains stepped on the GPU by JSIIA and CFA: the motion of ABIA on the CPU, whatever acts on the joints."""
+"""Chains stepped on the GPU by JSIIA and CFA: the motion of ABIA on the CPU, for any inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CASES = {
 
 
 def pair(algorithm, model, batch, rng, dtype="float64", pushed=False, **settings):
-    """The same chains on the CPU by ABIA and on the GPU, under the same forces."""
+    """Return the chains on the CPU by ABIA and on the GPU, under equal forces."""
     q, v = states(model, batch, rng)
     settings = {"dt": 1e-3 if model.nv <= 60 else 1e-4, **settings}
     host = engine.Simulation(model, batch, algorithm="abia", q=q, v=v, device="cpu", **settings)
@@ -80,7 +80,7 @@ def test_single_precision_moves_nearly_so(algorithm, integrator, fresh):
 @gpu_only
 @pytest.mark.parametrize("batch", [1, 30])
 def test_jsiia_refines_what_rounding_the_mass_matrix_costs(batch, rng):
-    """Of 50 links the condition number is 10⁶: entries of M rounded to single precision leave three digits of q̈."""
+    """With 50 links the condition number is 10⁶: entries of M rounded to single precision leave three digits of q̈."""
     model = engine.load(engine.find_robot("snake50"))
     q, v = rng.uniform(-0.2, 0.2, (batch, model.nq)), rng.uniform(-0.3, 0.3, (batch, model.nv))
     q, v, tau = (x.astype("float32").astype(float) for x in (q, v, rng.uniform(-0.05, 0.05, v.shape)))

@@ -1,4 +1,4 @@
-"""Steps of robots on even limbs, which a GPU takes in registers: against the CPU's, and beside all other steps."""
+"""Steps of robots with even limbs, which a GPU keeps in registers: compared with the CPU's and other steps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def each_step_alike(cpu: engine.Simulation, ours: engine.Simulation, steps: int,
 
 
 def contacts(name: str, dtype: str = "float32", integrator: str = "implicit", **scene) -> Contacts:
-    """Those of such robots."""
+    """Return the contacts of such robots."""
     model, scene = robot(name), engine.Scene(**scene)
     gains = np.zeros((1, model.nv))
     settings = StepSettings(
@@ -164,7 +164,7 @@ def test_a_slope_that_it_slides_down(rng):
 
 @pytest.mark.usefixtures("cuda")
 def test_a_push_and_standing_after_it_are_those_of_the_cpu_in_single_precision(rng):
-    """A residual of 1e-4 is borne at most, and velocities differ by a hundred times what the sweeps are asked for."""
+    """A residual of up to 1e-4 is accepted, and velocities differ by a hundred times the sweeps' tolerance."""
     cpu, ours = quadrupeds(3, "float32")
     give((cpu, ours), v=0.3 * rng.standard_normal(cpu.v.shape))
     touching = 0

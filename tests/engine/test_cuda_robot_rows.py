@@ -18,9 +18,9 @@ pytestmark = needs_compiler
 @pytest.mark.parametrize(("name", "batch"), [("quadruped", 1), ("quadruped", 70), ("arm7", 33)])
 @pytest.mark.usefixtures("cuda_on_host")
 def test_every_robot_has_its_own_state(name, batch, shared, monkeypatch, rng):
-    """Of one robot, of blocks that are not full, and of several; rows are of 7 and 19 numbers, and parts of 8.
+    """One robot, partially filled blocks, and several blocks; rows have 7 and 19 numbers, and parts 8.
 
-    Robots with parameters of their own, for which steps are not written out.
+    Robots have parameters of their own, for which steps are not written out.
     """
     monkeypatch.setattr(device, "properties", lambda: on_host.CHIP | {"sharedMemPerMultiprocessor": shared})
     model = engine.load(engine.find_robot(name))

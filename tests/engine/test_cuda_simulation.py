@@ -26,7 +26,7 @@ def thrown(model, batch, rng):
 
 
 def pair(model, batch, rng, dtype="float64", **settings):
-    """The same robots on the CPU and on the GPU, under the same forces."""
+    """Return the robots on the CPU and on the GPU, under equal forces."""
     q, v = thrown(model, batch, rng)
     settings = {"algorithm": "abia", **settings}
     host = engine.Simulation(model, batch, q=q, v=v, **settings)

@@ -1,4 +1,4 @@
-"""What NVRTC asks of the kernels' texts and nvcc, by which they are compiled where there is no GPU, lets pass."""
+"""NVRTC's requirements on the kernels' sources that nvcc, used without a GPU, does not check."""
 
 from __future__ import annotations
 

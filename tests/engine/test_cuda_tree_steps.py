@@ -1,4 +1,4 @@
-"""Robots that branch stepped on the GPU by DCA-ABA: the motion of ABIA on the CPU, whatever acts on the joints."""
+"""Branching robots stepped on the GPU by DCA-ABA: the motion of ABIA on the CPU, for any inputs."""
 
 import dataclasses
 
@@ -23,13 +23,13 @@ def a_tree(n, rng):
 
 
 def free(model):
-    """The same robot, whose joints nothing holds back."""
+    """Return the robot without friction, damping and limits."""
     none, any_ = np.zeros(model.nv), np.full(model.nv, np.inf)
     return dataclasses.replace(model, friction=none, damping=none, effort_limit=any_, velocity_limit=any_)
 
 
 def held(model, rng):
-    """The same with damping, friction and limits that act on some joints at any time."""
+    """Return the robot with damping, friction and limits that act on some joints at any time."""
     rows, near = model.constrained, np.where(model.q_of_v >= 0, 0.3, np.inf)
     return dataclasses.replace(
         model, friction=2 * rng.random(model.nv) * rows, damping=0.05 * rows, lower=-near, upper=near,
@@ -56,7 +56,7 @@ def states(model, batch, rng):
 
 
 def pair(model, batch, rng, dtype="float64", wrenches=False, **settings):
-    """The same robots on the CPU by ABIA and on the GPU by DCA-ABA, under the same forces."""
+    """Return the robots on the CPU by ABIA and on the GPU by DCA-ABA, under equal forces."""
     q, v = states(model, batch, rng)
     host = engine.Simulation(model, batch, algorithm="abia", q=q, v=v, device="cpu", **settings)
     gpu = engine.Simulation(model, batch, algorithm="dca", q=q, v=v, device="cuda", dtype=dtype, **settings)

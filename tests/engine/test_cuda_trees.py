@@ -1,4 +1,4 @@
-"""DCA-ABA for trees on the GPU: the schedule, that no warp reads what may not be there, and the kernel's answers."""
+"""DCA-ABA for trees on the GPU: the schedule, the absence of races, and the kernel's results."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Robots on even limbs that take turns in the seats of a block: who sits beside whom changes nothing.
+"""Robots with even limbs that take turns in the seats of a block: neighbours have no influence.
 
-Compiled for the host each robot sits alone, and changes its seat; on a GPU eight sit together.
+Compiled for the host each robot is alone, and changes its seat; on a GPU eight share a block.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def falling(batch: int, dtype: str) -> engine.Simulation:
 
 
 def spread_over(processors: int, monkeypatch) -> None:
-    """Robots stand in so many blocks."""
+    """Distribute robots over `processors` blocks."""
     facts = dict(device.properties()) | {"multiProcessorCount": processors}
     monkeypatch.setattr(device, "properties", lambda: facts)
 

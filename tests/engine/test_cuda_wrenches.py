@@ -26,7 +26,7 @@ MODELS = {
 
 
 def unlimited(model: Model) -> Model:
-    """The same robot, whose joints take any effort and rub on nothing."""
+    """Return the robot without effort limits and friction."""
     none, any_effort = np.zeros(model.nv), np.full(model.nv, np.inf)
     return dataclasses.replace(model, friction=none, damping=none, effort_limit=any_effort, velocity_limit=any_effort)
 
@@ -168,7 +168,7 @@ def test_single_precision_goes_nearly_so(fresh: np.random.Generator) -> None:
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize(("name", "algorithm"), [("humanoid", "abia"), ("chain300", "dca")])
 def test_wrenches_of_zero_change_no_bit(name: str, algorithm: str, integrator: str, fresh: np.random.Generator) -> None:
-    """Where the array was asked for and holds zeros, robots move as where it never was."""
+    """An array of zero wrenches gives the motion without the array."""
     model = MODELS[name]
     q, v, _ = moving(model, 3, fresh)
     plain, asked = (engine.Simulation(model, 3, 1e-4, integrator, algorithm, q=q, v=v, device="cuda") for _ in range(2))

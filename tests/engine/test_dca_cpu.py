@@ -1,4 +1,4 @@
-"""DCA-ABA of chains and trees on the CPU: against the ABA, however a tree is cut and whoever does the work."""
+"""DCA-ABA of chains and trees on the CPU: compared with the ABA, for any partition and any number of threads."""
 
 import dataclasses
 import gc
@@ -26,7 +26,7 @@ from engine.model.layout import pack
 ALWAYS = Costs(aba=1e9)
 """The ABA never does the work."""
 ALL_THREADS = Costs(aba=1e9, port=0, node=0, chunk=0, block=0, handover=0)
-"""As many threads as there are take part."""
+"""Costs for which all threads are used."""
 
 MODELS = {
     **{f"{s}{n}": lambda s=s, n=n: shaped(s, n, seed=n, prismatic=0.2) for s in SHAPES for n in (10, 64, 255)},
@@ -62,7 +62,7 @@ def free_inside(n, places=(40, 80)):
 
 
 def regenerated(model, kind):
-    """The same tree with joints of these kinds."""
+    """Return the tree with joints of these kinds."""
     from engine.model.generate import _KINDS
     from engine.model.joints import NQ, NV
 

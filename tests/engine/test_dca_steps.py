@@ -1,4 +1,4 @@
-"""Chains and trees stepped on the CPU by DCA-ABA: the motion of ABIA, whatever acts, the same in every run."""
+"""Chains and trees stepped on the CPU by DCA-ABA: the motion of ABIA, for any inputs, reproducibly."""
 
 import dataclasses
 import gc
@@ -70,7 +70,7 @@ def states(model, rng, batch=1):
 
 
 def pair(model, rng, batch=1, threads=2, wrench=False, **settings):
-    """The same robots by DCA-ABA and by ABIA, under the same forces."""
+    """Return the robots by DCA-ABA and by ABIA, under equal forces."""
     q, v = states(model, rng, batch)
     settings = {"dt": 1e-4, "q": q, "v": v, "device": "cpu", **settings}
     theirs = engine.Simulation(model, batch, algorithm="abia", **settings)
@@ -98,7 +98,7 @@ ACTING = {
 
 
 def gains(model, settings):
-    """Those settings with gains where a joint takes them: none at free joints, none of position at balls."""
+    """Return settings with gains for the joints that accept them: none for free joints, no position gain for balls."""
     kp = {"kp": np.where(model.q_of_v >= 0, settings.get("kp", 0.0), 0.0)}
     return {**settings, **kp, "kd": np.where(free(model), 0.0, settings.get("kd", 0.0))}
 

@@ -1,4 +1,4 @@
-"""`engine.check`: every fault is found, at its line, on its element, with its cure, in one pass."""
+"""`engine.check`: every problem is found, at its line, on its element, with its fix, in one pass."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_a_file_that_is_cut_off_is_told_as_such(tmp_path: Path, end: str, where:
 
 
 def test_a_fault_has_no_followers(tmp_path: Path) -> None:
-    """Of a faulty inertial, an unknown parent and a bad mimic nothing else is derived."""
+    """An invalid inertial, an unknown parent and a bad mimic cause no further diagnostics."""
     text = robot(
         link("a"), link("b", inertial("x")), joint("j", "nobody", "b", "revolute", LIMIT + '<mimic joint=""/>')
     )

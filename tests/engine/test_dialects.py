@@ -1,6 +1,6 @@
-"""Files as they are found in the world: what is said of each oddity, what is read, and the repaired copy.
+"""Files as found in practice: the diagnostic of each oddity, the values read, and the repaired copy.
 
-`dialect_files` has the files, each with one oddity, and `dialects/said.toml` what must be said of them.
+`dialect_files` has the files, each with one oddity, and `dialects/expected.toml` the expected diagnostics.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 import dialect_files
 import numpy as np
 import pytest
-from dialect_files import SAID
+from dialect_files import EXPECTED
 
 import engine
 from engine import Model, ModelError
 
-LOADED = [name for name in SAID if "read" in SAID[name]]
+LOADED = [name for name in EXPECTED if "read" in EXPECTED[name]]
 
 READ: dict[str, Callable[[Model], Any]] = {
     "lower": lambda model: model.lower[0],
@@ -39,7 +39,7 @@ READ: dict[str, Callable[[Model], Any]] = {
     "kind": lambda model: model.joints[0].kind,
     "name": lambda model: model.name,
 }
-"""What was read, as said.toml names it."""
+"""The values that were read, by their names in expected.toml."""
 
 
 def same(a: Model, b: Model) -> bool:
@@ -51,7 +51,7 @@ def same(a: Model, b: Model) -> bool:
 
 def mended(name: str) -> bool:
     """Whether `engine.repair` has something to do."""
-    return SAID[name].get("repaired", SAID[name].get("said", "").split()[2:3] == ["warning:"])
+    return EXPECTED[name].get("repaired", EXPECTED[name].get("said", "").split()[2:3] == ["warning:"])
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +61,16 @@ def dialects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_file_has_its_entry() -> None:
-    assert sorted(SAID) == list(dialect_files.contents())
-    assert not [name for name in SAID if "change" in SAID[name] and (dialect_files.FOLDER / f"{name}.urdf").exists()]
-    assert len(SAID) >= 120
+    assert sorted(EXPECTED) == list(dialect_files.contents())
+    assert not [
+        name for name in EXPECTED if "change" in EXPECTED[name] and (dialect_files.FOLDER / f"{name}.urdf").exists()
+    ]
+    assert len(EXPECTED) >= 120
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", EXPECTED)
 def test_what_is_said_and_read(dialects: Path, name: str) -> None:
-    expected, path = SAID[name], dialects / f"{name}.urdf"
+    expected, path = EXPECTED[name], dialects / f"{name}.urdf"
     found = engine.check(path)
     assert len(found) == ("said" in expected)
     for entry in found:
@@ -100,7 +102,7 @@ def test_the_repaired_copy_moves_alike_and_has_nothing_left_to_repair(
     assert path.read_bytes() == before
     assert count == mended(name)
     assert left == engine.check(copy)
-    assert len(left) == ("said" in SAID[name] and not mended(name))
+    assert len(left) == ("said" in EXPECTED[name] and not mended(name))
     assert not any(entry.repair for entry in left)
     assert same(engine.load(path), engine.load(copy))
     if count == 0:

@@ -1,4 +1,4 @@
-"""Forward and inverse dynamics against Pinocchio, against each other, and what they refuse."""
+"""Forward and inverse dynamics compared with Pinocchio and each other, and their refusals."""
 
 import dataclasses
 

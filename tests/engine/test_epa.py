@@ -1,4 +1,4 @@
-"""The polytope by which overlapping shapes come apart keeps to its room, whatever rounding does to it."""
+"""The expanding polytope of overlapping shapes stays within its capacity, whatever the rounding."""
 
 from __future__ import annotations
 

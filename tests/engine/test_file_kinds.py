@@ -1,4 +1,4 @@
-"""What a file is that is given for a URDF and is no XML."""
+"""Files that are given as a URDF and are not XML are identified."""
 
 from __future__ import annotations
 

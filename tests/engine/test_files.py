@@ -1,4 +1,4 @@
-"""Files that users made: replaced whole or left as they were."""
+"""Users' files are replaced completely or left unchanged."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def test_a_dangling_link_in_place_of_a_folder_and_a_ring_of_links_keep_nothing(c
 
 
 def test_what_is_exchanged_after_its_folder_was_looked_at_is_not_read(cache, monkeypatch):
-    """What is open is looked at, and not what lay there before."""
+    """The opened file is checked, not the path."""
     entry, opened = poisoned(cache), os.open
     whole, other = entry.read_bytes(), cache / "other"
 
@@ -224,7 +224,7 @@ engine.Simulation(engine.chain(2)).step(2)
 
 
 def test_processes_of_a_program_share_its_own_folder_and_say_nothing(cache):
-    """Those that compile, controllers and the bench's."""
+    """These are the processes that compile, controllers' and the bench's."""
     cache.mkdir(parents=True)
     cache.chmod(0o777)
     environment = files.environment()
@@ -261,7 +261,7 @@ def poison_all(cache: Path) -> int:
 
 
 def run(**environment: str) -> tuple[int, list[str]]:
-    """The exit code of `main.py run`, and what it tells."""
+    """Return the exit code of `main.py run`, and its messages."""
     inherited = {
         name: value for name, value in os.environ.items() if name not in ("CATENA_CACHE_DIR", "XDG_CACHE_HOME")
     }

@@ -1,4 +1,4 @@
-"""Frames: a simulation's state brought to the host for who shows it, with the poses of the links, on either device."""
+"""Frames: a simulation's state on the host for display, with the poses of the links, from either device."""
 
 from __future__ import annotations
 

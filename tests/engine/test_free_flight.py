@@ -1,4 +1,4 @@
-"""Free joints in flight: what Euler's steps keep of momentum, and to which order; and that contact does the same."""
+"""Free joints in flight: conservation of momentum by Euler's steps, its order, and agreement with contact steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Robots of a batch that diverge stay where they were, and the others go on as if nothing had happened."""
+"""Diverged robots of a batch keep their last state, and the others are unaffected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading takes time in proportion to a file's length, whatever is in it, and little memory."""
+"""Reading takes time proportional to a file's length, whatever its content, and little memory."""
 
 from __future__ import annotations
 
@@ -168,8 +168,9 @@ for short, long in zip(sys.argv[3::2], sys.argv[4::2]):
             break
 print(json.dumps([told, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 """
-"""How long each file takes: in times of work that is known, reading 120 000 numbers, which takes 0.05 s or less; and in
-times of a file that is shorter."""
+"""Time limits of each file, relative to known work, reading 120 000 numbers, which takes 0.05 s or less; and relative
+to a shorter file.
+"""
 SHORT, GROWTH = 60_000, 9 / 4  # of four times the length, 4 where it is linear, 16 where it is quadratic
 
 

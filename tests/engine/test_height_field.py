@@ -1,4 +1,4 @@
-"""Contact with a height field: as a plane where it is one, and valleys, slopes and steps."""
+"""Contact with a height field: flat ones agree with a plane; valleys, slopes and steps."""
 
 from __future__ import annotations
 

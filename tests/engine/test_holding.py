@@ -20,7 +20,7 @@ def load(pytestconfig):
 
 
 def after_holding(model: engine.Model, integrator: str | None = None, seconds: float = SECONDS) -> np.ndarray:
-    """How far each joint that is not free has moved, rad or m, after being held; a floating base without gravity."""
+    """Return the displacement of each non-free joint, rad or m, after holding; a floating base has no gravity."""
     scalar = model.q_of_v >= 0
     model = model if np.all(scalar) else model.with_gravity((0, 0, 0))
     step = engine.suggested_step(model, held=True)

@@ -1,4 +1,4 @@
-"""The steps of a robot in a scene, as a GPU takes them in stages, beside those of the CPU."""
+"""The steps of a robot in a scene, in the stages of a GPU, compared with those of the CPU."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def walker(tmp_path_factory: pytest.TempPathFactory) -> engine.Model:
 
 
 def mimicking(folder: Path, leader: str) -> engine.Model:
-    """The same whose last shank moves as another joint does."""
+    """Return the robot with its last shank mimicking another joint."""
     text = Path("robots/quadruped.urdf").read_text()
     joint = '<joint name="RR_shank_joint" type="revolute">'
     assert joint in text
@@ -53,7 +53,7 @@ def with_hull(folder: Path, text: str) -> engine.Model:
 
 
 def settings(model: engine.Model, way: str, dtype: str, batch: int = 1) -> StepSettings:
-    """How the robots are stepped."""
+    """Return the step settings."""
     held = way == "standing"
     kp, kd = holding_gains(model, DT) if held else (np.zeros(model.nv), np.zeros(model.nv))
     scene = engine.Scene(friction=0.8)
@@ -61,7 +61,7 @@ def settings(model: engine.Model, way: str, dtype: str, batch: int = 1) -> StepS
 
 
 def states(model: engine.Model, way: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Where a robot begins, and how fast."""
+    """Return a robot's initial coordinates and velocities."""
     q, v = put_down(model, engine.Scene(), model.neutral()), np.zeros(model.nv)
     if way == "falling":
         q[2] += 0.02
@@ -180,7 +180,7 @@ def test_threads_of_robots_fill_a_multiprocessor(dtype: str) -> None:
 
 
 def test_limbs_of_joints_that_share_a_coordinate_are_taken_one_after_the_other() -> None:
-    """Of a body with three limbs, the first of which goes on from it, two hand a coordinate to it."""
+    """On a body with three limbs, the first of which contains it, two limbs add to one coordinate."""
     parent, apart = np.array([-1, 0, 0, 0]), np.zeros(4, np.bool_)
     together = limbs.limbs(parent, apart)
     assert np.diff(together.level).tolist() == [1, 2]

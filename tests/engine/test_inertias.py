@@ -1,4 +1,4 @@
-"""What parameters take for an inertia, to the tolerance, and poses of quaternions that have lost their length."""
+"""Inertias accepted by parameters, to the tolerance, and poses of quaternions that are not normalised."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from engine.model import poses
 
 
 def refusal(inertia):
-    """What is said of one robot of two whose second body has that inertia; "" where it is taken."""
+    """Return the message for one robot of two whose second body has that inertia; "" if it is accepted."""
     parameters = engine.Parameters(engine.chain(3), 2)
     parameters.inertia[1, 1] = inertia
     try:

@@ -135,7 +135,7 @@ def handle():
 
 
 class Stop(Exception):
-    """What a caller's own handler may raise."""
+    """An exception of a caller's own signal handler."""
 
 
 @pytest.mark.parametrize("raises", [True, False])

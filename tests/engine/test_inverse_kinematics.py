@@ -1,4 +1,4 @@
-"""Inverse kinematics: its poses by Pinocchio's frames, its closest poses by SciPy's search, and what it keeps to."""
+"""Inverse kinematics: poses checked by Pinocchio's frames, closest poses by SciPy's search, and constraints."""
 
 from __future__ import annotations
 

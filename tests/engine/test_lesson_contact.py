@@ -1,4 +1,4 @@
-"""What the lesson on contact says: each law holds, what sticks and slips, and how far the relaxed law lifts a box."""
+"""The lesson on contact: each law holds, points stick and slip, and the relaxed law lifts a box as stated."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_push_straight_up_moves_a_robot_aside_and_the_impulse_that_slips_is_an
 
 
 def test_the_relaxed_law_lifts_the_box_by_74_mm_and_the_exact_one_does_not() -> None:
-    """As docs/contact.md says; the flight is a throw with the velocity that the first step gives."""
+    """The value in docs/contact.md; the flight is a throw with the velocity that the first step gives."""
     exact, relaxed, fast = contact.slide("exact"), contact.slide("relaxed"), contact.slide("relaxed", 6.0)
     assert np.abs(exact[:, 1]).max() < 1e-15
     made = lesson("arm7")

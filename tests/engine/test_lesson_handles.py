@@ -1,4 +1,4 @@
-"""Parts of a chain by their two handles, picked in a lesson; and what a pull at a joint changes, stage by stage."""
+"""Parts of a chain by their two handles, selected in a lesson; and the effect of a pull, stage by stage."""
 
 from __future__ import annotations
 

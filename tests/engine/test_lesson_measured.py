@@ -1,4 +1,4 @@
-"""Measured times beside counted ones: which phase of the engine's step does what a stage of a text does."""
+"""Measured times beside counted ones: the phase of the engine's step that corresponds to a stage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lessons say is computed or shown here, and their pages are whole by themselves."""
+"""The statements of lessons are computed or shown here, and their pages are self-contained."""
 
 from __future__ import annotations
 

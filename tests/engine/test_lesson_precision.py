@@ -1,4 +1,4 @@
-"""What the lesson on precision says: which algorithm loses digits, in which block, and with a heavy last link."""
+"""The lesson on precision: which algorithm loses digits, in which block, and with a heavy last link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lessons: the observer of the texts, the counts, and that what is said at each stage is what was computed."""
+"""Lessons: the observer of the algorithms, the counts, and the agreement of the text with the results."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_depth_grows_with_the_logarithm(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("n", [8, 32, 64])
 def test_a_chain_twice_as_long_takes_dca_six_steps_more_and_the_aba_twice_as_many(n: int, rng) -> None:
-    """As the lesson on DCA says; and on more processors than links nothing takes less."""
+    """The lesson on DCA says so; and with more processors than links nothing becomes faster."""
     made = [
         [trace(TEXTS[text], Chain.of(model), *state(model, rng)) for text in ("abia", "dca")]
         for model in (engine.chain(n), engine.chain(2 * n))

@@ -1,4 +1,4 @@
-"""The lesson on DCA on robots that branch: its paths, what is known when, and that it is the engine's own numbers."""
+"""The lesson on DCA for branching robots: its paths, the order of results, and agreement with the engine."""
 
 from __future__ import annotations
 

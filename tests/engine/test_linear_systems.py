@@ -1,4 +1,4 @@
-"""The small dense solvers of contacts: pivots, ranks, what is singular."""
+"""The small dense solvers of contacts: pivots, ranks, singular systems."""
 
 import numpy as np
 import pytest

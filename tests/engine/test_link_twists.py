@@ -1,4 +1,4 @@
-"""How links move: against Pinocchio, and against the difference of their poses."""
+"""Twists of links, compared with Pinocchio, and with finite differences of poses."""
 
 from __future__ import annotations
 

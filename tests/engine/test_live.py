@@ -1,4 +1,4 @@
-"""What a script shows comes whole to who reads it, whatever becomes of the script."""
+"""A live link delivers complete data to its reader, whatever happens to the script."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import shown_script
 import engine
 from engine.live import places, records
 from engine.recording import Recording, Run
-from engine.recording.recording import MOST_RUNS
+from engine.recording.recording import MAX_RUNS
 
 pytestmark = pytest.mark.usefixtures("runtime")
 
 
 def opened(folder: Path) -> tuple[engine.LiveReader, Recording, Run]:
-    """As the window opens a link: the run of its file, and after it the window's own."""
+    """Open a link as the window does: the run of its file, followed by the window's own."""
     reader = engine.LiveReader(folder)
     saved = engine.read_run(reader.run_file)
     model = engine.robot_of_text(saved, engine.load) or engine.load(saved.settings["robot"])
@@ -172,8 +172,8 @@ def test_each_reset_begins_a_run_and_the_oldest_of_many_go() -> None:
     *shown, own = recording.runs
     assert recording.frame(run, run.last).checkpoint.steps == 150
     assert shown[-1] is run
-    assert len(shown) == MOST_RUNS - 1
-    assert len({each.number for each in (*shown, own)}) == MOST_RUNS
+    assert len(shown) == MAX_RUNS - 1
+    assert len({each.number for each in (*shown, own)}) == MAX_RUNS
 
 
 def test_where_the_recording_is_full_the_oldest_frames_of_the_run_go() -> None:
@@ -308,7 +308,7 @@ def test_what_is_no_frame_is_told(runtime: Path) -> None:
     reader, recording, run = opened(link.folder)
     with (link.folder / "frames-000000").open("ab") as file:
         file.write((2).to_bytes(8, "little") + (0).to_bytes(8, "little") + b"{}")
-    with pytest.raises(ValueError, match="holds no frames of a live link"):
+    with pytest.raises(ValueError, match="contains no frames of a live link"):
         reader.read_into(recording, run)
     link.close()
     with pytest.raises(ValueError, match="is no live link"):

@@ -1,4 +1,4 @@
-"""`tests/long_runs.py`, a hundredth of it; and what its bounds rest on."""
+"""`tests/long_runs.py`, shortened to a hundredth; and the basis of its bounds."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which contacts of a pair are kept: boxes, hulls and cylinders that stand or lie on each other."""
+"""The kept contacts of a pair: boxes, hulls and cylinders that stand or lie on each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REACH, FLAT = 1e-3, np.eye(3)
 
 
 def height(lower: Solid) -> float:
-    """Of what lies below, from its middle to its top; of poles to their sides."""
+    """Return the distance from the lower body's centre to its top; of poles to their sides."""
     return 0.25 if lower is FLOOR or lower is SLAB else (0.05 if lower is POLE or lower is ROD else 0.1)
 
 

@@ -1,6 +1,6 @@
-"""Small meshes that ask for much: each is taken or refused in a sentence, in little time and memory, and apart.
+"""Small meshes with large demands: each is accepted or refused in a sentence, within limits of time and memory.
 
-Another process reads them, one for all; no thread of the program waits for it with the interpreter's lock.
+One child process reads them all; no thread of the program waits for it while holding the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trimesh
-from held_lock import allowed, watched
+from lock_delay import allowed, watched
 from PIL import Image
 
 import engine
@@ -127,7 +127,7 @@ ATTACKS: dict[str, Callable[[Path], str | bytes]] = {
 
 
 class Use:
-    """What this thread and the reader of meshes take from here on, beside the reader's start."""
+    """The memory used by this thread and the mesh reader from now on, beyond the reader's start."""
 
     def __init__(self, folder: Path):
         (folder / "first.dae").write_text(collada(), "utf-8")
@@ -298,7 +298,7 @@ print([len(part.triangles) for part in engine.read_mesh(sys.argv[1])])
 
 
 def test_a_script_without_a_guard_reads_meshes(tmp_path: Path) -> None:
-    """What is imported anew in another process, as `multiprocessing` has it, would start processes without end."""
+    """Modules imported again in a child process, as by `multiprocessing`, would start processes without end."""
     (tmp_path / "a.obj").write_text(TETRAHEDRON + FACES)
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Where the meshes that a robot's file names may lie: in its folders, and nowhere else."""
+"""The meshes that a robot's file names are read from its folders, and from nowhere else."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_folder_at_the_root_is_no_package() -> None:
 def test_packages_are_found_around_a_robot(
     robot: str, mesh: str, marked: bool, tmp_path: Path, meshes_found: Callable[..., bool]
 ) -> None:
-    """As downloaded, where the layout says enough; as ROS builds them, by their ``package.xml``."""
+    """Downloads are recognised by their layout; ROS builds by their ``package.xml``."""
     assert meshes_found(f"home/{robot}", f"home/{mesh}", "package://my_robot/meshes/m.stl") != marked
     (tmp_path / "home" / mesh).parent.with_name("package.xml").touch()
     assert meshes_found(f"home/{robot}", f"home/{mesh}", "package://my_robot/meshes/m.stl")

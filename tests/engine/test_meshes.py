@@ -1,4 +1,4 @@
-"""Collision meshes: one hull, or several where the file brings convex parts; what has no volume is refused."""
+"""Collision meshes: one hull, or several if the file has convex parts; meshes without volume are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels from text to machine code: what they answer is what Python answers, and what is not known is refused."""
+"""Kernels compiled to machine code give Python's results, and unknown constructs are refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Corners of hulls that are near the ground: what is found along edges is what looking at all of them finds, but for
-those that are too high for how far the hull may lean over in a step."""
+"""Corners of hulls near the ground: the search along edges finds those of an exhaustive search, except corners that are
+out of reach by tilting in a step.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ DT = 2e-3
 
 @kernel
 def found_near(points, pose, speed, dt, ground, near):
-    """How many points of the only shape are near; pose (12,) rotation and position, speed (6,)."""
+    """Return the number of near points of the only shape; pose (12,) rotation and position, speed (6,)."""
     motion = Motion(load9(pose, 0, 1), load3(pose, 9, 1), load3(speed, 0, 1), load3(speed, 3, 1))
     return near_points(0, points, motion, dt, ground, near)
 

@@ -1,4 +1,4 @@
-"""Arguments that nobody means: told in a sentence at once, in the shell as from Python, or taken for what they are."""
+"""Unintended arguments are refused in a sentence at once, in the shell and from Python, or accepted as they are."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def test_steps_without_end_are_refused_at_once():
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"dt": 1e-12}, "tells of 1 steps from each state to the next, and its times of 1000000000 steps of 1e-12 s"),
+        ({"dt": 1e-12}, "declares 1 steps from each state to the next, and its times of 1000000000 steps of 1e-12 s"),
         ({"dt": 1e-300}, "its time step is 1e-300"),
-        ({"dt": 1e-12, "every": 10**9}, r"tells of 1e\+11 steps; at most 1e\+10 are taken again"),
+        ({"dt": 1e-12, "every": 10**9}, r"has 1e\+11 steps; at most 1e\+10 can be repeated"),
     ],
 )
 def test_a_run_that_tells_of_steps_without_end_is_not_repeated(call, tmp_path, changed, told):

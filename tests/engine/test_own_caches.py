@@ -1,4 +1,4 @@
-"""Whose caches are: modes of what is written, each kind of what is kept, folders as they are on users' machines."""
+"""Ownership of caches: modes of written files, each kind of entry, and folders as on users' machines."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_each_kind_of_what_is_kept_is_read_only_where_nobody_else_could_have_wri
 
 @pytest.mark.parametrize("loose", [False, True])
 def test_a_gpus_driver_is_given_only_what_nobody_else_could_have_written(cache, monkeypatch, loose):
-    """What was kept, and from a cache that others can write to what is compiled here, which the process keeps."""
+    """It is given stored code or, if others can write to the cache, code compiled by this process."""
     given = []
     fake = SimpleNamespace(
         Module=lambda: SimpleNamespace(load=given.append, get_function=lambda name: name),
@@ -170,7 +170,7 @@ def test_a_cache_of_earlier_versions_is_used_and_closed_where_something_new_is_w
 
 
 def test_what_chmod_mends_in_the_cache_is_said_with_all_below_it(place, monkeypatch, caplog):
-    """As an umask of 002 has left it; nothing is closed by itself, since what lies there may be another's."""
+    """The folder is as left by an umask of 002; it is not closed automatically, since its content may be another's."""
     monkeypatch.delenv("CATENA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "a place"))
     entry = poisoned(files.cache_folder())

@@ -1,4 +1,4 @@
-"""Runs in files that are packed: what they unpack to is bounded by their own size, and by what is read of them."""
+"""Compressed run files: the unpacked size is limited by the file's size, and by the parts read."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_robot_that_rests_for_long_is_written_so_that_it_is_read_again(tmp_pat
 
 
 def test_a_run_that_an_earlier_version_packed_is_read_once_it_is_unpacked(tmp_path, monkeypatch, capsys, taken):
-    """Of a robot that rested for long; reading it as it is could take a machine, and so can no file unasked."""
+    """The robot rested for long; unpacking it needs much memory, which a file may not demand unasked."""
     model, samples, settings = engine.load(engine.find_robot("quadruped")), 60_000, {"robot": "quadruped", "dt": 1e-3}
     q, rest = np.tile(model.neutral(), (samples, 1)), np.zeros((samples, model.nv))
     run = engine.Trajectory(np.arange(samples) * 1e-3, q, rest, rest)

@@ -43,7 +43,7 @@ def farthest(solid: Solid, e: np.ndarray) -> np.ndarray:
 
 
 def gaps_along(pair, at, n: np.ndarray) -> np.ndarray:
-    """How far apart two solids are along normals (k, 3) from the second to the first; the most is their distance."""
+    """Return the gaps of two solids along normals (k, 3) from second to first; the maximum is their distance."""
     (R, p), (Q, q) = at
     return np.sum(n * (p + farthest(pair[0], -n @ R) @ R.T - q - farthest(pair[1], n @ Q) @ Q.T), -1)
 
@@ -67,9 +67,10 @@ def test_shapes_are_as_far_apart_and_as_deep_as_coal_says(pair, rng):
 
 @pytest.mark.parametrize("pair", [*CYLINDERS, (SMALL, TIN), (LARGE, PIN)], ids=name)
 def test_along_no_direction_are_cylinders_farther_apart(pair, rng):
-    """Of cylinders that overlap coal finds depths that are not the least, or none; apart it agrees.
+    """For overlapping cylinders coal finds depths that are not minimal, or none; for disjoint ones it agrees.
 
-    Where one axis is deep in another mantle, all ways out are nearly as long; there one within a hundredth will do.
+    If one axis is deep in the other cylinder, all directions are nearly equal; then a depth within a hundredth
+    suffices.
     """
     sphere = rng.normal(size=(1000, 3))
     sphere /= np.linalg.norm(sphere, axis=-1, keepdims=True)

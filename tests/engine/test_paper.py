@@ -1,4 +1,4 @@
-"""`main.py paper`: the papers' experiments, what becomes of their claims, and the folder with page and pictures."""
+"""`main.py paper`: the papers' experiments, verdicts on their claims, and the folder with page and figures."""
 
 import csv
 import json
@@ -264,7 +264,7 @@ def test_the_short_version_runs_here(made):
             assert facts.get("calls", experiments.INPUTS) >= 7
     assert {x["verdict"] for x in data["claims"] if x["source"].startswith("[Y]")} == {"not tested here"}
     page = (folder / "README.md").read_text("utf-8")
-    assert "**No GPU took part**" in page
+    assert "**No GPU was used**" in page
     assert "This is the short version" in page
 
 
@@ -335,7 +335,7 @@ def test_without_a_gpu_asking_for_one_is_answered_with_the_reason(monkeypatch, c
 
 
 class Wrong(ForwardDynamics):
-    """CFA answers something else, and JSIIA breaks."""
+    """CFA returns a wrong result, and JSIIA fails."""
 
     def __call__(self, q, v, tau, out=None):
         answer = super().__call__(q, v, tau, out)

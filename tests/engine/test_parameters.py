@@ -104,7 +104,7 @@ def test_parameters_of_other_robots_are_refused(pytestconfig):
 
 
 def test_gains_are_a_spring_and_a_damper(rng):
-    """The same as a force that follows the joint, given anew for every step."""
+    """They equal a force that follows the joint, set for every step."""
     model = engine.chain(4, seed=2)
     kp, kd, target, tau = (rng.uniform(0, 9, size) for size in ((3, 4), 4, (3, 4), (3, 4)))
     q, v = model.random(rng, 3), rng.uniform(-1, 1, (3, 4))

@@ -1,4 +1,4 @@
-"""What the suites of `main.py bench` measure, and the pictures of it."""
+"""The measurements of the suites of `main.py bench`, and their figures."""
 
 import json
 import re
@@ -20,7 +20,7 @@ LENGTHS = (4, 40)
 
 @pytest.fixture(scope="module")
 def drawn():
-    """What draws each suite's picture, from few rows, and what it must name."""
+    """Return the function that draws each suite's figure, from few rows, and the names that it must show."""
     left, timed = accuracy.residuals(LENGTHS, batch=1), list(lengths.run(0.01, LENGTHS))
     raced = list(threads.run(0.01, (50, 100)))
     served = set(capabilities.algorithms(engine.chain(2), "cpu"))

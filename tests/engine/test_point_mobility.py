@@ -1,4 +1,4 @@
-"""How a point of a link answers to a force: by the mass matrix and finite differences, and for a free body by hand."""
+"""The mobility of a link's point, against the mass matrix and finite differences, and for a free body by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that is made quickly runs first, and fast code takes its place: the bits are the same, and nobody waits."""
+"""Quickly compiled code runs first, and optimised code replaces it: the bits are equal, and nothing blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEXTS, WRITTEN_OUT = 24, 6
 
 @pytest.fixture(autouse=True)
 def fast_code_is_made(monkeypatch):
-    """As for users: other tests run quick code alone."""
+    """Compile optimised code as for users: other tests run quick code only."""
     monkeypatch.setenv("CATENA_OPTIMISATION", "3")
 
 
@@ -119,7 +119,7 @@ def _without_bits_of_nan(numbers: np.ndarray) -> bytes:
 
 
 def _bits(main: Function, arguments: tuple[object, ...]) -> bytes:
-    """What a text writes and answers; NaN is NaN, whatever its bits."""
+    """Return a text's outputs and result as bits, with all NaN equal."""
     mine = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
     mine[4] = arguments[4]._replace(left=arguments[4].left.copy())
     return _without_bits_of_nan(np.array(flat([mine, main(*mine)]), float))
@@ -214,7 +214,7 @@ print(background._background()._process.pid)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="whether a process runs is asked by a signal")
 def test_a_program_that_ends_waits_for_no_code_and_leaves_no_process(tmp_path):
-    """What was being made is not on disk, but is as it ran."""
+    """Unfinished code is not stored, but code that has run is."""
     environment = {**os.environ, "CATENA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", _ENDS_EARLY], env=environment, capture_output=True, text=True, check=True

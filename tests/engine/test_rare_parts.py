@@ -1,4 +1,4 @@
-"""Parts that few calls need: kept as they were written, and made by the first call, once for all threads."""
+"""Rarely used parts: stored as source, and compiled at the first call, once for all threads."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _said(then: str = "") -> list[str]:
 
 @pytest.mark.usefixtures("cache")
 def test_what_few_calls_need_is_made_by_the_first_of_them_and_kept():
-    """Where it was made in another process, by none."""
+    """If another process has compiled it, none does."""
     assert [_said(), _said()] == [["-1.0", "1", "1", "4.0", "2"], ["-1.0", "0", "0", "4.0", "0"]]
 
 
@@ -56,7 +56,7 @@ def test_what_loaded_code_may_call_is_made_beforehand_where_that_is_asked_for():
 
 @pytest.mark.usefixtures("cache")
 def test_threads_that_call_what_is_rare_at_once_find_it_made_once(compiled):
-    """What arrays it writes to is known before."""
+    """The arrays that it writes to are known before."""
     locked = np.full(2, 3.0)
     locked.flags.writeable = False
     with pytest.raises(TypeError, match="read-only"):

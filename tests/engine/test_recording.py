@@ -1,4 +1,4 @@
-"""Recordings: what a run did and what acted on it; from any frame it runs again to the same bits."""
+"""Recordings: states and inputs of a run; from any frame it can be simulated again to the bit."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_checkpoint_of_another_scene_is_refused_and_nothing_is_changed():
 
 
 def test_without_its_impulses_a_robot_on_the_ground_would_go_another_way():
-    """What the solver starts from is part of the state: the bits tell."""
+    """The solver's warm start is part of the state, as the bits show."""
     simulation = standing("quadruped")
     simulation.step(300)
     before, other = simulation.checkpoint(), standing("quadruped")

@@ -1,4 +1,4 @@
-"""Runs in files: read again they go on to the same bits; what is no run is refused in a sentence."""
+"""Run files: after reading they continue to the same bits; invalid files are refused in a sentence."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_run_goes_through_a_file_to_the_bit(tmp_path, recorded):
 
 
 def test_whole_numbers_of_one_simulation_are_not_rounded_by_those_of_another(tmp_path, monkeypatch):
-    """What contacts start from is of other types on other devices."""
+    """Contact warm starts have other number types on other devices."""
     simulation, recording = standing("quadruped"), engine.Recording()
     key, original = 2**53 + 1, simulation.checkpoint
     for dtype in (np.int64, float):
@@ -287,9 +287,9 @@ def changed(path, **arrays: object):
         ({"settings": np.array('{"format": null}')}, "its format is None, and no whole number"),
         ({"settings": np.array("[" * 10**5)}, "maximum recursion depth exceeded"),
         ({"q": np.zeros((3, 19), int)}, "its q has numbers of type int64, not of floating point"),
-        ({"setups": np.array("[{}]")}, "what it says of its simulation is not whole"),
-        ({"frame_setup": np.full(1, 7)}, "what it says of its simulation is not whole"),
-        ({"frame_contact0_0_numbers": np.full(3, 10**6)}, "what it says of its simulation is not whole"),
+        ({"setups": np.array("[{}]")}, "its simulation settings are invalid"),
+        ({"frame_setup": np.full(1, 7)}, "its simulation settings are invalid"),
+        ({"frame_contact0_0_numbers": np.full(3, 10**6)}, "its simulation settings are invalid"),
     ],
 )  # fmt: skip
 def test_what_is_no_run_is_refused_in_a_sentence(tmp_path, recorded, arrays, said):
@@ -325,7 +325,7 @@ def test_what_a_file_says_of_its_simulation_is_held_against_what_there_is(tmp_pa
     texts = json.loads(str(np.load(path)["setups"]))
     for text in texts:
         text |= said
-    with pytest.raises(ValueError, match=r"^run\.npz holds no run: what it says of its simulation") as refusal:
+    with pytest.raises(ValueError, match=r"^run\.npz contains no run: its simulation settings") as refusal:
         opened(changed(path, setups=np.array(json.dumps(texts))), "quadruped")
     assert told in str(refusal.value)
 
@@ -355,7 +355,7 @@ def test_arrays_that_do_not_fit_their_simulation_are_refused(tmp_path, recorded,
     path = save(tmp_path / "run.npz", recorded)
     with np.load(path) as found:
         arrays = {name: change(found[name])}
-    with pytest.raises(ValueError, match=r"^run\.npz holds no run: what it says of its simulation"):
+    with pytest.raises(ValueError, match=r"^run\.npz contains no run: its simulation settings"):
         opened(changed(path, **arrays), "quadruped")
 
 
@@ -385,7 +385,7 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path):
 def test_a_pipe_is_refused_at_once_though_nobody_writes_to_it(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "run.npz")
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it was opened, and waited for"))
-    with pytest.raises(ValueError, match=r"^run\.npz holds no run: it is a pipe, which cannot be read twice; write"):
+    with pytest.raises(ValueError, match=r"^run\.npz contains no run: it is a pipe, which cannot be read twice; write"):
         engine.read_run(tmp_path / "run.npz")
 
 
@@ -407,7 +407,7 @@ def test_a_damaged_file_is_refused_in_a_sentence(tmp_path):
     for sign, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         locked[locked.index(sign) + flags] |= 1
     path.write_bytes(bytes(locked))
-    with pytest.raises(ValueError, match=r"run\.npz holds no run: .* is encrypted"):
+    with pytest.raises(ValueError, match=r"run\.npz contains no run: .* is encrypted"):
         engine.read_run(path)
 
 

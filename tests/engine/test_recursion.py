@@ -1,4 +1,4 @@
-"""The articulated-body recursion for bodies with any inertias, beside the dense systems of the reference texts."""
+"""The articulated-body recursion for arbitrary inertias, compared with the reference's dense systems."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ def _of_one_body(robot: Robot) -> list[int]:
 
 
 def _own_mobility(model: engine.Model, robot: Robot, j: int) -> float:
-    """That of a velocity of a joint; of a ball joint's while what it hangs from is held."""
+    """Return the mobility of a joint's velocity; for a ball joint with its parent locked."""
     body = int(np.searchsorted(model.v_start, j, "right")) - 1
     if model.kind[body] != SPHERICAL:
         return float(np.linalg.inv(robot.M)[j, j])

@@ -1,4 +1,4 @@
-"""The same seed and inputs give the same bits: from Python, the shell and a file, for any number of threads."""
+"""Equal seed and inputs give equal bits: from Python, the shell and a file, for any number of threads."""
 
 from __future__ import annotations
 

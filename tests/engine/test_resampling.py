@@ -1,4 +1,4 @@
-"""Runs simulated again with a frame at each step or at an interval: what acted in each step, and the same states."""
+"""Runs simulated again with a frame at each step or at an interval: the inputs of each step, and equal states."""
 
 from __future__ import annotations
 

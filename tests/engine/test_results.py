@@ -1,4 +1,4 @@
-"""Measured rows in files: kept as they come, gone on from, set against earlier ones; nothing is lost or overwritten."""
+"""Measured rows in files: stored as they arrive, continued, compared with earlier ones; none is lost or overwritten."""
 
 import io
 import json
@@ -34,7 +34,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def machine(monkeypatch):
-    """The same one in every call, whatever is being edited meanwhile."""
+    """A constant machine description, whatever is being edited meanwhile."""
     monkeypatch.setattr(facts, "gathered", lambda: dict(MACHINE))
 
 
@@ -129,7 +129,7 @@ def test_bench_goes_on_where_it_was_interrupted(capsys, monkeypatch, path):
     assert main.main(["bench", "--rows", str(path)]) == 130
     captured = capsys.readouterr()
     assert "2 rows" in captured.out
-    assert "interrupted after 2 rows; the same call goes on from there" in captured.err
+    assert "interrupted after 2 rows; the same call continues from there" in captured.err
     assert main.main(["bench", "--rows", str(path)]) == 0
     assert measured == ["a", "b", "c", "d"]
     assert "4 rows" in capsys.readouterr().out
@@ -271,7 +271,7 @@ def test_ctrl_c_ends_a_comparison_whose_users_function_hangs_and_shows_what_it_h
     assert table.read_text().count("chain2") == 2
     mine.write_text(mine.read_text() + "\n")
     assert main.main(words) == 2
-    assert "holds rows of another plan (files:" in capsys.readouterr().err
+    assert "contains rows of another plan (files:" in capsys.readouterr().err
 
 
 def test_rows_of_comparisons_in_one_process_are_read_still():
@@ -358,5 +358,5 @@ def test_every_case_of_the_grid_is_a_row_of_its_own(monkeypatch):
 def test_a_table_without_rows_is_told(tmp_path, rows):
     path = tmp_path / "table.json"
     path.write_text(f'{{"machine": {{}}, "rows": {rows}}}')
-    with pytest.raises(ValueError, match="holds no rows"):
+    with pytest.raises(ValueError, match="contains no rows"):
         against.read(path)

@@ -1,4 +1,4 @@
-"""Rollouts and their recorder: what is told on the way, what is kept, what is refused."""
+"""Rollouts and their recorder: progress, results, and refusals."""
 
 import sys
 
@@ -40,7 +40,7 @@ def test_one_is_told_at_least_at_every_sample_however_slow_a_step(clock):
 
 
 class Pushing:
-    """A controller of one robot that answers the time, in s, for every third step."""
+    """A controller of one robot that returns the time, in s, at every third step."""
 
     def __init__(self):
         self.asked = []

@@ -1,4 +1,4 @@
-"""Robots in disguise move as they do without it, on the ground too; and nobody minds who else is in the batch."""
+"""Equivalent robots move alike, also on the ground; and a robot's motion is independent of its batch."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def state(model: Model, batch: int, rng: np.random.Generator, dtype: str) -> lis
 
 
 def heavier(model: Model) -> Model:
-    """The same with other numbers wherever there are any."""
+    """Return the model with other values for all its numbers."""
     return dataclasses.replace(
         model, mass=1.5 * model.mass, inertia=2.0 * model.inertia, first_moment=1.25 * model.first_moment
     )

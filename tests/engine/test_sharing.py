@@ -1,4 +1,4 @@
-"""What is pickled, copied or forked, and objects that several threads or processes want."""
+"""Pickling, copying and forking, and objects common to several threads or processes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def standing() -> engine.Simulation:
 
 
 def diverging() -> engine.Simulation:
-    """Of which the second is frozen."""
+    """Return a batch whose second robot is frozen."""
     model = engine.load(engine.find_robot("double_pendulum"))
     v = np.array([[1.0, 1.0], [1e200, 1e200], [0.5, 0.0]])
     return engine.Simulation(model, 3, v=v, on_divergence="freeze")
@@ -175,7 +175,7 @@ def _answer(fd, arguments, queue):
 
 
 def in_child(how, work, *arguments) -> bytes:
-    """What a process comes to that begins so."""
+    """Return the result of a child process started in this way."""
     context = multiprocessing.get_context(how)
     queue = context.Queue()
     child = context.Process(target=work, args=(*arguments, queue))
@@ -243,12 +243,12 @@ def test_a_child_process_steps_to_the_same_bits(how):
 
 
 def crowd(work, threads=6):
-    """What each of so many threads comes to by `work`: its answers, and what it is told."""
+    """Return the results of `work` in each of `threads` threads, and the messages."""
     return crowd_of([work] * threads)
 
 
 def crowd_of(works, times=150):
-    """What a thread for each of `works` comes to: their answers, and what they are told."""
+    """Return the results of one thread for each of `works`, and the messages."""
     answers, told, ready = [], [], threading.Barrier(len(works))
 
     def one(work):

@@ -1,4 +1,4 @@
-"""The tables that ship: what is chosen on a machine that was never measured, and how they are scaled to it."""
+"""The reference timings: the choice on a machine without measurements, and their scaling."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Motion over time: what must be conserved, how errors shrink, what limits, damping and friction do."""
+"""Motion over time: conservation, convergence, and the effect of limits, damping and friction."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Hulls with many corners on the ground: which are kept as contacts, and that robots on such soles come to rest."""
+"""Hulls with many corners on the ground: their kept contacts, and robots on such soles come to rest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def free_body(folder: Path, mesh: trimesh.Trimesh) -> engine.Model:
 
 
 def test_the_corners_that_are_kept_are_the_reference_texts(tmp_path: Path, rng: np.random.Generator) -> None:
-    """Of a ball that was pressed to a plate, in 60 places."""
+    """A ball is pressed to a plate, in 60 places."""
     mesh, numbers = trimesh.creation.icosphere(2, 0.1), set()
     mesh.vertices *= (1.0, 0.7, 0.1)
     mesh.vertices[:, 2] = np.maximum(mesh.vertices[:, 2], -0.0085)

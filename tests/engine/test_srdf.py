@@ -1,4 +1,4 @@
-"""SRDF files: which links they say never touch each other, and what is said of bad ones."""
+"""SRDF files: disabled link pairs, and diagnostics of invalid files."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_a_broken_file_beside_is_left_out_with_a_warning(arm):
 
 @pytest.mark.parametrize("path", EXAMPLE_ROBOTS, ids=lambda path: path.stem)
 def test_poses_of_real_robots_are_pinocchios(path):
-    """Of the joints that are named, but for whole turns, and for what no turn brings within the limits."""
+    """Compared for the named joints, up to whole turns, and except for values that no turn brings within limits."""
     model = engine.load(path, floating=True, mimic=False, srdf="beside")
     if not model.group_states:
         pytest.skip("it has no SRDF that names a pose")

@@ -22,7 +22,7 @@ ARM = """<robot name="arm"><link name="base"><inertial><mass value="1"/>
 
 
 def depth(model: engine.Model, q: np.ndarray) -> float:
-    """How far the lowest point of what collides is above the ground, m."""
+    """Return the height of the lowest collision point above the ground, m."""
     found = points(model, engine.Scene())
     return float(np.min(lowest(found, body_poses(model, q[None])[0], np.array([0.0, 0.0, 1.0]))))
 

@@ -27,7 +27,7 @@ from engine.selection import capabilities
 
 ALIKE = {"float64": 1e-9, "float32": 1e-3}
 NEIGHBOUR, GROWN = 1e-15, 1e-11
-"""How far a neighbour starts, relative, and how far at most it may be after all steps."""
+"""The relative initial distance of a neighbour, and its maximum after all steps."""
 MOVED = 1e-3
 """rad or m: a motion that says something."""
 LONGEST_CORRECTED = 200
@@ -82,7 +82,7 @@ def steps(algorithm: str, name: str, device: str) -> bool:
 
 
 def cases(algorithm: str, device: str, dtype: str, integrator: str, acting: str, take_turns: bool = True) -> list[Case]:
-    """Of all robots that the algorithm steps there, but those beyond its largest sensible size."""
+    """Return all robots that the algorithm steps there, except those beyond its largest size."""
     largest = capabilities.ALGORITHMS[algorithm].largest or np.inf
     if dtype == "float32":
         largest = min(largest, LONGEST_SINGLE.get(algorithm, np.inf))

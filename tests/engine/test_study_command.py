@@ -1,4 +1,4 @@
-"""The command `study`: what it writes, reports and refuses."""
+"""The command `study`: its output, reports and refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_command_reports_writes_csv_and_refuses_to_resume_nothing(
 
 
 def test_wilsons_interval() -> None:
-    """Of 8 in 10: Brown, Cai, DasGupta (2001) have 0.490 to 0.943."""
+    """For 8 of 10: Brown, Cai, DasGupta (2001) have 0.490 to 0.943."""
     assert wilson(8, 10)[::2] == pytest.approx((0.490, 0.943), abs=5e-4)
     assert wilson(0, 10)[::2] == pytest.approx((0.0, 0.2775), abs=5e-4)
     assert wilson(10, 10)[::2] == pytest.approx((0.7225, 1.0), abs=5e-4)

@@ -1,4 +1,4 @@
-"""Studies on either device: the bits of a sample in whatever batch, and again as a run of its own."""
+"""Studies on either device: a sample's bits in any batch, and repeated as a single run."""
 
 from __future__ import annotations
 

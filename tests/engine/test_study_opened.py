@@ -89,7 +89,7 @@ def test_what_has_changed_since_is_told_and_the_results_stay(tmp_path: Path) -> 
     assert len(opened.columns["sample"]) == 4
     manifest = json.loads((tmp_path / "s.results" / "study.json").read_text())
     (tmp_path / "s.results" / "study.json").write_text(json.dumps(manifest | {"study": [1], "about": 3}))
-    assert "is damaged; run the study anew" in engine.StudyResults(tmp_path / "s.results").refusal
+    assert "is damaged; run the study again" in engine.StudyResults(tmp_path / "s.results").refusal
 
 
 def test_tables_are_those_of_the_results(pushed: Path, tmp_path: Path) -> None:

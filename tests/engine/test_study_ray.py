@@ -1,4 +1,4 @@
-"""Studies on Ray: the same bits as on this machine alone, also where nodes are killed and the head is lost."""
+"""Studies on Ray: the bits of a single machine, also if nodes are killed and the head is lost."""
 
 from __future__ import annotations
 
@@ -185,8 +185,8 @@ def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "on", "said"),
     [
-        (SWUNG, "ray://127.0.0.1:1", r"no cluster answers at ray://127\.0\.0\.1:1 \(.*\); start one with `ray start"),
-        (SWUNG, "auto", r"no cluster answers at auto \(.*\); start one with `ray start --head`, or leave --on out"),
+        (SWUNG, "ray://127.0.0.1:1", r"no cluster responds at ray://127\.0\.0\.1:1 \(.*\); start one with `ray start"),
+        (SWUNG, "auto", r"no cluster responds at auto \(.*\); start one with `ray start --head`, or leave --on out"),
         (SWUNG, "moon", r"on is 'moon'; expected 'auto', 'local-cluster' or 'ray://HOST:PORT'"),
         ('device = "cuda"' + PUSHED, "local-cluster", "no node of the cluster has a GPU; add one that has"),
     ],

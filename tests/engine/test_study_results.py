@@ -1,4 +1,4 @@
-"""Results of studies: nothing is lost, whatever ends the program or its processes, and none is mixed with others."""
+"""Results of studies: none is lost, whatever ends the program or its processes, and studies are not mixed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_results_of_another_study_are_refused_and_stay(tmp_path: Path) -> None:
         (("1.0, 2.0", "1.0"), r"study\.vary\.1\.values: \[0\.0, 1000000000\.0, 1\.0, 2\.0\] there"),
         (('"elbow position"\n[[', '"elbow velocity"\n[['), r"study\.keep\.1\.quantity: 'elbow position' there"),
     ):
-        with pytest.raises(ValueError, match=rf"holds results of another study \({said}"):
+        with pytest.raises(ValueError, match=rf"contains results of another study \({said}"):
             engine.Study.read(named(tmp_path, SWUNG.replace(*change))).run(tmp_path / "r", processes=0)
     again = engine.Study.read(named(tmp_path, f'# a remark\ntitle = "Swung"\n{SWUNG}'))
     assert again.run(tmp_path / "r", processes=0).done == 4
@@ -69,7 +69,7 @@ def test_a_robots_file_that_changed_is_another_study(tmp_path: Path) -> None:
     engine.Study.read(path).run(tmp_path / "r", processes=0)
     with (tmp_path / "own.urdf").open("a") as file:
         file.write("<!-- heavier -->")
-    with pytest.raises(ValueError, match=r"holds results of another study \(robots\.own\.urdf: "):
+    with pytest.raises(ValueError, match=r"contains results of another study \(robots\.own\.urdf: "):
         engine.Study.read(path).run(tmp_path / "r", processes=0)
 
 
@@ -204,7 +204,7 @@ def test_ctrl_c_keeps_what_was_done_and_says_so(alone: dict[str, np.ndarray], tm
     said, told = program.communicate()
     kept = len(list(folder.glob("part-*")))
     assert (program.returncode, kept < 12) == (130, True), told
-    assert told == f"interrupted; {kept} of 12 samples are kept, and the same call goes on from there\n"
+    assert told == f"interrupted; {kept} of 12 samples are kept, and the same call continues from there\n"
     assert f"{kept} of 12 samples, 0 diverged" in said
     engine.Study.read(tmp_path / "s.toml").run(folder, processes=0)
     assert same(engine.Study.results(folder), alone)

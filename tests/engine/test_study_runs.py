@@ -1,4 +1,4 @@
-"""Studies that are run: the bits of a sample, what is kept, divergence."""
+"""Runs of studies: a sample's bits, kept quantities, divergence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_no_bit_depends_on_batches_or_processes(
 
 
 def test_what_is_kept_is_what_the_engines_own_simulation_comes_to(tmp_path: Path) -> None:
-    """Of one sample, stepped by hand, with the push turned into the link's frame at each step."""
+    """One sample is stepped by hand, with the push rotated to the link's frame at each step."""
     made = engine.Study.read(named(tmp_path))
     sample = 5
     made.run(tmp_path / "r", processes=0)
@@ -122,7 +122,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_stepped_in_parts(
 
 
 def test_threads_that_share_a_robot_are_those_that_the_study_began_with(tmp_path: Path) -> None:
-    """DCA-ABA cuts a long chain for so many threads, and rounds by that."""
+    """DCA-ABA divides a long chain by the number of threads, which affects rounding."""
     text = (
         'robot = "chain:600"\nalgorithm = "dca"\ndevice = "cpu"\nseconds = 0.01\n[[keep]]\nquantity = "total energy"\n'
     )

@@ -1,4 +1,4 @@
-"""A study's text: what is said of each fault, and the values of samples, which follow from text and number alone."""
+"""A study's text: the message for each problem, and samples' values as a function of text and number."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_samples_values_follow_from_the_text_and_its_number_alone(sampling: st
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_draws_have_their_distributions(sampling: str, tmp_path: Path) -> None:
-    """Of 4096 draws, the same at both points of the grid; a normal one is cut off at 0."""
+    """For 4096 draws, equal at both points of the grid; a normal one is truncated at 0."""
     text = SOUND.replace("samples = 40", f'samples = 4096\nsampling = "{sampling}"')
     study = engine.Study.read(written(tmp_path, text))
     values = study.values(np.arange(study.count))
@@ -237,7 +237,7 @@ def test_robots_of_installed_packages_are_found_when_the_study_is_read(
 
 
 def test_every_variable_can_be_varied_as_the_page_says(tmp_path: Path) -> None:
-    """By values of its kind, and with a fault where it is no multiple of anything."""
+    """It accepts values of its kind, and reports a problem if `factor` does not apply."""
     owners = {"link": "trunk", "joint": "FL_hip_joint", "push": "push", "number": "KP", "": ""}
     for name, variable in VARIABLES.items():
         value = variable.choices[:1] or ("quadruped",) if variable.words else (0.01,)
@@ -254,7 +254,7 @@ def test_every_variable_can_be_varied_as_the_page_says(tmp_path: Path) -> None:
 
 
 def test_latin_hypercubes_and_sobols_sequence_have_a_draw_in_each_stratum(tmp_path: Path) -> None:
-    """Of 64 draws one in each 64th of the range, on every axis; what is drawn at random has not."""
+    """Of 64 draws one is in each 64th of the range, on every axis; random draws are not."""
     text, even = SOUND.replace("samples = 40", "samples = 64"), {}
     for sampling in SAMPLINGS:
         values = engine.Study.read(written(tmp_path, f'sampling = "{sampling}"\n{text}')).values(range(64))

@@ -1,4 +1,4 @@
-"""Friction and restitution of links, from their files to where they touch."""
+"""Friction and restitution of links, from their files to their contacts."""
 
 from __future__ import annotations
 

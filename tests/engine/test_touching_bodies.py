@@ -1,4 +1,4 @@
-"""Contacts between bodies, and of bodies with obstacles: what is kept, what is told, and which pairs there are."""
+"""Contacts between bodies, and with obstacles: kept contacts, reported contacts, and pairs."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_an_srdf_says_which_links_never_touch(tmp_path):
 
 
 def test_shapes_that_cannot_move_are_no_pairs(tmp_path):
-    """Of those that hang from one another neither: here c is the neighbour of a and b, which are fixed to the world."""
+    """Nor are bodies connected by joints: here c is the neighbour of a and b, which are fixed to the world."""
     parts = [link(name, BALL) for name in "abcd"]
     joints = [joint("a", "fixed"), joint("b", "fixed", xyz="9 0 0")]
     model = bodies(

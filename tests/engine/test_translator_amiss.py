@@ -1,7 +1,7 @@
-"""What the translator takes amiss: texts that Python runs and that it neither runs alike nor refuses.
+"""Known translator bugs: texts that Python runs, and that the translator neither compiles correctly nor refuses.
 
-Each is the smallest text that was found, by `test_translator_fuzz` or by reading. Here counts as right what Python
-computes, or a refusal that names the line. A text that is mended keeps its place, without its reason.
+Each is the smallest text that was found, by `test_translator_fuzz` or by reading. Correct are Python's results, or a
+refusal that names the line. A fixed text keeps its place, without its reason.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class Patient(np.ndarray):
 
 
 class Robot(NamedTuple):
-    """What is known."""
+    """The known data."""
 
     tree: np.ndarray
 

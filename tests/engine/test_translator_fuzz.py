@@ -1,8 +1,8 @@
-"""Random kernels: what `engine.compile` makes of a text computes what Python computes from it.
+"""Random kernels: code from `engine.compile` gives Python's results.
 
-A text runs three times: by Python on Python's own numbers, which says what is right; by Python on `Double` or `Single`,
-which says how far rounding may lead from that; and compiled. Texts of which rounding decides a branch, or which it
-leads far astray, are drawn anew. What fails names its seed: `check_ordinary(seed, folder)` and its like repeat it.
+A text runs three times: by Python on Python's own numbers, as the reference; by Python on `Double` or `Single`, for the
+rounding tolerance; and compiled. Texts in which rounding decides a branch, or causes large errors, are drawn again. A
+failure names its seed: `check_ordinary(seed, folder)` and the like reproduce it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def compare(seed: int, text: str, found: list[Any], expected: list[Any], within:
 
 
 def told(seed: int, text: str, call: Callable[[], Any]) -> Any:
-    """What a call answers; what it raises is told with the text."""
+    """Return a call's result; an exception is raised with the text."""
     try:
         return call()
     except Exception as error:
@@ -162,7 +162,7 @@ def few_decided(text: str, robot: Robot, arrays: tuple[np.ndarray, ...]) -> list
 
 @pytest.mark.parametrize("number", range(0, ON_GPU, 3))
 def test_a_gpu_has_instructions_for_random_texts(number: int, tmp_path: Path) -> None:
-    """As far as its assembly; what LLVM has no instruction for would end the process."""
+    """Down to its assembly; a missing LLVM instruction would end the process."""
     text, robot, arrays = known_robot(np.random.default_rng([SEEDS[number], 0]), 1, waves=False)
     widths = tuple(array.shape[1] for array in arrays)
     for dtype in UNITS:

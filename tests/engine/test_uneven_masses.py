@@ -1,7 +1,7 @@
-"""Forward after inverse dynamics, where masses and inertias are as unlike as they come.
+"""Forward after inverse dynamics, with very uneven masses and inertias.
 
-What each algorithm leaves of the torques, ‖ID(q̈) − τ‖ / ‖τ_δ‖, is held to a bound that knows nothing of the condition
-number of M, which is told with a failure; q̈ itself, against Pinocchio, to κ(M)·ε.
+Each algorithm's relative residual, ‖ID(q̈) − τ‖ / ‖τ_δ‖, is within a bound independent of the condition number of M,
+which a failure reports; q̈ itself agrees with Pinocchio's to κ(M)·ε.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.model import PRISMATIC, features
 
 EPS = np.finfo(float).eps
 LEFT = {"abia": 1e-12, "jsiia": 1e-12, "cfa": 1e-11, "dca": 2e-12}
-"""What is left of the torques at most, whatever the masses; measured 4e-14, 7e-14, 1e-12 and 6e-13."""
+"""Maximum relative residual of the torques, for any masses; measured 4e-14, 7e-14, 1e-12 and 6e-13."""
 NEVER_THE_ABA = Costs(aba=1e9, port=0, node=0, chunk=0, block=0, handover=0)
 
 
@@ -38,7 +38,7 @@ def masses(kind: str, n: int, ratio: float, rng: np.random.Generator) -> np.ndar
 
 
 def left(model: engine.Model, at: object, algorithm: str) -> float:
-    """What the algorithm leaves of the torques; DCA-ABA with four threads and in chunks, however short the chain."""
+    """Return the algorithm's residual; for DCA-ABA with four threads and in chunks, however short the chain."""
     if algorithm == "dca" and features.serial(model):
         dca, out = TreeDca(model, "float64", 4, NEVER_THE_ABA), np.empty_like(at.v)
         dca.many(*map(np.ascontiguousarray, at), out)

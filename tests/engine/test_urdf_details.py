@@ -1,4 +1,4 @@
-"""What is said of a file, down to where lists are cut, where names are guessed and where bounds lie."""
+"""The diagnostics of a file in detail: truncated lists, guessed names, and limits."""
 
 import numpy as np
 import pytest

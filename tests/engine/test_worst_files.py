@@ -1,7 +1,7 @@
-"""The worst files of 1 MB of each kind that is read, but for meshes: told within bounds of time and memory.
+"""The worst files of 1 MB of each kind, except meshes: reported within limits of time and memory.
 
-Each is read by a process of its own, beside a thread that wants to do something every millisecond: what the reader
-computes in one go while that one waits is how long it keeps Python's lock.
+Each is read by a process of its own, beside a thread that runs every millisecond: the longest delay of that thread is
+how long the reader holds Python's lock.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from held_lock import afresh, allowed, watched
+from lock_delay import afresh, allowed, watched
 from test_growth import CASES, robot
 
 import engine
@@ -166,7 +166,7 @@ def archive(files: dict[str, bytes]) -> bytes:
 
 
 def states(samples: int, filler: int = 0, like: Callable[[int], np.ndarray] = lambda n: np.zeros((n, 1))) -> bytes:
-    """A run of so many states, in a file that is filled to 1 MB by bytes that nothing packs."""
+    """Return a run of `samples` states, in a file padded to 1 MB by incompressible bytes."""
     more = {"joint_names": np.frombuffer(np.random.default_rng(1).bytes(filler), "u1")} if filler else {}
     x = like(samples)
     return packed(time=np.arange(samples) * 1e-3, q=x, v=x, tau=x, **more)
@@ -210,7 +210,7 @@ RESULTS = {
 
 
 def sized(case: Callable[[int], str]) -> bytes:
-    """Of a case that may make more than it was told."""
+    """Return the file of a case, which may exceed the requested size."""
     made = case(SIZE).encode()
     return made if len(made) < 1.1 * SIZE else case(SIZE * SIZE // len(made)).encode()
 
@@ -290,7 +290,7 @@ def test_the_worst_files_are_told_within_bounds(kind: str, tmp_path: Path, monke
 
 
 def beyond_bounds(kind: str, folder: str) -> dict[str, tuple[float, float, float, str]]:
-    """What is `measured` of the files of a kind that are not told within bounds."""
+    """Return the `measured` results of a kind's files that exceed the limits."""
     read, cases, suffix = KINDS[kind]
     beyond = {}
     for name, made in cases.items():

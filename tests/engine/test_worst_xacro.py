@@ -1,4 +1,4 @@
-"""The worst xacro files of 1 MB: told within 10 s, and 300 MB beside the process that expands them."""
+"""The worst xacro files of 1 MB: reported within 10 s, and 300 MB beside the process that expands them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from held_lock import afresh, allowed
+from lock_delay import afresh, allowed
 from test_growth import CASES
 from test_worst_files import MEGABYTES, SIZE, measured, read_urdf
 
@@ -104,7 +104,7 @@ FAST = ("a macro that calls itself", "a file that includes itself", "itself by i
         "a nested expression", "dollars", "openings", "a parameter of blanks", "depth", "text",
         "entities in entities", "one long entity", "yaml", "zeros")  # fmt: skip
 SLOW = [name for name in XACROS if name not in FAST]
-"""Those that take seconds."""
+"""The cases that take seconds."""
 
 
 @pytest.mark.parametrize("name", [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
@@ -116,7 +116,7 @@ def test_the_worst_xacro_files_are_told_within_bounds(name: str, tmp_path: Path)
 
 
 def beyond_bounds(name: str, file: str) -> str:
-    """What is measured of a file that is not told within bounds."""
+    """Return the measurements of a file that exceeds the limits."""
     path = Path(file)
     for _ in range(4):  # other programs take caches and cores
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -27,7 +27,7 @@ def wrenches(model, rng, *batch):
 
 
 def unlimited(model):
-    """The same robot without friction, damping and limits."""
+    """Return the robot without friction, damping and limits."""
     none, infinite = np.zeros(model.nv), np.full(model.nv, np.inf)
     return dataclasses.replace(
         model, friction=none, damping=none, lower=-infinite, upper=infinite,

@@ -1,4 +1,4 @@
-"""xacro files: what they may do, what they may not, and that the allowed expand as xacrodoc expands them."""
+"""xacro files: permitted and forbidden operations, and agreement with xacrodoc."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ESCAPES = {
 @pytest.mark.parametrize("expression", ESCAPES.values(), ids=ESCAPES.keys())
 def test_escapes_are_refused_with_their_line(tmp_path: Path, expression: str) -> None:
     path = write(tmp_path / "r.xacro", '<link name="a"/>', "", f'<link name="${{{quoted(expression)}}}"/>')
-    with pytest.raises(XacroError, match=r"r\.xacro asks for what xacro files are not allowed: ") as refused:
+    with pytest.raises(XacroError, match=r"r\.xacro uses something forbidden in untrusted xacro files: ") as refused:
         expand(path)
     assert refused.value.line == 5
     assert "--trust-xacro" in refused.value.cure
@@ -126,7 +126,7 @@ def test_a_file_that_reaches_the_system_is_stopped_unless_it_is_trusted(tmp_path
     path = write(tmp_path / "r.xacro", f'<link name="${{{quoted(walk)}}}"/>')
     (found,) = engine.check(path)
     assert (found.severity, found.line) == ("error", 3)
-    assert "asks for what xacro files are not allowed" in found.fault
+    assert "uses something forbidden in untrusted xacro files" in found.fault
     assert "--trust-xacro" in found.cure
     assert not touched.exists()
     engine.check(path, trust_xacro=True)

@@ -1,4 +1,4 @@
-"""Expressions of xacro files are Python's: random ones are worth what Python's own eval says, or fail alike."""
+"""xacro expressions are Python's: random ones have the value of Python's eval, or both fail."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 
 def put(name: str, path: str, shadow: str) -> None:
-    """Have the module of that name, which lies at `path`, imported with the text of the file `shadow`."""
+    """Import the module of that name, which lies at `path`, with the text of the file `shadow`."""
     sys.meta_path.insert(0, _Finder(name, _Loader(name, path, shadow)))
 
 
 def put_everywhere(name: str, path: Path, text: str, folder: Path) -> Path:
-    """`put` that text, kept in `folder`, here and in every Python program started from here; answers its file."""
+    """`put` that text, stored in `folder`, here and in every Python program started from here; return its file."""
     shadow = folder / "mutant.py"
     shadow.write_text(text, "utf-8")
     words = (name, str(path), str(shadow))
@@ -48,7 +48,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """The module is where it was; its code says it is of the other file, where kernels' texts are read."""
+    """Loader of a module at its own path, with code attributed to the other file, where kernels' sources are read."""
 
     def __init__(self, name: str, path: str, shadow: str):
         super().__init__(name, path)

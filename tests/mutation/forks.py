@@ -1,4 +1,4 @@
-"""Work in forked processes, so many at a time, each in a folder of its own and with a limit of processor time."""
+"""Run jobs in a limited number of forked processes, each in a folder of its own and with a CPU time limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import planting
 
 WALL = 6
-"""How much longer than a process's limit of processor time it may take in all, where it waits or shares its cores."""
+"""Ratio of a process's wall-clock limit to its CPU time limit, since it may wait or share its cores."""
 
 
 class Job(NamedTuple):
@@ -26,9 +26,9 @@ class Job(NamedTuple):
 
 
 def run_jobs(jobs: list[Job], processes: int, work: Path, until: float = float("inf")) -> int:
-    """Do all jobs, so many at a time, each on two cores; `done` is told the exit code, None where it was ended.
+    """Run all jobs, `processes` at a time, each on two cores; `done` receives the exit code, None if it was killed.
 
-    At `until`, of the monotonic clock, those under way are ended, and nothing is told of them; answers how many.
+    At `until`, of the monotonic clock, running jobs are killed without a report; return the number done.
     """
     cores = sorted(os.sched_getaffinity(0))
     waiting, places = jobs[::-1], list(range(processes))

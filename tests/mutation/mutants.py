@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """One change of one module: `old`, which begins at byte `start` of the module's text, becomes `new`."""
+    """One change of one module: `old`, starting at byte `start` of the module's text, becomes `new`."""
 
     path: str
     """The module's file, from the repository's root."""
@@ -207,7 +207,7 @@ def _is_not(node: ast.UnaryOp) -> bool:
 
 
 def _of_texts(node: ast.BinOp) -> bool:
-    """Whether it joins texts, or kinds of things (`int | None`), where another operator is refused at once."""
+    """Whether it joins texts, or types (`int | None`), where another operator fails at once."""
     sides = (node.left, node.right)
     if any(isinstance(x, ast.JoinedStr) or (isinstance(x, ast.Constant) and isinstance(x.value, str)) for x in sides):
         return True

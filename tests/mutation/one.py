@@ -32,7 +32,7 @@ import score  # noqa: E402
 from rooms import ROOT  # noqa: E402
 
 SECONDS = 60
-"""Of processor time, for all tests of a mutant."""
+"""CPU time limit for all tests of a mutant."""
 
 
 def put(text: str, module: types.ModuleType, path: str) -> None:
@@ -48,7 +48,7 @@ def put(text: str, module: types.ModuleType, path: str) -> None:
 
 
 def passes(files: list[str], mutant: making.Mutant | None, text: str, module: types.ModuleType, shadow: Path) -> bool:
-    """Whether all tests of those files pass, in a process of their own, with a mutant or None."""
+    """Whether all tests of those files pass, in a child process, with a mutant or None."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

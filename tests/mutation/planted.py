@@ -37,7 +37,7 @@ def nearest(root: Path, file: str, folders: list[str]) -> list[str]:
 
 
 def asked(root: Path, room: str, file: str) -> list[list[str]]:
-    """What pytest is called with, one after the other, until a test fails."""
+    """Return pytest's arguments, in sequence until a test fails."""
     laws = sorted(path.relative_to(root).as_posix() for path in (root / "tests/differential").glob("test_*_laws.py"))
     window = sorted(path.relative_to(root).as_posix() for path in (root / "tests/app").glob("test_laws_of_*.py"))
     reached = ["tests/differential/test_reached.py"]
@@ -50,7 +50,7 @@ def asked(root: Path, room: str, file: str) -> list[list[str]]:
 
 
 def verdict(root: Path, bug: dict[str, str]) -> str:
-    """The test that finds a bug, or that none does."""
+    """Return the test that detects a bug, or that none does."""
     path = root / bug["file"]
     sound = path.read_text("utf-8")
     if sound.count(bug["old"]) != 1:

@@ -1,8 +1,8 @@
-"""Runs tests in a process of their own, forked from one that has paid for the imports, with or without a mutant.
+"""Run tests in a process of their own, forked after the imports, with or without a mutant.
 
-The mutant's text is compiled in place of the module when it is imported. Kernels that reach what it changes are
-compiled anew, from that text, and are not kept; all others come from the cache. Python programs that a test starts see
-the changed text too, but kernels as they are.
+The mutant's text is compiled instead of the module when it is imported. Kernels affected by the change are compiled
+from that text, and are not stored; all others come from the cache. Python programs that a test starts see the changed
+text too, but unchanged kernels.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ class Passed(Run):
 
 
 def forked(work: Callable[[], int], output: Path, cores: set[int], limit: float) -> int:
-    """Start `work` in a forked process, a group of its own on those cores, whose words go to a file; answers its id.
+    """Start `work` in a forked process, in its own process group on those cores, with its output in a file; return its
+    id.
 
-    SIGXCPU ends it after `limit` seconds of processor time, however busy the machine is; compiling is not counted.
+    SIGXCPU ends it after `limit` seconds of CPU time, however busy the machine is; compilation is not counted.
     """
     child = os.fork()
     if child:
@@ -91,7 +92,7 @@ def end(child: int) -> None:
 
 
 def _link(folder: Path, other: Path) -> None:
-    """Have the files of a folder in another one too. Files are replaced there, never changed."""
+    """Link the files of a folder into another one. Files there are replaced, never changed."""
     for entry in folder.rglob("*"):
         target = other / entry.relative_to(folder)
         if entry.is_file() and not target.exists():
@@ -100,9 +101,9 @@ def _link(folder: Path, other: Path) -> None:
 
 
 def settle(folder: Path, cache: Path, share: bool = False) -> None:
-    """Have this process write nowhere but to `folder`, where it finds the robots, with a cache of its own.
+    """Restrict this process's writing to `folder`, where it finds the robots, with a cache of its own.
 
-    The cache holds what is compiled already. With `share` it is the one that is given, and keeps what is compiled.
+    The cache starts with the existing compiled code. With `share` it is the given one, and keeps new code.
     """
     own = cache if share else folder / "cache"
     if not share:
@@ -118,7 +119,7 @@ def settle(folder: Path, cache: Path, share: bool = False) -> None:
 
 
 def run_pytest(files: list[str], folder: Path, plugin: object, first: bool = False) -> int:
-    """pytest on those files, with `first` until the first failure; answers its code."""
+    """Run pytest on those files, with `first` until the first failure; return its code."""
     words = ["-q", "--tb=short", "-p", "no:cacheprovider", f"--basetemp={folder / 'pytest'}"]
     words += ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")] + ["-x"] * first
     for name in PLUGINS:
@@ -128,7 +129,7 @@ def run_pytest(files: list[str], folder: Path, plugin: object, first: bool = Fal
 
 
 def plant(mutant: Mutant, folder: Path) -> None:
-    """Have a module imported with its mutant's text. Raises what the module raises, if it cannot be imported."""
+    """Import a module with its mutant's text. Raises the module's exception if the import fails."""
     text = mutant.applied((ROOT / mutant.path).read_text("utf-8"))
     name = mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     shadow = changed.put_everywhere(name, ROOT / mutant.path, text, folder)
@@ -219,7 +220,7 @@ def _depends(function: Any, mutant: Mutant, shadow: str) -> bool:
 
 
 def mentions(path: str) -> Iterator[tuple[str, str]]:
-    """Each (symbol, name) where a symbol of that module mentions a name."""
+    """Yield each (symbol, name) where a symbol of that module mentions a name."""
     from mutants import symbols_of
 
     for symbol, node in symbols_of(ast.parse((ROOT / path).read_text("utf-8"))):

@@ -37,7 +37,7 @@ from forks import Job, run_jobs  # noqa: E402
 from rooms import ROOT  # noqa: E402
 
 BEFORE = ("llvmlite.binding", "lxml.etree", "numpy", "scipy.spatial", "scipy.linalg", "trimesh", "pytest")
-"""What all runs import, and none changes."""
+"""Modules that all runs import, and none changes."""
 
 
 def sample(room: str, count: int, seed: str, modules: Sequence[str] = ("*",)) -> tuple[list[making.Mutant], int]:
@@ -56,7 +56,7 @@ def sample(room: str, count: int, seed: str, modules: Sequence[str] = ("*",)) ->
 
 
 def job_of(room: str, mutant: making.Mutant, selection: seen.Selection, work: Path, told: list[score.Outcome]) -> Job:
-    """Run the tests that a mutant meets, and tell whether it was seen."""
+    """Run the tests that cover a mutant, and report whether it was detected."""
     tests, come_by = selection.of(room, mutant)
     order = {name: place for place, name in enumerate(tests)}
 

@@ -1,4 +1,4 @@
-"""What became of mutants: told as it happens, as a table by rooms, and in a file."""
+"""The outcomes of mutants: printed as they arrive, as a table by rooms, and in a file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Outcome(NamedTuple):
     fate: str
     by: str
     tests: int
-    """How many it met."""
+    """The number of tests that ran it."""
     seen: bool
-    """Whether any test was seen to come by what it changes."""
+    """Whether any test covers the change."""
 
     def show(self) -> None:
         """A line for a reader."""
@@ -44,12 +44,12 @@ def equivalents() -> dict[tuple[str, ...], str]:
 
 
 def key(mutant: Mutant) -> tuple[str, ...]:
-    """A mutant by its file, symbol, old and new text, with all white space alike."""
+    """Return a mutant's key: its file, symbol, old and new text, with normalised white space."""
     return (mutant.path, mutant.symbol, " ".join(mutant.old.split()), " ".join(mutant.new.split()))
 
 
 class Tally(list[Outcome]):
-    """Outcomes, told as they come, with the counts so far now and then, since a run may be cut off."""
+    """Outcomes, printed as they arrive, with the counts so far at intervals, since a run may be interrupted."""
 
     EVERY = 30.0  # s
 
@@ -67,7 +67,7 @@ class Tally(list[Outcome]):
 
 
 def table(outcomes: list[Outcome], sizes: dict[str, int]) -> str:
-    """By rooms and modules: mutants there are, tried, equivalent, killed, and the killed among those not equivalent."""
+    """Return a table by rooms and modules: mutants in total, tried, equivalent, killed, and the share killed."""
     heads = ("mutants", "tried", "equivalent", "killed", "score", "by time", "survived")
     lines = ["", f"{'':52} " + " ".join(f"{head:>10}" for head in heads)]
     of_module = {outcome.mutant.path: outcome.room for outcome in outcomes}
@@ -116,7 +116,7 @@ def read(path: Path) -> list[Outcome]:
 
 
 def found_again(mutant: Mutant) -> Mutant | None:
-    """The same change in the module as it is now, though it may have moved; None where there is none."""
+    """Return the mutant in the module's current version, where it may have moved; None if there is none."""
     path = ROOT / mutant.path
     if not path.exists():
         return None

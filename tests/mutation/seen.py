@@ -1,4 +1,4 @@
-"""What each test takes and comes by: looked up once, kept, taken along to another machine, and chosen from."""
+"""The duration and coverage of each test: measured once, stored, carried to another machine, and queried."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from forks import Job, run_jobs
 from rooms import ROOT
 
 Tests = dict[str, tuple[float, set[str]]]
-"""By a test's name, s that it takes and the functions that it comes by, as "file:function"."""
+"""By a test's name, its duration in s and the functions that it covers, as "file:function"."""
 ELSEWHERE = {
     "engine/urdf/xacro/": "engine/urdf/xacro/sandboxed_expansion.py:expand",
     "engine/controller.py": "engine/controller.py:Controller.__init__",
@@ -28,15 +28,15 @@ ELSEWHERE = {
     "engine/cpu/trees/": "engine/cpu/trees/dca.py:TreeGroup.__init__",
     "engine/cpu/chains/dca_step.py": "engine/cpu/trees/dca.py:TreeGroup.__init__",
 }
-"""Modules that run in other processes or threads, where nobody watches, and what comes by when those are started."""
+"""Modules that run in untraced processes or threads, and the functions covered when those are started."""
 PIECE = 8.0
-"""Seconds of tests that one process runs, where a sample's tests are run as the engine is."""
+"""Seconds of tests per process when a sample's tests are run on the unchanged engine."""
 
 
 def look(files: list[str], work: Path, processes: int, given: Path | None = None) -> Tests:
-    """Watch the tests of those files, once for an engine and a test file; the answer is kept in `work`.
+    """Trace the tests of those files, once per engine version and test file; the result is stored in `work`.
 
-    A file that `save` wrote stands for the test files that are as they were then, whatever has become of the engine.
+    A file written by `save` replaces tracing for unchanged test files, whatever the engine's version.
     """
     engine_digest = hashlib.sha256()
     for path in sorted((ROOT / "engine").glob("**/*.py")):
@@ -80,7 +80,7 @@ def look(files: list[str], work: Path, processes: int, given: Path | None = None
 
 
 def save(path: Path, tests: Tests) -> None:
-    """Write what tests come by into one small file."""
+    """Write the tests' coverage into one small file."""
     symbols = sorted({symbol for _, seen in tests.values() for symbol in seen})
     places = {symbol: place for place, symbol in enumerate(symbols)}
     groups: dict[tuple[int, ...], int] = {}
@@ -95,7 +95,7 @@ def save(path: Path, tests: Tests) -> None:
 
 
 def _read(path: Path) -> dict[str, tuple[str, Tests]]:
-    """By test file its digest and its tests, as `save` wrote them."""
+    """Return each test file's digest and tests, as written by `save`."""
     told = json.loads(gzip.decompress(path.read_bytes()))
     groups = [{told["symbols"][place] for place in group} for group in told["groups"]]
     return {
@@ -110,7 +110,7 @@ def _digest(file: str) -> str:
 
 
 def passing(tests: Tests, names: Iterable[str], work: Path, processes: int, until: float) -> Tests:
-    """Of those tests the ones that pass here as the engine is. What they have compiled is kept in `work`."""
+    """Return the tests that pass here with the unchanged engine. Compiled code is stored in `work`."""
     pieces = dict[tuple[int, str], list[str]]()
     at, seconds = dict[str, int](), dict[str, float]()
     for name in sorted(names):
@@ -142,7 +142,7 @@ def passing(tests: Tests, names: Iterable[str], work: Path, processes: int, unti
 
 
 class Selection:
-    """Which tests a mutant meets: those that come by what it changes, the short ones first."""
+    """The tests for a mutant: those that cover the change, the short ones first."""
 
     def __init__(self, tests: Tests, most: float):
         """`most`: seconds that a mutant's tests take together, as they are."""
@@ -157,7 +157,7 @@ class Selection:
                 self._mentions.setdefault(name, set()).add(f"{path}:{symbol}")
 
     def of(self, room: str, mutant: making.Mutant) -> tuple[list[str], bool]:
-        """The tests, and whether any was seen to come by; where none was, the shortest of the room's."""
+        """Return the tests, and whether any covers the change; otherwise the shortest of the room."""
         near = set(rooms.tests(room))
         here = f"{mutant.path}:{mutant.symbol}"
         found = self._come_by(here)
@@ -183,5 +183,5 @@ class Selection:
         return {name for at, names in self._by_symbol.items() if at == symbol or at.startswith(inner) for name in names}
 
     def seconds(self, names: list[str]) -> float:
-        """What those tests take as they are."""
+        """Return the duration of those tests."""
         return sum(self._tests[name][0] for name in names)

@@ -1,4 +1,4 @@
-"""Which tests come by which functions: seen once, with the tests as they are, by Python's profiler.
+"""Record once, by Python's profiler, which tests call which functions.
 
 A kernel counts with all functions that it is made of. What a fixture for several tests comes by, or a test file while
 it is read, counts for every test of the file.
@@ -22,7 +22,7 @@ Symbol = tuple[str, str]
 
 
 class Watch:
-    """pytest's plugin that sees what each test of a file comes by, and writes it down at the end."""
+    """A pytest plugin that records each test's coverage, and writes it at the end."""
 
     def __init__(self, note: Path):
         self._note = note
@@ -111,7 +111,7 @@ class Watch:
 
 
 def _unwatched(module: Any, name: str) -> None:
-    """Have a function of that module run without the profiler, which would make it many times as slow."""
+    """Run a function of that module without the profiler, which would slow it down many times."""
     function = getattr(module, name)
 
     def run(*arguments: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the program does, in small trials: signs, directions and conventions that pages tell in words."""
+"""The program's behaviour in small trials: signs, directions and conventions that pages state in words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def text_of(kind: str = "box", extra: str = "") -> str:
 
 @cache
 def body(kind: str = "box", extra: str = "") -> engine.Model:
-    """That body on a free joint."""
+    """Return that body on a free joint."""
     return loaded(text_of(kind, extra), floating=True)
 
 
@@ -43,7 +43,7 @@ def loaded(text: str, floating: bool = False) -> engine.Model:
 
 
 def at(model: engine.Model, *place: float) -> np.ndarray:
-    """The pose of a body that stands upright at a place."""
+    """Return the pose of an upright body at a place."""
     return np.array([[*place, *model.neutral()[3:]]])
 
 
@@ -61,7 +61,7 @@ def heights_seen(kind: str) -> np.ndarray:
 
 @cache
 def decided() -> str:
-    """Of two values of friction the one that holds: "smaller" or "greater"."""
+    """Return which of two values of friction applies: "smaller" or "greater"."""
     file, scene = 0.2, 0.7
     model = body("box", f'<contact><lateral_friction value="{file}"/></contact>')
     slid = engine.Simulation(
@@ -74,7 +74,7 @@ def decided() -> str:
 
 @cache
 def normal_points() -> tuple[str, str, str]:
-    """Where the normal of a contact with the ground points; and where two links touch, from which to which."""
+    """Return the direction of a ground contact's normal, and that between two links."""
     below = simulated(Scene(), body(), at(body(), 0, 0, 0.1)).contacts.of_robot(0)
     towards = "robot" if below.normal[0, 0] @ (np.array([0, 0, 0.1]) - below.point[0, 0]) > 0 else "ground"
     pair = loaded(
@@ -120,7 +120,7 @@ def rises_towards() -> str:
 
 @cache
 def free_joint() -> tuple[str, str]:
-    """What a free joint's coordinates and velocities are, found by moving and turning a body."""
+    """Describe a free joint's coordinates and velocities, found by moving and rotating a body."""
     model = body()
     q = np.array([[1.0, 2.0, 3.0, *model.neutral()[3:]]])
     pose = engine.link_poses(model, q)[0, 0]
@@ -165,7 +165,7 @@ def file_holds() -> tuple[str, str]:
 
 @cache
 def worst_of_a_call() -> str:
-    """What `contacts.worst` is of the residuals of a call's steps: "largest" or "smallest"."""
+    """Describe `contacts.worst` relative to the residuals of a call's steps: "largest" or "smallest"."""
     model, scene = engine.load(engine.find_robot("quadruped")), Scene()
     start = engine.put_down(model, scene, model.neutral())[None]
     single, whole = (engine.Simulation(model, scene=scene, q=start, dt=2e-3, device="cpu") for _ in range(2))

@@ -1,4 +1,4 @@
-"""What the pages of contact say: the law, the solver, where shapes touch, and what was measured on two cores."""
+"""Claims of the pages on contact: the law, the solver, contact detection, and measurements on two cores."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def conventions() -> Iterable[str]:
 
 @claims
 def relaxed_law() -> Iterable[str]:
-    """How far the law without the slip's share lifts a box: in the lesson's steps of a millisecond."""
+    """Compute the lift of a box by the law without the slip term, in the lesson's steps of a millisecond."""
     lift = 1000 * lesson_contact.slide("relaxed")[:, 1].max()
     yield (
         f"A box that slides at {g(lesson_contact.SPEED)} m/s with a coefficient of friction of "
@@ -64,7 +64,7 @@ def relaxed_law() -> Iterable[str]:
 
 @claims
 def restitution_and_gaps() -> Iterable[str]:
-    """What springs back, what takes part, and what is taken back."""
+    """Rebounds, active contacts, and corrected overlaps."""
     yield (
         f"A contact that approaches faster than {g(thresholds.IMPACT)} m/s and closes within the step rebounds with "
         "$u_n = -e u_n^-$, Newton's law."
@@ -103,7 +103,7 @@ def restitution_and_gaps() -> Iterable[str]:
 
 @claims
 def large_systems() -> Iterable[str]:
-    """Where the rows' matrix is tried."""
+    """Limits of the rows' matrix."""
     rows = contact_dynamics.MOST_ROWS
     yield (
         f"and those with more than {MOST_PAIRS} touching pairs, go to a dense solver, whose cost grows with the cube "
@@ -113,7 +113,7 @@ def large_systems() -> Iterable[str]:
 
 @claims
 def residual() -> Iterable[str]:
-    """What it is in units of velocity."""
+    """The residual in units of velocity."""
     yield (
         f"so that {g(engine.CONTACT_TOLERANCE)} there is 1e-11 m/s, or 1e-14 m of error in a millisecond; in a fall at "
         f"3 m/s it is {g(3 * engine.CONTACT_TOLERANCE)} m/s"
@@ -232,7 +232,7 @@ def surfaces_and_pairs() -> Iterable[str]:
 
 
 def note_of(name: str) -> str:
-    """What stands below a threshold of it."""
+    """Return the docstring of a threshold."""
     text = (page_text.ROOT / "engine" / "scene" / "thresholds.py").read_text("utf-8")
     return str(re.findall(rf'^{name} = .+\n"""(.+?)"""', text, re.MULTILINE | re.DOTALL)[0])
 
@@ -247,7 +247,7 @@ def room() -> tuple[int, int, int]:
 
 @page_text.of(MEASURED)
 def measured_on_two_cores() -> Iterable[str]:
-    """The tables of the run that is kept, and the sentences that are drawn from them."""
+    """The tables of the stored run, and the sentences derived from them."""
     run = real_robots
     yield (
         f"lets {word(len(run.ROBOTS))} robots of `example-robot-data` stand, walk (random targets, new ones every "
@@ -292,7 +292,7 @@ def measured_on_two_cores() -> Iterable[str]:
 
 
 def round_to(x: float, digits: int) -> float:
-    """x with so many digits."""
+    """Round x to `digits` digits."""
     return float(f"{x:.{digits - 1}e}")
 
 

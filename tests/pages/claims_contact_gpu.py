@@ -1,4 +1,4 @@
-"""What the pages of contact say of a GPU: the numbers of the kernels."""
+"""Claims of the pages on contact about a GPU: the kernels' numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def kernels() -> Iterable[str]:
 
 @page_text.of("docs/contact.md")
 def served() -> Iterable[str]:
-    """By what robots in a scene step."""
+    """The algorithms that step robots in a scene."""
     on = " or ".join(name.upper() for name in steppers.IN_SCENE["cuda"])
     yield f"Robots in a scene step there by {on}, with a thread, {word(limbs_of.LANES)} lanes or a warp per robot."
 

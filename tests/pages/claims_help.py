@@ -1,4 +1,4 @@
-"""What `main.py COMMAND --help` says: defaults, units and directions."""
+"""Claims of `main.py COMMAND --help`: defaults, units and directions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def run() -> Iterable[str]:
 
 @page_text.of("main.py render")
 def picture() -> Iterable[str]:
-    """Those of `render`."""
+    """Claims of `render`."""
     yield from (*ANYWHERE, *SOURCES, ROBOT)
     of = page_text.defaults("render")
     wide, high = of["size"]
@@ -88,7 +88,7 @@ def picture() -> Iterable[str]:
 
 @page_text.of("main.py info")
 def info() -> Iterable[str]:
-    """Those of `info`."""
+    """Claims of `info`."""
     yield ROBOT
     yield from (*ANYWHERE, *SOURCES, *LOADING)
     yield "--floating: put the root link on a free joint."
@@ -96,7 +96,7 @@ def info() -> Iterable[str]:
 
 @page_text.of("main.py generate")
 def generate() -> Iterable[str]:
-    """Those of `generate`."""
+    """Claims of `generate`."""
     yield from ANYWHERE
     chain = engine.chain(3, straight=True)
     apart = engine.link_poses(chain, chain.neutral()[None])[0, :, 2, 3]
@@ -112,7 +112,7 @@ def generate() -> Iterable[str]:
 
 @page_text.of("main.py check")
 def check() -> Iterable[str]:
-    """Those of `check`."""
+    """Claims of `check`."""
     yield from (*ANYWHERE, *SOURCES)
     yield "robot: URDF or xacro files."
     yield "--fix: write a repaired copy of the one file."
@@ -121,7 +121,7 @@ def check() -> Iterable[str]:
 
 @page_text.of("main.py repeat")
 def repeat() -> Iterable[str]:
-    """Those of `repeat`."""
+    """Claims of `repeat`."""
     yield from (*ANYWHERE, SOURCES[1])
     yield "--robot: the robot's file, where it has moved."
     yield "run: a file of `run --out`, or of the window."
@@ -129,7 +129,7 @@ def repeat() -> Iterable[str]:
 
 @page_text.of("main.py unpack")
 def unpack() -> Iterable[str]:
-    """Those of `unpack`."""
+    """Claims of `unpack`."""
     yield from ANYWHERE
     yield "run: a file that is packed too tightly to be read."
     yield "out: where it is written as large as what it holds."
@@ -137,12 +137,12 @@ def unpack() -> Iterable[str]:
 
 @page_text.of("main.py compare")
 def comparing() -> Iterable[str]:
-    """Those of `compare`."""
+    """Claims of `compare`."""
     yield from (*ANYWHERE, *SOURCES, *LOADING)
     yield "--floating: put the root links on free joints."
     yield "--over: compare over sizes: of chains, or of batches."
     yield "--csv: write the results there."
-    yield "--rows: keep each model's or size's results there as they come; the same call again goes on from there."
+    yield "--rows: keep each model's or size's results there as they come; the same call continues from there."
     of = page_text.defaults("compare")
     yield f"--batch: robots in one call (default {of['batch']})."
     assert of["seconds"] is None
@@ -158,9 +158,9 @@ def comparing() -> Iterable[str]:
 
 @page_text.of("main.py bench")
 def bench() -> Iterable[str]:
-    """Those of `bench`."""
+    """Claims of `bench`."""
     yield from ANYWHERE
-    yield "--rows: keep the machine and each row there as it comes, a line each; the same call again goes on"
+    yield "--rows: keep the machine and each row there as it comes, a line each; the same call continues"
     yield "--measure-choice: measure the algorithms for the automatic choice, in minutes."
     yield "--ship: with --measure-choice: keep it among the tables that ship, by this name for the machine."
     of = page_text.defaults("bench")
@@ -173,7 +173,7 @@ def bench() -> Iterable[str]:
 
 @page_text.of("main.py lessons")
 def lessons() -> Iterable[str]:
-    """Those of `lessons`."""
+    """Claims of `lessons`."""
     yield from (*ANYWHERE, *SOURCES)
     of = page_text.defaults("lessons")
     yield f"--out: where the pages go (default {of['out']})."
@@ -183,7 +183,7 @@ def lessons() -> Iterable[str]:
 
 @page_text.of("main.py paper")
 def paper() -> Iterable[str]:
-    """Those of `paper`."""
+    """Claims of `paper`."""
     yield from ANYWHERE
     of = page_text.defaults("paper")
     yield f"what it has is not measured again (default {of['out']})."

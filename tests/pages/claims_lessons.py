@@ -1,4 +1,4 @@
-"""What docs/lessons.md says of lessons."""
+"""Claims of docs/lessons.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/live.md says of live links."""
+"""Claims of docs/live.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import page_text
 from page_text import exempt, g
 
 from engine.live import records, show
-from engine.recording.recording import MOST_RUNS
+from engine.recording.recording import MAX_RUNS
 
 PAGE = "docs/live.md"
 claims = page_text.of(PAGE)
@@ -16,10 +16,10 @@ claims = page_text.of(PAGE)
 
 @claims
 def limits() -> Iterable[str]:
-    """Of frames, runs and files."""
+    """Limits of frames, runs and files."""
     yield f"A frame is written every 1/{1 / show.PERIOD:.0f} s of wall clock or simulated time, or less often"
     yield f"frames take at most {g(100 * show.SHARE)} % of the script's time"
-    yield f"the newest {MOST_RUNS - 1} are kept"
+    yield f"the newest {MAX_RUNS - 1} are kept"
     size = records.LARGEST // 2**20
     yield f"The newest {size} to {records.FILES * size} MB of frames follow"
 

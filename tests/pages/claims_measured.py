@@ -23,7 +23,7 @@ SHAPES = {
 
 @cache
 def runs() -> dict[str, dict[str, Any]]:
-    """What was measured, by run: command, machine, date, and the rows that pages state."""
+    """Return the measurements by run: command, machine, date, and the rows that pages state."""
     text = (ROOT / "tests" / "pages" / "measured.json").read_text("utf-8")
     return dict(json.loads(text))
 
@@ -39,7 +39,7 @@ def listed(name: str) -> list[dict[str, Any]]:
 
 
 def made_by(name: str) -> str:
-    """How a page says what made its figures."""
+    """Return a page's statement of its figures' source."""
     run = runs()[name]
     return f"`{run['command']}`, {run['machine']}, {run['date']}"
 
@@ -73,7 +73,7 @@ for _page in MADE_BY:
 
 
 def about(x: float, digits: int = 2) -> str:
-    """x with so many digits that count, as pages write it: 0.12, 4.1, 13 100."""
+    """Round x to `digits` significant digits, as pages write it: 0.12, 4.1, 13 100."""
     rounded = float(f"{x:.{digits - 1}e}")
     whole = f"{rounded:.0f}"
     if abs(rounded) >= 10 ** (digits - 1):
@@ -178,7 +178,7 @@ def step_times(of: str, held: bool = False) -> list[float | None]:
 
 
 def microseconds(us: float | None) -> str:
-    """As the table of steps has it."""
+    """Format a time like the table of steps."""
     return "" if us is None else f"{us:.0f} µs" if us < 1000 else f"{about(us, 3)} µs"
 
 
@@ -400,7 +400,7 @@ def tree_threads() -> Iterator[str]:
 
 @page_text.of(ALGORITHMS)
 def growth() -> Iterator[str]:
-    """How calls and steps grow."""
+    """Growth of calls and steps."""
     one = rows("growth-h200")["slopes"]["links"]
     yield f"DCA-ABA grows with the power {one['dca']:.2f} of the links"
     yield f"CFA, whose steps are as few, with {one['cfa']:.2f};"
@@ -430,7 +430,7 @@ def growth() -> Iterator[str]:
 
 @page_text.of("docs/papers.md")
 def papers() -> Iterator[str]:
-    """What the page of the full run says."""
+    """The results of the full run."""
     found = rows("papers-h200")
     yield f"holds: from {found['cfa fastest from']} links on |"
     low, high = found["hybrid fastest"]

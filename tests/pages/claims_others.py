@@ -1,4 +1,4 @@
-"""What the pages of the scheme, docs/robustness.md, docs/papers.md and CONTRIBUTING.md say."""
+"""Claims of the pages of the scheme, docs/robustness.md, docs/papers.md and CONTRIBUTING.md."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def papers() -> Iterable[str]:
 
 @page_text.of(SCHEME)
 def tables() -> Iterable[str]:
-    """Those that the code prints."""
+    """The tables that the code prints."""
     yield capabilities.markdown()
     yield phases.markdown()
     yield "*Compiled* is machine code for that device; *text* is the readable reference in `engine/algorithms/`"
@@ -102,7 +102,7 @@ def kernels() -> Iterable[str]:
 
 @page_text.of(MEASURED)
 def sizes() -> Iterable[str]:
-    """What was measured."""
+    """The measured sizes."""
     yield "| float32 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
     yield "| float64 | " + " | ".join(map(str, accuracy.LENGTHS)) + " |"
     yield "| µs a call | " + " | ".join(map(str, lengths.LINKS)) + " |"
@@ -110,7 +110,7 @@ def sizes() -> Iterable[str]:
 
 @page_text.of(ON_A_GPU, slow=True)
 def schedules() -> Iterable[str]:
-    """How many rounds trees take."""
+    """The rounds that trees take."""
     at = rounds.BODIES
     yield f"from {at[0]} bodies to {at[-1]:,} a random tree".replace(",", " ")
     shapes = ("random", "snake", "caterpillar", "binary", "star")
@@ -126,7 +126,7 @@ def schedules() -> Iterable[str]:
 
 
 def length(path: str, name: str) -> int:
-    """How many things a list or a dictionary of a test has."""
+    """Return the length of a list or a dictionary in a test."""
     tree = ast.parse((ROOT / "tests" / path).read_text("utf-8"))
     (value,) = (
         node.value
@@ -138,13 +138,13 @@ def length(path: str, name: str) -> int:
 
 @page_text.of(ROBUST)
 def counted() -> Iterable[str]:
-    """How much is tried of what."""
-    said = tomllib.loads((ROOT / "tests" / "engine" / "dialects" / "said.toml").read_text("utf-8"))
-    yield f"| robots (URDF) | `tests/engine/dialects`: {len(said)} files, one fault each"
+    """The numbers of tested cases."""
+    said = tomllib.loads((ROOT / "tests" / "engine" / "dialects" / "expected.toml").read_text("utf-8"))
+    yield f"| robots (URDF) | `tests/engine/dialects`: {len(said)} files, one problem each"
     taken, whole, refused, calls = (
         length("engine/test_array_kinds.py", name) for name in ("TAKEN", "WHOLE", "REFUSED", "CALLS")
     )
-    yield f"| {taken + whole} forms that are taken and {refused} that are refused, through {calls} arguments |"
+    yield f"| {taken + whole} forms that are accepted and {refused} that are refused, through {calls} arguments |"
     text = (ROOT / "tests" / "engine" / "test_uneven_masses.py").read_text("utf-8")
     left = ast.literal_eval(re.findall(r"^LEFT = (.+)$", text, re.MULTILINE)[0])
     assert left["abia"] == left["jsiia"]
@@ -155,7 +155,7 @@ def counted() -> Iterable[str]:
     )
     imported = (ROOT / "tests" / "engine" / "test_broken_cupy.py").read_text("utf-8").partition('    "error",')[2]
     raised = len(re.findall(r"\w+Error\(", imported.partition("]")[0]))
-    yield f"| {length('engine/test_broken_cupy.py', 'FAULTS') + raised} faults, each with `auto` and `cuda` |"
+    yield f"| {length('engine/test_broken_cupy.py', 'FAULTS') + raised} failures, each with `auto` and `cuda` |"
     yield f"| the same: {length('app/test_bad_luck_opening.py', 'NAMES')} names,"
 
 
@@ -165,13 +165,13 @@ def bounded() -> Iterable[str]:
     seconds, megabytes = sandboxed_expansion.BOUNDS[False]
     yield f"xacro's own expansion is bounded by a process ({seconds} s, {megabytes // 1024} GB)"
     pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_fault.PAUSES)
-    yield f"objects are made anew after {pauses}; what lasts is a finding"
+    yield f"objects are recreated after {pauses}; a persistent error is reported"
     yield f"the next start offers the robot, and the run up to {keeping.PERIOD:g} s before"
-    yield f"the line and what was raised in {controller.LONGEST} letters"
+    yield f"the line and the exception in {controller.LONGEST} characters"
     done, no, *_ = statuses()
     assert done == 0
     yield f"the window closes within {keeping.PARTING:g} s; no process is left"
-    yield f"contacts know lengths: what is less than {e(thresholds.SHUT)} m is no gap"
+    yield f"contact has a length scale: less than {e(thresholds.SHUT)} m is no gap"
     yield f"a sentence with the commands that need none; exit {no} |"
     yield f"In the shell: `--out` has what was simulated, exit {no} |"
 

@@ -1,4 +1,4 @@
-"""What README.md says of starting, and pages of docs/ of installing, the window, the shell, Python and accuracy."""
+"""Claims of README.md, and of the pages on installing, the window, the shell, Python and accuracy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def project() -> dict:
 
 @page_text.of(README)
 def starting_it() -> Iterable[str]:
-    """What it takes to start."""
+    """Requirements to start."""
     yield f"You need Python {project()['project']['requires-python'].removeprefix('>=')} or later, git and [uv]"
     yield f"**Status: {'.'.join(engine.__version__.split('.')[:2])}.**"
     yield "uv run main.py robots/arm7.urdf # the window; with no screen: uv run main.py run robots/arm7.urdf"
@@ -49,7 +49,7 @@ def starting_it() -> Iterable[str]:
 
 @page_text.of(INSTALLING)
 def installing() -> Iterable[str]:
-    """What is offered besides, and what systems lack."""
+    """Optional extras, and missing system libraries."""
     about, extras = project()["project"], project()["project"]["optional-dependencies"]
     least = ".".join(map(str, LEAST_CAPABILITY))
     new, old = sorted((name for name in extras if name.startswith("cuda")), reverse=True)
@@ -214,7 +214,7 @@ def stands() -> str:
 
 @page_text.of(MEASURED)
 def accuracy() -> Iterable[str]:
-    """What the tests hold."""
+    """The tests' tolerances."""
     text = {
         name: (ROOT / "tests" / "engine" / f"test_{name}.py").read_text("utf-8") for name in ("dynamics", "simulation")
     }
@@ -234,7 +234,7 @@ def accuracy() -> Iterable[str]:
 
 @page_text.of(SHELL)
 def files() -> Iterable[str]:
-    """How odd files are read."""
+    """The reading of unusual files."""
     yield (
         '`0.07, 0, -0.69`, four numbers where three are expected, `<?xml version="0.0"?>`, swapped limits, '
         "`${pi/2}` in a"

@@ -1,4 +1,4 @@
-"""What docs/studies.md says of studies."""
+"""Claims of docs/studies.md."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _defaults() -> description.Description:
 
 @claims
 def defaults() -> Iterable[str]:
-    """Of the file's keys."""
+    """Defaults of the file's keys."""
     of = _defaults()
     (push,) = of.pushes
     yes = {True: "true", False: "false"}
@@ -62,7 +62,7 @@ def variables() -> Iterable[str]:
 
 @claims
 def numbers() -> Iterable[str]:
-    """Of the studies that ship, and of what is done with batches."""
+    """Numbers of the studies that ship, and of batches."""
     pushed, arm = (engine.Study.read(SHIPPED / f"{name}.toml") for name in ("pushed_quadruped", "arm_payload"))
     (push,), axes = pushed._description.pushes, pushed._description.axes
     directions, frictions = (len(axis.values) for axis in axes)
@@ -80,7 +80,7 @@ def numbers() -> Iterable[str]:
 
 @claims
 def options() -> Iterable[str]:
-    """Those of the command."""
+    """Options of the command."""
     of = page_text.defaults("study")
     assert of["on"] is None
     assert of["processes"] is None
@@ -99,12 +99,12 @@ def options() -> Iterable[str]:
 
 @page_text.of("main.py study")
 def options_in_help() -> Iterable[str]:
-    """What help says of them."""
+    """Help of the options."""
     yield from ("-h/--help: show this help message and exit.", "--json: print one JSON object")
     yield "study: what is simulated, what varies, what is kept."
     yield "--out: of the results (default: FILE.results beside it)."
     yield "--on: Ray: auto, local-cluster or ray://HOST:PORT (default: this machine, without Ray)."
-    yield "--resume: go on from results that are there, and refuse to begin."
+    yield "--resume: continue from existing results; refuse to begin without any."
     yield "--processes: on this machine (default: one for each core)."
     yield "--batch: samples that step together at most."
     yield "--csv: write the results there, too."
@@ -124,7 +124,7 @@ def shell() -> Iterable[str]:
 
 @claims
 def led() -> Iterable[str]:
-    """What a leader of many machines does."""
+    """The work of a leader of many machines."""
     yield f"of {study.MOST['cuda']:,} samples, on a GPU"
     yield f"In {study.LONG:g} s each they would end {4096 / study.LONG:.0f} batches a second;"
     yield f"so batches grow until at most {study.LED} end in a second, {4096 / study.LED:.0f} s each."

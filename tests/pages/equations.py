@@ -40,7 +40,7 @@ def prose(page: str) -> str:
 
 
 def displayed(page: str) -> list[str]:
-    """The equations that stand on lines of their own, with their numbers."""
+    """Return the displayed equations, with their numbers."""
     return [found.strip() for found in re.findall(r"\$\$(.*?)\$\$", prose(page), re.DOTALL)]
 
 
@@ -56,7 +56,7 @@ def states(formula: str) -> bool:
 
 
 def same(*sides: object, atol: float = 1e-9) -> None:
-    """All sides are alike, to rounding in units of the first."""
+    """Check that all sides agree, to rounding in units of the first."""
     first, *others = (np.asarray(side, float) for side in sides)
     for other in others:
         assert first.shape == other.shape

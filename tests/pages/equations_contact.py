@@ -149,7 +149,7 @@ def factored() -> None:
     r"\mu \lambda_n = \lVert \lambda_t \rVert",
 )
 def one_contact() -> None:
-    """With all other contacts held, u = D λ + w; with u_n = 0 eliminated u_t = S λ_t + c."""
+    """With all other contacts fixed, u = D λ + w; with u_n = 0 eliminated u_t = S λ_t + c."""
     for i in (STICKS, SLIPS):
         k = slice(3 * i, 3 * i + 3)
         D, impulse, u = R.G[k, k], R.impulse[k], R.u[k]
@@ -170,7 +170,7 @@ def one_contact() -> None:
     r"t = z_t / \lVert z_t \rVert",
 )
 def newton() -> None:
-    """From near the answer, a step leaves the square of the distance; joints stay as they are."""
+    """Near the solution, a step squares the error; joints are unchanged."""
     held, errors = R.b[:9] + R.G[:9, 9:] @ R.impulse[9:], []
     G, impulse = R.G[:9, :9], R.impulse[:9] + 1e-3 * R.random.normal(size=9)
     for _ in range(3):
@@ -204,7 +204,7 @@ def newton() -> None:
     r"\sqrt{\lVert w_t \rVert^2 + \delta^2} - \delta",
 )
 def complementary() -> None:
-    """With ν = 0 the two are the law; e is the product's unit."""
+    """With ν = 0 both are the law; e is the product's unit."""
     for u, impulse, mu in zip(U3, L3, R.mu, strict=True):
         w = u + mu * norm(u[1:]) * n3
         x, y = np.array([mu * impulse[0], *impulse[1:]]), np.array([w[0] / mu, *w[1:]])
@@ -222,7 +222,7 @@ def complementary() -> None:
     r"G = H H^T",
 )
 def interior() -> None:
-    """The steps of both keep z = Hᵀ λ, wherever z was before."""
+    """The steps of both keep z = Hᵀ λ, for any previous z."""
     H, random = np.linalg.cholesky(R.G), R.random
     Omega = random.normal(size=(12, 12)) + 12 * np.eye(12)
     c, r, z, impulse = random.normal(size=(4, 12))

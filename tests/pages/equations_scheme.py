@@ -31,7 +31,7 @@ TWO = "".join((
 
 
 def _given() -> SimpleNamespace:
-    """A chain in a state, and the program's own answers: M, τ_bias, q̈, V and V̇."""
+    """Return a chain in a state, and the program's results: M, τ_bias, q̈, V and V̇."""
     random, model = np.random.default_rng(5), engine.chain(N, seed=3, prismatic=0.4)
     chain = Chain.of(model)
     q, v, tau = model.random(random), random.normal(size=N), random.normal(size=N) * 3

@@ -30,7 +30,7 @@ ARM = text_of().replace(
 
 
 def stepped(integrator: str, q: np.ndarray, v: np.ndarray, scene: Scene | None = None, **given: float) -> tuple:
-    """The box with an arm: its model, the program's simulation after a step, and the text's answer."""
+    """Return the box with an arm: its model, the program's simulation after a step, and the reference's result."""
     model = loaded(ARM, floating=True)
     kp, kd = np.zeros(7), np.zeros(7)
     kp[6], kd[6] = given.get("kp", 0.0), given.get("kd", 0.0)
@@ -106,7 +106,7 @@ def rows() -> None:
     r"\beta = 0.5",
 )
 def taken_back() -> None:
-    """A box that is 2 mm deep and tilted comes up by half of it, and no velocity changes by that."""
+    """A tilted box that is 2 mm deep is raised by half of it, without a change of velocity."""
     q = at(body(), 0, 0, 0.098)
     q[0, 3:] = [np.sin(0.002), 0, 0, np.cos(0.002)]
     zero = np.zeros(6)
@@ -128,7 +128,7 @@ def taken_back() -> None:
 
 @law(CONTACT, r"u_n = -e u_n^-", r"c_n = \min(c_n, e u_n^-)")
 def restitution() -> None:
-    """A ball that comes in at 2 m/s leaves with half of it, less what gravity takes in a step."""
+    """A ball that arrives at 2 m/s leaves with half of it, minus gravity's effect in a step."""
     ball = body("sphere")
     simulation = engine.Simulation(ball, scene=Scene(restitution=0.5), q=at(ball, 0, 0, 0.1), v=[[0, 0, 0, 0, 0, -2.0]],
                                    dt=1e-3, device="cpu")  # fmt: skip
@@ -138,7 +138,7 @@ def restitution() -> None:
 
 @law(CONTACT, r"c_n = \min(c_n, -s - \sqrt{(e u_n^-)^2 + s^2})", r"s = \min(u_{f,n} - u_n^-, 0)")
 def restitution_of_stages() -> None:
-    """With `rk4` a ball that has sprung back wholly, and has gone up for a step since, has the energy that it had."""
+    """With `rk4` a fully rebounding ball, after a further step upwards, has its initial energy."""
     ball = body("sphere")
     simulation = engine.Simulation(ball, scene=Scene(restitution=1.0), q=at(ball, 0, 0, 0.1), v=[[0, 0, 0, 0, 0, -2.0]],
                                    dt=1e-3, integrator="rk4", device="cpu")  # fmt: skip

@@ -39,18 +39,18 @@ def of(page: str, slow: bool = False) -> Callable[[Claims], Claims]:
 
 
 def exempt(page: str, reason: str, *parts: str) -> None:
-    """Numbers in these parts of a page are not the program's. A part "from … to" goes from one text to another."""
+    """Exempt numbers in these parts of a page. A part "from … to" spans from one text to another."""
     EXEMPT.extend((page, part, reason) for part in parts)
 
 
 def flat(text: str) -> str:
-    """With single spaces for all that separates words."""
+    """Normalise white space to single spaces."""
     return " ".join(text.split())
 
 
 @cache
 def source(page: str) -> str:
-    """A page as it stands in its file."""
+    """Return a page's source."""
     return (ROOT / page).read_text("utf-8")
 
 
@@ -76,12 +76,12 @@ def help_lines(command: str) -> Iterator[str]:
 
 
 def defaults(command: str) -> dict[str, object]:
-    """What the options of a command are where they are not given."""
+    """Return a command's defaults."""
     return {action.dest: action.default for action in commands()[command]._actions}
 
 
 def missing(page: str, claims: Iterable[str]) -> list[str]:
-    """The claims that a page does not have; one of several rows of a table is to stand there row by row."""
+    """Return the claims that a page lacks; a claim of several table rows must be there row by row."""
     return [claim for claim in claims if not _has(page, claim)]
 
 
@@ -128,7 +128,7 @@ def constants(path: str) -> dict[str, str]:
 
 
 def spans(page: str, parts: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Where these parts are in a page's text; of "from … to" all that lies between, and both."""
+    """Yield the spans of these parts in a page's text; "from … to" spans both ends and everything between."""
     text = page_text(page)
     for part in map(flat, parts):
         first, _, last = part.partition(" … ")
@@ -168,7 +168,7 @@ PLAIN = (
     r"\]\([^)]*\)",  # links
     r"(?<=\s)\d+\. (?=[A-Z])",  # lists
 )
-"""Numbers that are nobody's."""
+"""The exempted numbers."""
 
 
 def cuda(path: str, name: str) -> float:

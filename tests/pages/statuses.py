@@ -32,7 +32,7 @@ def called(*words: object) -> tuple[int, str, str]:
 
 @cache
 def _parser() -> tuple[argparse.ArgumentParser, Any]:
-    """That of the program, made once for all calls, since it takes as long as a short run."""
+    """The program's parser, created once, since that takes as long as a short run."""
     root, commands = parser()
     render.add_parser(commands)
     return root, commands
@@ -46,7 +46,7 @@ def agreed(calls: Sequence[tuple[object, ...]]) -> int:
 
 @cache
 def statuses() -> tuple[int, int, int, int]:
-    """Of what was done, of what ran and said no, of a wrong call, and of what Ctrl-C ended."""
+    """Return the exit statuses of success, of a negative result, of a wrong call, and after Ctrl-C."""
     with tempfile.TemporaryDirectory() as folder:
         broken = Path(folder) / "broken.urdf"
         broken.write_text(BROKEN)

@@ -1,4 +1,4 @@
-"""What commands print and write is what the engine has of the same robot, and their exit status follows from it."""
+"""The output of commands agrees with the engine's results for the robot, and determines the exit status."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(written: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the robots are, and the commands begin; rows are in one line each."""
+    """The folder with the robots, where commands run; rows are on one line each."""
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.chdir(written)
     return written
 
 
 def plain(found: Any) -> Any:
-    """As JSON has it."""
+    """Return the values in JSON's types."""
     return json.loads(json.dumps(found))
 
 
@@ -132,7 +132,7 @@ def test_generate_writes_the_robot_of_its_arguments(tmp_path: Path, chance: np.r
 
 
 def told(name: object, found: list[engine.Diagnostic]) -> list[str]:
-    """What `check` says of a file."""
+    """Return the output of `check` for a file."""
     kinds = [each.severity for each in found]
     counts = (f"{kinds.count(x)} {x}{'' if kinds.count(x) == 1 else 's'}" for x in ("error", "warning"))
     return [f"{name}: {', '.join(counts)}", *(f"  {each}" for each in found)]

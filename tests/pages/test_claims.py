@@ -1,4 +1,4 @@
-"""What pages state is what the program has; and every number in them is one of these, or measured, or told apart."""
+"""Pages state what the program has, and every number in them is claimed, measured or exempted."""
 
 from __future__ import annotations
 

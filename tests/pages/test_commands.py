@@ -1,4 +1,4 @@
-"""`run` writes and tells what the engine's own `Simulation` comes to, step by step, whatever options say."""
+"""`run` writes and reports the results of the engine's own `Simulation`, step by step, for any options."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def defaults() -> dict[str, Any]:
 
 
 def scene_of(model: engine.Model, of: dict[str, Any]) -> engine.Scene | str | None:
-    """What a run is to touch; a text where its options exclude each other."""
+    """Return the scene of a run; a text if its options exclude each other."""
     try:
         stands = engine.stands(model)
     except ValueError:  # of a mesh that is nowhere
@@ -166,7 +166,7 @@ def simulation_of(model: engine.Model, scene: engine.Scene | None, of: dict[str,
 
 
 def stepped(simulation: engine.Simulation, of: dict[str, Any], out: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arrays that a run keeps, and what it tells of itself, step by step."""
+    """Return the arrays that a run stores, and its reports, step by step."""
     model, every, drive = simulation.model, of["every"], {}
     if of["controller"]:
         exec(of["controller"].read_text(), drive)
@@ -193,7 +193,7 @@ def stepped(simulation: engine.Simulation, of: dict[str, Any], out: Path) -> tup
 
 
 def held_to_the_engine(robot: Path, given: dict[str, Any], out: Path) -> dict[str, Any] | None:
-    """Run the command; what it wrote, which is what the engine answers, twice, or None where it is to refuse that."""
+    """Run the command; return its output and the engine's result, or None if it must refuse."""
     status, said, errors = called("run", robot, *words(given), "--out", out, "--json")
     of = defaults() | given
     model = load(robot, of)

@@ -1,4 +1,4 @@
-"""Comments beside lines of the pages' examples: each line is here as it stands, is run, and its comment is so."""
+"""Comments on lines of the pages' examples: each line is listed here, is run, and its comment is true."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OF_THE_SHELL = (
     "uv run pytest tests/differential -m slow        # by the thousand",
     "uv run pytest tests/differential -m gpu         # the kernels of a GPU",
 )
-"""What comments say of calls of the shell, of which test_options.py knows the words."""
+"""Comments on shell calls, whose options test_options.py checks."""
 
 
 def of(line: str) -> Callable[[Callable[[SimpleNamespace], None]], None]:
@@ -57,7 +57,7 @@ def examples() -> dict[str, list[str]]:
 
 
 def names() -> Names:
-    """What the examples begin with: an arm in a bent posture, and a quadruped that has just been put down."""
+    """Return the names with which examples begin: an arm in a bent posture, and a quadruped placed on the ground."""
     arm, dog = (engine.load(engine.find_robot(name)) for name in ("arm7", "quadruped"))
     scene = engine.Scene()
     standing = engine.Simulation(dog, scene=scene, q=engine.put_down(dog, scene, dog.neutral()), device="cpu")

@@ -1,4 +1,4 @@
-"""Every equation of the pages stands there as it is here, is typeset, and holds of what the program computes."""
+"""Every equation of the pages is listed here, is typeset correctly, and holds for the program's results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CASES = {
 
 
 def formulas(page: str) -> list[str]:
-    """Those in the table."""
+    """Return the formulas in the table."""
     return [each for of, many, _ in equations.CHECKS if of == page for each in many]
 
 

@@ -1,4 +1,4 @@
-"""The examples of the pages run, and what they show in their comments is so."""
+"""The examples of the pages run, and the results in their comments are correct."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ assert recording.frame(run, run.last).checkpoint.steps == sim.steps == 500
 
 
 def test_calls_of_the_shell_that_are_quick(tmp_path, monkeypatch):
-    """Those of the shell's page, with a short time to simulate."""
+    """The calls of the shell page, with a short simulated time."""
     monkeypatch.chdir(tmp_path)
     run = called("run", "arm7", "--seconds", 0.01, "--out", "RUN.npz")
     assert run[0] == 0

@@ -1,4 +1,4 @@
-"""Keys that pages and tips name are those of the window's actions; those of docs/window.md by what it says."""
+"""Keys named on pages and in tips are those of the window's actions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WINDOW = (
     "*File › Open second robot* (`{Open second robot › File}`) has a second robot",
     "it waits for `{Reload}`.",
 )
-"""What docs/window.md says of keys, each by the name of what it does; a number behind means the second of two keys."""
+"""Sentences of docs/window.md about keys, each by its action's name; a number behind selects the second of two keys."""
 LESSONS = ("`{Lessons › Next step}` and `{Lessons › Previous step}` go from step to step, "
            "`{Lessons › Play or pause}` plays;",)  # fmt: skip
 STUDIES = (

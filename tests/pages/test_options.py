@@ -51,7 +51,7 @@ def _last(states: np.ndarray) -> np.ndarray:
 
 
 def test_ground_on_a_slope_rises_to_the_side_that_help_says(ran):
-    """What lies on it without friction slides the other way, by the sine of the angle."""
+    """A frictionless body slides to the other side, by the sine of the angle."""
     (told,) = (line for line in page_text.help_lines("run") if line.startswith("--slope"))
     side = {"−x": 1.0, "+x": -1.0}[re.findall(r"rising towards ([−+]x)", told)[0]]
     _, _, v = ran(text_of(), "--floating", "--slope", 10, "--friction", 0, "--seconds", 0.2, "--dt", 0.001)
@@ -205,7 +205,7 @@ def _places(words: list[str], known: dict[str, argparse.Action]) -> list[str]:
 
 
 def test_every_option_that_pages_name_exists():
-    """Of a command of `main.py`, the window, a script of this repository, or another program in an example."""
+    """Options belong to a command of `main.py`, the window, a script here, or another program in an example."""
     own = {
         option
         for parser in page_text.commands().values()

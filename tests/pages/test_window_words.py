@@ -19,7 +19,9 @@ Called = Callable[..., tuple[object, ...]]
 
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> Called:
-    """What `main.main` calls: ("window", robot, package_dirs, trust_xacro, robot_of_run), or ("headless", words)."""
+    """Return the calls of `main.main`: ("window", robot, package_dirs, trust_xacro, robot_of_run), or ("headless",
+    words).
+    """
     found: list[tuple[object, ...]] = []
     monkeypatch.setattr(app, "_no_screen", lambda: False)
     monkeypatch.setattr(app, "_show_window", lambda *given: found.append(("window", *given)) or 0)

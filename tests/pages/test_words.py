@@ -66,7 +66,7 @@ def floating(scene=None, gravity=0.0, q=(0, 0, 0), turn=(0, 0, 0, 1), **given) -
     "Each is given in the link's own frame, about its origin.",
 )
 def moments_come_first_and_forces_last() -> None:
-    """Of a box on its side: 3 N m turn it by 300 rad/s², 5 N push it by 5 m/s², both along its own axes."""
+    """For a box on its side: 3 N m give 300 rad/s², 5 N give 5 m/s², both along its own axes."""
     for place, rate in ((0, 3 / 0.01), (1, 3 / 0.01), (5, 5 / MASS), (3, 5 / MASS)):
         simulation = floating(turn=ON_ITS_SIDE, dt=1e-5)
         simulation.wrench[0, 0, place] = 3 if place < 3 else 5
@@ -106,7 +106,7 @@ def rk4_keeps_the_energy_of_a_flight() -> None:
       "`normal` (batch, C, 3) points from the other surface to the link",
       "`slip` (batch, C) the tangential speed after the step, m/s")  # fmt: skip
 def what_presses_is_told_in_the_links_frame() -> None:
-    """A box that lies on its side: its weight is along its own y; and contacts are told in the world."""
+    """For a box on its side, the weight is along its own y; contact points are in the world."""
     simulation = floating(Scene(friction=0.5), G, (1, 0, 0.0999), ON_ITS_SIDE, v=[[0, 0, 0, 2.0, 0, 0]])
     simulation.step()
     found = simulation.contacts.of_robot(0)

@@ -18,11 +18,11 @@ from engine.bench.timer import SLOT
 from engine.validation import Array
 
 MOST_ROUNDS = 2000
-FEWEST_TURNS = 3
+MIN_TURNS = 3
 """Minimum number of turns per process, however long a turn takes."""
 PAUSE = 0.05
 """Minimum seconds of turns between two reports."""
-PREPARING = 0.3
+PREPARATION_SHARE = 0.3
 """Share of the work attributed to preparation, since the amount of compilation is unknown."""
 
 
@@ -56,7 +56,7 @@ def measured(group: Sequence[Candidate], seed: int, process: int, seconds: float
     for place, candidate in enumerate(group):
         where = f"{candidate.label} on {candidate.device} in {candidate.dtype}"
         doing = f"preparing {candidate.title}: {where} ({place + 1} of {len(group)})"
-        yield _progress(group, doing, place, PREPARING * place / len(group))
+        yield _progress(group, doing, place, PREPARATION_SHARE * place / len(group))
         candidate.attempt(partial(candidate.prepare, at, max(SLOT, seconds / MOST_ROUNDS)))
     yield from _timed_rounds(group, np.random.default_rng([seed, process]), seconds)
     for candidate in group:
@@ -69,10 +69,10 @@ def measured(group: Sequence[Candidate], seed: int, process: int, seconds: float
 def _timed_rounds(group: Sequence[Candidate], rng: np.random.Generator, seconds: float) -> Iterator[Progress]:
     """Yield the rounds with all turns evenly distributed."""
     ready = [candidate for candidate in group if candidate.verdict == "ok"]
-    turns = [int(np.clip(seconds / c.cost, FEWEST_TURNS, MOST_ROUNDS)) for c in ready]
+    turns = [int(np.clip(seconds / c.cost, MIN_TURNS, MOST_ROUNDS)) for c in ready]
     rounds, doing = max(turns, default=0), f"timing {group[0].title}"
     all_of_it, spent = sum(n * c.cost for n, c in zip(turns, ready, strict=True)), 0.0
-    yield _progress(group, doing, None, PREPARING)
+    yield _progress(group, doing, None, PREPARATION_SHARE)
     reported, began = perf_counter(), 0
     for candidate in ready:
         candidate.host, candidate.on_device = np.full(rounds, np.nan), np.full(rounds, np.nan)
@@ -83,7 +83,13 @@ def _timed_rounds(group: Sequence[Candidate], rng: np.random.Generator, seconds:
                 candidate.attempt(partial(_take, candidate, turn))
                 spent += candidate.cost
         if perf_counter() - reported > PAUSE or turn == rounds - 1:
-            yield _progress(group, doing, None, PREPARING + (1 - PREPARING) * spent / all_of_it, slice(began, turn + 1))
+            yield _progress(
+                group,
+                doing,
+                None,
+                PREPARATION_SHARE + (1 - PREPARATION_SHARE) * spent / all_of_it,
+                slice(began, turn + 1),
+            )
             reported, began = perf_counter(), turn + 1
 
 

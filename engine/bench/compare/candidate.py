@@ -27,10 +27,10 @@ Verdict = Literal["waiting", "ok", "wrong", "refused", "failed"]
 Call = Callable[[], Any]
 CHECKED = 4096
 """Number of robots of a batch, evenly spaced, whose results are checked."""
-PROBE, LONGEST = 16, 2.0
-"""A candidate not requested by name is skipped if a call would take `LONGEST` s, extrapolated from `PROBE` robots."""
+PROBE_ROBOTS, LONGEST = 16, 2.0
+"""A candidate not requested by name is skipped if a call takes `LONGEST` s, extrapolated from `PROBE_ROBOTS`."""
 
-UNDISTURBED = 0.1
+MIN_UNDISTURBED_SECONDS = 0.1
 """Seconds: shorter measurements may be disturbed, and are repeated twice."""
 
 
@@ -103,7 +103,7 @@ class Candidate:
             raise Refused(why)
         users = own.parse(self.algorithm)
         make = self._ours() if users is None else self._of(users)
-        if not self.requested and self.batch > PROBE:
+        if not self.requested and self.batch > PROBE_ROBOTS:
             self._probe(make, at)
         began = perf_counter()
         call = make(at)
@@ -115,7 +115,7 @@ class Candidate:
             return
         finish_compiling()
         once = self._timed(call)
-        if once < UNDISTURBED:
+        if once < MIN_UNDISTURBED_SECONDS:
             once = min(once, self._timed(call), self._timed(call))
         self._inner = max(1, math.ceil(slot / once))
         self.cost = once * self._inner
@@ -130,7 +130,7 @@ class Candidate:
             raise Refused(why)
         largest = capabilities.ALGORITHMS[name].largest
         if not self.requested and largest is not None and bodies > largest:
-            raise Refused(f"it is sensible up to {largest} links; ask for it by its name to have it measured")
+            raise Refused(f"it is recommended up to {largest} links; name it to have it measured")
 
         def make(at: State) -> Call:
             fd = ForwardDynamics(self.model, len(at.q), name, self.device, self.dtype)
@@ -156,13 +156,13 @@ class Candidate:
         return make
 
     def _probe(self, make: Callable[[State], Call], at: State) -> None:
-        call = make(State(*(x[:PROBE] for x in at)))
+        call = make(State(*(x[:PROBE_ROBOTS] for x in at)))
         call()
         self._wait()
         finish_compiling()
-        seconds = self._timed(call) * self.batch / PROBE
+        seconds = self._timed(call) * self.batch / PROBE_ROBOTS
         if seconds > LONGEST:
-            raise Refused(f"one call would take about {seconds:.0f} s; ask for it by its name to have it measured")
+            raise Refused(f"one call would take about {seconds:.0f} s; name it to have it measured")
 
     def _on_gpu(self, call: Call, ours: bool) -> None:
         """Return a turn for the GPU's clock. A user's streams are unknown, so calls are awaited between the events."""
@@ -181,7 +181,7 @@ class Candidate:
         answer, shape = self._answer, self._at.v.shape
         answer = np.asarray(arrays.to_host(answer) if on_device(answer) else answer)
         if answer.shape not in (shape, shape[1:] if self.batch == 1 else shape):
-            return self._out("wrong", f"its answer has the shape {answer.shape}; expected {shape}")
+            return self._out("wrong", f"its result has the shape {answer.shape}; expected {shape}")
         rows = some_rows(self.batch, CHECKED)
         checked = State(*(x[rows] for x in self._at))
         found = float(np.max(states.residual(self.model, checked, answer.reshape(shape)[rows])))
@@ -189,7 +189,7 @@ class Candidate:
         bound = LARGEST_RESIDUAL[self.dtype]
         if not self.residual <= bound:
             what = (
-                f"its residual is {self.residual:.2g}" if math.isfinite(self.residual) else "its answer is not finite"
+                f"its residual is {self.residual:.2g}" if math.isfinite(self.residual) else "its result is not finite"
             )
             return self._out("wrong", f"{what}; allowed in {self.dtype}: {bound:g}")
         return None

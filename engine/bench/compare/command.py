@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw them: .svg, .png or .pdf")
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
-        help="keep each model's or size's results there as they come; the same call again goes on from there",
+        help="keep each model's or size's results there as they come; the same call continues from there",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.set_defaults(function=run)
@@ -112,8 +112,8 @@ def run(args: argparse.Namespace) -> int:
     if args.picture is not None:
         plots.save(pictures.over_sizes(growth) if args.over else pictures.bars(comparison), args.picture)
     if args.json:
-        told = {"machine": machine, "command": command, "results": plain, "findings": findings}
-        print(json.dumps({**told, "interrupted": interrupted}, allow_nan=False))
+        record = {"machine": machine, "command": command, "results": plain, "findings": findings}
+        print(json.dumps({**record, "interrupted": interrupted}, allow_nan=False))
     else:
         console.print(_table(rows, args.over))
         for line in [*_reasons(rows), *findings]:

@@ -44,7 +44,7 @@ def bars(found: ComparisonResult) -> Figure:
     panels[0].set_xlim(*((1, wide**1.8) if wide else (0, 1.8 * max((_us(row) for row in found.rows), default=1))))
     robots = "" if found.rows[0].batch == 1 else f" for {found.rows[0].batch} robots"
     of = "times the fastest's, from 1 on, logarithmic: median" if wide else "µs, median"
-    panels[-1].set_xlabel(f"a call{robots} until its answer is there, {of}")
+    panels[-1].set_xlabel(f"a call{robots} until its result is available, {of}")
     figure.suptitle(plots.machine(_on_gpu(found.rows)), fontsize=8, color="0.4")
     return figure
 

@@ -14,9 +14,9 @@ from engine.bench.compare.result import AlgorithmResult
 from engine.bench.intervals import Interval
 from engine.validation import Array
 
-WORTH_NAMING = 1.05
+MIN_NAMED_RATIO = 1.05
 """Smaller ratios are no difference: objects of one algorithm differ by half as much, from buffer placement."""
-BY_ROUNDS = 3
+MIN_PAIRED_ROUNDS = 3
 """Minimum number of rounds of a process for ratios within rounds; with fewer, the medians' ratio is used."""
 
 
@@ -89,7 +89,7 @@ def results(records: Sequence[Record]) -> list[AlgorithmResult]:
 
 def _beyond_doubt(ratios: Array) -> bool:
     interval = intervals.of_runs(ratios)
-    return interval is not None and interval.low > WORTH_NAMING
+    return interval is not None and interval.low > MIN_NAMED_RATIO
 
 
 def _fastest(timed: list[Record]) -> Record | None:
@@ -122,7 +122,7 @@ def _result(record: Record, first: bool, ratios: Array, level: bool, winner: boo
 
 def _ratio(one: Array, other: Array) -> float:
     both = np.isfinite(one) & np.isfinite(other)
-    if both.sum() < BY_ROUNDS:
+    if both.sum() < MIN_PAIRED_ROUNDS:
         return float(np.nanmedian(one) / np.nanmedian(other))
     return float(np.median(one[both] / other[both]))
 

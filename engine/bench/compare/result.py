@@ -121,7 +121,7 @@ def _sentence(model: str, dtype: str, rows: list[AlgorithmResult]) -> str:
             if refused
             else "nothing was timed"
             if ended
-            else "no algorithm gave a right answer"
+            else "no algorithm gave a correct result"
         )
         return f"{model}, {dtype}: {why}"
     first, others = timed[0], timed[1:]
@@ -133,7 +133,7 @@ def _sentence(model: str, dtype: str, rows: list[AlgorithmResult]) -> str:
         return f"{model}, {dtype}: {name} is the only one that was timed"
     second = others[0]
     if second.ratio is None:
-        return f"{model}, {dtype}: too few turns to tell {name} from {second.algorithm} on {second.device}"
+        return f"{model}, {dtype}: too few turns to distinguish {name} from {second.algorithm} on {second.device}"
     low, middle, high = second.ratio
     return (
         f"{model}, {dtype}: {name} is the fastest; {second.algorithm} on {second.device} takes {times(middle)} "

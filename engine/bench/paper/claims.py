@@ -22,7 +22,7 @@ ALIKE = 1.5
 """Ratio up to which two curves of a log-log plot are called similar."""
 UNTIMED = ("wrong", "failure", "left_out")
 """Reasons for a missing time."""
-SPEEDUP, EVEN = 2.25, 1.1
+SPEEDUP, EQUAL_RATIO = 2.25, 1.1
 """[B]'s headline; ratio up to which an algorithm counts as no faster."""
 
 
@@ -283,12 +283,12 @@ def _of_bhalerao(measured: Measured) -> list[Claim]:
         if not gains:
             found.append(Claim("[B] abstract", says, "not tested here", "There are no such times."))
             continue
-        wanted = SPEEDUP if count == 4 else EVEN
+        wanted = SPEEDUP if count == 4 else EQUAL_RATIO
         reached = [n for n, gain in gains.items() if gain.low >= wanted]
         words = f"On {count} threads DCA-ABA is at least {wanted} times as fast as our ABIA on one core "
         words += f"{_where(reached, [*gains], 'links')}: {_listed(gains)}. "
         threads = measured.gains(PROCESSORS, Candidate("dca", "cpu", count), one)
-        helped = any(gain.low > EVEN for gain in threads.values())
+        helped = any(gain.low > EQUAL_RATIO for gain in threads.values())
         words += f"Of that the threads alone give, against DCA-ABA on one: {_listed(threads)}."
         verdict: Verdict = "does not hold" if not reached else "holds" if helped else "holds in part"
         found.append(Claim("[B] abstract", says, verdict, words))
@@ -299,8 +299,9 @@ def _alone(gains: Mapping[int, Interval]) -> Claim:
     source, says = "[B] abstract", "Without parallel resources it degenerates to the ABA."
     if not gains:
         return Claim(source, says, "not tested here", "There are no such times.")
-    even = [n for n, gain in gains.items() if 1 / EVEN <= gain.middle <= EVEN]
-    words = f"On one thread DCA-ABA is within {EVEN} × of our ABIA {_where(even, gains, 'links')}: {_listed(gains)}. "
+    even = [n for n, gain in gains.items() if 1 / EQUAL_RATIO <= gain.middle <= EQUAL_RATIO]
+    where = _where(even, gains, "links")
+    words = f"On one thread DCA-ABA is within {EQUAL_RATIO} × of our ABIA {where}: {_listed(gains)}. "
     if len(even) < len(gains):
         words += "One thread works on eight chunks at a time, in the lanes of vector instructions."
     return Claim(

@@ -87,7 +87,7 @@ def _make(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     if any(folder.iterdir()) and not (folder / ROWS).is_file():
         raise ValueError(
-            f"{str(folder)!r} holds files and no {ROWS}; give --out a new folder, or one that this command made"
+            f"{str(folder)!r} contains files but no {ROWS}; give --out a new folder, or one that this command made"
         )
 
 

@@ -39,7 +39,7 @@ CHECKED = 64
 """Number of robots of a batch, evenly spaced, whose results are checked."""
 EXPONENTS = {("jsiia", "links"): 3}
 """Upper bound of the exponent of a call's time over size; 1 if not listed."""
-INPUTS, LARGEST_INPUT = 16, 1 << 20
+INPUTS, MAX_INPUT_BODIES = 16, 1 << 20
 """Number of different inputs of the calls, reduced beyond this number of bodies in all."""
 ROUNDS = 25
 SLOW = 0.02
@@ -159,7 +159,7 @@ class _Point:
         self._links, self._batch = experiment.shape(size)
         self._model = generate.chain(self._links, plan.seed)
         rng = np.random.default_rng([plan.seed, self._links, self._batch])
-        count = int(np.clip(LARGEST_INPUT // (self._links * self._batch), 1, INPUTS))
+        count = int(np.clip(MAX_INPUT_BODIES // (self._links * self._batch), 1, INPUTS))
         self._inputs: dict[str, list[Any]] = {"cpu": [state(self._model, rng, self._batch) for _ in range(count)]}
 
     def row(self) -> dict[str, Any]:

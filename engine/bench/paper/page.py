@@ -29,11 +29,11 @@ PAPERS = """\
 
 def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str, Any]:
     """Plot and write everything from the rows; return the content of the JSON file."""
-    told, more = claims(measured), beside(measured)
+    verdicts, more = claims(measured), beside(measured)
     data: dict[str, Any] = {
         "machine": machine,
         "plan": measured.plan._asdict(),
-        "claims": [claim._asdict() for claim in told],
+        "claims": [claim._asdict() for claim in verdicts],
         "beside": more,
         "rows": measured.rows,
     }
@@ -46,7 +46,7 @@ def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str
     for name, text in (
         (DATA, json.dumps(data, allow_nan=False) + "\n"),
         (TABLE, _csv(measured)),
-        (PAGE, page(measured, machine, told, more)),
+        (PAGE, page(measured, machine, verdicts, more)),
     ):
         with files.replacing(folder / name, "w") as file:
             file.write(text)
@@ -59,22 +59,22 @@ def said(measured: Measured, machine: dict[str, Any]) -> str:
     return f"{machine['gpu']['name']}; {cpu}" if measured.plan.device == "cuda" else cpu
 
 
-def page(measured: Measured, machine: dict[str, Any], told: list[Claim], more: list[str]) -> str:
+def page(measured: Measured, machine: dict[str, Any], verdicts: list[Claim], more: list[str]) -> str:
     """Return the page, as Markdown."""
     plan = measured.plan
     lines = [
         f"# The papers' experiments on {said(measured, machine)}", "", PAPERS, "",
         *_where_it_ran(measured, machine), "",
-        "## Which of the papers' conclusions hold here", "",
+        "## The papers' conclusions on this machine", "",
         "| | says | where | here |", "| ---: | --- | --- | --- |",
-        *(f"| {i} | {x.says} | {x.source} | **{x.verdict}** |" for i, x in enumerate(told, 1)), "",
+        *(f"| {i} | {x.says} | {x.source} | **{x.verdict}** |" for i, x in enumerate(verdicts, 1)), "",
     ]  # fmt: skip
-    for i, claim in enumerate(told, 1):
+    for i, claim in enumerate(verdicts, 1):
         lines += [f"**{i}. {claim.says}** {claim.verdict.capitalize()}. {claim.found}", ""]
-    lines += ["Beside what the papers asked:", "", *(f"- {sentence}" for sentence in more), ""]
+    lines += ["Further findings:", "", *(f"- {sentence}" for sentence in more), ""]
     for experiment in EXPERIMENTS:
         lines += _section(measured, experiment)
-    lines += ["## How it was measured", "", *_how(plan.short), "", "## Again", ""]
+    lines += ["## Measurement", "", *_how(plan.short), "", "## Repetition", ""]
     lines += [
         "```sh",
         f"main.py paper --out FOLDER --device {plan.device} --seed {plan.seed}{' --short' * plan.short}",
@@ -100,15 +100,15 @@ def _where_it_ran(measured: Measured, machine: dict[str, Any]) -> list[str]:
         lines += [
             "",
             f"""\
-**No GPU took part**{why}. [Y]'s figures are drawn of the CPU, and its claims, which are about a GPU, are not tested.
-Of the {texts} the CPU runs the text, on NumPy, which is for reading and not for speed.""",
+**No GPU was used**{why}. [Y]'s figures show the CPU, and its claims, which are about a GPU, are not tested.
+The CPU runs {texts} as NumPy reference code, which is not optimised.""",
         ]
     return lines
 
 
 def _section(measured: Measured, experiment: Experiment) -> list[str]:
     lines = [f"## {experiment.source}: {experiment.title}", "", f"![{experiment.title}]({experiment.key}.svg)", ""]
-    clocks = [("a call, until its answer is there", "call_us"), ("on the GPU, by its own clock", "device_us")]
+    clocks = [("a call, until its result is available", "call_us"), ("on the GPU, by its own clock", "device_us")]
     candidates = measured.plan.candidates(experiment)
     sizes = sorted({size for x in candidates for size in measured.facts(experiment, x)})
     for title, clock in clocks:
@@ -134,17 +134,17 @@ def _section(measured: Measured, experiment: Experiment) -> list[str]:
 def _how(short: bool) -> list[str]:
     lines = [
         f"""\
-Serial chains with random twists and inertias, {DTYPE}; the calls go through up to {INPUTS} random inputs in turn. [Y]
-averages a thousand calls. Here all candidates of a point take turns in rounds and a round's average is kept: a time is
-the median over the rounds, and who is faster is said by the ratios within rounds, where their 99.9 % interval leaves no
-doubt. Each first answer is checked by inverse dynamics; a wrong one gets no time.
+Serial chains with random twists and inertias, {DTYPE}; the calls cycle through up to {INPUTS} random inputs. [Y]
+averages a thousand calls. Here all candidates of a point take turns in rounds and each round's mean is stored. A time
+is the median over the rounds, and which candidate is faster is decided by the ratios within rounds, if their 99.9 %
+interval excludes equality. Each first result is checked by inverse dynamics; a wrong one gets no time.
 
-A call counts until its answer is there, which is the papers' measure. On a GPU inputs and answers stay in its memory,
-and the time by its own clock stands beside: of a captured graph of calls, which the host cannot hold up, or of queued
-calls where the host takes part, as in the hybrid. Shaded are the sizes that the paper has; a band is an interval.
+Like the papers, it times a call until its result is available. On a GPU inputs and results stay in its memory, and the
+time by its own clock is given too: of a captured graph of calls, which the host cannot delay, or of queued calls if the
+host takes part, as in the hybrid. The paper's sizes are shaded; a band is an interval.
 
-What would take more than {LONGEST:g} s a call, by its time at the size before, or more than {MEMORY >> 30} GiB on
-the host, is left out, and named."""
+A candidate that would take more than {LONGEST:g} s a call, extrapolated from the previous size, or more than
+{MEMORY >> 30} GiB on the host, is skipped and listed."""
     ]
     return [*lines, "", "This is the short version: fewer sizes, fewer calls."] if short else lines
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 AXES = {"links": "Link Number", "batch": "Group Number"}
 LIMIT = f"{LONGEST:g} s a call, the limit here"
-CLOCKS = {"call_us": "a call, until its answer is there", "device_us": "of that on the GPU, by its own clock"}
+CLOCKS = {"call_us": "a call, until its result is available", "device_us": "of that on the GPU, by its own clock"}
 
 
 def label(measured: Measured, experiment: Experiment, candidate: Candidate) -> str:

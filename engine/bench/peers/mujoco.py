@@ -17,7 +17,7 @@ from engine.validation import Array
 
 CHECKED = 64
 """Number of robots of a batch whose results are checked."""
-STEPS_TIMED = 200
+MAX_TIMED_STEPS = 200
 """Maximum number of `mj_step`s timed."""
 TOGETHER = 10
 """Steps of a captured graph."""
@@ -106,7 +106,7 @@ def steps_on_one_core(model: Model, q: Array, dt: float, steps: int) -> Steps:
 
     def seconds(most: float) -> float:
         times = [one()]
-        while sum(times) < most * len(q) and len(times) < STEPS_TIMED:
+        while sum(times) < most * len(q) and len(times) < MAX_TIMED_STEPS:
             times.append(one())
         return float(np.median(times))
 

@@ -18,7 +18,7 @@ from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Model
 from engine.model.joints import NV
 from engine.validation import Array
 
-LARGEST_SHARE = 4096
+MAX_TIMED_ROBOTS = 4096
 """Number of robots of a larger batch on which one core is timed, repeatedly."""
 ROUND = 0.05
 """Minimum seconds between two barriers of the processes, so that their cost is negligible."""
@@ -78,7 +78,7 @@ def one_core(model: Model, at: State, seconds: float) -> Timing:
     began = perf_counter()
     aba, states, left = _ready(model, at)
     first = perf_counter() - began
-    robots = min(len(states), LARGEST_SHARE)
+    robots = min(len(states), MAX_TIMED_ROBOTS)
     times: list[float] = []
     while sum(times) < seconds or len(times) < 3:
         start = perf_counter()
@@ -93,7 +93,7 @@ def _ready(model: Model, at: State) -> tuple[Callable[..., Array], list[tuple[Ar
     peer = pinocchio_aba(model)
     if peer is None:
         raise Missing("Pinocchio is not installed")
-    states = [peer.states(*robot) for robot in zip(*(x[:LARGEST_SHARE].astype(float) for x in at), strict=True)]
+    states = [peer.states(*robot) for robot in zip(*(x[:MAX_TIMED_ROBOTS].astype(float) for x in at), strict=True)]
     answer = np.empty((1, model.nv))
     answer[0, peer.order] = peer.aba(*states[0])
     return peer.aba, states, float(residual(model, State(*(x[:1] for x in at)), answer)[0])
@@ -151,7 +151,7 @@ def _processes(model: Model, at: State, seconds: float) -> Timing:
         aba(*state)
     each = (perf_counter() - start) / len(states)
     count = min(cores(), len(at.q))
-    shares = [np.arange(len(at.q))[i::count][:LARGEST_SHARE] for i in range(count)]
+    shares = [np.arange(len(at.q))[i::count][:MAX_TIMED_ROBOTS] for i in range(count)]
     passes = math.ceil(ROUND / (each * len(shares[0])))
     rounds = max(3, int(seconds / (passes * each * len(shares[0]))))
     context = multiprocessing.get_context("spawn")  # a process that uses a GPU must not be forked

@@ -11,7 +11,7 @@ from engine import files
 from engine.bench import results
 from engine.bench.results import Row, Rows
 
-WORTH_SAYING = 1.1
+MIN_REPORTED_RATIO = 1.1
 """Closer medians are no change: a restart of the process changes them by nearly as much."""
 SAME_MACHINE = ("processor", "cores")
 
@@ -45,7 +45,7 @@ def read(path: Path) -> tuple[dict[str, Any], Rows]:
         try:
             return dict(whole["machine"]), {str(row["key"]): row for row in whole["rows"]}
         except (TypeError, KeyError, ValueError, AttributeError):
-            raise ValueError(f"{path} holds no rows; give a file by --rows, or what --json printed") from None
+            raise ValueError(f"{path} contains no rows; give a file by --rows, or what --json printed") from None
     header, rows = results.read(path)
     return header["machine"], rows
 
@@ -78,7 +78,7 @@ def confirmed(found: list[Change], again: list[Change]) -> list[Change]:
 
 def changes(before: Rows, now: Rows) -> list[Change]:
     """Return the differences beyond noise: the medians' intervals are disjoint, and the medians differ by
-    `WORTH_SAYING`.
+    `MIN_REPORTED_RATIO`.
     """
     return [change for key in now if key in before for change in _changes(key, before[key], now[key])]
 
@@ -88,7 +88,7 @@ def _changes(key: str, before: Row, now: Row) -> Iterator[Change]:
     for quantity in old.keys() & new.keys():
         (low, was, high), (new_low, is_now, new_high) = old[quantity], new[quantity]
         apart = new_low > high or new_high < low
-        if apart and max(is_now / was, was / is_now) > WORTH_SAYING:
+        if apart and max(is_now / was, was / is_now) > MIN_REPORTED_RATIO:
             yield Change(key, quantity, was, is_now)
 
 

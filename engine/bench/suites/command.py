@@ -67,7 +67,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, suites: Mapping[str, S
     )
     parser.add_argument(
         "--rows", type=Path, metavar="FILE.jsonl",
-        help="keep the machine and each row there as it comes, a line each; the same call again goes on from there",
+        help="keep the machine and each row there as it comes, a line each; the same call continues from there",
     )  # fmt: skip
     parser.add_argument(
         "--against", type=Path, metavar="FILE",
@@ -136,7 +136,7 @@ def _measured(suite: Suite, seconds: float, results: Results, console: Console) 
                 if suite.line is not None:
                     print(suite.line(rows[-1]), file=sys.stderr, flush=True)
         except KeyboardInterrupt:
-            cure = "the same call goes on from there" if results.path else "--rows FILE.jsonl keeps them"
+            cure = "the same call continues from there" if results.path else "--rows FILE.jsonl keeps them"
             print(f"interrupted after {len(rows)} rows; {cure}", file=sys.stderr)
             return rows, True
     return rows, False

@@ -195,6 +195,6 @@ def table(rows: list[dict[str, Any]]) -> Table:
     """Format the rows: the text of `line` for each."""
     shown = Table("work", "figures", box=None, pad_edge=False)
     for row in rows:
-        key, _, told = line(row).partition(": ")
-        shown.add_row(key, told)
+        key, _, text = line(row).partition(": ")
+        shown.add_row(key, text)
     return shown

@@ -51,7 +51,7 @@ SECONDS, ROUNDS = 0.006, 7
 
 SETTLED = 6e-4
 """Untimed seconds before a turn: slightly longer than idle threads spin for another call."""
-AWAKE = 0.1
+WARM_UP_SECONDS = 0.1
 """Seconds of calls after which a GPU has left its idle clocks."""
 
 PROCESSES = {"cpu": 4, "cuda": 8}
@@ -223,7 +223,7 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
                 found.append((name, work, residuals[name]))
                 candidates.append((timer.repeated(timed[0]), timed[1]))
     if device == "cuda" and candidates:
-        timer.run_for(AWAKE, candidates[0][0])
+        timer.run_for(WARM_UP_SECONDS, candidates[0][0])
     if not found:
         return []
     times = np.median(timer.alternate(candidates, SECONDS * len(candidates), ROUNDS, SETTLED), axis=1)

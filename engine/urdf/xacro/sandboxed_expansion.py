@@ -96,7 +96,7 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
     line = (answer["line"] or None) if own else None
     if answer["forbidden"]:
         cure = "write it in another way; or, if you know where the file comes from, trust it with --trust-xacro"
-        fault = f"{path.name} asks for what xacro files are not allowed{place}: {answer['fault']}"
+        fault = f"{path.name} uses something forbidden in untrusted xacro files{place}: {answer['fault']}"
         raise XacroError(fault, f"{cure} (trust_xacro=True in Python)", line)
     raise XacroError(f"xacro cannot expand {path.name}{place}: {answer['fault']}", "correct the xacro file", line)
 

@@ -18,7 +18,7 @@ Function = Callable[..., Any]
 
 SIZE = 1_000_000
 """Maximum number of characters of a text, and of elements of a list, including nested ones."""
-BITS = 4096
+MAX_BITS = 4096
 """Maximum number of bits of an integer."""
 
 
@@ -31,8 +31,8 @@ def bounded(value: Any) -> Any:
     weight, rest = 0, [value]
     while rest:
         entry = rest.pop()
-        if isinstance(entry, int) and entry.bit_length() > BITS:
-            raise Refused(f"a whole number of more than {BITS} bits")
+        if isinstance(entry, int) and entry.bit_length() > MAX_BITS:
+            raise Refused(f"a whole number of more than {MAX_BITS} bits")
         weight += 1 + (len(entry) if isinstance(entry, str) else 0)
         if isinstance(entry, list | tuple | set):
             rest += list.__iter__(entry) if isinstance(entry, list) else entry
@@ -62,14 +62,14 @@ def _multiply(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
-    if isinstance(a, int) and isinstance(b, int) and abs(a) > 1 and a.bit_length() * b > 2 * BITS:
-        raise Refused(f"a power of more than {BITS} bits")
+    if isinstance(a, int) and isinstance(b, int) and abs(a) > 1 and a.bit_length() * b > 2 * MAX_BITS:
+        raise Refused(f"a power of more than {MAX_BITS} bits")
     return a**b
 
 
 def _shift(a: Any, b: Any) -> Any:
-    if isinstance(b, int) and b > BITS:
-        raise Refused(f"a whole number of more than {BITS} bits")
+    if isinstance(b, int) and b > MAX_BITS:
+        raise Refused(f"a whole number of more than {MAX_BITS} bits")
     return a << b
 
 

@@ -1,4 +1,4 @@
-"""How long a thread keeps Python's lock while another wants it, and how much of that is the machine's."""
+"""Measure how long a thread holds Python's lock while another waits for it, and the machine's share of that."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def allowed(held: float) -> float:
 
 
 def afresh(call: str) -> Any:
-    """What a call of a test module's function, as text, returns in a process of its own: of JSON's types.
+    """Return the result of a test module's function, given as text, from a new process; its types are JSON's.
 
-    A process that has run other tests has gigabytes, which make new memory, and all that is measured, slow.
+    A process that has run other tests uses gigabytes, which slow down memory allocation and every measurement.
     """
     folders = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2]), *sys.path])
     module = call.partition(".")[0]
