@@ -17,7 +17,7 @@ STEPS = 200
 
 
 def real_robots() -> list[Path]:
-    """Some of example-robot-data, where it is installed."""
+    """Return some robots of example-robot-data, if installed."""
     try:
         from example_robot_data.path import EXAMPLE_ROBOT_DATA_MODEL_DIR
     except ImportError:

@@ -77,7 +77,7 @@ def example_robots() -> list[Path]:
 
 @pytest.fixture
 def rng() -> np.random.Generator:
-    """The same numbers in every run, and for every test its own stream from the start."""
+    """Equal numbers in every run, with a stream of its own for every test."""
     return np.random.default_rng(SEED)
 
 
@@ -107,7 +107,7 @@ def ctrl_c_is_heard() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def unmeasured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests choose algorithms as where nothing was measured, and share the user's compiled code."""
+    """Choose algorithms as on a machine without measurements, with the user's compiled code."""
     os.umask(0o022)  # what a group may write to is no cache
     folder = tmp_path_factory.mktemp("cache")
     code = engine.files.writable_cache() / "code"
@@ -136,9 +136,9 @@ def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def looped_aba(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ABA of calls with loops over the bodies for all robots, but where a test is marked `written_out`.
+    """Use the ABA with loops over the bodies in calls, except in tests marked `written_out`.
 
-    Written out for a robot it takes some seconds of compiling for each shape of robots that a test has.
+    The written-out ABA takes some seconds of compilation for each shape of robots.
     """
     if not request.node.get_closest_marker("written_out"):
         monkeypatch.setattr("engine.cpu.rigid_body.aba_batch.MOST_BODIES", 0)
@@ -151,7 +151,7 @@ def each_form() -> None:
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was compiled."""
+    """Return the compiled code."""
     monkeypatch.setattr(background, "ask", lambda *_: None)  # for another process, and at any time
     texts: list[str] = []
     original = machine.compiled
@@ -239,7 +239,7 @@ def qapp_cls() -> type[QApplication]:
 
 @pytest.fixture
 def qtbot(qtbot: QtBot) -> QtBot:
-    """As pytest-qt's, which gives up after 5 s; other programs may take the processor for longer."""
+    """pytest-qt's `qtbot` with a longer timeout than 5 s: other programs may use the processor."""
     for name in ("waitUntil", "waitSignal", "waitExposed", "waitActive"):
         setattr(qtbot, name, partial(getattr(qtbot, name), timeout=PATIENCE))
     return qtbot
@@ -247,9 +247,9 @@ def qtbot(qtbot: QtBot) -> QtBot:
 
 @pytest.fixture
 def make_window(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Callable[[], Window]]:
-    """Makes windows that have the keyboard, all with the same settings, and closes them.
+    """Create windows with the keyboard focus, all with the same settings, and close them.
 
-    They are destroyed, whoever still knows them: each that is left makes every later change of the theme slower.
+    They are destroyed even if referenced: each leftover window would slow down later theme changes.
     """
     from PyQt6.QtCore import QSettings
 
@@ -281,7 +281,7 @@ def window(make_window: Callable[[], Window]) -> Window:
 
 @pytest.fixture
 def opened(qtbot: QtBot, window: Window) -> Callable[..., Window]:
-    """Opens a robot in the window, by default the double pendulum, and waits until it stands there."""
+    """Open a robot in the window, by default the double pendulum, and wait until it is loaded."""
 
     def open_robot(source: object = engine.find_robot("double_pendulum")) -> Window:
         if isinstance(source, engine.Model):
@@ -309,7 +309,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def _destroy_what_is_closed() -> None:
-    """What was told to be deleted later, now: its timers would go on, and each change of the theme would dress it."""
+    """Delete now what was scheduled for deletion: its timers would continue, and theme changes would restyle it."""
     from PyQt6.QtCore import QCoreApplication, QEvent
 
     if QCoreApplication.instance() is not None:
@@ -352,14 +352,14 @@ def _reason_against_windows() -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """What is there before the first test stays: no collection has to look at it again."""
+    """Freeze the objects that exist before the first test, to speed up garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what this machine cannot run, and say why; tell what is slow where, and give it its time."""
+    """Skip what this machine cannot run, with a reason; mark slow tests, and set their timeouts."""
     sampling.leave_to_the_night(items)
     for item in items:
         if item.get_closest_marker("slow_on_host") and "compiled for the host" in item.name:

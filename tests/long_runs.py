@@ -23,8 +23,9 @@ import engine
 DT = 1e-3
 LOOKS = 50
 BOUNDS = {"semi-implicit": (2.0, 0.05), "rk4": (1e-6, 1e-7), "implicit": (2.0, 0.05)}
-"""By integrator, of the changes of energy and of momentum, each as a share of its scale. RK4's are for 1000 s, and grow
-with the time's third power at most. Euler's keep energy and linear momentum to their order, and let rotation grow."""
+"""By integrator, maximum changes of energy and of momentum, relative to their scales. RK4's are for 1000 s, and grow at
+most with the third power of time. Euler's conserve energy and linear momentum to their order, but not rotation.
+"""
 FLIGHT = 100_000
 """Steps after which the tree has landed with those that let rotation grow: in an hour it would diverge."""
 SCALE = 10.0
@@ -34,7 +35,7 @@ GROWN = 4.0  # MB
 
 @dataclass(frozen=True)
 class Kept:
-    """What a long run has kept: the largest relative changes, the worst quaternion, seconds lost, and MB grown."""
+    """The results of a long run: the largest relative changes, the worst quaternion, seconds lost, and MB grown."""
 
     integrator: str
     energy: float

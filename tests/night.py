@@ -1,11 +1,12 @@
-"""A night of random robots: whatever acts on them, no number is lost, and no limit is passed.
+"""A night of random robots: whatever acts on them, all states are finite, and no limit is exceeded.
 
     PYTHONPATH=. python tests/night.py --seconds 3600 [--seed N] [--one]
 
 Each seed makes a robot (a chain, a tree, one whose joints mimic others, one that ships; all kinds of joints), limits,
 friction, damping, gains, torques, wrenches and drags, often ground, obstacles and self-collision, an integrator, a time
-step and an algorithm, and simulates a batch of it. The first seed is that of the day unless it is given. A finding is
-told with its seed, which repeats it: `--seed N --one`. `--seconds` is the budget; the exit status is 1 after a finding.
+step and an algorithm, and simulates a batch of it. The first seed is the day's unless it is given. A finding is
+reported with its seed, which reproduces it: `--seed N --one`. `--seconds` is the budget; the exit status is 1 after a
+finding.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ PASSED = 1e-6  # rad or m beyond a limit
 
 @dataclasses.dataclass
 class Night:
-    """What a seed makes."""
+    """The simulation of a seed."""
 
     simulation: engine.Simulation
     rng: np.random.Generator

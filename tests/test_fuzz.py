@@ -1,4 +1,4 @@
-"""A short run of the fuzzer over every reader of files, another one each day; CONTRIBUTING tells of the long one."""
+"""A short run of the fuzzer over every reader of files, varying daily; CONTRIBUTING describes the long run."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_help_is_answered(words: list[str]) -> None:
 
 
 def test_every_resource_is_packaged() -> None:
-    """What is not Python must match a pattern of package-data, or an installed `catena` would lack it."""
+    """All files but Python's must match a pattern of package-data, or an installed `catena` would lack them."""
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
     packaged = {path for top in patterns for pattern in patterns[top] for path in (ROOT / top).glob(pattern)}
     tops = [ROOT / top for top in ("engine", "app", "robots", "resources")]

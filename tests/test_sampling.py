@@ -1,4 +1,4 @@
-"""What a sample of a test's cases is."""
+"""The sampling of a test's cases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS, NUMBERS = ["one", "two", "three"], [1.5, 2.5]
 
 
 class Case:
-    """What of a collected test is asked for."""
+    """A collected test's marks."""
 
     def __init__(self, word: str, number: float):
         self.nodeid, self.slow = f"test_file.py::test_name[{word}-{number}]", False

@@ -1,8 +1,8 @@
-"""What the window's pictures cost: frames per second, the longest wait for an answer, processor time at rest.
+"""Performance of the window: frames per second, longest event-loop delay, processor time when idle.
 
 `python -m tests.app.frames` on a screen (`xvfb-run -a -s "-screen 0 1920x1200x24"`) prints one JSON object. Rows:
 
-- `playing`: a robot that moves: frames per second, processor time of a frame, the largest divisor of the resolution
+- `playing`: a moving robot: frames per second, processor time of a frame, the largest divisor of the resolution
   (shadows are in every picture);
 - `answer`: the longest time that the event loop left a timer waiting, ms;
 - `rest`: share of one core while nothing moves: paused, playing, minimised;
@@ -86,7 +86,7 @@ class Bench:
         return round(1e3 * self.longest, 1)
 
     def load(self, robot: Any) -> float:
-        """Open a robot; the longest wait until it stands there with all its meshes and their coarser levels, ms."""
+        """Open a robot; return the longest event-loop delay until all meshes and levels of detail are loaded, ms."""
         bench, viewport = self.window.workbench, self.window.viewport
         began: list[object] = [viewport._scene]
         bench.open(robot)
@@ -245,7 +245,7 @@ def main() -> None:
 
 
 def make_application() -> object:
-    """As the application itself starts, but for the window."""
+    """Create the application as in production, but without the window."""
     from PyQt6.QtCore import QCoreApplication, Qt
     from PyQt6.QtGui import QSurfaceFormat
     from PyQt6.QtWidgets import QApplication

@@ -21,7 +21,7 @@ OPEN, CLOSED = 0.04, 0.0  # of a finger, m
 BESIDE = (0.5, 0.1)  # where the cube lies, m
 HEIGHTS = 0.2, 0.0, 0.25  # of the gripper above the cube: before, at the grasp, and lifted, m
 LEGS = ((0, 1, OPEN, 1.5), (1, 1, CLOSED, 0.6), (1, 2, CLOSED, 1.5), (2, 2, CLOSED, 1.4))
-"""From one height to another, the fingers, and for how long, s."""
+"""Start and end height, the fingers' opening, and the duration, s."""
 
 
 def panda() -> str:

@@ -39,7 +39,7 @@ def resident() -> float:
 
 
 class Hour(User):
-    """One whose choices come from a seed."""
+    """A simulated user whose choices come from a seed."""
 
     def __init__(self, folder: Path, seed: int):
         super().__init__(folder, np.random.default_rng(seed))
@@ -65,7 +65,7 @@ class Hour(User):
         self.spin(0.2)
 
     def round(self, number: int) -> None:
-        """What a user does in some minutes."""
+        """Perform a user's actions of some minutes."""
         import engine
         from app.acting.drives import Drive
         from app.features.appearance import Appearance

@@ -1,4 +1,4 @@
-"""A panel of plots as tests have it: what is ticked, sampled and seen in it."""
+"""A plot panel for tests: its selection, samples and picture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Left = Qt.MouseButton.LeftButton
 
 
 def make_panel(qtbot) -> PlotsPanel:
-    """With the quantities of an arm, and as large as its dock."""
+    """Return a panel with an arm's quantities, of its dock's size."""
     panel = PlotsPanel()
     qtbot.addWidget(panel)
     panel.set_quantities(catalogue(engine.load(engine.find_robot("arm7"))))
@@ -42,7 +42,7 @@ def tick(panel, text):
 
 
 def colored(image: QImage, color: str) -> int:
-    """How many pixels are about of a colour."""
+    """Return the number of pixels close to a colour."""
     wanted = QColor(color)
     bits = image.convertToFormat(QImage.Format.Format_RGB32)
     data = bits.constBits()

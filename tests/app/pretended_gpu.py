@@ -1,4 +1,4 @@
-"""A GPU that is none: simulations that say they run on one, whose frames come late and which fail when told to."""
+"""A simulated GPU: simulations that claim to run on it, with delayed frames and failures on demand."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from engine.frame import Frame, FrameReader, Spent
 
 
 class OutOfMemoryError(MemoryError):
-    """As CuPy's."""
+    """Stands in for CuPy's exception."""
 
     __module__ = "cupy.cuda.memory"
 
 
 class CUDARuntimeError(RuntimeError):
-    """As CuPy's."""
+    """Stands in for CuPy's exception."""
 
     __module__ = "cupy_backends.cuda.api.runtime"
 
@@ -74,13 +74,13 @@ class OnGpu:
 
 
 class PretendedGpu(engine.Simulation):
-    """Takes device "cuda", and "auto" for it; what it computes is the CPU's."""
+    """Accept device "cuda", and "auto" for it; compute on the CPU."""
 
     lag, cost = 1e-3, 1e-5
     fault: Exception | None = None
-    """What making one raises."""
+    """The exception raised on creation."""
     fault_in_flight: Exception | None = None
-    """What the next frame raises."""
+    """The exception raised by the next frame."""
     launches: ClassVar[list[int]] = []
     """Steps of each launch on the pretended GPU."""
 

@@ -1,4 +1,4 @@
-"""Robots that nobody thought of: every kind of joint, turned frames, shapes and masses off their links' origins."""
+"""Random robots: every joint type, rotated frames, shapes and masses off their links' origins."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def robot(
     shapes: tuple[str, ...] = ("box", "sphere", "cylinder", "capsule"), kinds: tuple[str, ...] = KINDS,
     plain: bool = False,
 ) -> engine.Model:  # fmt: skip
-    """One of a file written there: `free` of the world, with a `turned` joint to it, or standing on it.
+    """Load a robot from a file written to `folder`: `free`, with a `turned` free joint, or on a fixed base.
 
-    The last joint follows one before it where any can be followed. `plain`: without limits, damping and friction.
+    The last joint mimics an earlier one if possible. `plain`: without limits, damping and friction.
     """
     used = [*kinds, *rng.choice(kinds, max(0, links - len(kinds)))][:links]
     order = [used[k] for k in rng.permutation(len(used))]
@@ -105,7 +105,7 @@ def _dynamics(kind: str, rng: np.random.Generator) -> str:
 
 
 def robots(folder: Path, rng: np.random.Generator, **how: bool) -> list[engine.Model]:
-    """One that stands fast, one that is free, and one whose free joint is turned against the world."""
+    """Return a fixed robot, a free one, and one whose free joint is rotated in the world."""
     return [robot(folder, rng, **how, **base) for base in ({}, {"free": True}, {"turned": True})]
 
 
@@ -152,7 +152,7 @@ def center_of(model: engine.Model, body: int) -> np.ndarray:
 
 
 def about_center(model: engine.Model, body: int) -> np.ndarray:
-    """Its inertia (3, 3) about that, along its own axes, kg m²."""
+    """Return the body's inertia (3, 3) about its centre of mass, in its own axes, kg m²."""
     c = center_of(model, body)
     return model.inertia[body] - model.mass[body] * (c @ c * np.eye(3) - np.outer(c, c))
 

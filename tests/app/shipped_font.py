@@ -48,7 +48,7 @@ def make(source: Path, style: str) -> None:
 
 
 def _widen_figures(font: TTFont) -> None:
-    """Have figures, and the space between them, be those of one width that the feature `tnum` gives."""
+    """Replace figures and the space between them by the tabular ones of the feature `tnum`."""
     table = font["GSUB"].table
     features = [each.Feature for each in table.FeatureList.FeatureRecord if each.FeatureTag == "tnum"]
     wide: dict[str, str] = {}

@@ -25,7 +25,7 @@ LOOKS = {
     "humanoid": (None, -30, 10),
     "snake50": (None, -40, 18),
 }
-"""Of each robot q, None for neutral, and where the camera stands: azimuth and elevation, degrees."""
+"""For each robot q, None for neutral, and the camera's azimuth and elevation, degrees."""
 DRAWN = 1120, 840
 KEPT, MARGIN = (280, 210), 8  # pixels
 

@@ -1,4 +1,4 @@
-"""Switching the algorithm of a simulation that plays, and what the timing panel shows of both."""
+"""Switching the algorithm of a running simulation, and both in the timing panel."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def choose(window: Window, name: str) -> None:
 
 
 def heads(timing: TimingPanel) -> list[str]:
-    """Of the columns of numbers."""
+    """Return the headings of the numeric columns."""
     return [timing.table.headerData(1 + column, Qt.Orientation.Horizontal) for column in range(len(SHOWN))]
 
 
 def rows(table: TimingTable) -> list[list[str]]:
-    """What its cells say."""
+    """Return the texts of the cells."""
     return [[table.data(table.index(row, column)) for column in range(4)] for row in range(table.rowCount())]
 
 

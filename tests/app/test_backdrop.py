@@ -1,4 +1,4 @@
-"""What lies behind robots, in both palettes: seen as it is named, and far enough from what is drawn before it."""
+"""The backdrop in both palettes: its colours are as named, and contrast with what is drawn before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk without room: what a file was stays, nobody waits, and the window says so in a sentence."""
+"""A full disk: existing files are unchanged, nothing blocks, and the window reports it in a sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ resource = pytest.importorskip("resource", reason="files are bounded by the limi
 pytestmark = pytest.mark.usefixtures("no_modules_kept")
 ROOM = 1000  # bytes of each file
 FULL = "File too large"
-"""What the system says where a file grows beyond its limit, instead of "No space left on device"."""
+"""The system's message for a file that exceeds its limit, instead of "No space left on device"."""
 
 
 @contextmanager

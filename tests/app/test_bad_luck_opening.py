@@ -1,4 +1,4 @@
-"""Bad luck with what is opened: files that change while they load, odd paths, pipes, meshes that go, odd drops."""
+"""Problems while opening: files that change while loading, odd paths, pipes, vanishing meshes, odd drops."""
 
 from __future__ import annotations
 

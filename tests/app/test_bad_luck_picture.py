@@ -1,4 +1,4 @@
-"""Bad luck with OpenGL: none, too old, lost or at fault. The window opens, goes on, and says so."""
+"""OpenGL missing, too old, lost or failing: the window opens, goes on, and says so."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport,
 
 
 def test_another_window_around_it_makes_the_picture_anew(qtbot, viewport):
-    """As docks that float and full screens do: a card's context goes with the window."""
+    """Floating docks and full screens do so: a context belongs to the window."""
     before, others = colors(viewport), []
     for _ in range(2):
         other = QWidget()

@@ -64,7 +64,7 @@ def test_a_settings_file_of_junk_opens_the_window_and_is_written_anew(tmp_path, 
 
 @pytest.fixture
 def begin(tmp_path, monkeypatch):
-    """Starts what takes care of faults as one more program would; hooks are put back in the end."""
+    """Start crash handling as another program would; hooks are restored at the end."""
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     cares = []
 

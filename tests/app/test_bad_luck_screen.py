@@ -1,4 +1,4 @@
-"""Bad luck with the screen: there is none, or none that can be reached."""
+"""Problems with the screen: missing or unreachable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fault in the simulation's thread: it is told, the run is kept, and the robot plays on when it is asked to."""
+"""An exception in the simulation's thread is reported, the run is kept, and the robot can continue."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A GPU that is taken away, or has no memory left, while the window plays: the CPU goes on, and the run is kept.
+"""If a GPU is lost, or out of memory, while the window plays, the CPU continues and the run is kept.
 
-A fault of the program while a GPU simulates is another matter, and told as what it is.
+A bug of the program while a GPU simulates is reported as such.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The times of a comparison, as they are drawn: bars from zero, dots where they differ much."""
+"""Bars of a comparison's times: from zero, or dots if they differ much."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_axes_start_at_nought_or_are_multiples_of_the_fastest():
 
 
 def painted(bars: BarView, algorithm: str) -> list[int]:
-    """Where in the middle of that row its colour is, px from the left end of its column."""
+    """Return the position of its colour in the middle of that row, px from the left end of its column."""
     row = next(k for k, each in enumerate(bars.table.rows) if getattr(each, "algorithm", "") == algorithm)
     cell = bars.visualRect(bars.table.index(row, BAR))
     tint, image = theme.legible(engine.algorithm_color(algorithm)), bars.viewport().grab().toImage()

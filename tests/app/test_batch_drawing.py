@@ -1,4 +1,4 @@
-"""Batches of robots in a picture: where they stand, in what colours and detail, and which lies under a point."""
+"""Batches of robots in a picture: placement, colours, level of detail, and picking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batch panel and its heat map: what is pressed, and what it asks for."""
+"""The batch panel and its heat map: clicks and the resulting requests."""
 
 from __future__ import annotations
 

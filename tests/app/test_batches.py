@@ -31,7 +31,7 @@ def bench() -> Iterator[Workbench]:
 
 
 def until(bench: Workbench, condition: Callable[[], object]) -> list:
-    """Wait for it; answers the events meanwhile."""
+    """Process events until the condition holds."""
     events, end = [], time.monotonic() + PATIENCE
     while not condition():
         events += bench.poll()
@@ -55,7 +55,7 @@ def frame(bench: Workbench, condition: Callable[[Snapshot], object]) -> Snapshot
 
 
 def of(robots: int) -> Callable[[Snapshot], bool]:
-    """A batch of so many robots, whose energies are known."""
+    """Return a batch of `robots` robots with known energies."""
     return lambda frame: (
         frame.batch is not None and len(frame.batch.energy) == robots and bool(np.all(np.isfinite(frame.batch.energy)))
     )

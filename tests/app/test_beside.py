@@ -1,4 +1,4 @@
-"""A robot beside the first: opened, simulated as one alone is, clicked, closed; the first one minds nothing of it."""
+"""A second robot: opened, simulated as if alone, clicked, closed; the first one is unaffected."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def press(menu: QMenu, *path: str) -> None:
 
 
 def asked(widget, at: QPoint) -> None:
-    """A right click as Qt tells of it where a menu is asked for."""
+    """Send a right click as Qt does for a context menu."""
     QApplication.sendEvent(widget, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, widget.mapToGlobal(at)))
 
 

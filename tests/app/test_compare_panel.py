@@ -65,7 +65,7 @@ def panel(qtbot, opened) -> ComparePanel:
 
 @pytest.fixture
 def own(tmp_path, monkeypatch) -> Callable[[str, str], Path]:
-    """Writes a user's file, and answers the dialogs that ask for it and for its function."""
+    """Write a user's file, and answer the dialogs for it and for its function."""
 
     def write(text: str, function: str) -> Path:
         path = tmp_path / "own.py"

@@ -12,7 +12,7 @@ HALF = engine.ComparisonResult((), 0.5, None, "half")
 
 
 class Scripted:
-    """A measurement that reports once, and then does as it is told."""
+    """A measurement that reports once, and then follows the script."""
 
     def __init__(self, then: Callable[[Callable[[], bool]], None], command: str = "main.py compare"):
         self.then, self.words = then, command

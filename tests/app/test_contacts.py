@@ -1,4 +1,4 @@
-"""Contacts in the window: their marks over the picture, the entry that shows them, and residuals that are told."""
+"""Contacts in the window: their markers, the menu entry that shows them, and the residuals shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(force, state="stick", size=2.0, weight=100.0):
 
 
 def corners(mesh, pose):
-    """Where a copy's vertices lie."""
+    """Return the positions of a copy's vertices."""
     return mesh.vertices @ pose[:3, :3].T + pose[:3, 3]
 
 

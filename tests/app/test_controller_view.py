@@ -1,4 +1,4 @@
-"""A user's controller in the window: chosen, read again when saved, told of when it fails, ended when it hangs."""
+"""A user's controller in the window: opened, reloaded when saved, reported when it fails, ended when it hangs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shown(qtbot, opened):
 
 @pytest.fixture
 def choose(monkeypatch, tmp_path):
-    """Writes a controller and has the file dialog answer it."""
+    """Write a controller, and select it in the file dialog."""
 
     def choose(window, text: str) -> Path:
         path = tmp_path / "mine.py"

@@ -1,4 +1,4 @@
-"""The device on which a robot is simulated, chosen while it plays; and what becomes of it where the GPU fails."""
+"""Changing the device of a running simulation, and failures of the GPU."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_the_mark_of_a_fault_stands_beside_its_first_line(qtbot):
 
 
 def test_a_file_that_is_no_session_is_told_of_with_the_diagnostics(qtbot, opened, tmp_path):
-    """As any other file that is refused, in place of what was told of the file before."""
+    """Like any refused file, it replaces the diagnostics of the previous one."""
     window = opened(engine.find_robot("pendulum"))
     path = tmp_path / "mine.catena"
     path.write_text("no session")

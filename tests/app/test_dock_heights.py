@@ -15,7 +15,7 @@ from app.features.shortcuts_sheet import ShortcutsSheet
 from app.window import Window
 
 AT_SCALE_2 = QSize(960, 600)
-"""Of a screen with 1920 × 1200 pixels."""
+"""The size of a screen with 1920 × 1200 pixels."""
 
 
 def show(qtbot, window: Window, title: str, on: bool = True) -> None:

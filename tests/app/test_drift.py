@@ -1,4 +1,4 @@
-"""A robot that should rest and moves is reported: by which rule, and where in the window."""
+"""Drift of a robot that should rest is reported: the rule, and the display in the window."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Standing:
         return made
 
     def after(self, where, seconds: float = 4.0, **how):
-        """What drifts after so long at `where` (time), m."""
+        """Return the drift after `seconds` at `where` (time), m."""
         for time in np.arange(0.0, seconds, 0.016):
             self.watch.look(self.frame(time, where(time), **how))
         return self.watch.drift

@@ -1,4 +1,4 @@
-"""What drives single joints: by the form in the Joints dock, and in the simulation."""
+"""Drives of single joints: the form in the Joints dock, and the simulation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def shown(qtbot, opened):
 
 
 def choose(qtbot, window, row: int):
-    """Click a joint's name; answers the form that opens."""
+    """Click a joint's name; return the form that opens."""
     table = window.joints
     qtbot.mouseClick(table.viewport(), LEFT, pos=table.visualRect(table.table.index(row, NAME)).center())
     form = window.features[DriveView].form

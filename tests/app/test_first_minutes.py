@@ -1,4 +1,4 @@
-"""What a newcomer meets in the window: held arms, chosen steps, dropped files, keys, and where it opens."""
+"""First use: held arms, automatic time steps, dropped files, keys, and the window's position."""
 
 from __future__ import annotations
 

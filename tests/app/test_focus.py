@@ -1,4 +1,4 @@
-"""What the Tab key comes to shows that it has the focus, and lets Space play."""
+"""Widgets that Tab reaches show the focus, and let Space play."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def picture(widget: QWidget) -> np.ndarray:
 
 
 def stops(dock: QWidget) -> list[QWidget]:
-    """What Tab comes to in a dock; a box's own line counts as the box."""
+    """Return the widgets that Tab reaches in a dock; a box's line edit counts as the box."""
     found = [each for each in dock.findChildren(QWidget) if each.isVisible() and each.isEnabled()]
     found = [each for each in found if each.focusPolicy() & Qt.FocusPolicy.TabFocus]
     return [each for each in found if not isinstance(each.parent(), QAbstractSpinBox | QComboBox)]

@@ -1,4 +1,4 @@
-"""What pushes from outside: the spring's force by itself, and both in the simulation's thread."""
+"""External forces: the spring's force by itself, and both kinds in the simulation's thread."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def frames(bench: Workbench, condition) -> list:
 @pytest.mark.parametrize("h", [1e-3, 1e-2, 0.3])
 @pytest.mark.parametrize("share", [1.0, 0.01])
 def test_the_spring_is_stable_however_long_a_force_is_held(h, share):
-    """A point of 10 g on a robot of 50 kg; it may answer by less than is known."""
+    """A point of 10 g on a robot of 50 kg; its mobility may be smaller than known."""
     mass, known = 50.0, 100.0 * np.eye(3)
     k, x, v = 4 * mass * 9.81, np.array([0.3, 0.0, 0.0]), np.array([0.5, -0.2, 0.0])
     for _ in range(max(round(5 / h), 3000)):

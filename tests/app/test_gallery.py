@@ -1,4 +1,4 @@
-"""The gallery on the empty view: what it shows, and that click and keys open it."""
+"""The gallery on the empty view: its content, opened by click and keys."""
 
 from __future__ import annotations
 

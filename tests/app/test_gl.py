@@ -65,7 +65,7 @@ def load(tmp_path):
 
 
 def project(camera: Camera, point, aspect: float = 1.0) -> np.ndarray:
-    """Where a point of the world is in the picture, x and y in -1…1, and its depth."""
+    """Project a point of the world to the picture: x and y in -1…1, and depth."""
     clip = camera.projection(aspect) @ camera.view() @ np.append(point, 1.0)
     return clip[:3] / clip[3]
 

@@ -1,4 +1,4 @@
-"""A robot that stands on the ground and is simulated on a GPU: what the window's thread tells, keeps and hands over."""
+"""A robot that stands on the ground on a GPU: the messages, recordings and hand-overs of the window's thread."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def standing(recorder) -> Iterator[tuple[Listener, Loaded]]:
 
 
 def on_gpu(heard: Listener, loaded: Loaded, **options) -> Configured:
-    """What the worker answers when it is asked for the GPU, with the settings of the robot that was opened."""
+    """Return the worker's reply to a request for the GPU, with the settings of the opened robot."""
     number = heard.worker.configure(replace(loaded.settings, device="cuda", **options))
     until(lambda: heard.count_of(Configured) and heard.events[-1].number == number)
     return heard.events[-1]
@@ -55,7 +55,7 @@ def settled(heard: Listener, loaded: Loaded) -> Snapshot:
 
 
 def check_standing(heard: Listener, loaded: Loaded, recording: engine.Recording) -> None:
-    """The robot is held up by its feet, its residuals are told, and the recording has its contacts."""
+    """The feet support the robot, residuals are reported, and the recording has the contacts."""
     frame = settled(heard, loaded)
     weight = -loaded.model.gravity[2] * loaded.model.mass.sum()
     heard.worker.pause()

@@ -1,4 +1,4 @@
-"""The ground is drawn as what it is: planes of any slope, height fields and obstacles, which the user chooses."""
+"""The drawn ground agrees with the chosen one: planes of any slope, height fields and obstacles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Help offers: the sheet of keys, which is made from the actions, and the log."""
+"""The Help menu: the list of shortcuts, generated from the actions, and the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was recorded and not saved: it is there again after the window was closed, killed, or had another robot."""
+"""Unsaved recordings are available again after the window was closed, killed, or opened another robot."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_a_generated_robot_that_was_kept_goes_on_to_the_same_bits(qtbot, start):
 
 
 def test_runs_whose_robot_went_with_its_folder_are_told_of_and_not_kept_without_it(keeper, tmp_path):
-    """As where other windows have kept newer ones since it was opened."""
+    """Other windows may have kept newer ones since it was opened."""
     passing = tmp_path / "runs" / f"gone{run_files.KEPT_SUFFIX}" / run_files.ROBOT
     recording, running = driven("double_pendulum", 5)
     model = dataclasses.replace(running.model, source=str(passing))

@@ -1,4 +1,4 @@
-"""Names of moments: they are kept with their runs, wherever the runs come from."""
+"""Names of keyframes are stored with their runs, wherever the runs come from."""
 
 from __future__ import annotations
 

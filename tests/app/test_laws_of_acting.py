@@ -1,4 +1,4 @@
-"""What acts on random robots, how they differ and where they are put down, against mechanics' own words."""
+"""Inputs, parameters and placement of random robots obey the laws of mechanics."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_driven_run_repeats_after_a_reset_wherever_it_was_left(chance, tmp_pat
 
 
 def held_to(model, running, asked, q, t) -> None:
-    """What acts now on every robot of the batch is what the drives say at that time."""
+    """The inputs on every robot of the batch are those of the drives at that time."""
     load = engine.inverse_dynamics(model, q, np.zeros(model.nv), np.zeros(model.nv))
     kd = running.simulation.settings.kd[0]
     for v, drive in asked.items():
@@ -330,7 +330,7 @@ def test_a_bar_of_a_batch_that_turns_about_its_origin_deviates():
 
 
 def lowest(model, q, n) -> float:
-    """How far along n any collision shape reaches down, by its support."""
+    """Return the lowest coordinate along n of any collision shape, by its support function."""
     poses, found = np.asarray(engine.link_poses(model, q)), np.inf
     for shape in model.collisions:
         pose = poses[shape.link] @ shape.pose

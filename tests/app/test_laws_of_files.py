@@ -1,4 +1,4 @@
-"""Whatever is written is read again: sessions, settings, scenes, runs, keyframes, tables, and numbers in words."""
+"""Written files are read back exactly: sessions, settings, scenes, runs, keyframes, tables, and numbers in words."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def everything(model, rng):
 
 
 def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
-    """What the window writes of a state that nobody has chosen, and what it was."""
+    """Return the session that the window writes of a random state, and the state."""
     bench = Bench(model, everything(model, rng))
     bench.path, bench.floating, bench.speed = model.source, bool(rng.random() < 0.5), float(rng.uniform(0.1, 10))
     bench.initial, bench.controller = model.random(rng), SimpleNamespace(path="")
@@ -138,7 +138,7 @@ OUTSIDE = {
     "camera.target": ([0, 0], [1e12, 0, 0], "here"), "beside.place": ([1e12, 0, 0],), "beside.q": ([1e12],),
     "scene.friction": (-0.1,), "scene.restitution": (-0.1, 1.1), "pose.*.0": (1e10, "x"), "plots": ([[3]], "all"),
 }  # fmt: skip
-"""Of parts of a session values that no window writes."""
+"""Session values that no window writes."""
 READERS = {
     "settings": lambda s, m: session_text.settings(s, Settings(), m),
     "batch": lambda s, _: session_text.batch(s, Spread()),
@@ -258,7 +258,7 @@ SCALES = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e
 
 
 def meant(text: str, unit: str) -> float:
-    """The number that a text with a unit, and perhaps a prefix, stands for."""
+    """Return the number that a text with a unit, and possibly a prefix, represents."""
     value, prefix = re.fullmatch(rf"(-?[\d.]+(?:e[-+]?\d+)?) ?([nµmkMG]?){unit}", text).groups()
     return float(value) * SCALES[prefix]
 

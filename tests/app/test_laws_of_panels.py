@@ -1,4 +1,4 @@
-"""What panels show is the state in the units they name, and what is typed or dragged there is asked for as it was."""
+"""Panels show the state in the units they name, and typed or dragged values are requested exactly."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def cell_of(table, k: int, column: int, role=Role.DisplayRole):
 
 
 def limits_of(joints, k: int, row, unit: str) -> None:
-    """What can be typed, and what is said of it, ends where the joint does."""
+    """The range of the input and its text end at the joint's limits."""
     if not row.limited:
         return
     box = joints.itemDelegate().createEditor(joints, None, joints.table.index(k, VALUE))

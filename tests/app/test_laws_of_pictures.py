@@ -1,4 +1,4 @@
-"""What is drawn of random robots stands where mechanics has it, and what is clicked is what is seen there."""
+"""Random robots are drawn where mechanics puts them, and a click selects what is drawn there."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def explained(model, rng):
 
 
 def ends(copies, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Where z = low and z = high of each copy's mesh stand."""
+    """Return the positions of z = low and z = high of each copy's mesh."""
     z, p = copies.poses[:, :3, 2].astype(float), copies.poses[:, :3, 3].astype(float)
     return p + low * z, p + high * z
 
@@ -286,7 +286,7 @@ def test_names_stand_at_the_masses_of_their_links(chance, tmp_path):
 
 @pytest.mark.usefixtures("qapp")
 def test_arrows_are_the_forces_and_moments_along_the_worlds_axes(chance, tmp_path):
-    """Of wrenches set along either's axes and of recorded ones; also where a robot is drawn elsewhere, with words."""
+    """Wrenches are set in link or world axes, or recorded; also for a robot drawn elsewhere, with labels."""
     for model in robots(tmp_path, chance):
         _, poses, *_ = explained(model, chance)
         overlays, acting, expected = Overlays(), [], []

@@ -1,4 +1,4 @@
-"""Whatever can be plotted, read or drawn of a random robot, against its definition, worked out from poses alone."""
+"""All plotted, displayed or drawn quantities of random robots agree with their definitions, computed from poses."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def of_a_link(poses: np.ndarray, link: int) -> dict[str, np.ndarray]:
 
 
 def of_a_joint(model, x: States, name: str) -> dict[str, float]:
-    """What a coordinate has in the middle, by the joint's name as the model has it."""
+    """Return a coordinate's middle component, by the model's joint name."""
     joint = next(each for each in model.joints if name == each.name or name.startswith(f"{each.name}."))
     part = name.removeprefix(joint.name).lstrip(".")
     owner = joint if joint.leader is None else model.joint(joint.leader)
@@ -265,7 +265,7 @@ def touching(model, rng, steps: int = 60) -> engine.Simulation:
 
 
 def test_forces_of_contacts_balance_momentum_and_each_other(chance, tmp_path):
-    """What is shown on the whole robot is its rate of momentum but for the weight; on each link, what acted there."""
+    """The total contact force equals the momentum's rate minus weight; each link's is the force on that link."""
     inner = outer = 0
     for turn in range(20):
         if turn > 2 and inner > 0 < outer:

@@ -1,4 +1,4 @@
-"""How a simulation is kept in the window: taken over, reset, changed by hand, gone back to, and accompanied."""
+"""Simulations in the window: taken over, reset, changed by hand, rewound, and accompanied."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
 
 
 class Posted(JointDriving):
-    """A workbench's joints, whose worker remembers what it was told."""
+    """A workbench's joints, with a worker that records its commands."""
 
     def __init__(self, model, time: float):
         super().__init__()

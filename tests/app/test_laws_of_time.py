@@ -1,4 +1,4 @@
-"""Recordings, replays, timelines and samples over random runs: what is shown is what there was at that time."""
+"""Recordings, replays, timelines and samples of random runs show the state at the displayed time."""
 
 from __future__ import annotations
 

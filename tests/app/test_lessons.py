@@ -1,4 +1,4 @@
-"""Lessons in the window: each pressed through to its end, links lit, questions checked, and what cannot be shown."""
+"""Lessons in the window: each is played to its end, with lit links, checked questions, and refusals."""
 
 from __future__ import annotations
 
@@ -403,7 +403,7 @@ def test_a_frame_costs_no_more_while_a_lesson_plays(qtbot, taught):
 
 
 def test_the_next_step_is_there_at_once(taught):
-    """Of a chain of 64 links; the best of some, since other programs may take the processor."""
+    """For a chain of 64 links; the best of several, since other programs may use the processor."""
     panel = taught("elimination", engine.chain(64)).panel
     slowest = 0.0
     for number in range(len(panel.lesson.steps)):

@@ -1,4 +1,4 @@
-"""Levels of detail: how far they lie from what they stand for, and which is drawn."""
+"""Levels of detail: their distance from the original mesh, and their selection."""
 
 from __future__ import annotations
 

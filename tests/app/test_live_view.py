@@ -1,4 +1,4 @@
-"""A script's simulation in the window: what it did to the bit, whatever becomes of the script and of the window."""
+"""A script's simulation in the window: exact to the bit, whatever happens to the script and the window."""
 
 from __future__ import annotations
 

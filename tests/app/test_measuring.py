@@ -1,4 +1,4 @@
-"""Measuring for the automatic choice from the window: the thread, and what the timing panel asks and shows."""
+"""Measuring for the automatic choice from the window: the thread, and the timing panel."""
 
 from __future__ import annotations
 

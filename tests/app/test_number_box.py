@@ -1,4 +1,4 @@
-"""Numbers are taken as they are written anywhere, whatever the system's language."""
+"""Numbers are accepted in any common notation, whatever the system's language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a robot besides its shape, and from where it is seen: pressed in the View menu, seen in pictures."""
+"""Overlays and views of a robot: selected in the View menu, checked in pictures."""
 
 from __future__ import annotations
 

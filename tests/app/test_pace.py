@@ -1,4 +1,4 @@
-"""How often the simulation's thread tells of itself: less where nothing moves, or nobody looks."""
+"""The rate of the simulation thread's snapshots: lower if nothing moves, or nobody looks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def time_after(frames: Latest, least: float = -1.0) -> float:
 
 
 def looked_at(frames: Latest, seconds: float) -> tuple[int, float, float]:
-    """How many snapshots come in so many s of simulated time, and their simulated and wall time."""
+    """Return the number of snapshots in `seconds` of simulated time, with their simulated and wall times."""
     first = time_after(frames)
     begun, now, count = time.perf_counter(), first, 0
     while now < first + seconds:

@@ -1,4 +1,4 @@
-"""Folders in which the packages of meshes are looked for: given at the start, added and forgotten in the menu."""
+"""Folders for packages of meshes: given at the start, added and removed in the menu."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A box that names what is ticked, and its list over the window."""
+"""A box that shows the selected items, and its list over the window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of what is shown, and films of the run, in any size."""
+"""Pictures of the view, and films of the run, in any size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots as a user makes them: what is pressed, and what is seen then."""
+"""Plots as a user creates them: clicks and the resulting display."""
 
 from __future__ import annotations
 

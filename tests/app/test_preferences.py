@@ -1,4 +1,4 @@
-"""Edit › Preferences: each control applies at once, follows the menus, and goes back to what a new window has."""
+"""Edit › Preferences: each control applies at once, follows the menus, and can be reset."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def preferences(qtbot, window) -> Preferences:
 
 
 def values(made: Preferences) -> tuple[object, ...]:
-    """What every control says."""
+    """Return the values of all controls."""
     return (
         made.theme.currentData(),
         made.limit.value(),

@@ -1,4 +1,4 @@
-"""Sampling in the simulation's thread: how often, what of, and what it costs."""
+"""Sampling in the simulation's thread: rate, quantities, and cost."""
 
 from __future__ import annotations
 

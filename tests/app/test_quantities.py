@@ -1,4 +1,4 @@
-"""What can be plotted, against the engine's own answers."""
+"""The quantities to plot agree with the engine's own results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def named(model, label):
 
 
 def sampled(model, settings, labels, steps):
-    """The values of these quantities after so many steps of a simulation, by their labels."""
+    """Return the values of these quantities after `steps` steps of a simulation, by label."""
     running, probe = running_of(model, settings), Probe()
     quantities = [named(model, label) for label in labels]
     probe.begin(quantities, running)

@@ -1,4 +1,4 @@
-"""Runs that end badly: the report that they leave, and what the next one offers."""
+"""Crashed runs: their report, and the recovery offered by the next start."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_session_that_cannot_be_read_is_none(reports, text):
 
 
 def test_machine_code_that_fails_is_reported(tmp_path):
-    """The process dies as by a fault of a kernel's; the next one finds where it was."""
+    """The process dies as from a bug in a kernel; the next one finds where it was."""
     code = f"""
 import faulthandler
 from pathlib import Path

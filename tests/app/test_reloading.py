@@ -1,4 +1,4 @@
-"""A robot's file that changes while it is open: what is read again, and what stays."""
+"""A robot's file that changes while open: what is reloaded, and what is preserved."""
 
 from __future__ import annotations
 

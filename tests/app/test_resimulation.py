@@ -16,7 +16,7 @@ from app.simulation.spread import Spread
 from app.workbench import Workbench
 
 DEEDS, APART, FRAMES = 12, 0.1, 20
-"""What the hand does, how many seconds of simulation lie between two deeds, and the frames that are computed again."""
+"""The user's actions, the seconds of simulation between them, and the frames that are computed again."""
 CONTROLLER = """
 import numpy as np
 

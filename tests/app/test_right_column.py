@@ -1,4 +1,4 @@
-"""The column on the right: tabs that have its whole height; and what the window says of a run, said in one place."""
+"""The right column: tabs of full height; each message of a run is shown in one place."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def arm(qtbot, opened):
 
 
 def on_screen(window, link: int) -> QPoint:
-    """Where the middle of what is drawn of a link is seen in the viewport."""
+    """Return the viewport position of the middle of a drawn link."""
     view = window.viewport._view()
     instances = view.content.instances
     hull = view.content.hulls[instances.link == link].reshape(-1, 3)

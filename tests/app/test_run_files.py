@@ -32,7 +32,7 @@ def exports(window) -> RunExports:
 
 
 def export(qtbot, window: Window, action, path: Path, monkeypatch, choice: int = RECORDED, interval=10.0) -> None:
-    """Press an entry of File › Export, and answer its dialogs."""
+    """Use an entry of File › Export, and answer its dialogs."""
     name_file(monkeypatch, path)
     choose_rows(monkeypatch, choice, interval)
     wait(qtbot, action.isEnabled)
@@ -296,7 +296,7 @@ def test_a_file_that_is_no_run_is_refused(qtbot, window, tmp_path):
     np.savez(path, time=np.zeros(3))
     window.open(path)
     wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
-    assert "bad.npz holds no run: it lacks the array" in window.diagnostics.diagnostics[0].fault
+    assert "bad.npz contains no run: it lacks the array" in window.diagnostics.diagnostics[0].fault
 
 
 def write_run(path: Path, robot: str, names: str) -> Path:

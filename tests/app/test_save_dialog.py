@@ -1,4 +1,4 @@
-"""Names of files to be written: what is typed, what is added, and what is asked before a file is replaced."""
+"""Names of files to be written: typed text, added suffixes, and the question before a file is replaced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def parent(qtbot) -> QWidget:
 
 
 def answer(typed: str, asked: list[str], over: QMessageBox.StandardButton) -> QTimer:
-    """Type a name and press Save; give that answer to a question, and close the dialog where the answer is no."""
+    """Type a name and press Save; answer a question, and close the dialog if the answer is no."""
 
     def look() -> None:
         match QApplication.activeModalWidget():

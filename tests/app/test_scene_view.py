@@ -1,4 +1,4 @@
-"""The Scene dock: obstacles, bodies and robots put around the robot, by buttons, numbers and the mouse, and kept."""
+"""The Scene dock: obstacles, bodies and robots added by buttons, numbers and the mouse, and saved."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_a_session_keeps_what_is_around_the_robot(qtbot, scene, tmp_path):
 
 
 def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path):
-    """Of a window that was closed; and a session's recording has it too, to the bit."""
+    """The run is of a window that was closed; a session's recording has it too, to the bit."""
 
     def start():
         window = make_window()

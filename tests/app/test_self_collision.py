@@ -37,7 +37,7 @@ def pendulums(qtbot, opened, tmp_path):
 
 
 def swung(qtbot, window) -> float:
-    """How far the other has swung after 0.6 s, rad."""
+    """Return the other's swing angle after 0.6 s, rad."""
     window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.newest.time > 0.6)
     window.run.play.trigger()

@@ -1,4 +1,4 @@
-"""The samples of a curve: what is kept of a long run, and what is drawn of it."""
+"""The samples of a curve: those stored of a long run, and those drawn."""
 
 from __future__ import annotations
 

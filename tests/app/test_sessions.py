@@ -1,4 +1,4 @@
-"""Sessions: what is saved, and what is there again when they are opened."""
+"""Sessions: saved state, and its restoration."""
 
 from __future__ import annotations
 

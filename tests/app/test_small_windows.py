@@ -1,4 +1,4 @@
-"""A small window: what has too little room gives way, and what is needed stays whole."""
+"""A small window: secondary panels give way, and the essential ones stay complete."""
 
 from __future__ import annotations
 

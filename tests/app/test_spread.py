@@ -1,4 +1,4 @@
-"""Batches as they are asked for, and how they are shown, without a window."""
+"""The requested and displayed values of batches, without a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What studies keep is named as the plots name it, and comes to the same numbers."""
+"""Studies' quantities have the names and values of the plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies in the window: every chart pressed, samples clicked and run again, tables written, and what is refused."""
+"""Studies in the window: all charts, samples clicked and repeated, tables written, and refusals."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def studied(qtbot, window):
 
 
 def place_of(chart, row: int) -> QPoint:
-    """Where a sample's dot is."""
+    """Return the position of a sample's dot."""
     kind, area = chart.kind, chart.area
     return QPointF(area.left() + kind._x[row] * area.width(), area.top() + (1 - kind._y[row]) * area.height()).toPoint()
 
@@ -234,7 +234,7 @@ def test_a_controller_runs_once_it_is_allowed_to(qtbot, studied, tmp_path):
 
 
 def test_a_run_that_comes_to_other_numbers_is_told(qtbot, studied, swung, tmp_path):
-    """As on another kind of processor."""
+    """This happens on another kind of processor."""
     folder = tmp_path / "s.results"
     shutil.copytree(swung.with_suffix(".results"), folder)
     for part in folder.glob("part-*"):

@@ -1,4 +1,4 @@
-"""Dark and light: what is chosen, what is remembered, and that all of it can be read."""
+"""Dark and light themes: selection, persistence, and legibility."""
 
 from __future__ import annotations
 

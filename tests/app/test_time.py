@@ -1,4 +1,4 @@
-"""Time in the window: what is played is recorded, scrubbed, played back, and gone on from."""
+"""Time in the window: a run is recorded, scrubbed, played back, and continued."""
 
 from __future__ import annotations
 

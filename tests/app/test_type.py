@@ -1,4 +1,4 @@
-"""The window's type: the font that ships, in a few sizes that are said once, with figures of one width."""
+"""The window's type: the font that ships, in a few sizes defined once, with tabular figures."""
 
 from __future__ import annotations
 

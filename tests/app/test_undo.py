@@ -1,4 +1,4 @@
-"""Undo and redo of what a person did: poses, drives, settings, obstacles, bodies."""
+"""Undo and redo of user actions: poses, drives, settings, obstacles, bodies."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Pickled:
 
 @pytest.fixture
 def marker(tmp_path):
-    """What is there once the trap has run; in the end it must not be."""
+    """A file that exists once the trap has run; it must not exist at the end."""
     path = tmp_path / "ran"
     yield path
     assert not path.exists()

@@ -231,7 +231,7 @@ def pose(robot, x: float) -> np.ndarray:
 
 
 def move(viewport, robot, drawer, frames: int, seconds: float) -> list[int]:
-    """Draw so many frames of a robot that moves without a rest; the details that they had."""
+    """Draw `frames` frames of a robot in constant motion; return their levels of detail."""
     places = [pose(robot, 0.1), pose(robot, 0.2)]
     for frame in range(frames):
         viewport.set_poses(places[frame % 2])
@@ -377,7 +377,7 @@ def test_a_full_picture_is_left_for_what_is_newer(qtbot, viewport, robot, monkey
 
 
 def test_another_robot_is_drawn_after_one_that_could_not_be(robot, viewport, qtbot, monkeypatch):
-    """The thread that draws has ended with its fault; the next robot gets another."""
+    """The drawing thread has ended with its exception; the next robot gets a new one."""
     draw = Renderer.pieces
 
     def fail(*_arguments):

@@ -1,4 +1,4 @@
-"""What Play waits for is said over the picture, until the robot moves."""
+"""While Play waits, the reason is shown over the picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("runtime")
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Code that is there only once the test says so: the answer is a list, empty until then."""
+    """Simulate code that is compiled on demand: the fixture is a list, empty until then."""
     there: list[bool] = []
     monkeypatch.setattr(engine.Compilation, "needed", property(lambda _: not there))
     monkeypatch.setattr(engine.Compilation, "running", property(lambda _: not there))

@@ -348,7 +348,7 @@ def test_a_minimised_window_shows_nothing_until_it_is_back(qtbot, opened):
 
 
 def pictures_in(qtbot, window, seconds: float) -> int:
-    """How many pictures are drawn in that many s."""
+    """Return the number of pictures drawn in `seconds`."""
     before, end = window.timing.frames.count, time.perf_counter() + seconds
     wait(qtbot, lambda: time.perf_counter() > end)
     return window.timing.frames.count - before

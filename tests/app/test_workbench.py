@@ -1,4 +1,4 @@
-"""What the workbench and the simulation's thread agree on: settings, holding, code that is made, and closing."""
+"""The protocol of workbench and simulation thread: settings, holding, compilation, and closing."""
 
 from __future__ import annotations
 

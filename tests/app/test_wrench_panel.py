@@ -1,4 +1,4 @@
-"""The Forces dock: what is typed there acts on the robot that plays."""
+"""The Forces dock: typed wrenches act on the running robot."""
 
 from __future__ import annotations
 

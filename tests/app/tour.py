@@ -41,7 +41,7 @@ BROKEN = """<robot name="broken">
 
 
 class Tour(DialogTour):
-    """One who looks at every feature, each in a state that shows it."""
+    """A simulated user who looks at every feature, each in a state that shows it."""
 
     # The features, in the order of a tour. What each leaves behind it takes away itself.
 
@@ -126,7 +126,7 @@ class Tour(DialogTour):
         self.window.selection.choose(-1)
 
     def _on_robot(self) -> tuple[float, float]:
-        """Where the last link is seen, of the picture's width and height."""
+        """Return the last link's position, relative to the picture's width and height."""
         viewport, last = self.window.viewport, len(self.bench.model.link_names) - 1
         for link in range(last, 0, -1):
             for y in np.linspace(0.05, 0.95, 60):
@@ -301,7 +301,7 @@ class Tour(DialogTour):
         self.window.docks["Joints"].raise_()
 
     def trails(self) -> Iterator[None]:
-        """What is left of the overlays: trails, axes, collision shapes, wireframe."""
+        """Show the remaining overlays: trails, axes, collision shapes, wireframe."""
         self.robot("double_pendulum")
         overlays = self.window.viewport.overlays
         self.bench.set_held(False)

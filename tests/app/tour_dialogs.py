@@ -1,4 +1,4 @@
-"""What a tour sees that is in a window of its own: menus and dialogs, and who looks at them."""
+"""The windows of a tour besides the main one: menus and dialogs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.app.user import PATIENCE, User
 
 
 class Visitor(User):
-    """One who opens robots, plays them and rests until the picture is whole."""
+    """A simulated user who opens robots, plays them and waits until the picture is complete."""
 
     def __init__(self, folder: Path, theme: str, size: tuple[int, int]):
         from PyQt6.QtCore import QSettings
@@ -65,10 +65,10 @@ class Visitor(User):
 
 
 class DialogTour(Visitor):
-    """One who opens every menu and dialog."""
+    """A simulated user who opens every menu and dialog."""
 
     def dialogs(self) -> Iterator[None]:
-        """Those that are windows of their own, one after the other."""
+        """Show the dialogs that are windows, one after another."""
         from PyQt6.QtWidgets import QApplication
 
         from app.features.generating import Generating
@@ -112,7 +112,7 @@ class DialogTour(Visitor):
                     each.close()
 
     def submenus(self) -> Iterator[None]:
-        """Those that `menus` has not opened, and those of a right click: side by side over the picture."""
+        """Show submenus that `menus` has not opened, and context menus, side by side over the picture."""
         from app.features.appearance import Appearance
         from app.features.camera_views import CameraViews
         from app.features.ground_view import GroundView
@@ -205,7 +205,7 @@ class DialogTour(Visitor):
         self.dock("Study", False)
 
     def controller(self) -> Iterator[None]:
-        """A controller that drives the joints, and one whose fault is told."""
+        """Show a controller that drives the joints, and one with a reported error."""
         from app.features.controller_view import ControllerView
 
         self.robot("arm7")
@@ -225,7 +225,7 @@ class DialogTour(Visitor):
         self.bench.set_held(True)
 
     def _wait_with(self, name: str, ask: Callable[[], object]) -> None:
-        """Photograph what waits for an answer once `ask` is called, and leave it unanswered."""
+        """Photograph the question that `ask` opens, and leave it unanswered."""
         from PyQt6.QtCore import QTimer
         from PyQt6.QtWidgets import QApplication
 
@@ -239,7 +239,7 @@ class DialogTour(Visitor):
         self.spin(0.9)
 
     def modal(self) -> Iterator[None]:
-        """The dialogs that wait for an answer; each is photographed while it does."""
+        """Photograph the modal dialogs."""
         from PyQt6.QtGui import QAction
 
         from app.desktop.crash import Left, Reports

@@ -1,4 +1,4 @@
-"""One who uses a window without pytest: waits, opens, drags and presses keys."""
+"""A simulated user of a window without pytest: waits, opens, drags and presses keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE = 60.0  # s
 
 
 class User:
-    """In front of `window`, an `app.window.Window`."""
+    """A simulated user of `window`, an `app.window.Window`."""
 
     def __init__(self, folder: Path, rng: np.random.Generator):
         self.folder, self.rng = folder, rng
@@ -54,7 +54,7 @@ class User:
         QApplication.sendEvent(viewport, event)
 
     def drag(self, button: str) -> None:
-        """From the middle of the picture to somewhere."""
+        """Drag from the middle of the picture to another place."""
         x, y = self.rng.uniform(0.3, 0.7, 2)
         self.mouse("MouseButtonPress", 0.5, 0.5, button, True)
         for share in np.linspace(0, 1, 8):

@@ -1,4 +1,4 @@
-"""What the window is held to on two idle cores with Mesa: frames per second, and how long an input waits.
+"""The window's performance goals on two idle cores with Mesa: frames per second, and delay of inputs.
 
 `xvfb-run -a -s "-screen 0 2200x1300x24" python -m tests.app.window_figures` prints a table, and exits with 1 where a
 figure is missed; `--json` prints one object instead, `--rows lessons` has those of lessons alone. The picture is
@@ -57,9 +57,9 @@ def yardstick() -> float:
 
 
 def percentile(waits: list[float], share: float = 0.99) -> float:
-    """ms within which an input is answered that comes at any time, in that share of all times.
+    """Return the delay in ms, within which an input at a random time is handled with probability `share`.
 
-    Within a wait of w seconds an input waits for 0 to w, evenly; so more than x in Σ max(0, w − x) of all time.
+    In a wait of w seconds an input waits for 0 to w, uniformly; so the time with more than x is Σ max(0, w − x).
     """
     w = np.array(waits)
     total = w.sum() + 5e-3 * len(w)
@@ -82,14 +82,14 @@ class Figures:
         print(".", end="", file=sys.stderr, flush=True)
 
     def answered(self, what: str, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """How long an input waits while that goes on."""
+        """Measure the delay of inputs during this activity."""
         at = yardstick()
         longest = self.bench.answer(seconds, until)
         p99 = percentile(self.bench.waits)
         self.add(f"input answered while {what}", p99, ANSWER, "ms, 99 %", False, at, f"longest {longest:.0f} ms")
 
     def loading(self, name: str, robot: Any) -> None:
-        """Until the robot stands there with all its meshes and their coarser levels."""
+        """Measure until the robot, all its meshes and their levels of detail are loaded."""
         at, waits, longest = yardstick(), [], 0.0
         answer = self.bench.answer
 

@@ -1,4 +1,4 @@
-"""What the window's tests share: waiting, pressing, and how long the window lets one wait."""
+"""Helpers of the window's tests: waiting, pressing, and measuring delays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def wait_loaded(qtbot, window: Window) -> None:
 
 
 def shown_time(window: Window) -> str:
-    """The time that the window shows, with its unit, also where it has the end of the recording beside it."""
+    """Return the displayed time with its unit, without the end of the recording beside it."""
     return f"{window.features[TimeView].bar.time.text().split()[0]} s"
 
 
@@ -40,7 +40,7 @@ def press(qtbot, window: Window, action) -> None:
 
 
 def name_file(monkeypatch, path: Path) -> None:
-    """Have that name typed and accepted wherever a file is asked for, to read or to write it."""
+    """Enter that name in every file dialog, for reading or writing."""
 
     def exec_(dialog: QFileDialog) -> int:
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
@@ -51,7 +51,7 @@ def name_file(monkeypatch, path: Path) -> None:
 
 
 def choose_rows(monkeypatch, choice: int, interval: float = 10.0) -> None:
-    """Have the dialog that asks at which times a run is exported answered: `interval` in ms."""
+    """Answer the dialog for the times of an exported run: `interval` in ms."""
 
     def exec_(dialog: RunDialog) -> int:
         if choice == INTERVAL:
@@ -68,7 +68,7 @@ def answers(qtbot, count: int, percent: float) -> bool:
 
 
 def gaps(qtbot, count: int) -> np.ndarray:
-    """(count,): how long the event loop lets a timer of 2 ms wait, s."""
+    """(count,): the delays of a timer of 2 ms in the event loop, s."""
     beats: list[float] = []
     timer = QTimer()
     timer.timeout.connect(lambda: beats.append(time.perf_counter()))

@@ -1,9 +1,9 @@
-"""The window's own simulation thread on a GPU, without a window: where the time of a frame goes.
+"""Profile a frame of the window's simulation thread on a GPU, without a window.
 
     python -m tests.app.worker_on_gpu [SECONDS]
 
-plays robots for so many seconds each, looks for snapshots as the window does, and prints medians: achieved speed,
-snapshots a second, one step and its phases, and what a snapshot took on host and device. Then batches, frame by frame.
+plays robots for SECONDS each, polls for snapshots as the window does, and prints medians: achieved speed, snapshots a
+second, one step and its phases, and what a snapshot took on host and device. Then batches, frame by frame.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def look(bench: Workbench, until: float) -> list[tuple]:
 
 
 def play(model: engine.Model, device: str, seconds: float, speed: float = 1.0) -> None:
-    """One robot on one device."""
+    """Play one robot on one device."""
     bench = Workbench()
     bench.settings = Settings(device=device, automatic=True)
     bench.open(model)
@@ -76,7 +76,7 @@ def play(model: engine.Model, device: str, seconds: float, speed: float = 1.0) -
 
 
 def batch(model: engine.Model, robots: int, steps: int, dtype: str) -> None:
-    """A batch: so many steps and a frame with the links of all robots, as often as can be."""
+    """Profile a batch: `steps` steps and a frame with the links of all robots, repeatedly."""
     simulation = engine.Simulation(model, robots, device="cuda", dtype=dtype)
     reader = simulation.frames(robots)
     rows = []

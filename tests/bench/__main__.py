@@ -1,4 +1,4 @@
-"""What the project measures of itself: python -m tests.bench --suite NAME."""
+"""The project's internal benchmarks: python -m tests.bench --suite NAME."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How accurate the texts of the algorithms are: residuals by number type and length, for the documentation."""
+"""The accuracy of the reference algorithms: residuals by number type and length, for the documentation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LENGTHS = (10, 50, 200, 1000, 4096)
 
 
 class Row(NamedTuple):
-    """What one algorithm leaves on one chain: infinite where it finds no answer at all."""
+    """The residual of one algorithm on one chain; infinite if it finds no result."""
 
     algorithm: str
     dtype: str

@@ -1,4 +1,4 @@
-"""The command `python -m tests.bench`: suites that only those who work on the engine call."""
+"""The command `python -m tests.bench`: suites for developers of the engine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.bench import (
 )
 
 ROWS_A_LENGTH = 4 * len(accuracy.TEXTS)
-"""Of the suite `accuracy`: two number types, random and straight chains."""
+"""For the suite `accuracy`: two number types, random and straight chains."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -123,4 +123,4 @@ SUITES: Mapping[str, Suite] = {
         step_growth.run, step_growth.MOST_ROWS, step_growth.markdown, pictures.steps_grown, growth.line
     ),
 }  # fmt: skip
-"""By name: what is measured, how many rows at most, and how it is shown."""
+"""By name: the measurement, the maximum number of rows, and the display."""

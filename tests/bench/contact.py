@@ -1,4 +1,4 @@
-"""Contact on the CPU against what was asked of it: residuals, what sticks, slides and springs back, and times."""
+"""Contact on the CPU compared with its goals: residuals, sticking, sliding, rebounds, and times."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ RAMPS = (("box", 0.8), ("quadruped", 0.3))
 
 
 class Must(NamedTuple):
-    """A bound that was asked for a figure: at most so much, or at least; and the aim beyond it, if there was one."""
+    """The required upper or lower bound of a figure, and the more ambitious aim, if any."""
 
     bound: float
     aim: float | None = None
     least: bool = False
 
     def met(self, found: float) -> str:
-        """What of it `found` meets: "aim", "must" or "nothing"."""
+        """Return the goal that `found` meets: "aim", "must" or "nothing"."""
         sign = -1 if self.least else 1
         if self.aim is not None and sign * found <= sign * self.aim:
             return "aim"
@@ -62,7 +62,7 @@ MUSTS: Mapping[str, Mapping[str, Must]] = {
     "alike": {"robots that differ": Must(0)},
     "speed": {"quadruped, µs a step": Must(8, 5)},
 }
-"""What was asked of which figure."""
+"""The goal of each figure."""
 TITLES: Mapping[str, str] = {
     **{f"residuals-{robot}-{how}": f"{robot}, {how}" for robot, how in RESIDUALS},
     "residuals-rods": "200 rods sliding, μ = 2", "residuals-snake": "two limp snakes of 50 links",
@@ -179,7 +179,7 @@ def _words(value: Any) -> str:
 
 
 def _share(value: float) -> str:
-    """In %, without rounding up to all."""
+    """Format in %, without rounding up to 100 %."""
     return "100" if value == 100 else f"{np.floor(value * 100) / 100:.2f}"
 
 

@@ -1,4 +1,4 @@
-"""What the suite `contact` measures of bodies that touch each other and obstacles, on the CPU, in double precision."""
+"""The suite `contact`, bodies that touch each other and obstacles, on the CPU, in double precision."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.bench.contact_cases import HELD, INERTIA, G, histogram
 
 BOX = '<box size="0.2 0.2 0.2"/>'
 RATIOS = (1, 10, 100, 1000)
-"""Of the upper box's mass to that of the lower one."""
+"""The ratios of the upper box's mass to the lower one's."""
 MARGIN = 20.0
-"""How much more the pinch could hold."""
+"""The surplus factor of the pinch's holding force."""
 WEDGE = np.radians(10)
 """Half of the wedge's angle."""
 _SETTLE = 1.0
@@ -74,7 +74,7 @@ def _placed(model: Model, **places: tuple[float, float, float]) -> Array:
 
 
 def _held(simulation: Simulation, links: slice, seconds: float) -> tuple[float, list[float]]:
-    """How far links go in that time, in m, once they have settled, and the residuals of the steps."""
+    """Return the displacement of links in that time, in m, after settling, and the residuals of the steps."""
     simulation.step(round(_SETTLE / simulation.dt))
     start, far, left = link_poses(simulation.model, simulation.q[0])[links, :3, 3], 0.0, list[float]()
     for _ in range(round(seconds / simulation.dt / 100)):
@@ -87,7 +87,7 @@ def _held(simulation: Simulation, links: slice, seconds: float) -> tuple[float, 
 
 
 def stack(seconds: float = HELD, ratios: tuple[float, ...] = RATIOS) -> dict[str, Any]:
-    """A box on a box on the ground, of so many times its mass: how far either goes, and the worst residual."""
+    """Simulate a box on a box on the ground, by mass ratio; return their displacements, and the worst residual."""
     drift, worst = 0.0, 0.0
     for ratio in ratios:
         parts = link("a", BOX), joint("a"), link("b", BOX, mass=2.0 * ratio, inertia=INERTIA * ratio), joint("b")
@@ -130,7 +130,7 @@ def wedge(seconds: float = 2.0, mu: float = 0.8) -> dict[str, Any]:
 
 
 def _prism(edge: float, half: float) -> str:
-    """The wedge as an OBJ: its lower edge blunted to so much on either side, so far below its middle, and as deep."""
+    """Return the wedge as an OBJ, with a blunted lower edge."""
     widths = edge, edge + 2 * half * np.tan(WEDGE)
     corners = [(s * width, y, z) for width, z in zip(widths, (-half, half), strict=True) for s in (-1, 1)
                for y in (-half, half)]  # fmt: skip
@@ -139,7 +139,7 @@ def _prism(edge: float, half: float) -> str:
 
 
 def _wall(side: int) -> Obstacle:
-    """One side of a groove that is as steep as the wedge."""
+    """Return one side of a groove with the wedge's slope."""
     pose = np.eye(4)
     pose[:3, :3] = lie.rotation_from_rpy([0.0, side * WEDGE, 0.0])
     pose[:3, 3] = pose[:3, :3] @ [side * 0.08, 0, 0]
@@ -159,7 +159,7 @@ def _stepped(simulation: Simulation, seconds: float) -> dict[str, Any]:
 
 
 def corners(seconds: float = 1.0) -> dict[str, Any]:
-    """A body on two boxes, eight corners that share its load, pushed at random over a box that stands still."""
+    """Simulate a body on two boxes, eight corners sharing its load, pushed at random over a static box."""
     feet = ('<box size="0.1 0.3 0.02"/>@-0.1 0 -0.1', '<box size="0.1 0.3 0.02"/>@0.1 0 -0.1')
     model, rng = _loaded(link("a", *feet), joint("a")), np.random.default_rng(8)
     floor = Obstacle("box", (4.0, 4.0, 0.2), (0, 0, -0.1))

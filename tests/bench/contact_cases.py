@@ -1,4 +1,4 @@
-"""What the suite `contact` measures, case by case: robots and bodies on a plane, on the CPU, in double precision."""
+"""The suite `contact`, case by case: robots and bodies on a plane, on the CPU, in double precision."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ BODY = """<robot name="body"><link name="body">
 DT = {"quadruped": 2e-3, "humanoid": 1e-3, "snake50": 1e-3}
 BINS = {"≤ 1e-9": 1e-9, "≤ 1e-8": 1e-8, "≤ 1e-6": 1e-6, "≤ 1e-4": 1e-4, "> 1e-4": np.inf}
 ROBOTS, STEPS = 20, 834
-"""Of each row of residuals of the quadruped and the humanoid: its six make 10⁵ steps, some of them in the air."""
+"""For each row of residuals of the quadruped and the humanoid: six rows make 10⁵ steps, some of them in the air."""
 SNAKE_STEPS = 700
 NEAR_SLIP = 1e-3
-"""How far the ramps are from the angle of friction, relative in its tangent."""
+"""The relative distance of the ramps from the angle of friction, in its tangent."""
 HELD = 60.0
 """Seconds for which what holds is watched."""
 
@@ -53,7 +53,7 @@ def thrown(model: Model, scene: Scene, height: float, tilt: float = 0.0, batch: 
 
 
 def robot(name: str) -> Model:
-    """One that ships, on a free base."""
+    """Return a robot that ships, on a free base."""
     return load(files.find_robot(name), floating=name == "snake50")
 
 
@@ -79,7 +79,7 @@ def _fallen(name: str, rng: np.random.Generator, scene: Scene) -> Simulation:
 
 
 def residuals(name: str, how: str) -> dict[str, Any]:
-    """Residuals of the steps with contact, of 20 robots that stand, are pushed, or fall: every robot's every step."""
+    """Return the residuals of all steps with contact of 20 robots that stand, are pushed, or fall."""
     rng, scene = np.random.default_rng(5), Scene()
     simulation = _fallen(name, rng, scene) if how == "falling" else standing(name, scene, ROBOTS)
     if how == "standing":
@@ -101,7 +101,7 @@ def _left(simulation: Simulation) -> list[float]:
 
 
 def histogram(left: list[float]) -> dict[str, Any]:
-    """How many steps there were, how many of them in each bin, the share up to 1e-8 in % and the worst."""
+    """Return the number of steps, their number in each bin, the share up to 1e-8 in % and the worst."""
     values = np.array(left)
     counts = np.histogram(values, [-1.0, *(np.nextafter(x, np.inf) for x in BINS.values())])[0]
     return {
@@ -130,8 +130,11 @@ def snake() -> dict[str, Any]:
 
 
 def ramp(name: str, mu: float) -> dict[str, Any]:
-    """A box or a robot on a ramp just below the angle of friction: how far it goes in 60 s once it has settled; and
-    just above, from rest: how far its acceleration is from g (sin θ − μ cos θ), in %."""
+    """Simulate a box or a robot on a ramp near the angle of friction.
+
+    Just below: its displacement in 60 s after settling; just above, from rest: the deviation of its acceleration from g
+    (sin θ − μ cos θ), in %.
+    """
     below, above = (np.arctan(mu * (1 + sign * NEAR_SLIP)) for sign in (-1, 1))
     still, settle = _on_ramp(name, mu, below), 10.0
     still.step(round(settle / still.dt))
@@ -166,14 +169,14 @@ def _on_ramp(name: str, mu: float, tilt: float) -> Simulation:
 
 
 def _speed(simulation: Simulation) -> float:
-    """Of the base, over one step."""
+    """Return the base's speed over one step."""
     before = simulation.q[0, :3].copy()
     simulation.step()
     return float(np.linalg.norm(simulation.q[0, :3] - before)) / simulation.dt
 
 
 def stopping() -> dict[str, Any]:
-    """A flat box that is pushed off at 2 m/s in 16 directions: how far from v²/2μg it comes to rest, and the spread."""
+    """Push a flat box at 2 m/s in 16 directions; return the deviation of its path from v²/2μg, and the spread."""
     mu, speed, angles = 0.5, 2.0, np.arange(16) * np.pi / 8
     model, figures = body('<box size="0.4 0.4 0.02"/>'), {}
     for dt in (1e-3, 5e-4, 2.5e-4):
@@ -246,7 +249,7 @@ def rods() -> dict[str, Any]:
 
 
 def held() -> dict[str, Any]:
-    """The humanoid on flat feet by its gains alone: how far its pelvis goes in 60 s once it has settled, 5 s."""
+    """Let the humanoid stand on flat feet by gains; return its pelvis's displacement in 60 s after settling for 5 s."""
     simulation = standing("humanoid", Scene())
     simulation.step(round(5 / simulation.dt))
     start = simulation.q[0, :3].copy()
@@ -273,7 +276,7 @@ def alike() -> dict[str, Any]:
 
 
 def speed(seconds: float) -> dict[str, Any]:
-    """µs a step of one robot that stands, on one core: medians of turns of a millisecond."""
+    """Return µs per step of one standing robot, on one core: medians of turns of a millisecond."""
     simulations = [standing(name, Scene(), threads=1) for name in ("quadruped", "humanoid")]
     for simulation in simulations:
         simulation.step(1000)

@@ -1,4 +1,4 @@
-"""Robots on the ground on the GPU against what was asked: steps a second, standing and falling, and MuJoCo Warp's."""
+"""Robots on the ground on the GPU compared with goals: steps per second, standing and falling, and MuJoCo Warp."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from tests.bench import warp_contact
 from tests.bench.contact_cases import DT, robot
 
 SETTLE, STEPS, RUNS = 1000, 400, 3
-"""Steps before those that stand are timed; of a run, one launch; runs, of which the median counts."""
+"""Settling steps of standing robots; steps of a run, one launch; runs, for the median."""
 HEIGHT = 0.2
 """m above the ground from which robots fall, limp, in random postures and turned at random."""
 ALIKE = 200
-"""Steps after which robots alone and in a batch must have come to the same bits."""
+"""Number of steps after which single robots and those in a batch must agree bit for bit."""
 LAWFUL = {"float32": BEARABLE_SINGLE, "float64": 1e-8}
 """The residual that is asked of a step."""
 
 
 class Work(NamedTuple):
-    """A batch of robots of one name that stand, fall, or stand where there is no ground to touch ("plain")."""
+    """A batch of one robot that stands, falls, or stands without ground ("plain")."""
 
     robot: str
     how: str
@@ -52,7 +52,7 @@ WORKS = (
     *(Work(name, "standing", batch, "float64") for batch in BATCHES for name in ("quadruped", "humanoid")),
     *(Work(name, "plain", 65536, "float32") for name in ("quadruped", "humanoid")),
 )
-"""In the order of what was asked, so that a run that is cut off has that first."""
+"""In order of priority, in case a run is interrupted."""
 MOST_ROWS = len(WORKS) + 1
 RATES: Mapping[str, tuple[float, float]] = {
     "quadruped-standing-8192-float32": (60e6, 120e6), "quadruped-standing-65536-float32": (120e6, 300e6),
@@ -152,7 +152,7 @@ def _beside(work: Work, q: Array | None, ours: float) -> dict[str, Any]:
 
 
 def _verdict(row: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """What was asked of a row, and whether it meets "aim", "must" or "nothing"; {} where nothing was."""
+    """Return a row's goal, and whether it meets "aim", "must" or "nothing"; {} without a goal."""
     if key in RATES:
         found, (must, aim), quantity = row["rate"], RATES[key], "rate"
     elif key in RATIOS and "ratio" in row.get("peer", {}):

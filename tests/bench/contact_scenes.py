@@ -1,4 +1,4 @@
-"""Ten and more motions of one body on a plane that have a closed form: how far a simulator's answer is from it."""
+"""Closed-form motions of one body on a plane, and a simulator's deviation from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROD = (0.01, 0.6)
 
 
 class State(NamedTuple):
-    """Where a body is, in the world: position (3,) in m, rotation (3, 3), velocities (3,) in m/s and rad/s."""
+    """A body's state in the world: position (3,) in m, rotation (3, 3), velocities (3,) in m/s and rad/s."""
 
     position: Array
     rotation: Array
@@ -36,10 +36,10 @@ class State(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A body of 2 kg that begins on the plane z = 0 and moves for so many s; `off` is how far it is from theory then.
+    """A body of 2 kg that starts on the plane z = 0 and moves for some s; `off` is its final deviation from theory.
 
     `shape` and `size` (m) are those of `Collision`. Gravity is tilted by `slope` (rad) towards +x, `force` (N) acts at
-    the centre of mass, `tilt` (rad) turns the body about y at first.
+    the centre of mass, `tilt` (rad) is its initial rotation about y.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Case(NamedTuple):
 
     @property
     def height(self) -> float:
-        """Of the centre of mass over the plane as it begins, m."""
+        """The initial height of the centre of mass over the plane, m."""
         if self.shape == "box":
             x, _, z = self.size
             return float(0.5 * (x * abs(np.sin(self.tilt)) + z * np.cos(self.tilt)))
@@ -76,7 +76,7 @@ class Case(NamedTuple):
 
 
 def _relative(expected: float, found: Callable[[State], float]) -> Callable[[State], float]:
-    """In %, of what is expected."""
+    """Return the deviation in % of the expected value."""
     return lambda state: 100 * abs(found(state) / expected - 1)
 
 
@@ -138,7 +138,7 @@ CASES: tuple[Case, ...] = (
          _relative(0.2 * G * np.cos(1.0) * MASS * BALL / INERTIA, lambda state: float(state.angular[1])), slope=1.0),
     Case("rod falling on ice, its speed, %", "capsule", ROD, 0.0, 0.16, _fallen, tilt=0.1),
 )  # fmt: skip
-"""Each with a name that ends in what is told: a share of what is expected, or metres where that is 0."""
+"""Each name ends in the unit: a share of the expected value, or metres if that is 0."""
 _SHAPES = {
     "box": '<box size="{} {} {}"/>',
     "sphere": '<sphere radius="{}"/>',
@@ -147,7 +147,7 @@ _SHAPES = {
 
 
 def ours(case: Case) -> State:
-    """Catena's answer."""
+    """Return Catena's result."""
     model = body(_SHAPES[case.shape].format(*case.size)).with_gravity(case.gravity)
     q, v = model.neutral(), np.zeros(6)
     R = case.rotation
@@ -174,5 +174,5 @@ def mujoco(case: Case) -> State:
 
 
 def off(answer: Callable[[Case], State]) -> dict[str, Any]:
-    """How far each answer is from theory, by the cases' names."""
+    """Return each result's deviation from theory, by case."""
     return {case.name: case.off(answer(case)) for case in CASES}

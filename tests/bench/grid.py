@@ -14,7 +14,7 @@ from engine.selection.choice import in_words
 
 
 class Case(NamedTuple):
-    """Chains of so many links, so many of them in a call."""
+    """A batch of chains: number of links, number of chains per call."""
 
     links: int
     batch: int

@@ -1,4 +1,4 @@
-"""How times grow with the number of links and of robots on the GPU, where curves cross, and how steep they are."""
+"""Times over the numbers of links and of robots on the GPU: slopes and crossings of the curves."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ PEERS: Mapping[str, tuple[Callable[[Model, State, float], Timing], dict[str, tup
     "pinocchio": (pinocchio.one_core, {"links": tuple(n for n in LINKS if n <= 256), "batch": (1, 16, 256, 4096)}),
     "mujoco-warp": (mujoco.on_warp, {"links": (2, 32, 128), "batch": (1, 1024, 1 << 16)}),
 }
-"""Where each peer is asked: Pinocchio's models grow with the cube of the links, and MuJoCo Warp compiles for each
-number of them."""
+"""The sizes for each peer: Pinocchio's models grow with the cube of the links, and MuJoCo Warp compiles for each
+number.
+"""
 MOST_ROWS = (
     len(capabilities.ALGORITHMS) * (len(LINKS) + len(BATCHES))
     + sum(len(found) for _, sizes in PEERS.values() for found in sizes.values())
@@ -110,7 +111,7 @@ def _peers(
 
 
 def curves(rows: list[dict[str, Any]], axis: str, clock: str = "us") -> dict[str, Curve]:
-    """µs over the sizes, by candidate: on its device, or as the host waits for it where `clock` is "call_us"."""
+    """Return µs over the sizes, by candidate: on its device, or including the host's wait for `clock` "call_us"."""
     found: dict[str, Curve] = {}
     for row in rows:
         if row.get("axis") == axis and "us" in row:
@@ -119,7 +120,7 @@ def curves(rows: list[dict[str, Any]], axis: str, clock: str = "us") -> dict[str
 
 
 def findings(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Slopes by axis and candidate, and in words who overtakes whom where."""
+    """Return slopes by axis and candidate, and sentences on crossings."""
     slopes, words = {}, []
     for axis in ("links", "batch"):
         found, waited = curves(rows, axis), curves(rows, axis, "call_us")
@@ -132,7 +133,7 @@ def findings(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def said(axis: str, one: str, other: str, found: Mapping[str, Curve]) -> str:
-    """Who of two overtakes the other where, and how far it is ahead at last; "" where they share no size."""
+    """Describe where one of two overtakes the other, and its final lead; "" if they share no size."""
     shared = sorted(found[one].keys() & found[other].keys())
     if not shared or (one in PEERS and other in PEERS):
         return ""
@@ -161,7 +162,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 
 def tables(rows: list[dict[str, Any]], told: Mapping[str, Any]) -> str:
-    """The same with findings `told`."""
+    """Return the tables with findings `told`."""
     lines = []
     for axis in ("links", "batch"):
         found = curves(rows, axis)

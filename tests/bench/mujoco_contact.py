@@ -1,6 +1,7 @@
-"""MuJoCo on a plane, where it is installed: bodies of one shape, a box on a ramp, and a robot that stands.
+"""MuJoCo on a plane, if installed: bodies of one shape, a box on a ramp, and a standing robot.
 
-As its documentation advises against slip: elliptic cones, impratio 100, and the implicit integrator for gains.
+It uses the settings that its documentation recommends against slip: elliptic cones, impratio 100, and the implicit
+integrator for gains.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FREE = """<mujoco><option timestep="{dt}" cone="elliptic" impratio="100" integra
 
 
 def _mujoco() -> Any:
-    """The module. Raises Missing where it is not installed."""
+    """Return the module. Raises Missing if it is not installed."""
     os.environ.setdefault("MUJOCO_GL", "disable")  # nothing is drawn
     require("mujoco", "MuJoCo")
     import mujoco
@@ -39,7 +40,7 @@ def _mujoco() -> Any:
 
 
 def box_on_ramp(mu: float, tilt: float, inertia: float, settle: float, seconds: float) -> float:
-    """How far, m, a box of 0.2 m and 2 kg goes within so many s once it has settled. Raises Missing."""
+    """Return the displacement, m, of a box of 0.2 m and 2 kg within `seconds` after settling. Raises Missing."""
     mujoco = _mujoco()
     model = mujoco.MjModel.from_xml_string(BOX.format(dt=1e-3, mu=mu, height=0.1, i=inertia, half="0.1 0.1 0.1"))
     model.opt.gravity[:] = G * np.array([-np.sin(tilt), 0, -np.cos(tilt)])
@@ -88,7 +89,7 @@ def free_body(body: Body, dt: float, seconds: float) -> tuple[Array, Array, Arra
 
 
 def stopping(mu: float, speed: float, inertia: float, dt: float, angles: Array) -> Array:
-    """The ways (angles,), m, of a flat box of 2 kg that is pushed off at so many m/s. Raises Missing."""
+    """Return the distances (angles,), m, of a flat box of 2 kg that starts at `speed` m/s. Raises Missing."""
     mujoco = _mujoco()
     model = mujoco.MjModel.from_xml_string(BOX.format(dt=dt, mu=mu, height=0.01, i=inertia, half="0.2 0.2 0.01"))
     ways = []
@@ -155,7 +156,7 @@ def coordinates(theirs: Any, model: Model, q: Array) -> Array:
 
 
 def standing(urdf: Path, kp: Array, kd: Array, dt: float, mu: float) -> tuple[Callable[[int], None], Any]:
-    """What makes a robot on a free base, held by gains (nv,), stand for so many steps more; and MuJoCo's data of it.
+    """Return a function that steps a standing robot on a free base, held by gains (nv,), and MuJoCo's data.
 
     Raises Missing.
     """

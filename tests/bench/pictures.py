@@ -1,4 +1,4 @@
-"""What the suites of this folder measured, as pictures."""
+"""Figures of this folder's suites."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Robots that others made, in a folder: what a machine without `example-robot-data` needs to measure them.
+"""Third-party robots in a folder, for measurements on a machine without `example-robot-data`.
 
-Each has a folder of its own with `robot.urdf`, which names hulls beside it, for peers, and `robot.pickle` with the
-model, the posture in which it stands and its gains, so that a machine reads no URDF.
+Each has a folder with `robot.urdf`, which names hulls beside it, for peers, and `robot.pickle` with the model, its
+standing posture and its gains, so that no URDF needs to be read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FEW = 512
 
 
 class Robot(NamedTuple):
-    """A robot on its free base, the posture (nq,) in which it stands, and the gains (nv,) that hold it."""
+    """A robot on its free base, its standing posture (nq,), and the gains (nv,) that hold it."""
 
     name: str
     path: Path
@@ -45,7 +45,7 @@ class Robot(NamedTuple):
 
 
 def slug(name: str) -> str:
-    """A robot's name as folders and options have it: "simple humanoid" is "simplehumanoid"."""
+    """Return a robot's name for folders and options: "simple humanoid" is "simplehumanoid"."""
     return re.sub("[^a-z0-9]", "", name.lower())
 
 
@@ -61,9 +61,9 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def prepare(name: str, folder: Path) -> Path:
-    """Write a robot of `example-robot-data` to a folder of its own, and answer it. Raises ValueError without that.
+    """Write a robot of `example-robot-data` to a folder of its own, and return it. Raises ValueError without that.
 
-    Raises OSError, too, where others could write there: what is unpickled can run anything.
+    Raises OSError also if others could write there, since unpickling can run anything.
     """
     own = folder / slug(name)
     file = real_robots.file_of(name)
@@ -80,7 +80,7 @@ def prepare(name: str, folder: Path) -> Path:
 
 
 def read(name: str, folder: Path) -> Robot:
-    """A robot that `prepare` wrote. Raises ValueError where it did not, or others could have written it."""
+    """Read a robot written by `prepare`. Raises ValueError for any other, or if others could have written it."""
     own = (folder / slug(name)).absolute()
     try:
         content: dict[str, Any] = pickle.loads(own_content(own / PICKLE))
@@ -93,7 +93,7 @@ def read(name: str, folder: Path) -> Robot:
 
 
 def _moved(model: Model, folder: Path | None) -> Model:
-    """The model with its meshes in another folder; None: none, so that it can be written."""
+    """Return the model with its meshes in another folder; None removes them for writing."""
 
     def place(mesh: str | None) -> str | None:
         if mesh is None:
@@ -120,13 +120,13 @@ def starts(robot: Robot, way: str, batch: int) -> Array:
 
 
 def posture(robot: Robot) -> Array:
-    """(nv,): where the gains pull to."""
+    """(nv,): the gains' setpoints."""
     places = robot.model.q_of_v
     return np.where(places >= 0, robot.q[np.maximum(places, 0)], 0.0)
 
 
 def targets(robot: Robot, way: str, batch: int, count: int) -> Array:
-    """Where the gains pull to, (count, batch, nv) for those that walk, else (1, 1, nv)."""
+    """Return the gains' setpoints, (count, batch, nv) for walking robots, else (1, 1, nv)."""
     rest = posture(robot)
     if way != "walking":
         return rest[None, None]
@@ -136,5 +136,5 @@ def targets(robot: Robot, way: str, batch: int, count: int) -> Array:
 
 
 def gains(robot: Robot, way: str) -> tuple[Array, Array]:
-    """kp and kd, (nv,) each: none for those that fall."""
+    """Return kp and kd, (nv,) each: none for falling robots."""
     return (0 * robot.kp, 0 * robot.kd) if way == "falling" else (robot.kp, robot.kd)

@@ -1,7 +1,7 @@
-"""Robots that others made, on the ground on one core, that stand, walk and fall, beside MuJoCo's `mj_step`.
+"""Third-party robots on the ground on one core, standing, walking and falling, beside MuJoCo's `mj_step`.
 
-They are those of `example-robot-data`, written anew into a temporary folder as both sides read them alike: a free base,
-nothing to be seen, and the convex hulls of collision meshes.
+They come from `example-robot-data`, rewritten into a temporary folder such that both sides read them alike: a free
+base, no visuals, and the convex hulls of collision meshes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MOST_ROWS = len(ROBOTS) * len(WAYS)
 DT, FRICTION, STEPS, TOGETHER = 2e-3, 0.8, 1000, 25
 """s, μ, steps of a run, and those between new targets for those that walk."""
 SWING, HEIGHT = 0.25, 0.3
-"""Targets are random to so many rad beside the posture; what falls, limp, falls from so many m higher."""
+"""Setpoints are random within this many rad of the posture; limp robots fall from this height in m."""
 MUST, AIM, LAWFUL = 1.2, 2.5, 1e-8
 """Times MuJoCo, at least; and the residual that is asked of a step."""
 _LEAST_MASS, _LEAST_INERTIA = 1e-6, 1e-9
@@ -87,7 +87,7 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
 
 
 def file_of(name: str) -> Path:
-    """The URDF that `example-robot-data` brings. Raises ValueError where it is not installed."""
+    """Return the URDF from `example-robot-data`. Raises ValueError if it is not installed."""
     try:
         files = importlib.metadata.files("example-robot-data") or []
     except importlib.metadata.PackageNotFoundError:
@@ -187,7 +187,7 @@ def _make_positive(inertial: ET.Element) -> None:
 
 
 def _measured(case: Case, way: str) -> dict[str, Any]:
-    """Ours and MuJoCo's steps by turns, `TOGETHER` at a time."""
+    """Time our and MuJoCo's steps in turns, `TOGETHER` at a time."""
     model, (theirs, failure) = case.model, _theirs(case)
     ours = Simulation(
         model, dt=DT, integrator="implicit", scene=Scene(friction=FRICTION), q=case.q, kp=case.kp, kd=case.kd,
@@ -231,14 +231,14 @@ class _Theirs:
         self._data.qpos[:] = mujoco_contact.coordinates(self._model, case.model, case.q[None])[0]
 
     def seconds(self, target: Array) -> float:
-        """What `TOGETHER` steps towards a target (nv,) take."""
+        """Return the seconds of `TOGETHER` steps towards a target (nv,)."""
         self._data.ctrl[:] = target[self._own]
         began = perf_counter()
         self._library.mj_step(self._model, self._data, TOGETHER)
         return perf_counter() - began
 
     def blown(self) -> bool:
-        """Whether it warned of numbers that are too large, and began anew."""
+        """Whether it warned of too large numbers and was reset."""
         kinds = self._library.mjtWarning
         bad = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
         return any(self._data.warning[int(kind)].number for kind in bad)

@@ -1,7 +1,7 @@
-"""Batches of robots that others made, on the ground on the GPU: steps a second and residuals, beside MuJoCo Warp's.
+"""Batches of third-party robots on the ground on the GPU: steps per second and residuals, beside MuJoCo Warp's.
 
-They stand, fall limp, or walk: their gains have new random targets every `TOGETHER` steps. Each side measures in a
-process of its own, so that what one robot breaks costs its own row alone.
+They stand, fall limp, or walk: their gains have new random setpoints every `TOGETHER` steps. Each side measures in a
+process of its own, so that a crash costs one row only.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _steps(text: str) -> int:
 
 
 def plan(args: argparse.Namespace) -> Plan:
-    """What the command line asks for."""
+    """Parse the command line."""
     given = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
     if "from_folder" in given:
         given["folder"] = given.pop("from_folder")
@@ -183,9 +183,9 @@ def run(_seconds: float, finished: Rows = NONE, plan: Plan = ALL) -> Iterator[di
 
 
 class _Side:
-    """A process that measures ours or the peer's; where it fails, ends or takes too long, the next work has another.
+    """A process that measures ours or the peer; if it fails, ends or times out, the next work gets a new one.
 
-    What fails on a GPU may leave it of no use to that process.
+    A failure on a GPU may leave the process unusable.
     """
 
     def __init__(self, limit: float):
@@ -205,7 +205,7 @@ class _Side:
         self._child = None
 
     def answer(self, function: Any, *arguments: Any) -> dict[str, Any]:
-        """What the function yields there first. Raises RuntimeError where it fails, or Ended."""
+        """Return the first item of the function there. Raises RuntimeError if it fails, or Ended."""
         self._child = self._child or Child()
         until = perf_counter() + self._limit
         try:
@@ -221,7 +221,7 @@ class _Side:
 
 
 def _reason(fault: BaseException) -> str:
-    """What a fault says; of a traceback its end, from the line that names the fault."""
+    """Return an exception's message; of a traceback the end, from the line that names the exception."""
     lines = str(fault).strip().splitlines() or [type(fault).__name__]
     named = [place for place, text in enumerate(lines) if re.match(r"[A-Za-z_][\w.]*: ", text)]
     return " ".join(" ".join(lines[named[-1] if named else 0 :]).split())[:MOST_WORDS]
@@ -255,7 +255,7 @@ def ours(work: Work, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 class _Walk:
-    """Robots whose gains follow a ring of targets, and what was seen of their contacts."""
+    """Robots whose gains follow a cycle of setpoints, and their contact statistics."""
 
     def __init__(self, robots: Simulation, targets: list[Any]):
         self._robots, self._targets, self._rounds = robots, targets, 0
@@ -274,7 +274,7 @@ class _Walk:
             self.looks.append((*(x.mean() for x in over), touches.number.mean(), touches.worst.max()))
 
     def seconds(self, steps: int) -> float:
-        """What they take, by the GPU's clock where there is one."""
+        """Return their seconds, by the GPU's clock if there is one."""
         if self._robots.device == "cuda":
             clock.synchronize()
             return clock.device_seconds(lambda: self.step(steps))
@@ -296,7 +296,7 @@ def _rate(work: Work, times: list[float]) -> dict[str, Any]:
 
 
 def theirs(work: Work, folder: Path) -> Iterator[dict[str, Any]]:
-    """MuJoCo Warp's rate and what its robots did, of one work. Raises Missing where it is not installed."""
+    """Return MuJoCo Warp's rate and its robots' states, for one work. Raises Missing if it is not installed."""
     robot = prepared_robots.read(work.robot, folder)
     kp, kd = prepared_robots.gains(robot, work.way)
     q = prepared_robots.starts(robot, work.way, work.batch)
@@ -308,7 +308,7 @@ def theirs(work: Work, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _beside(side: _Side, work: Work, folder: Path) -> dict[str, Any]:
-    """MuJoCo Warp's part of a row: its own faults cost none of our figures."""
+    """Return MuJoCo Warp's part of a row; its failures do not affect our figures."""
     try:
         return side.answer(theirs, work, folder)
     except (ValueError, RuntimeError, Ended) as fault:

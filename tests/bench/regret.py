@@ -1,9 +1,8 @@
-"""What the automatic choice costs with nothing measured on this machine: the suite `regret`.
+"""The suite `regret`: the cost of the automatic choice on a machine that was not measured.
 
-Each case is measured with every algorithm on every device. The regret is the time of what the tables that ship have
-chosen, device included, as a multiple of the fastest's. Names by which the CPU takes steps with the same machine code,
-as DCA-ABA and ABIA do where there are few links, count as one, at the shorter of their times: else noise would be their
-regret.
+Each case is measured with every algorithm on every device. The regret is the ratio of the time of the choice by
+reference timings, including the device, to the fastest time. Algorithms that share machine code on the CPU, as DCA-ABA
+and ABIA do for few links, count as one, with the shorter time: otherwise noise would be their regret.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
 
 
 def _chosen(case: Case, found: Container[str]) -> str:
-    """What the shipped tables choose of what was found to serve, as "dca on cuda"."""
+    """Return the choice by reference timings among the algorithms found, as "dca on cuda"."""
     _, _, batch, dtype, work = case
     model = generate.chain(case.links) if case.shape == "chain" else generate.tree(case.links)
     among: Mapping[str, tuple[str, ...]] = {
@@ -66,7 +65,7 @@ def _chosen(case: Case, found: Container[str]) -> str:
 
 
 def _alike(case: Case, work: Work, name: str, found: Iterable[str]) -> list[str]:
-    """Those of the names that are the same machine code as `name`, itself among them."""
+    """Return the names that share machine code with `name`, including itself."""
     algorithm, _, where = name.partition(" on ")
     if (work, where) != ("step", "cpu"):
         return [name]

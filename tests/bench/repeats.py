@@ -1,7 +1,7 @@
-"""Whether a comparison's intervals cover what another comparison finds: the suite `repeats`.
+"""The suite `repeats`: whether a comparison's interval contains the result of another comparison.
 
-The same comparison is made again and again, each time in fresh processes; each one's interval is held against the
-middle that the next one found, and the last one's against that of the first.
+One comparison is repeated, each time in fresh processes; each interval is compared with the next result, and the last
+one with the first result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _ratio(one: AlgorithmResult, other: AlgorithmResult) -> list[float]:
 
 
 def inside(intervals: list[list[float]]) -> int:
-    """In how many (low, middle, high) the next one's middle lies; after the last comes the first."""
+    """Return how many intervals (low, middle, high) contain the next one's middle, cyclically."""
     following = [*intervals[1:], intervals[0]]
     return sum(low <= after[1] <= high for (low, _, high), after in zip(intervals, following, strict=True))
 
@@ -54,7 +54,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """In how many comparisons the next one's middle lies, per robot, with the range of the middles."""
+    """Return a table of the number of comparisons that contain the next middle, per robot, with the middles' range."""
     goal = f"the next inside\n(of {REPEATS}: must {MUST}, aim {AIM})"
     shown = Table("ratio", goal, "middles", "high / low − 1", box=None, pad_edge=False)
     for name in rows[0]["spread"]:

@@ -15,7 +15,7 @@ SHAPES = ("binary", "random", "snake", "caterpillar", "comb", "legs", "star")
 """As `trees.Case` makes them."""
 BODIES = tuple(1 << power for power in range(4, 15, 2))
 WARPS = 128
-"""Of a cluster of sixteen blocks."""
+"""Warps of a cluster of sixteen blocks."""
 MOST_ROWS = len(SHAPES) * len(BODIES)
 
 
@@ -28,7 +28,7 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
 
 
 def rounds(shape: str, n: int) -> int:
-    """Those for a robot of n bodies."""
+    """Return the rounds for a robot of n bodies."""
     model = Case(shape, n).model()
     return schedule(model.parent.tolist(), model.kind.tolist(), WARPS).rounds
 

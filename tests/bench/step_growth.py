@@ -1,4 +1,4 @@
-"""How a simulation's step grows with the number of links and of robots, by every algorithm and device that steps."""
+"""Times of a simulation's step over the numbers of links and of robots, by every algorithm and device."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _wall(simulation: Simulation, count: int) -> float:
 
 
 def findings(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Slopes by axis and candidate, and in words who overtakes whom where: on each device, and the best of both."""
+    """Return slopes by axis and candidate, and sentences on crossings: on each device, and the best of both."""
     slopes: dict[str, Any] = {}
     words: list[str] = []
     for axis in SIZES:

@@ -41,21 +41,22 @@ WALKED = 50
 LARGEST_WALKED = 1000
 """Bodies beyond which no thread of the GPU walks: it takes milliseconds, and its kernel long to compile."""
 LONG = 0.1
-"""Seconds that a run takes at most: fewer steps than those where they take long."""
+"""Maximum seconds of a run: slow steps are fewer."""
 MOST_ROWS = len(CHAINS) + 2 * len(TREES) + 2 * len(BATCHES) + 1
 SAME_WAY = {"float64": 1e-6, "float32": 1e-2}
-"""How far a peer's velocities may be from ours after `WALKED` steps, relative: in single precision the mass matrix of
-200 links leaves 3e-3."""
+"""The relative tolerance of a peer's velocities after `WALKED` steps: in single precision the mass matrix of 200 links
+leaves 3e-3.
+"""
 
 
 class Asked(NamedTuple):
-    """µs a step, or steps a second where they are many, that were asked for."""
+    """The goal, in µs per step, or steps per second for large batches."""
 
     must: float
     aim: float
 
     def verdict(self, found: float) -> dict[str, Any]:
-        """What was asked, and whether `found` meets "aim", "must" or "nothing"."""
+        """Return the goal, and whether `found` meets "aim", "must" or "nothing"."""
         sign = 1 if self.aim > self.must else -1
         met = next((name for name in ("aim", "must") if sign * found >= sign * getattr(self, name)), "nothing")
         return {**self._asdict(), "met": met}
@@ -71,7 +72,7 @@ PEERS: Mapping[str, tuple[Callable[[Model, Array, float, int], mujoco.Steps], in
     "mujoco": (mujoco.steps_on_one_core, 1000),
     "mujoco-warp": (mujoco.steps_on_warp, 200),
 }
-"""Those that step chains which nothing holds back, and up to how many links: the mass matrix is theirs to factorize."""
+"""Peers that step unconstrained chains, with their maximum number of links: they factorize the mass matrix."""
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
@@ -122,7 +123,7 @@ def chain(n: int, held: bool) -> Model:
 
 
 def tree(shape: str, n: int, held: bool) -> Model:
-    """The same of a robot of that shape; nothing acts on the joint by which it floats, if it does."""
+    """Return such a robot of that shape; nothing acts on its free joint, if it has one."""
     model = trees.Case(shape, n).model()
     rows, near = model.constrained, np.where(model.q_of_v >= 0, 0.2, np.inf)
     if not held:
@@ -189,7 +190,7 @@ def _timed(model: Model, q: Array, algorithm: str, where: str) -> tuple[float, A
 
 
 def _seconds(simulation: Simulation, q: Array, steps: int, where: str) -> float:
-    """Of a run from its beginning, without the host's part where it runs on the GPU."""
+    """Return the seconds of a run from its beginning, on a GPU without the host's part."""
     simulation.reset(q)
     if where == "cuda":
         simulation.step(1)
@@ -228,7 +229,7 @@ def _beside(
 
 
 def _threads() -> dict[str, Any]:
-    """One long chain on the CPU: every algorithm that steps it, DCA-ABA by threads; they take turns."""
+    """Time one long chain on the CPU in turns: every algorithm, DCA-ABA by threads."""
     model = chain(THREADED, False)
     q = np.random.default_rng(THREADED).uniform(-0.2, 0.2, (1, THREADED))
     runs: dict[str, Simulation] = {}

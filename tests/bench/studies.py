@@ -1,8 +1,8 @@
-"""What a study costs, and whether it comes to the bits of the bare engine: python -m tests.bench.studies.
+"""The cost of a study, and its agreement with the bare engine to the bit: python -m tests.bench.studies.
 
-The pushed quadruped that ships, 2 s at 2 ms, with directions drawn by chance. Its samples are held bit for bit to
-`Simulation` stepped by hand in one batch; then the command is timed from its call to the last part written, with one
-GPU and with more, and its batches beside the same ones stepped by hand. Needs a GPU but for --device cpu.
+The pushed quadruped that ships, 2 s at 2 ms, with random directions. Its samples are compared bit for bit with a
+`Simulation` in one batch; then the command is timed from its call to the last part written, with one GPU and with more,
+and its batches are compared with direct simulations. Needs a GPU but for --device cpu.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ ROOT = Path(__file__).parents[2]
 SHIPS = ROOT / "docs" / "studies" / "pushed_quadruped.toml"
 FRICTIONS = 5
 SECONDS, DT, BEGIN, END, FORCE = 2.0, 0.002, 0.2, 0.3, 200.0
-"""As the file has them."""
+"""The values of the study's file."""
 COMPARED = 9973
 """Samples of each friction that are compared bit for bit: no multiple of what a GPU does at once."""
 BATCHES = (None, 1000)
-"""Of the study that is compared, as `Study.run` takes them."""
+"""Values of `batch` in `Study.run` for the compared study."""
 
 
 def main(words: list[str] | None = None) -> int:
-    """Carry out the command line; one JSON object on standard output. Exit 1 where bits differ."""
+    """Run the command line; print one JSON object. Exit 1 if bits differ."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.studies", description=__doc__)
     parser.add_argument("--samples", type=int, default=10**6, help="of the command that is timed (default 10⁶)")
     parser.add_argument("--compared", type=int, default=COMPARED * FRICTIONS, help="samples compared bit for bit")
@@ -62,7 +62,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def written(folder: Path, samples: int, how: argparse.Namespace) -> Path:
-    """The study with directions by chance and so many samples in all, as a file in the folder."""
+    """Write the study with random directions and `samples` samples in all, as a file in the folder."""
     text = SHIPS.read_text("utf-8")
     assert text.count("grid = [0.0, 359.0, 360]") == 1
     text = text.replace("grid = [0.0, 359.0, 360]", "uniform = [0.0, 360.0]")
@@ -102,7 +102,7 @@ def bare(model: engine.Model, friction: float, directions: NDArray[Any], how: tu
 
 
 def _same(folder: Path, args: argparse.Namespace) -> dict[str, bool]:
-    """By how the study was batched: whether all of its numbers are those of `bare` batches, bit for bit."""
+    """Return, by batching, whether all numbers equal those of `bare` batches, bit for bit."""
     study = engine.Study.read(written(folder, args.compared, args))
     found = {}
     for batch in BATCHES:
@@ -159,7 +159,7 @@ def _beside_bare(folder: Path, args: argparse.Namespace) -> dict[str, float]:
 
 
 def _command(folder: Path, args: argparse.Namespace, gpus: int) -> dict[str, float]:
-    """Wall seconds of the command with so many GPUs, Python's start and the last part included."""
+    """Return the wall seconds of the command with `gpus` GPUs, including Python's start and the last part."""
     path, times = written(folder, args.samples, args), []
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     if args.device == "cuda":

@@ -1,7 +1,7 @@
-"""What the machine that leads a study does for each batch, whoever steps it: python -m tests.bench.study_load.
+"""The leading machine's work for each batch of a study: python -m tests.bench.study_load.
 
-Draws the values, pickles what travels, writes the part, and with Ray hands out tasks that step nothing. One JSON
-object: seconds and bytes a batch, and a sample; see docs/studies.md.
+Draws the values, pickles the transferred data, writes the part, and with Ray submits empty tasks. Prints one JSON
+object: seconds and bytes per batch and per sample; see docs/studies.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.study.results import PARTS, Results
 from tests.bench.studies import written
 
 SAMPLES = 2**18
-"""Of a batch on a GPU, at most."""
+"""Maximum number of samples of a batch on a GPU."""
 RUNS = 5
 TASKS, WAITING = 2000, 1024
 """Tasks of Ray's that are timed; batches that 512 GPUs are asked for at a time, on which the leader waits."""
@@ -91,7 +91,7 @@ def _nothing(_: object) -> None:
 
 
 def _ray() -> dict[str, float] | None:
-    """Tasks a second that Ray hands out and answers here, with as many waiting as many machines are asked for."""
+    """Return the tasks per second that Ray executes here, with as many waiting as for the given number of machines."""
     try:
         import ray
     except ImportError:

@@ -1,4 +1,4 @@
-"""Robots that branch or float, one each: DCA-ABA on 1, 2, 4, … threads beside the ABA on one core."""
+"""Single robots that branch or float: DCA-ABA on 1, 2, 4, … threads, and the ABA on one core."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHAPES = ("binary", "random", "snake", "star", "caterpillar", "comb", "legs")
 """As `trees.Case` makes them."""
 BODIES = (16, 64, 256, 1024, 4096)
 GAIN = 1.05
-"""How many times as fast DCA-ABA is, at least, where it is called ahead: below its smallest size it is the ABA."""
+"""The minimum speed-up of DCA-ABA to count as faster: below its smallest size it is the ABA."""
 MOST_ROWS = len(SHAPES) * len(BODIES) + 1
 
 
@@ -64,7 +64,7 @@ def _measure(case: Case, counts: list[int], seconds: float) -> dict[str, Any]:
 
 
 def ahead(rows: list[dict[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """By shape and threads, from how many bodies on DCA-ABA is ahead of the ABA, interpolated; None where it is not."""
+    """Return, by shape and threads, the interpolated number of bodies from which DCA-ABA is faster, or None."""
     found: dict[str, dict[str, float | None]] = {}
     for shape in dict.fromkeys(row["shape"] for row in rows):
         curve = [row for row in rows if row["shape"] == shape]

@@ -1,4 +1,4 @@
-"""MuJoCo Warp on the ground, where it is installed: batches of robots that stand by gains, or fall limp."""
+"""MuJoCo Warp on the ground, if installed: batches of robots that stand by gains, or fall limp."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ CONTACTS, ROWS = 32, 192
 
 
 class OnGround:
-    """`batch` robots of a URDF on a plane, at q (batch, nq) as `model` has it, or as MuJoCo lets one settle.
+    """`batch` robots of a URDF on a plane, at q (batch, nq) of `model`, or settled by MuJoCo.
 
-    Raises Missing where MuJoCo Warp is not installed.
+    Raises Missing if MuJoCo Warp is not installed.
     """
 
     def __init__(
@@ -58,7 +58,9 @@ class OnGround:
         self._data.qacc_warmstart.zero_()
 
     def seconds(self, steps: int, runs: int) -> float:
-        """Of a step of all robots: the median of so many runs of so many steps from the start, by events."""
+        """Return the seconds of a step of all robots: the median of `runs` runs of `steps` steps from the start, by
+        events.
+        """
         warp, times = self._warp, []
         for _ in range(runs):
             self._reset()
@@ -72,6 +74,6 @@ class OnGround:
         return float(np.median(times))
 
     def heights(self) -> tuple[float, float]:
-        """The least and the greatest height of the bases, m: whether they stand, or lie, on the ground."""
+        """Return the minimum and maximum height of the bases, m, to check that robots stand or lie."""
         heights = self._data.qpos.numpy()[:, 2]
         return float(heights.min()), float(heights.max())

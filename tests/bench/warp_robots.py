@@ -1,4 +1,4 @@
-"""MuJoCo Warp, where it is installed: batches of a robot, each from its own state, on a plane, held or limp."""
+"""MuJoCo Warp, if installed: batches of a robot with individual states, on a plane, held or limp."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRIED, SPARE, CONTACTS, ROWS = 8, 1.5, 16, 64
 """Robots that are tried by MuJoCo on the processor, for the room that contacts and rows need, with some to spare; in
 such units, since there are kernels for each number."""
 AGAIN = 3
-"""How often the room is doubled where it did not suffice."""
+"""How often the capacity is doubled if insufficient."""
 _LOST = ("NEFC", "NJMAX_NNZ", "BROADPHASE", "NARROWPHASE", "CCD")
 
 
@@ -55,13 +55,13 @@ class Found(NamedTuple):
     """Whether contacts or rows were lost, since there was no room for them even after `AGAIN` times."""
     heights: tuple[float, float]
     contacts: float
-    """Of a robot, at last."""
+    """Final number of contacts of a robot."""
     room: tuple[int, int]
     """For contacts and rows of a robot."""
 
 
 def measured(setup: Setup, settle: int, steps: int, windows: int) -> Found:
-    """Windows of steps, after those that settle. Raises Missing where MuJoCo Warp is not installed."""
+    """Time windows of steps, after settling. Raises Missing if MuJoCo Warp is not installed."""
     require("mujoco_warp", "MuJoCo Warp")
     require("warp", "Warp, which MuJoCo Warp needs,")
     gc.collect()  # what earlier batches have on the GPU
@@ -150,7 +150,7 @@ class _Batch:
             self._go()
 
     def seconds(self, steps: int) -> float:
-        """What they take, by the GPU's clock where there is one."""
+        """Return their seconds, by the GPU's clock if there is one."""
         warp = self._warp
         warp.synchronize()
         if not self._cuda:
@@ -164,7 +164,7 @@ class _Batch:
         return float(warp.get_event_elapsed_time(start, end)) * 1e-3
 
     def blown(self) -> Any:
-        """(batch,): who is not finite now, or too fast."""
+        """(batch,): which robots are not finite, or too fast."""
         q, v = self._data.qpos.numpy(), self._data.qvel.numpy()
         return ~(np.all(np.isfinite(q), 1) & np.all(np.abs(v) < BLOWN, 1))
 
@@ -179,7 +179,7 @@ class _Batch:
         return float(heights.min()), float(heights.max())
 
     def contacts(self) -> float:
-        """How many contacts a robot has."""
+        """Return the number of contacts of a robot."""
         return float(self._data.nacon.numpy()[0]) / len(self.setup.q)
 
 

@@ -1,11 +1,11 @@
-"""Kernels run as plain Python, as their text says it: slow, and open to whatever looks at Python.
+"""Run kernels as plain Python: slow, but visible to Python's tools.
 
     with as_python():
         simulation.step()
 
-What of a kernel's is not Python's stands here in Python: reading and writing several lanes at once, memory at an
-address, words that threads share (there is one thread), code at an address. Answers differ from those of machine code
-in rounding: no multiplication is fused with an addition.
+The kernel language's extensions are emulated here: reading and writing several lanes at once, memory at an address,
+words shared by threads (there is one thread), code at an address. Results differ from machine code by rounding: there
+is no fused multiply-add.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ _STAND_INS: dict[Any, Callable[..., Any]] = {
 
 
 def modules() -> Iterator[Any]:
-    """Those in which kernels are."""
+    """Return the modules with kernels."""
     for found in pkgutil.walk_packages(engine.cpu.__path__, "engine.cpu."):
         if ".runtime" not in found.name:
             importlib.import_module(found.name)
@@ -139,7 +139,7 @@ def modules() -> Iterator[Any]:
 
 
 def of_a_step() -> list[Function]:
-    """Every kernel and small function that a step on the CPU can come to."""
+    """Return every kernel and helper function that a CPU step can call."""
     found: list[Function] = []
     left = [integrators.run, thread_group.step]
     while left:

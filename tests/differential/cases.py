@@ -8,7 +8,7 @@
     found.simulation().step()
     found.save("found.json"), Case.load("found.json"), shrink(found, fails)
 
-What the dicts hold: `urdf_text` says it of robots, `scenes` of scenes, `acting.settings` of settings. How often what
+What the dicts hold: `urdf_text` says it of robots, `scenes` of scenes, `inputs.settings` of settings. How often what
 occurs: `python -m tests.differential.cases --count 500`.
 """
 
@@ -27,7 +27,7 @@ import numpy as np
 import engine
 from engine.cpu.stepping.code import Code
 from engine.model import WORLD
-from tests.differential import acting, families, robots, scenes
+from tests.differential import families, inputs, robots, scenes
 from tests.differential.chances import Rng, chance, pick
 from tests.differential.families import Family
 from tests.differential.placing import Placing
@@ -60,7 +60,7 @@ class Case:
         return scenes.made(self.scene)
 
     def parameters(self) -> engine.Parameters | None:
-        """What differs from robot to robot."""
+        """The parameters that differ between robots."""
         given = self.settings["parameters"]
         if given is None:
             return None
@@ -72,7 +72,7 @@ class Case:
         return made
 
     def simulation(self, device: str = "cpu", dtype: str = "float64", **changes: Any) -> engine.Simulation:
-        """A simulation that holds the case's state, made with other settings where `changes` names them."""
+        """Return a simulation with the case's state, and with settings replaced by `changes`."""
         settings = {key: value for key, value in self.settings.items() if key != "parameters"}
         settings |= {"parameters": self.parameters(), "timed": False} | changes
         made = engine.Simulation(
@@ -134,7 +134,7 @@ def case(seed: int, family: Family | None = None) -> Case:
 
 
 def _drawn(rng: Rng, family: Family) -> Case | str:
-    """A case of the family, or why there is none this time."""
+    """Draw a case of the family, or the reason why this draw has none."""
     follows = family.algorithm == "jsiia" and chance(rng, 0.5)
     apart = family.pairs and family.algorithm != "cfa" and chance(rng, 0.5)
     demands = robots.Demands(family.algorithm == "cfa", follows, family.ground != "none", apart)
@@ -149,13 +149,13 @@ def _drawn(rng: Rng, family: Family) -> Case | str:
     placing = Placing(rng, robot, model, _batch(rng, family))
     apart = apart and sum(len(placing.points(int(root)).link) > 0 for root in placing.roots) > 1
     scene = scenes.scene(rng, family, placing, apart)
-    settings = acting.settings(rng, family, algorithm, placing)
-    v = acting.velocities(rng, placing, scene)
-    return Case(placing.robot, scene, settings, acting.state(rng, family, placing, v))
+    settings = inputs.settings(rng, family, algorithm, placing)
+    v = inputs.velocities(rng, placing, scene)
+    return Case(placing.robot, scene, settings, inputs.state(rng, family, placing, v))
 
 
 def _batch(rng: Rng, family: Family) -> int:
-    """1 to 9 robots; blocks of eight want more than three, and where they could be and are not there are fewer."""
+    """Draw 1 to 9 robots: more than three if blocks of eight are to be used, fewer if they must not."""
     if family.eight:
         return pick(rng, {4: 0.15, 5: 0.15, 7: 0.15, 8: 0.25, 9: 0.3})
     if family.algorithm == "abia" and family.ground == "none" and not family.own:

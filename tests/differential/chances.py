@@ -41,7 +41,7 @@ def unit(rng: Rng) -> np.ndarray:
 
 
 def rounded(values: Any, digits: int = 4) -> Any:
-    """Numbers of so many significant digits, which files are easier to read with."""
+    """Round to `digits` significant digits, which makes files easier to read."""
     if isinstance(values, np.ndarray):
         return [float(f"{value:.{digits}g}") for value in values.tolist()]
     return float(f"{values:.{digits}g}")

@@ -21,9 +21,9 @@ def _arm(rng: Rng, kinds: list[str], masses: np.ndarray, **more: object) -> dict
 
 
 def at_limits(rng: Rng) -> Case:
-    """Joints exactly at limits, at rest or as fast as they may be, with friction or without, pushed by just so much.
+    """Joints exactly at limits, at rest or at maximum speed, with or without friction, pushed just hard enough.
 
-    Not by RK4, whose coordinates jump where a joint is held by exactly nothing: rounding decides whether it is.
+    RK4 is excluded: its coordinates jump if a joint is held by exactly zero, which rounding decides.
     """
     n = int(rng.integers(1, 7))
     kinds = [one_of(rng, ("revolute", "prismatic")) for _ in range(n)]
@@ -54,7 +54,7 @@ def clipped(rng: Rng) -> Case:
 
 
 def thrown(rng: Rng) -> Case:
-    """Long chains thrown against many limits at once, some with friction: block pivoting goes round in circles."""
+    """Long chains thrown against many limits at once, some with friction: block pivoting may cycle."""
     n = int(rng.integers(12, 30))
     friction = one_of(rng, (0.0, 0.05, 1.0))
     mass = 10.0 ** rng.uniform(-1.5, 0.5, n)
@@ -95,7 +95,7 @@ def far_turned(rng: Rng) -> Case:
 
 
 def tree_on_threads(rng: Rng) -> Case:
-    """A tree of so many bodies that DCA-ABA steps it: limbs on a stem, on a free base or a fixed one, of all joints."""
+    """Return a tree large enough for DCA-ABA: limbs on a stem, with a free or fixed base, and all joint types."""
     links, joints = [link("base", [], None)], []
     limbs, long, stem = int(rng.integers(6, 12)), int(rng.integers(4, 10)), one_of(rng, (1, 2, 8, 20))
     floats = rng.random() < 0.5

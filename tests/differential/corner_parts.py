@@ -1,4 +1,4 @@
-"""What the cases of `corners` are put together from: bodies, robots of free bodies, chains, and their states."""
+"""The parts of `corners`: bodies, robots of free bodies, chains, and their states."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def turned(rng: Rng) -> np.ndarray:
 
 
 def about(axis: np.ndarray, angle: float) -> np.ndarray:
-    """The rotation about a unit vector; by parts of right angles exactly where numbers can say it."""
+    """Return the rotation about a unit vector, exact for multiples of right angles."""
     R, _ = lie.exp(np.concatenate([np.asarray(axis) * angle, np.zeros(3)]))
     whole = np.round(R)
     return np.asarray(np.where(abs(R - whole) < 1e-15, whole, R))
@@ -108,7 +108,7 @@ def scene(ground: dict | None = None, obstacles: list | None = None, **laws: Any
 
 
 def case_of(robot: dict, scene: dict | None, q: Any = None, v: Any = None, **more: Any) -> Case:
-    """A case; `tau`, `target` and `wrench` of the state, and whatever of the settings is not as here."""
+    """Return a case with `tau`, `target` and `wrench` of the state, and settings other than the defaults here."""
     model = load(robot)
     q = np.atleast_2d(model.neutral() if q is None else np.asarray(q, float))
     zero = np.zeros((len(q), model.nv))
@@ -132,5 +132,5 @@ def bodies(shapes: list[dict], masses: list[float] | None = None) -> dict:
 
 
 def free(p: Any, R: np.ndarray | None = None) -> list:
-    """Where a free body is, as its coordinates."""
+    """Return a free body's coordinates for a pose."""
     return [*map(float, p), *lie.quaternion_from_rotation(np.eye(3) if R is None else R).tolist()]

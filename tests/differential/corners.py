@@ -1,12 +1,11 @@
-"""Cases that chance comes to seldom or never: what is exactly parallel, flat, aligned, at a limit, or out of bounds.
+"""Corner cases that random draws rarely reach: exactly parallel, flat, aligned, at a limit, or out of bounds.
 
     from tests.differential.corners import CORNERS, corner
 
     for name in CORNERS:
         differences(corner(name, seed))
 
-Each corner is a family of cases, another one for each seed; those of joints and of how steps end are in
-`corner_joints`.
+Each corner is a family of cases, one for each seed; those of joints and of how steps end are in `corner_joints`.
 """
 
 from __future__ import annotations
@@ -142,7 +141,7 @@ _FLAT: tuple[tuple[dict, float], ...] = (
 
 
 def stacked(rng: Rng) -> Case:
-    """One shape stands upright on another, aligned with it, or turned by a part of a right angle, or off its edge."""
+    """One shape stands upright on another, aligned with it, rotated by a part of a right angle, or off its edge."""
     (above, high), (below, low) = one_of(rng, _FLAT), one_of(rng, _FLAT)
     if rng.random() < 0.3:
         above, high = below, low
@@ -211,7 +210,7 @@ def round_on_round(rng: Rng) -> Case:
 
 
 def steep(rng: Rng) -> Case:
-    """A thin hull stands on its edge or its tip, with sides that are nearly upright."""
+    """A thin hull stands on its edge or its tip, with nearly vertical sides."""
     blade = hull([[x, y, z] for x in (-0.1, 0.1) for y, z in ((0, -0.1), (5e-5, 0.1), (-5e-5, 0.1))])
     below, low = one_of(rng, _FLAT[:5])
     made, reach = one_of(rng, ((blade, 0.1), (_NEEDLE, 0.2)))
@@ -262,7 +261,7 @@ def on_field(rng: Rng) -> Case:
 
 
 def _rest(ground: dict, made: dict, p: np.ndarray) -> float:
-    """How high over p what stands upright rests, about: a sphere on the points of the ground near it."""
+    """Return the approximate height over p of a body that stands upright on the ground: a sphere on nearby points."""
     from tests.differential.scenes import ground as of
     from tests.differential.solids import points
 
@@ -280,7 +279,7 @@ def _rest(ground: dict, made: dict, p: np.ndarray) -> float:
 
 
 def leaning_rod(rng: Rng) -> Case:
-    """A rod that comes down aslant with e = 1 and friction, so that all of its restitution would add energy (Kane)."""
+    """A rod that falls obliquely with e = 1 and friction, so that its full restitution would add energy (Kane)."""
     angle = rng.uniform(0.3, 1.2)
     R = about(np.array([0.0, 1, 0]), angle)
     down = 0.15 * np.cos(angle) + 0.01 - one_of(rng, (0.0, 1e-4))
@@ -354,7 +353,7 @@ def point_on_hull(rng: Rng) -> Case:
 
 
 def _overlapping_legs(_rng: Rng) -> Case:
-    """A table whose six legs stand a millimetre in the ground, with boxes on it."""
+    """A table whose six legs are a millimetre in the ground, with boxes on it."""
     return _table(np.random.default_rng([5, 11]), (0.0, -1e-4, -1e-3))
 
 

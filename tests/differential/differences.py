@@ -1,14 +1,14 @@
-"""What one step of a simulation does otherwise than the reference text, `engine.algorithms.step`.
+"""The differences between one step of a simulation and the reference, `engine.algorithms.step`.
 
-In comes a `Case`; out come sentences, none where the two agree. Each robot's step is looked at from the state before
-it:
+The input is a `Case`; the result is a list of sentences, empty if both agree. Each robot's step is compared from the
+state before it:
 
-- what touches is what the text finds by trying everything;
-- velocities without contact are the text's; under contact the impulses that are told, with those of the joints that
-  the velocities leave over, obey the text's law, and lead from the text's free velocity to the velocity after;
-- coordinates are where these velocities lead, and what is told of the step is what follows from its impulses.
+- contacts are those of the reference's exhaustive search;
+- velocities without contact are the reference's; with contact the reported impulses, together with the joints'
+  impulses from the momentum balance, obey the reference's law, and lead from its free velocity to the final one;
+- coordinates follow from these velocities, and reported quantities from these impulses.
 
-So a step is held to the law, not to one of its solutions: with friction there may be several.
+So a step is compared with the law, not with one of its solutions: with friction there may be several.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EPS = np.finfo(float).eps
 
 
 def differences(case: Case, device: str = "cpu", dtype: str = "float64", steps: int = 2) -> list[str]:
-    """What the kernels' first steps do otherwise than the text; sentences."""
+    """Return the differences of the kernels' first steps from the reference, as sentences."""
     simulation = case.simulation(device, dtype)
     exact = DOUBLE if dtype == "float64" else SINGLE
     found: list[str] = []
@@ -58,7 +58,7 @@ def differences(case: Case, device: str = "cpu", dtype: str = "float64", steps: 
 
 
 def _told_of_state(case: Case, simulation: engine.Simulation, exact: Precision) -> Iterator[str]:
-    """Where links are and what energy robots have, of the state in which they are by now."""
+    """Compare the links' poses and the robots' energies in the current state."""
     reader = simulation.frames(case.batch)
     reader.begin()
     reader.request()
@@ -114,7 +114,7 @@ def _looked_at(case: Case, number: int) -> list[int]:
 
 
 class Robot:
-    """One robot of a case as a step begins, as the text takes it."""
+    """One robot of a case at the start of a step, as input of the reference."""
 
     def __init__(self, case: Case, robot: int, q: Array, v: Array, tau: Array, target: Array, wrench: Array | None):
         parameters = case.parameters()
@@ -128,7 +128,7 @@ class Robot:
 
 
 def _gain(model: engine.Model, given: object, robot: int, name: str) -> Array:
-    """(nv,): one robot's gains; a number is that of every joint that can have it."""
+    """(nv,): one robot's gains; a number applies to every joint that can have it."""
     if given is None:
         return np.zeros(model.nv)
     takes = model.q_of_v >= 0 if name == "kp" else model.constrained
@@ -319,7 +319,7 @@ def _told(
     robot: Robot, ready: Problem, told: engine.scene.Touches, order: list[int], v: Array, wrench: Array,
     exact: Precision,
 ) -> Iterator[str]:  # fmt: skip
-    """Slip, and the impulses on links in their own frames, follow from what else is told."""
+    """Check that slip, and the impulses on links in their own frames, follow from other reported quantities."""
     on_links, at = np.zeros_like(wrench), robot.at
     for i, (x, c) in enumerate(zip(ready.contacts, order, strict=True)):
         impulse = told.impulse[0, c]

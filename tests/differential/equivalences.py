@@ -21,7 +21,7 @@ class Equivalence:
     R: Array
     p: Array
     q: Array
-    """(nq,): where each of the first case's coordinates stands."""
+    """(nq,): the index of each of the first case's coordinates."""
     v: Array
     links: dict[str, str]
     """The links' new names."""
@@ -104,7 +104,7 @@ def _ordered(x: list, places: Array) -> list:
 
 
 def shuffled(found: Case, rng: np.random.Generator) -> Equivalence | None:
-    """Links and joints under other names and in another order; none of robots with parameters by body."""
+    """Rename and reorder links and joints; not for robots with parameters by body."""
     if found.settings["parameters"] is not None:
         return None
     robot, model = copy.deepcopy(found.robot), found.model()
@@ -157,7 +157,7 @@ def _within(T: Array, entry: dict) -> dict:
 
 
 def _of_names(found: Case, robot: dict, links: dict[str, str], joints: dict[str, str]) -> Equivalence:
-    """The case with that robot, whose state stands by the names of joints, and its wrenches by those of links."""
+    """Return the case with that robot, with its state matched by joint names, and its wrenches by link names."""
     model, other = found.model(), dataclasses.replace(found, robot=robot)
     there = other.model()
     at_q, at_v = np.zeros(model.nq, int), np.zeros(model.nv, int)

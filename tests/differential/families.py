@@ -1,4 +1,4 @@
-"""Families of cases: what decides which machine code a step on the CPU needs, see `engine.cpu.stepping.code.Code`.
+"""Families of cases with common machine code of a CPU step, see `engine.cpu.stepping.code.Code`.
 
 Each family is compiled on its own: 1 to 4 s, with contact up to 10 s, the first time on a machine. There are some
 hundreds, so a test takes its cases from a list of a few, `FAMILIES`, in which any two values of any two fields occur
@@ -8,8 +8,8 @@ together at least once:
         for seed in range(many):
             case(seed, family)
 
-`case(seed)` alone draws from all of them. `Case.family` tells a case's own, and `Case.code()` the very key of the
-engine's code cache; cases of one family share it.
+`case(seed)` alone draws from all of them. `Case.family` is a case's family, and `Case.code()` its key in the engine's
+code cache, which a family shares.
 """
 
 from __future__ import annotations

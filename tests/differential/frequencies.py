@@ -1,7 +1,7 @@
-"""How often what occurs in random cases, alone and in pairs.
+"""Frequencies of features of random cases, alone and in pairs.
 
-`python -m tests.differential.cases --count 500` takes any families; with `--step` it takes those of `FAMILIES`, one
-after the other, makes the step as well and tells what touched.
+`python -m tests.differential.cases --count 500` draws any families; with `--step` it draws those of `FAMILIES` in turn,
+takes the step and also reports contacts.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tests.differential.scenes import ground
 from tests.differential.solids import cloud
 
 RARE = 4
-"""Pairs of features that are met fewer times are listed, where each of the two is common."""
+"""Pairs of common features that occur less often are listed."""
 COMMON = 0.12
 
 
 def of(case: Case) -> set[str]:
-    """What a case has."""
+    """Return the features of a case."""
     model = case.model()
     return _robot(case.robot, model) | _scene(case, model) | _settings(case) | _state(case, model)
 
@@ -141,7 +141,7 @@ def main() -> None:
 
 
 def _stepped(found: Case, seed: int) -> set[str]:
-    """What a step tells."""
+    """Return the features of a step's result."""
     made = found.simulation()
     try:
         made.step()

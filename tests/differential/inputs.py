@@ -14,7 +14,7 @@ from tests.differential.placing import Placing
 from tests.differential.robots import G
 
 _ENDLESS = 1e25
-"""N m or N: with it a robot diverges in one step, where no effort limit holds it back."""
+"""N m or N: makes a robot without effort limits diverge in one step."""
 
 
 def settings(rng: Rng, family: Family, algorithm: str, placing: Placing) -> dict:
@@ -39,7 +39,7 @@ def _alike(gain: float | list | None) -> bool:
 
 
 def _gains(rng: Rng, own: bool, placing: Placing) -> tuple:
-    """kp and kd: None, a number for all, one for each velocity, or one for each of each robot."""
+    """Draw kp and kd: None, one number, one for each velocity, or one for each of each robot."""
     model, batch = placing.model, placing.batch
     if not chance(rng, 0.6) or not model.nv:
         return None, None
@@ -59,7 +59,7 @@ def _gains(rng: Rng, own: bool, placing: Placing) -> tuple:
 
 
 def _parameters(rng: Rng, algorithm: str, placing: Placing) -> dict:
-    """Some of what may differ from robot to robot; None in effort_limit is no limit."""
+    """Draw some parameters that differ between robots; None in effort_limit is no limit."""
     model, batch, made = placing.model, placing.batch, dict[str, list]()
     if chance(rng, 0.7):
         factor = rng.uniform(0.5, 2, (batch, 1 if algorithm == "dca" else len(model.parent)))
@@ -93,7 +93,7 @@ def _bodies(rng: Rng, model: Model, factor: np.ndarray, batch: int) -> dict:
 
 
 def velocities(rng: Rng, placing: Placing, scene: dict | None) -> np.ndarray:
-    """(batch, nv): at rest, slow or fast, some joints still; what is near the ground comes to it, slides or spins."""
+    """(batch, nv): at rest, slow or fast, some joints still; near the ground, robots approach it, slide or spin."""
     model = placing.model
     below = scene and scene["ground"]
     n = np.array(below["normal"]) if below and below["kind"] == "plane" else np.array([0.0, 0.0, 1.0])
@@ -144,7 +144,7 @@ def _free(rng: Rng, mode: str, n: np.ndarray, R: np.ndarray) -> np.ndarray:
 
 
 def _lowest_rises(placing: Placing, row: int, v: np.ndarray, n: np.ndarray) -> bool:
-    """Whether the lowest point of what hangs on a fixed base goes up."""
+    """Whether the lowest point of a fixed-base robot moves up."""
     held = placing.points(WORLD)
     if not len(held.link):
         return False

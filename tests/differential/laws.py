@@ -1,8 +1,7 @@
-"""How laws are held against random cases, and all that a simulation tells, so that two of them can be compared.
+"""Test laws on random cases, and collect all results of a simulation for comparison.
 
-A law is a function of a `Case` that raises AssertionError where it does not hold. It is tried on cases whose seeds are
-fixed, and on as many that are others every day; one that fails is made simpler and written to a file, whose name the
-failure tells:
+A law is a function of a `Case` that raises AssertionError if it is violated. It is tested on cases with fixed seeds,
+and on as many that change daily; a failing case is simplified and written to a file, which the message names:
 
     from tests.differential.cases import Case
     law(Case.load("catena-law-….json"))
@@ -30,7 +29,7 @@ Law = Callable[[Case], None]
 _TODAY = datetime.datetime.now(datetime.UTC).date().toordinal() * 1000
 
 PLAIN = Family("semi-implicit", "abia", "none", False, False, False, False, False)
-"""Nothing to touch, robots alike, one at a time."""
+"""Without contact, equal robots, one at a time."""
 RK4 = PLAIN._replace(integrator="rk4")
 IMPLICIT = PLAIN._replace(integrator="implicit", own=True, wrenches=True)
 CHAINS = PLAIN._replace(integrator="rk4", algorithm="cfa")
@@ -52,7 +51,7 @@ def seeds(count: int) -> Iterator[int]:
 
 
 def holds(law: Law, families: Iterable[Family], count: int) -> None:
-    """The law holds for so many cases of each family."""
+    """Test the law on `count` cases of each family."""
     for family in families:
         for seed in seeds(count):
             found = case(seed, family)
@@ -103,7 +102,7 @@ def of_robots(found: Case, chosen: list[int]) -> Case:
 
 
 def told(simulation: engine.Simulation) -> dict[str, Any]:
-    """All that a simulation tells of itself and of its last step, but for how long that took."""
+    """Return all results of a simulation and of its last step, except times."""
     reader = simulation.frames(simulation.batch)
     reader.begin()
     reader.request()
@@ -127,7 +126,7 @@ _NAMES = (
 
 
 def contacts(touches: engine.Touches | None) -> dict[str, Any]:
-    """What a simulation, or a frame of a recording, tells of contacts."""
+    """Return the contacts in a simulation's or a recorded frame's results."""
     if touches is None or not np.any(touches.number):
         numbers = {} if touches is None else {"residual": touches.residual, "worst": touches.worst}
         return {f"contacts {name}": np.array(x) for name, x in numbers.items()}

@@ -1,4 +1,4 @@
-"""Which of the contacts that kernels tell are which of the text's, and what is wrong with them."""
+"""Match the kernels' contacts with the reference's, and report mismatches."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ APART = 0.01  # m: places of a pair that are nearer to each other the kernels ma
 
 
 class Precision(NamedTuple):
-    """How exact a device is, by its number type: relative rounding, of a place in m, of a residual.
+    """A device's tolerances by number type: relative rounding, of a place in m, of a residual.
 
-    `searched`, m: how much less than the greatest the gap along the kernels' normal of a cylinder may be. What
-    docs/contact.md claims is 1e-8; it is by the mantles' curvature that normals and places are known less well.
+    `searched`, m: the allowed difference between the largest gap and that along the kernels' normal of a cylinder.
+    docs/contact.md claims 1e-8; the curvature makes normals and places less accurate.
     """
 
     rounding: float
@@ -37,11 +37,11 @@ DOUBLE = Precision(2.0**-52, 1e-8, 2e-9, 1e-6)
 SINGLE = Precision(2.0**-23, 2e-4, 3e-4, 1e-3)
 
 seen: Counter[str] = Counter()
-"""What was looked at, in this process."""
+"""Counts of compared features in this process."""
 
 
 def told_contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision) -> tuple[list[Contact], list[str]]:
-    """The contacts that are told, each with the text's law, in the order in which they are told; and what is wrong."""
+    """Return the reported contacts, each with the reference's law, in reported order; and the mismatches."""
     dt, scene = robot.settings.dt, robot.settings.scene
     groups = [near._replace(contacts=[x for x in near.contacts if _moves(robot, x)])
               for near in touching.candidates(robot.model, scene, robot.at, dt)]  # fmt: skip
@@ -88,19 +88,19 @@ def told_contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precis
 
 
 def _spread(places: list[Array]) -> float:
-    """How far apart any two are."""
+    """Return the largest distance between any two."""
     return max((float(np.linalg.norm(x - y)) for k, x in enumerate(places) for y in places[:k]), default=0.0)
 
 
 def _of_the_same_two(x: Contact, told: engine.scene.Touches, own: list[int]) -> int:
-    """How many of the told contacts are of that link and what it touches there."""
+    """Return the number of reported contacts of that link with the other surface there."""
     return sum(bool(told.link[0, c] == x.link and told.other[0, c] == x.other) for c in own)
 
 
 def _matched(
     contacts: list[Contact], told: engine.scene.Touches, own: list[int], exact: Precision
 ) -> dict[int, Contact]:
-    """Which of the told contacts are which of the text's, each at most once."""
+    """Match reported contacts with the reference's, each at most once."""
     found: dict[int, Contact] = {}
     for x in contacts:
         near = [c for c in own if c not in found and _is_same(x, told, c, exact)]
@@ -112,7 +112,7 @@ def _matched(
 def _by_their_normals(
     near: touching.Near, told: engine.scene.Touches, own: list[int], exact: Precision
 ) -> dict[int, Contact]:
-    """The same where several directions are as good a normal: with those that are told, if they are."""
+    """Match along the reported normals, if several directions are equally good."""
     one, other = near.pair
     law = near.contacts[0]
     gap = signed_distance(one, other)  # of cylinders the kernels' own is less exact: their normals are searched, too
@@ -137,7 +137,7 @@ def _by_their_normals(
 
 
 def _holds(near: touching.Near, told: engine.scene.Touches, c: int, n: Array, exact: Precision) -> bool:
-    """Whether a contact is where two solids are closest: half its gap away on either side there is a point of each."""
+    """Whether a contact is at the closest points: each solid has a point half the gap away on its side."""
     x, half = told.point[0, c].astype(float), told.gap[0, c] / 2 * n
     points = [Standing(Solid("sphere", (1e-9,)), np.eye(3), x + side * half, np.eye(3)) for side in (1, -1)]
     return all(signed_distance(*pair) <= 10 * exact.searched for pair in zip(points, near.pair, strict=True))
@@ -159,7 +159,7 @@ def _borderline(robot: Robot, x: Contact, exact: Precision) -> bool:
 
 
 def _at_the_border(told: engine.scene.Touches, c: int, exact: Precision) -> bool:
-    """Whether rounding decides that it is told of, and nothing comes of it."""
+    """Whether only rounding decides that it is reported, and it has no effect."""
     return bool(told.gap[0, c] > touching.NEAR - exact.place and not np.any(told.impulse[0, c]))
 
 

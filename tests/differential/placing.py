@@ -1,4 +1,4 @@
-"""Where the robots of a case stand: at limits, on the ground, near it or in it, and beside each other."""
+"""Place the robots of a case: at limits, on, near or in the ground, and beside each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCAN = np.linspace(-1, 1, 21)
 
 
 class Placing:
-    """A batch of robots on their way to where they start: `q` (batch, nq), and the ground as far as it is known."""
+    """A batch of robots during placement: `q` (batch, nq), and the ground as far as it is defined."""
 
     def __init__(self, rng: Rng, robot: dict, model: Model, batch: int):
         self.rng, self.robot, self.model, self.batch = rng, robot, model, batch
@@ -28,7 +28,7 @@ class Placing:
         self.modes = [self._mode() for _ in range(batch)]
 
     def take(self, robot: dict, model: Model) -> None:
-        """The same robot with other shapes."""
+        """Return the robot with other shapes."""
         self.robot, self.model = robot, model
         found = cloud(robot, model)
         self.cloud = found.of(model.link_body[found.link] != WORLD)
@@ -40,11 +40,11 @@ class Placing:
 
     @property
     def roots(self) -> np.ndarray:
-        """The free bodies that stand on nothing, each the root of a tree."""
+        """The free bodies that are roots of trees."""
         return np.flatnonzero((self.model.kind == FREE) & (self.model.parent == WORLD))
 
     def points(self, tree: int | None = None) -> Cloud:
-        """Those of the shapes that move, or of one tree; that of the fixed base is WORLD."""
+        """Return the points of the moving shapes, or of one tree; the fixed base's is WORLD."""
         found = self.cloud
         return found if tree is None else found.of(self.tree[self.model.link_body[found.link]] == tree)
 
@@ -52,7 +52,7 @@ class Placing:
         return found.world(link_poses(self.model, self.q[row : row + 1])[0])
 
     def gap(self, mode: str) -> float:
-        """How far apart what stands so is, m."""
+        """Return the gap of such a placement, m."""
         rng = self.rng
         return {
             "touch": lambda: one_of(rng, (0.0, 0.0, 1e-9, -1e-9, 9e-4)),
@@ -69,7 +69,7 @@ class Placing:
         self.q[row, self._owned(start) : self._owned(start) + 3] += self.model.home_rotation[root].T @ move
 
     def _owned(self, start: int) -> int:
-        """Where a coordinate of the tree stands in q: before it there may be some that follow others."""
+        """Return the index in q of a tree coordinate; mimic joints may come before it."""
         return int(self.model.coupling.q_index[start])
 
     def align(self, row: int, root: int, n: np.ndarray, frames: np.ndarray) -> None:
@@ -82,7 +82,7 @@ class Placing:
         self.q[row, at : at + 4] = lie.quaternion_from_rotation(home.T @ _turn(axis, n) @ body)
 
     def axis(self, frames: np.ndarray, tree: int) -> np.ndarray | None:
-        """An axis of a shape that moves with a tree, in the world where bodies are at `frames` (n, 4, 4)."""
+        """Draw an axis of a shape that moves with a tree, in the world, with bodies at `frames` (n, 4, 4)."""
         links = self.points(tree).link
         if not len(links):
             return None
@@ -98,7 +98,7 @@ class Placing:
         return body_poses(self.model, self.q)
 
     def normal(self) -> np.ndarray:
-        """The direction of a plane: up, a slope, any, or along an axis of what stands on a fixed base."""
+        """Draw a plane's normal: up, a slope, any, or along an axis of a fixed-base robot."""
         rng, up = self.rng, np.array([0.0, 0.0, 1.0])
         draw = rng.random()
         axis = self.axis(self.frames()[0], WORLD) if draw > 0.7 else None
@@ -135,7 +135,7 @@ class Placing:
         return pick(self.rng, MODES)
 
     def _scan(self, held: Cloud, gaps: Gaps) -> None:
-        """Rows after the first take the coordinates of the first, moved along a line to where they shall be."""
+        """Move the coordinates of further rows along a line from the first row's to their placement."""
         if self.batch == 1:
             return
         scalar = self.model.q_of_v >= 0
@@ -187,7 +187,7 @@ class Placing:
 
 
 class Gaps:
-    """How far points with balls about them are from a ground that a scene describes; up from it, m."""
+    """The gaps of points with balls above a scene's ground, m."""
 
     def __init__(self, ground: dict, field: object = None):
         self.ground, self.field = ground, field

@@ -1,11 +1,10 @@
-"""What of the kernels' text the random cases reach, as kernels run as Python: lines, branches and choices.
+"""Coverage of the kernels by the random cases, with kernels run as Python: lines, branches and choices.
 
     python -m tests.differential.reached --count 400 --seed 0
 
-A *line* is one that runs, a *branch* a way that the text can go on from a line (coverage.py counts both), a *choice*
-one of the two answers of `x if condition else y`. They are counted in all kernels that a step on the CPU can come to
-(`as_python.of_a_step`), for one robot of each case and few steps. What is not reached is listed, unless
-`unreached.toml` says why it is not.
+A *line* is a statement, a *branch* a transition from a line to another (coverage.py counts both), a *choice* one of the
+two outcomes of `x if condition else y`. They are counted in all kernels of a CPU step (`as_python.of_a_step`), for one
+robot of each case and few steps. Uncovered items are listed, unless `unreached.toml` gives the reason.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ LISTED = Path(__file__).with_name("unreached.toml")
 
 
 class Item(NamedTuple):
-    """Something to be reached: the text of its line, and of a branch that of the line to which it goes."""
+    """A coverage item: the text of its line, and for a branch that of its target line."""
 
     file: str
     function: str
@@ -50,7 +49,7 @@ class Item(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A kernel: where its text stands, and where choices are made in it: line, column, and what is asked."""
+    """A kernel: the place of its source, and its choices: line, column, and condition."""
 
     function: Function
     file: Path
@@ -73,7 +72,7 @@ class _Choices(ast.NodeTransformer):
 
 
 def texts() -> list[Text]:
-    """The kernels of a step, each with a text that tells of its choices."""
+    """Return the kernels of a step, each with instrumented source."""
     trees: dict[Path, list[ast.FunctionDef]] = {}
     found = []
     for function in of_a_step():
@@ -99,7 +98,7 @@ def texts() -> list[Text]:
 
 @dataclass
 class Reached:
-    """What was reached, and what there is; by file and line."""
+    """Covered and existing items, by file and line."""
 
     texts: list[Text]
     lines: dict[Path, set[int]] = field(default_factory=dict)
@@ -109,7 +108,7 @@ class Reached:
     choices: Counter[tuple[str, int, int, bool]] = field(default_factory=Counter)
 
     def missed(self, files: Iterable[Path] | None = None) -> list[Item]:
-        """What was not reached: of a line that was not reached nothing else is told."""
+        """Return the uncovered items; branches of an uncovered line are omitted."""
         return [item for text in self.texts if files is None or text.file in files for item in self._missed(text)]
 
     def _missed(self, text: Text) -> Iterator[Item]:
@@ -132,7 +131,7 @@ class Reached:
                     )
 
     def counts(self, texts: list[Text]) -> tuple[int, int]:
-        """How much there is in these kernels, and how much of it was reached."""
+        """Return the number of items in these kernels, and of covered ones."""
         there = reached = 0
         for text in texts:
             for got, missed in (
@@ -194,7 +193,7 @@ def _take(found: Reached, cover: Any, report: Path, files: list[Path]) -> None:
 
 
 def alone(found: Case, robot: int) -> Case:
-    """A case with one of its robots; as it is where blocks of eight robots go together."""
+    """Return a case with one of its robots; unchanged if robots are computed in blocks of eight."""
     if found.batch == 1 or found.code().lanes > 1:
         return found
     rows = slice(robot, robot + 1)
@@ -223,7 +222,7 @@ def walk(found: Case, whole: bool = False) -> None:
 
 
 def cases(count: int, seed: int, corners: int) -> Iterator[tuple[str, int, Case]]:
-    """So many of each corner, and so many random cases, one robot of each."""
+    """Return `count` cases of each corner, and `count` random cases, one robot each."""
     for name in CORNERS:
         for number in range(seed, seed + (corners // 5 if name in SLOW else corners)):
             yield f"corner({name!r}, {number})", number, corner(name, number)
@@ -233,7 +232,7 @@ def cases(count: int, seed: int, corners: int) -> Iterator[tuple[str, int, Case]
 
 
 def unlisted(missed: list[Item], listed: list[dict]) -> list[Item]:
-    """What is not reached and not listed."""
+    """Return what is neither covered nor listed."""
     known = {(x["file"], x["function"], line) for x in listed for line in x["lines"]}
     return [x for x in missed if (x.file, x.function, x.line) not in known]
 
@@ -259,7 +258,7 @@ def report(found: Reached) -> str:
 
 
 def measured(count: int, seed: int, corners: int) -> Reached:
-    """What so many random cases, and so many of each corner, reach."""
+    """Return the coverage of `count` random cases and of each corner."""
     with looking() as found:
         for name, number, one in cases(count, seed, corners):
             began = time.process_time()

@@ -19,7 +19,7 @@ G = 9.81
 
 
 class Demands(NamedTuple):
-    """What an algorithm demands of a robot."""
+    """An algorithm's requirements on a robot."""
 
     serial: bool
     """A chain of joints of one coordinate on a fixed base, every body with mass."""
@@ -38,7 +38,7 @@ def robot(rng: Rng, demands: Demands) -> dict:
 
 
 def angles(rng: Rng, turned: float = 0.7) -> list:
-    """rpy: none, a multiple of a right angle, or any."""
+    """Draw rpy: zero, a multiple of a right angle, or any."""
     if not chance(rng, turned):
         return [0.0, 0.0, 0.0]
     if chance(rng, 0.2):
@@ -115,7 +115,7 @@ class _Maker:
         return [0.0, 0.0, 0.0] if chance(rng, 0.3) else rounded(rng.uniform(-10, 10, 3))
 
     def _base(self) -> tuple[str, set[int]]:
-        """What the robot stands on, and which of its bodies hang from the world by free joints."""
+        """Draw the robot's base, and the bodies on free joints."""
         rng = self.rng
         if self.demands.serial:
             return "fixed", set()
@@ -216,7 +216,7 @@ class _Maker:
         )
 
     def _require_shapes(self) -> None:
-        """At least one shape that moves, or one on each free body where such must meet."""
+        """Ensure at least one moving shape, or one on each free body if these must collide."""
         if not self.demands.touches:
             return
         movers = [joint["child"] for joint in self.joints if joint["kind"] != "fixed"] or ["base"]
@@ -250,7 +250,7 @@ class _Maker:
             order[k]["mimic"] = {"joint": leader["name"], "multiplier": multiplier, "offset": offset}
 
     def _resistance(self) -> None:
-        """Limits, damping and friction in proportion to what each joint carries; none, a few, or many."""
+        """Draw limits, damping and friction in proportion to each joint's load; for no, a few, or many joints."""
         rng = self.rng
         carried = {link["name"]: link["inertial"]["mass"] if link["inertial"] else 0.0 for link in self.links}
         for joint in reversed(self.joints):

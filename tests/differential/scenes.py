@@ -55,7 +55,7 @@ def without(entries: list, k: int) -> list:
 
 
 def scene(rng: Rng, family: Family, placing: Placing, apart: bool) -> dict | None:
-    """A scene of the family about the robots, which are moved to where they touch it or nearly so."""
+    """Draw a scene of the family around the robots, which are moved into contact or close to it."""
     if family.ground == "none":
         return None if chance(rng, 0.85) else _laws(rng) | {"ground": None, "obstacles": [], "self_collision": False}
     laws, below = _laws(rng), None
@@ -108,7 +108,7 @@ def _field(rng: Rng) -> dict:
 
 
 def _under(below: dict, placing: Placing) -> None:
-    """Put the ground where the first row of what stands on a fixed base is at its distance from it."""
+    """Put the ground at the required distance from the first row's fixed-base robot."""
     held = placing.points(WORLD)
     if not len(held.link):
         if below["kind"] == "plane":
@@ -148,7 +148,7 @@ def _obstacle(rng: Rng, placing: Placing) -> dict:
 
 
 def _meet(rng: Rng, placing: Placing) -> None:
-    """Move a shape on its link until it touches one of another link, where no joint lies between the two alone."""
+    """Move a shape on its link into contact with one of another link that is not a neighbour."""
     found, model = placing.cloud, placing.model
     shapes, first = np.unique(found.shape, return_index=True)
     body = model.link_body[found.link[first]]

@@ -27,14 +27,14 @@ _SIMPLER = {
     "continuous": ("fixed",),
 }
 Step = Any
-"""A simpler case, or what makes it: a function without arguments, which answers None where there is no such robot."""
+"""A simpler case, or a function without arguments that returns it, or None if there is no such robot."""
 _UNLIMITED = 1e10
 _WORDS = {
     "floating": 24, "planar": 16, "spherical": 12, "prismatic": 8, "revolute": 8, "continuous": 4, "fixed": 0,
     "mesh": 30, "cylinder": 12, "capsule": 8, "field": 12, "rk4": 6, "implicit": 4, "jsiia": 6, "cfa": 6, "dca": 6,
     "freeze": 4,
 }  # fmt: skip
-"""What words weigh where others weigh 3: kinds of joints, of shapes and of ground, integrators, algorithms."""
+"""Weights of words other than 3: joint types, shapes, grounds, integrators, algorithms."""
 _PLAIN = {
     "integrator": "semi-implicit", "algorithm": "abia", "limits": False, "on_divergence": "raise", "kp": None,
     "kd": None, "parameters": None, "dt": 1e-3,
@@ -60,7 +60,7 @@ def shrunk(found: Case, fails: Callable[[Case], bool], seconds: float) -> Case:
 def _descended(
     found: Case, simpler: Callable[[Case], Iterator[Step]], fails: Callable[[Case], bool], end: float
 ) -> tuple[Case, bool]:
-    """The case after all steps of a kind that kept it failing. After one the next goes on from where it was."""
+    """Return the case after all steps of a kind that keep it failing, continuing from the last success."""
     skip, better = 0, False
     while True:
         tried, least = 0, weight(found)
@@ -79,7 +79,7 @@ def _descended(
 
 
 def weight(value: Any) -> float:
-    """How much there is to understand in a case; every step of shrinking makes it less."""
+    """Return a case's complexity, which every shrinking step reduces."""
     if dataclasses.is_dataclass(value):
         return weight([value.robot, value.scene, value.settings, value.state])
     if isinstance(value, dict | list):
@@ -118,7 +118,7 @@ def _rows(case: Case) -> Iterator[Step]:
 
 
 def _only(case: Case, rows: list[int]) -> Case:
-    """Those robots of the batch."""
+    """Return the case with only those robots of the batch."""
     state = {name: x and [x[row] for row in rows] for name, x in case.state.items()}
     settings = dict(case.settings)
     for name in ("kp", "kd"):
@@ -289,7 +289,7 @@ def _with_robot(case: Case, robot: dict) -> Case | None:
 
 
 class _Kept:
-    """What of one robot is in another one, by names."""
+    """The parts of one robot that another one has, by name."""
 
     def __init__(self, old: Model, new: Model):
         self.old, self.new = old, new

@@ -69,7 +69,7 @@ class Cloud(NamedTuple):
     shape: np.ndarray
 
     def world(self, poses: np.ndarray) -> np.ndarray:
-        """(..., N, 3): where they are, with links at `poses` (..., links, 4, 4)."""
+        """(..., N, 3): their positions, with links at `poses` (..., links, 4, 4)."""
         at = poses[..., self.link, :, :]
         return (at[..., :3, :3] @ self.position[:, :, None])[..., 0] + at[..., :3, 3]
 
@@ -78,7 +78,7 @@ class Cloud(NamedTuple):
 
 
 def points(solid: dict) -> tuple[np.ndarray, float]:
-    """Of a shape in its own frame."""
+    """Return a shape's points in its own frame."""
     kind, size = solid["kind"], solid["size"]
     if kind == "sphere":
         return np.zeros((1, 3)), size[0]

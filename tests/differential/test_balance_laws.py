@@ -1,4 +1,4 @@
-"""Energy and momentum: what changes them is what acts, to the order of the integrator, and under contact exactly."""
+"""Energy and momentum change by the inputs, to the order of the integrator, and exactly with contact."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def defects(found: Case, dt: float, steps: int) -> tuple[Array, Array]:
 
 
 def fastest(found: Case) -> float:
-    """1/s: how fast the robots turn, and their springs and dampers answer."""
+    """Return the largest rate, 1/s, of the robots' rotations, springs and dampers."""
     simulation, rate = found.simulation(), 5.0
     for k, model in enumerate(models(found)):
         rows = simulation.settings.joints[k if len(simulation.settings.joints) > 1 else 0]
@@ -147,7 +147,7 @@ def turned(model: engine.Model, v: Array) -> Array:
 
 
 def along(model: engine.Model, q: Array, v: Array, time: float) -> Array:
-    """Where velocities lead in a time."""
+    """Integrate velocities over a time."""
     moved = q.copy()
     scalar = model.q_of_v >= 0
     moved[model.q_of_v[scalar]] += time * v[scalar]
@@ -162,7 +162,7 @@ def along(model: engine.Model, q: Array, v: Array, time: float) -> Array:
 
 
 def contacts_change_momentum(found: Case) -> None:
-    """One step of a free robot: gravity, wrenches and the contacts that are told, exactly; at the pose of its begin."""
+    """One step of a free robot: gravity, wrenches and reported contacts, exactly; at the initial pose."""
     simulation = found.simulation()
     q, v = simulation.state()
     dt = simulation.dt

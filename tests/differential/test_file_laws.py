@@ -1,6 +1,6 @@
-"""What the engine makes of a robot's file, against the file: where links stand, what they weigh, what bounds joints.
+"""The model of a robot's file agrees with the file: link poses, masses, and joint limits.
 
-The files are of random robots, whose numbers are plain data here (`urdf_text`), and nothing of the engine's reader.
+The files are of random robots, whose numbers are plain data here (`urdf_text`), independent of the engine's reader.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def coordinate(robot: dict, model: engine.Model, name: str, q: Array) -> Array:
 
 
 def across(joint: dict, x: Array) -> Array:
-    """What a joint adds to its origin."""
+    """Return the transform across a joint."""
     if joint["kind"] == "fixed":
         return np.eye(4)
     if joint["kind"] == "floating":
@@ -167,13 +167,13 @@ def joints_are_bounded_as_the_file_says(found: Case) -> None:
 
 
 def _limit(joint: dict, key: str) -> float:
-    """What the file says of velocity or effort; 0 and what is huge is no limit."""
+    """Return the file's velocity or effort limit; 0 and huge values mean no limit."""
     value = (joint["limit"] or {}).get(key) or 0.0
     return value if 0 < value < UNBOUNDED else np.inf
 
 
 def _range(joint: dict, m: float, offset: float) -> tuple[float, float]:
-    """Where a joint's range has its leader; without limits where lower and upper are 0, or in the wrong order."""
+    """Return a mimic joint's range in terms of its leader; unlimited if both are 0, or in the wrong order."""
     limit = (joint["limit"] or {}) if joint["kind"] != "continuous" else {}
     lower, upper = ((0.0 if limit.get(key) is None else limit[key]) for key in ("lower", "upper"))
     if lower > upper or lower == upper == 0:
@@ -184,7 +184,7 @@ def _range(joint: dict, m: float, offset: float) -> tuple[float, float]:
 
 
 def files_are_read_as_they_are_now(found: Case) -> None:
-    """A robot, and the hulls of its meshes, that are written anew under the same names are those of the new files."""
+    """A robot and the hulls of its meshes, rewritten under the same names, are those of the new files."""
     smaller = copy.deepcopy(found.robot)
     for shape in [shape for link in smaller["links"] for shape in link["shapes"]]:
         if shape["kind"] == "mesh":

@@ -1,4 +1,4 @@
-"""What holds a robot, what it carries, where it is put down, where it stands: against definitions, on random robots."""
+"""Holding, payloads, placement on the ground, and standing agree with their definitions, on random robots."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _between_bodies(model: engine.Model) -> Array:
 
 
 def _weigh_at_most(model: engine.Model, q: Array, weight: Array) -> None:
-    """The greatest load over all directions of gravity is what is told, of each joint alone."""
+    """Each joint's reported maximum load is that over all directions of gravity."""
     still, g = np.zeros(model.nv), float(np.linalg.norm(model.gravity))
     loads = np.stack([engine.static_loads(model.with_gravity(axis), q) for axis in np.eye(3)])
     greatest = g * np.linalg.norm(loads, axis=0)
@@ -95,7 +95,7 @@ def _weigh_at_most(model: engine.Model, q: Array, weight: Array) -> None:
 
 
 def gains_hold(found: Case) -> None:
-    """As their definition has them, bounded for explicit integrators; and a held robot does not sink further."""
+    """Gains agree with their definition, bounded for explicit integrators; a held robot does not sink further."""
     model, dt = found.model(), found.settings["dt"]
     q = model.random(chances(found))
     held, inertia = model.q_of_v >= 0, holding.carried(model, q)[0]

@@ -1,4 +1,4 @@
-"""Each robot of a batch moves as alone, whoever stands beside it, as the model that its parameters make of it."""
+"""Each robot of a batch moves as if alone, with the model that its parameters define."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 import engine
 from tests.differential.cases import Case, case
-from tests.differential.driving import WILD, go
 from tests.differential.laws import (
     EIGHT,
     EVERYWHERE,
@@ -25,13 +24,14 @@ from tests.differential.laws import (
     same_bits,
     told,
 )
+from tests.differential.user_actions import WILD, go
 
 MANY = [pytest.param(2, id="some"), pytest.param(80, id="many", marks=pytest.mark.slow)]
 STEPS = 4
 
 
 def of_robot(tells: dict[str, Any], robot: int) -> dict[str, Any]:
-    """What is told of one robot."""
+    """Return the results of one robot."""
     ends = np.concatenate([[0], np.cumsum(tells.get("contacts number", []))]).astype(int)
     mine: dict[str, Any] = {}
     for name, x in tells.items():
@@ -51,7 +51,7 @@ _OF_ROBOTS = ("number", "residual", "worst")
 
 
 def assert_robot(found: dict[str, Any], expected: dict[str, Any], where: str) -> None:
-    """To the bit, but for poses, which NumPy multiplies; where nothing touches any robot nothing is told of places."""
+    """Compare to the bit, except poses, which NumPy multiplies; without any contact there are no contact results."""
     rounding = 1e-12 * (1 + np.abs(found["q"]).max(initial=0))
     np.testing.assert_allclose(found.pop("poses"), expected["poses"], rtol=0, atol=rounding)
     expected = {name: x for name, x in expected.items() if name != "poses"}
@@ -65,7 +65,7 @@ def assert_robot(found: dict[str, Any], expected: dict[str, Any], where: str) ->
 
 
 def stepped(found: Case, wild: int | None = None, **changes: Any) -> dict[str, Any] | None:
-    """What is told after some steps; None where a robot ended them."""
+    """Return the results after some steps; None if a robot ended them."""
     simulation = found.simulation(**changes)
     if wild is not None:
         simulation.v[wild] += WILD * np.linspace(1.0, 2.0, simulation.model.nv)

@@ -1,4 +1,4 @@
-"""What the engine says of random robots, held against `algorithms.motion`: sums over bodies, by definition."""
+"""The engine's quantities of random robots agree with `algorithms.motion`: sums over bodies, by definition."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def control(t, q, v):
 
 @pytest.mark.parametrize("period", ["", "PERIOD = 0.003"])
 def test_controllers_are_asked_at_each_of_their_steps(period: str, tmp_path) -> None:
-    """A run by a controller is that in which its answers are given by hand; what the run keeps repeats it."""
+    """A run by a controller equals one with its outputs set by hand; a recorded run repeats it."""
     path, scope = tmp_path / "sway.py", {}
     path.write_text(CONTROLLER.format(period=period), "utf-8")
     exec(path.read_text(), scope)

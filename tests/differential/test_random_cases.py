@@ -1,4 +1,4 @@
-"""Random cases themselves: the same for a seed, taken by the engine, of their family, kept in files, made simpler."""
+"""Random cases: reproducible by seed, accepted by the engine, of their family, saved in files, simplified."""
 
 from __future__ import annotations
 

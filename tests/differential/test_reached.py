@@ -1,4 +1,4 @@
-"""What the random cases and the corners reach of the kernels' text, and that corners are stepped as the text says."""
+"""Coverage of the kernels by random cases and corners, and agreement of the corners' steps with the reference."""
 
 from __future__ import annotations
 

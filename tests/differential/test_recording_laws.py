@@ -1,4 +1,4 @@
-"""Recordings and files of random runs hold all of them: frames, what acted, contacts, divergences, and their bytes."""
+"""Recordings and files of random runs are complete: frames, inputs, contacts, divergences, and byte counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 import engine
 from engine.recording.repeating import repeat
 from tests.differential.cases import Case, case
-from tests.differential.driving import Act, give, go, played, script
 from tests.differential.laws import (
     EIGHT,
     FIELD,
@@ -29,6 +28,7 @@ from tests.differential.laws import (
     told,
 )
 from tests.differential.urdf_text import folder, srdf, urdf
+from tests.differential.user_actions import Act, give, go, played, script
 
 FAMILIES = (IMPLICIT, EIGHT, PAIRS, FIELD, OWN_FIELD, OWN_PAIRS)
 MANY = [pytest.param(2, id="some"), pytest.param(40, id="many", marks=pytest.mark.slow)]
@@ -36,7 +36,7 @@ Moment = tuple[dict[str, Any], engine.Checkpoint]
 
 
 def recorded(simulation: engine.Simulation, recording: engine.Recording, acts: list[Act]) -> dict[int, Moment]:
-    """Run a script as the window does; of each frame that stays, what was told then, and the checkpoint."""
+    """Run a script as the window does; return each kept frame's results at its time, and its checkpoint."""
     moments: dict[int, Moment] = {}
     run = recording.runs[-1] if recording.runs else None
     if run is None:
@@ -81,7 +81,7 @@ def assert_checkpoint(found: engine.Checkpoint, expected: engine.Checkpoint, whe
 
 
 def assert_frames(recording: engine.Recording, run: engine.Run, moments: dict[int, Moment], where: str) -> None:
-    """Every frame is the moment that it was recorded at; who goes on from it tells what was told."""
+    """Every frame is the recorded state; a simulation that continues from it gives the same results."""
     for index in range(run.first, run.last + 1):
         frame = recording.frame(run, index)
         was, checkpoint = moments[index]
@@ -108,7 +108,7 @@ def assert_repeats(recording: engine.Recording, run: engine.Run, begin: int) -> 
 
 
 def assert_bytes(recording: engine.Recording) -> None:
-    """The bytes told are those of all frames that are kept, each once."""
+    """The reported bytes are those of all kept frames, each counted once."""
     kept = {id(x): x for run in recording.runs for x in run._frames if x is not None}
     assert recording.bytes == sum(frame[-1] for frame in kept.values())
     inside = {id(x): x for frame in kept.values() for x in _inside(frame)}
@@ -207,7 +207,7 @@ def test_files_hold_runs(count: int) -> None:
 
 
 def test_a_run_in_which_a_robot_diverged_under_contact_is_read_again() -> None:
-    """What touched it in the step that was not taken had no numbers, and its file was refused."""
+    """Its contacts in the step that was not taken were not finite, and its file was refused."""
     files_hold_runs(case(4, OWN_PAIRS))
 
 

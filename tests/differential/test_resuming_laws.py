@@ -1,4 +1,4 @@
-"""Runs that are split, saved and taken up again anywhere go on to the same bits, and tell the same."""
+"""Runs that are split, saved and resumed anywhere continue with the same bits and results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 import engine
 from engine.cpu.stepping import stretches
 from tests.differential.cases import Case
-from tests.differential.driving import give, go, played, script
 from tests.differential.laws import (
     EIGHT,
     EVERYWHERE,
@@ -25,6 +24,7 @@ from tests.differential.laws import (
     holds,
     told,
 )
+from tests.differential.user_actions import give, go, played, script
 
 MANY = [pytest.param(2, id="some"), pytest.param(60, id="many", marks=pytest.mark.slow)]
 
@@ -158,7 +158,7 @@ def test_what_is_read_once_may_change(count: int) -> None:
 
 
 def test_acts_are_not_idle() -> None:
-    """Robots go wild, and are told of, in the runs that are taken up."""
+    """Robots diverge, and are reported, in the resumed runs."""
     from tests.differential.cases import case
 
     said = [each for seed in range(6) for each in played(case(seed, PAIRS).simulation(), script(case(seed, PAIRS), 8))]

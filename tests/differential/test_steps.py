@@ -24,14 +24,14 @@ NAMES = [str(family) for family in FAMILIES]
 LONG_TO_COMPILE = ("implicit jsiia field pairs",)
 """Families with machine code of their own, three times 10 s of it, which no law takes."""
 ON_HOST = [family for family in FAMILIES if family.algorithm == "abia"]
-"""Those whose GPU kernels, a thread a robot, are compiled for the host as well."""
+"""Families whose GPU kernels, with a thread per robot, are also compiled for the host."""
 
 
 UNSOLVED = (
     "impulses do not obey the law", "impulse that nothing gives", "the impulses add", "restitution is taken",
     "the slip of link", "what takes overlaps back", "are not taken back",
 )  # fmt: skip
-"""What is said of a step whose contacts the kernels' solver leaves unsolved, as it does in some two of a hundred."""
+"""The message for a step whose contacts the kernels' solver leaves unsolved, in some two of a hundred."""
 
 
 def hold(found: Case, folder: Path, device: str = "cpu", dtype: str = "float64", new: bool = False) -> None:
@@ -106,7 +106,7 @@ def test_the_gpus_text_on_the_host(family: Family, tmp_path: Path):
 
 
 def test_a_wrong_step_is_found(monkeypatch, tmp_path: Path):
-    """The comparison sees a fault: here forces that are a millionth too great. It ends with a case that is a file."""
+    """The comparison detects an error: here forces that are a millionth too large. It ends with a case in a file."""
     family = next(x for x in FAMILIES if x.ground == "none")
     right = differences.step.equations_of_motion
 

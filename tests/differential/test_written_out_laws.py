@@ -21,12 +21,12 @@ from tests.differential.test_quantity_laws import states
 
 MANY = [pytest.param(12, id="some"), pytest.param(200, id="many", marks=pytest.mark.slow)]
 ROUNDING = {None: 1e-12, "float64": 1e-12, "float32": 5e-4}
-"""What is allowed of what conditioning makes of rounding, some 5000 ulp; None is Python's text itself."""
+"""The tolerance for ill-conditioned rounding, some 5000 ulp; None is the Python source itself."""
 _numbers = itertools.count()
 
 
 def called(kernel: Function, model: engine.Model, dtype: str | None, width: int, *given: Array) -> Array:
-    """What a kernel writes for one robot: `width` numbers, from arrays of one axis."""
+    """Return the kernel's output for one robot: `width` numbers, from arrays of one axis."""
     if dtype is None:
         out = np.full(width, np.nan)
         kernel.function(known(model), *given, out)

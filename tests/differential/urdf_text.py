@@ -52,7 +52,7 @@ def _loaded(text: str) -> engine.Model:
 
 
 def folder() -> Path:
-    """Where this process writes the files of its robots; it goes when the process ends."""
+    """Return the folder of this process's robot files, deleted when the process ends."""
     return _folder(os.getpid())
 
 
@@ -135,7 +135,7 @@ def _joint(joint: dict) -> str:
 
 
 def mesh_file(shape: dict) -> Path:
-    """The file of a mesh, written where it is not there yet."""
+    """Return the file of a mesh, written if it does not exist yet."""
     name = hashlib.sha256(json.dumps(shape["parts"]).encode()).hexdigest()[:16]
     path = folder() / f"{name}.{shape['file']}"
     if not path.exists():
@@ -144,7 +144,7 @@ def mesh_file(shape: dict) -> Path:
 
 
 def _triangles(corners: np.ndarray) -> np.ndarray:
-    """(t, 3): the triangles of a hull, seen from outside counterclockwise."""
+    """(t, 3): the triangles of a hull, counterclockwise seen from outside."""
     from scipy.spatial import ConvexHull
 
     faces = ConvexHull(corners).simplices.copy()

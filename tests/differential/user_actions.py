@@ -28,7 +28,7 @@ class Act(NamedTuple):
 
 
 def script(found: Case, length: int, wild: float = 0.1) -> list[Act]:
-    """Acts for a case; a robot goes wild in as many of them as that share."""
+    """Draw acts for a case; in a share `wild` of them a robot diverges."""
     rng, model = chances(found, length), found.model()
     size = np.abs(np.array(found.state["tau"])) + 0.1
     weight = max(float(model.mass.sum()), 0.01)
@@ -61,7 +61,7 @@ def give(simulation: engine.Simulation, act: Act) -> None:
 
 
 def go(simulation: engine.Simulation, steps: int) -> str | None:
-    """Some steps; what was said of their end, if they did not come to it."""
+    """Take some steps; return the message if they ended early."""
     try:
         simulation.step(steps)
     except engine.Diverged as end:

@@ -32,7 +32,7 @@ MEMORY = 3 << 30
 ROUND = 256
 """Inputs between two reports of a process."""
 TRACED = 4
-"""Of so many inputs one is looked at for new lines."""
+"""One of this number of inputs is traced for new lines."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Report:
     findings: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def add(self, what: str, data: bytes, folder: Path, suffix: str) -> None:
-        """A finding, whose first input is kept; what follows a tab in its name is not part of it."""
+        """Add a finding, with its first input; text after a tab in its name is ignored."""
         what, _, more = what.partition("\t")
         count, path = self.findings.get(what, (0, ""))
         if not path:
@@ -72,7 +72,7 @@ def _late(*_: Any) -> None:
 
 
 def fuzz(name: str, inputs: int, processes: int, seed: int, seconds: float, keep: Path) -> Report:
-    """Read that many mutated files in so many processes; one that dies or hangs is a finding, and another begins."""
+    """Read `inputs` mutated files in `processes` processes; one that dies or hangs is a finding, and another starts."""
     report, end = Report(), time.monotonic() + seconds
     share = -(-inputs // processes)
     workers = [_Worker(name, share, f"{seed}:{number}", seconds, keep) for number in range(processes)]
@@ -107,7 +107,7 @@ class _Worker:
         sender.close()
 
     def end_if_it_hangs(self) -> None:
-        """Kill the process where one input has kept it longer than any may."""
+        """Kill the process if one input takes longer than permitted."""
         now, number = time.monotonic(), self.at_work[24:32]
         if number != self.number:
             self.number, self.heard = number, now
@@ -199,7 +199,7 @@ def _read(target: Target, path: Path, data: bytes, report: Report, keep: Path) -
 
 
 def _named(fault: Exception) -> str:
-    """A finding's name: what was raised, and where in the product last."""
+    """Return a finding's name: the exception, and its last place in the product."""
     entries = traceback.extract_tb(fault.__traceback__)
     ours = [entry for entry in entries if entry.filename.startswith((str(ROOT / "engine"), str(ROOT / "app")))]
     at = ours[-1] if ours else entries[-1]

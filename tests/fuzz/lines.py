@@ -1,4 +1,4 @@
-"""Which lines of the product an input reaches that none has reached before."""
+"""Track the product's lines that an input is the first to reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mesh files, read as their own process reads them: within its limits of time and memory, many in one process."""
+"""Read mesh files as their child process does: within its limits of time and memory, many in one process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 
 
 def _binary_gltf(data: bytes, chance: random.Random) -> bytes:
-    """Its JSON mutated, with the lengths that belong to it."""
+    """Mutate a glTF's JSON, with consistent lengths."""
     length = int.from_bytes(data[12:16], "little")
     text, rest = data[20 : 20 + length], data[20 + length :]
     text = mutations.of_json(text, chance)
@@ -57,7 +57,7 @@ def _binary_gltf(data: bytes, chance: random.Random) -> bytes:
 
 
 class _Late(BaseException):
-    """The time for a file is over: where the product reads, the process ends here, and the program tells so."""
+    """The time for a file is over: the product would end its process here, and report it."""
 
 
 def _late(*_: Any) -> None:
@@ -99,7 +99,7 @@ _KNOWN: set[bytes] = set()
 
 
 def _seen(what: str, rows: mesh_child.Rows) -> bool:
-    """Whether an input before led to the same arrays, of which nothing else would come."""
+    """Whether an earlier input gave the same arrays, which need not be tested again."""
     arrays = [(x.dtype.str, x.shape, x.tobytes()) for row in rows for x in row]
     key = hashlib.sha1(repr((what, arrays)).encode()).digest()
     before = key in _KNOWN

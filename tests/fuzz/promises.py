@@ -1,10 +1,10 @@
-"""What readers promise, as the fuzzer holds them to it."""
+"""The readers' guarantees, as the fuzzer checks them."""
 
 from __future__ import annotations
 
 
 class Broken(AssertionError):
-    """The product has not kept a promise, though it raised nothing."""
+    """The product has violated a guarantee without raising."""
 
 
 class Refused(Exception):
@@ -12,6 +12,6 @@ class Refused(Exception):
 
 
 def sentence(text: str) -> None:
-    """Broken where a refusal is no sentence."""
+    """Raise Broken if a refusal is not a sentence."""
     if not text or len(text) > 3000 or not text.isprintable():
         raise Broken(f"no sentence: {text[:300]!r}")

@@ -1,4 +1,4 @@
-"""What is fuzzed: readers of files, each with its sound files, its mutations, and what it may do with a bad one."""
+"""The fuzz targets: readers of files, each with valid files, mutations, and permitted exceptions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _links() -> tuple[str, ...]:
 
 @cache
 def _joints() -> tuple[Joint, ...]:
-    """One of each kind, the last of which follows the first."""
+    """Return one joint of each type; the last mimics the first."""
     kinds: tuple[JointKind, ...] = ("revolute", "planar", "spherical", "floating")
     own = tuple(Joint(kind[0], kind, slice(0, 1), slice(0, 0), slice(0, 0)) for kind in kinds)
     return (*own, Joint("m", "prismatic", slice(0, 1), slice(0, 0), slice(0, 0), leader="r"))
