@@ -190,11 +190,11 @@ def python() -> Iterable[str]:
     )
     yield f"Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use {told_along()} axes."
     default = inspect.signature(engine.ForwardDynamics).parameters["device"].default
-    yield f'`device="{default}"`, forward dynamics\' default, takes the faster one as far as was measured'
+    yield f'`device="{default}"`, forward dynamics\' default, selects the faster device by timings of this machine'
     assert inspect.signature(engine.Simulation).parameters["device"].default is None
-    yield "a simulation is by default where its q and v are, else on the CPU"
-    yield 'Where there is no GPU "auto" says why and goes on, and `device="cuda"` raises with that sentence.'
-    yield '`algorithm="auto"` takes the fastest of those whose code is on disk or made in seconds'
+    yield "a simulation runs by default on the device of its q and v, else on the CPU"
+    yield 'Without a GPU "auto" gives the reason and uses the CPU, and `device="cuda"` raises with that sentence.'
+    yield '`algorithm="auto"` selects the fastest algorithm whose code is on disk or compiled in seconds'
     yield "q, v = model.neutral(), np.zeros(model.nv)"
     yield "tau = engine.inverse_dynamics(model, q, v, np.zeros(model.nv)) # what holds it still"
     yield "engine.forward_dynamics(model, q, v, tau) # zero, up to rounding"
