@@ -108,6 +108,7 @@ class Controller(NotCopied):
         self._asked, self._limit = 0.0, 0.0
         self._period: float | None = None
         self._ready = self._returned = self._loading = self._waiting = False
+        self._error: ControllerError | None = None  # which ended it, raised again until `load`
         self.load(parameters, seed)
 
     def load(self, parameters: Mapping[str, float] | None = None, seed: int = SEED) -> None:
@@ -119,7 +120,7 @@ class Controller(NotCopied):
         if self._pipe is None or self._loading or self._waiting:
             self.end()
             self._start()
-        self._ready = self._returned = False
+        self._ready, self._returned, self._error = False, False, None
         self._loading, self._waiting, self._asked = True, False, perf_counter()
         self._limit = self._asked + FIRST
         self._send(("load", str(self.path.resolve()), self.model, dict(parameters or {}), seed))
@@ -184,14 +185,14 @@ class Controller(NotCopied):
 
     def _send(self, message: tuple[Any, ...]) -> None:
         if self._pipe is None:
-            raise ControllerError(f"{self.path.name} has stopped; load it again")
+            raise self._error or ControllerError(f"{self.path.name} has stopped; load it again")
         with suppress(OSError):  # `_hear` reports that it has ended
             self._pipe.send(message)
 
     def _hear(self, until: float) -> _Ready | _Result | None:
         """Return the next message, None if none arrives by `until`. Raises the controller's error."""
         if self._pipe is None:
-            raise ControllerError(f"{self.path.name} has stopped; load it again")
+            raise self._error or ControllerError(f"{self.path.name} has stopped; load it again")
         limit = np.inf if self._patience is None else self._limit
         try:
             while not self._pipe.poll(min(max(0.0, min(until, limit) - perf_counter()), LOOK)):
@@ -208,15 +209,15 @@ class Controller(NotCopied):
         except (EOFError, OSError):
             raise self._failed(f"{self.path.name}: its process has ended by itself") from None
         if isinstance(heard, _Failure):
-            self.end()
-            raise ControllerError(*heard)
+            raise self._failed(*heard)
         if isinstance(heard, _Ready):
             self._ready, self._loading, self._period = True, False, heard.period
         return heard  # type: ignore[no-any-return]
 
-    def _failed(self, message: str) -> ControllerError:
+    def _failed(self, message: str, line: int | None = None, detail: str = "") -> ControllerError:
         self.end()
-        return ControllerError(message)
+        self._error = ControllerError(message, line, detail)
+        return self._error
 
     def end(self) -> None:
         """End the process at once, and all that it has started."""

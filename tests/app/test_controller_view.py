@@ -106,6 +106,15 @@ def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, shown, cho
     wait(qtbot, lambda: bench.newest is not None and bench.newest.tau.tolist() == [2, -2])
 
 
+def test_a_file_that_python_cannot_read_is_reported_with_its_line(qtbot, shown, choose):
+    window = shown(ROBOT)
+    bench = window.workbench
+    choose(window, "def control(t, q, v)\n    return q\n")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bool(bench.controller.fault))
+    assert "mine.py, line 1: SyntaxError" in bench.controller.fault
+
+
 def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, shown, choose):
     window = shown(ROBOT)
     bench = window.workbench
