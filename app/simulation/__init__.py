@@ -1,1 +1,1 @@
-"""The simulation in a thread of its own: what runs there, and what it tells. Free of Qt."""
+"""The simulation thread, and the messages it exchanges with the window. Free of Qt."""

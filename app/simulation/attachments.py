@@ -1,7 +1,7 @@
-"""What joins a simulation's steps in its thread: controllers, forces that follow the state, recordings.
+"""Attachments to the simulation's steps: controllers, state-dependent forces, recordings.
 
-The loop takes steps in batches, in which efforts, targets and wrenches are constant. An attachment may shorten a
-batch, set what acts in it, and look at what came out.
+The loop takes steps in batches, within which efforts, setpoints and wrenches are constant. An attachment may shorten a
+batch, set its inputs, and read its results.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from app.simulation.running import Running
 
 
 class Attachment:
-    """Whoever joins overrides what it needs. Everything is called in the simulation's thread."""
+    """The base class of attachments. All methods are called in the simulation thread; override those needed."""
 
     def jumped(self, running: Running) -> None:
-        """The state is another without a step: a robot was opened, reset, placed by hand, or simulated otherwise."""
+        """Handle a change of state without a step: a robot opened, a reset, a pose set by hand, another simulation."""
 
     def most(self, running: Running) -> int | None:  # noqa: ARG002
-        """How many steps the next batch may have; None for any number."""
+        """Return the maximum number of steps in the next batch; None for no limit."""
         return None
 
     def before(self, running: Running, count: int) -> bool:  # noqa: ARG002
-        """Set what acts in the next `count` steps; False to have the loop obey commands, and then ask again."""
+        """Set the inputs of the next `count` steps; return False to process commands first and be called again."""
         return True
 
     def after(self, running: Running, count: int) -> None:
-        """`count` steps were taken; on a GPU this is told when their frame is there."""
+        """Handle `count` completed steps; on a GPU, called once their frame has arrived."""
 
     def show(self, frame: Snapshot) -> None:
-        """Add to what is shown of the present state."""
+        """Add data to the snapshot of the current state."""
 
 
 class Poster(Protocol):
-    """A `Worker`, which has what it is given called in the simulation's thread."""
+    """The part of a `Worker` that runs a function in the simulation thread."""
 
     def change(self, change: Callable[[Running], None]) -> None: ...
     def push(self, change: Callable[[Running], None]) -> None: ...

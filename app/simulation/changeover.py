@@ -1,8 +1,8 @@
-"""Which simulation runs, and how another takes over from it: opening, other settings, a GPU that fails, compiling.
+"""Switching between simulations: opening a robot, changing settings, GPU failure, compiling.
 
-A simulation for a GPU compiles as it is made: another thread makes it, while the present one plays on. It plays on as
-well while the code of another algorithm, integrator or time step is compiled. Where a GPU fails, the CPU goes on from
-the last state known.
+A GPU simulation is compiled on construction, in another thread, while the current one keeps running. The current one
+also keeps running while code for another algorithm, integrator or time step is compiled. If a GPU fails, the CPU
+continues from the last known state.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.simulation.running import Running, again, can_touch, for_new, held_join
 
 @dataclass(frozen=True)
 class _Awaited:
-    """A simulation that takes over once its code is there, and the settings and the number it was asked for by."""
+    """A simulation that takes over once its code is compiled, with its settings and request number."""
 
     number: int
     settings: Settings
@@ -30,7 +30,7 @@ class _Awaited:
 
 
 class Changeover:
-    """The robot's simulation, its settings, and its machine code; belongs to the simulation's thread."""
+    """The robot's simulation, its settings and its machine code. Belongs to the simulation thread."""
 
     def __init__(
         self,
@@ -38,46 +38,46 @@ class Changeover:
         later: Callable[[Callable[[], None]], None],
         begun: Callable[[bool], None],
     ):
-        """`tell` sends an event, `later` has a command obeyed in this thread, for the present robot alone.
+        """`tell` sends an event; `later` queues a command for this thread.
 
-        `begun` is called when another simulation has taken over, with whether its robot is a new one.
+        `begun` is called when another simulation has taken over, with True if its robot is a new one.
         """
         self.model: engine.Model | None = None
         self.running: Running | None = None
         self.frames: Latest | None = None
         self.settings = Settings()
         self.compiling = False
-        """Whether the simulation waits for its machine code."""
+        """Whether the simulation is waiting for its machine code."""
         self._tell, self._later, self._begun = tell, later, begun
         self._compiler, self._preparation = Compiler(), Preparation()
-        self._pushed: engine.Compilation | None = None  # the code of steps that take wrenches, while it is made
+        self._pushed: engine.Compilation | None = None  # code of steps with wrenches, while it is compiled
         self._awaited: _Awaited | None = None
-        self._number = 0  # of the settings asked for last
+        self._number = 0  # of the latest requested settings
 
     @property
     def patience(self) -> float | None:
-        """Seconds until the next look at the compiler is due; None where there is nothing to wait for."""
+        """Seconds until the compiler has to be polled again; None if nothing is pending."""
         return 0.05 if self._pushed is not None or self._awaited is not None else self._compiler.patience
 
     @property
     def preparing(self) -> bool:
-        """Whether another simulation is being made."""
+        """Whether another simulation is being constructed."""
         return self._preparation.under_way
 
     @property
     def awaits(self) -> bool:
-        """Whether another simulation takes over once its code is there; steps asked for one by one are for that one."""
+        """Whether a simulation is waiting for its code before it takes over; single steps wait for it."""
         return self._awaited is not None
 
     def open(self, source: str | engine.Model, settings: Settings, load: Callable[[str], engine.Model]) -> None:
-        """Replace the robot, or tell why not."""
+        """Replace the robot; on failure send `Refused` with the reason."""
         path = source if isinstance(source, str) else source.source or source.name
         try:
             if isinstance(source, str):
                 engine.refuse_endless(source)
             model = load(source) if isinstance(source, str) else source
             settings = for_new(model, settings)
-            # The robot is there at once: on the CPU, unless "auto" is known to choose nothing else.
+            # The robot appears at once: on the CPU, unless "auto" is known to choose nothing else.
             decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None
             running = running_of(model, settings if decided else replace(settings, device="cpu"))
         except engine.ModelError as fault:
@@ -97,7 +97,7 @@ class Changeover:
             self._prepare(settings, self._settle_device)
 
     def compile(self) -> None:
-        """Have made what the simulation lacks; until it is there nothing steps."""
+        """Start compiling the code that the simulation lacks; no step is taken until it is ready."""
         pushed = self._pushed is not None
         self._drop_pushed()
         seconds = self._compiler.begin(self.running.simulation, self.running.wrench is not None)
@@ -108,7 +108,7 @@ class Changeover:
             self.take_wrenches()
 
     def await_code(self, playing: bool) -> bool:
-        """Whether the code has just come; when there is nothing else to do, have made what may be wanted next."""
+        """Return whether awaited code has just become ready; when idle, compile code that may be needed next."""
         if self._pushed is not None and self._pushed.wait(0):
             self._pushed = None
             self.running.take_wrenches()
@@ -125,11 +125,11 @@ class Changeover:
         return True
 
     def _read_code(self, settings: Settings, running: Running) -> None:
-        """Have the code read from disk before the robot needs it."""
+        """Load the code from disk before the robot needs it."""
         simulation_of(self.model, replace(settings, device="cpu", algorithm=running.simulation.algorithm)).step(1)
 
     def take_wrenches(self) -> None:
-        """Have steps take wrenches from outside once there is code for that; until then they go on without."""
+        """Accept external wrenches as soon as the code for them is ready; until then step without them."""
         if self.running.wrench is not None or self._pushed is not None:
             return
         compilation = engine.Compilation(self.running.simulation, wrenches=True)
@@ -146,7 +146,7 @@ class Changeover:
             self._pushed = None
 
     def configure(self, number: int, settings: Settings) -> None:
-        """Go on under other settings; a `Configured` of that number tells of it."""
+        """Switch to other settings; a `Configured` event with that number reports the result."""
         self._number = number
         if self.model is None or self.running is None:
             self.settings = settings
@@ -163,7 +163,7 @@ class Changeover:
             self._take_on(number, settings, outcome)
 
     def _plays_on(self, number: int, settings: Settings, outcome: Outcome) -> bool:
-        """Whether the present algorithm, integrator and time step go on until there is code for those asked for."""
+        """Keep the current algorithm, integrator and time step while code is compiled; return whether this is done."""
         if self.compiling or not isinstance(outcome, Running) or not self._code_for(outcome).needed:
             return False
         now = self.settings
@@ -189,7 +189,7 @@ class Changeover:
         awaited.code.start()
 
     def _take_awaited(self) -> bool:
-        """Have the simulation take over whose code has come, unless a pull has begun since, for which it has other."""
+        """Switch to the compiled simulation, unless wrenches were enabled since, which need other code."""
         awaited, self._awaited = self._awaited, None
         code = self._code_for(awaited.outcome)
         if code.needed and not code.makes_the_same_as(awaited.code):
@@ -207,12 +207,12 @@ class Changeover:
             self._tell(Compiling(0.0))
 
     def _drop_others(self) -> None:
-        """Nobody wants the simulation any more that is being made, or compiled for."""
+        """Discard any simulation that is being constructed or compiled."""
         self._preparation.drop()
         self._drop_awaited()
 
     def _may_take_gpu(self, settings: Settings) -> bool:
-        """Whether a simulation as asked for may be one for a GPU, and so take long to make."""
+        """Whether these settings may select a GPU, and so take long to construct."""
         if settings.device == "cpu" or engine.why_no_gpu() is not None:
             return False
         before = self.settings
@@ -220,7 +220,7 @@ class Changeover:
         return settings.device == "cuda" or others or self._preparation.under_way or self.running.on_gpu
 
     def _prepare(self, settings: Settings, finish: Callable[[Settings, Outcome], None]) -> None:
-        """Have a simulation made in another thread, and `finish` called with it."""
+        """Construct a simulation in another thread, then call `finish` with it."""
         model, frames = self.model, self.frames
         self._preparation.begin(
             lambda: running_of(model, settings),
@@ -229,24 +229,24 @@ class Changeover:
         )
 
     def for_robot(self, robot: Latest | None, command: Callable[[], None]) -> None:
-        """Obey a command, unless it was meant for the robot before this one; `robot` is known by its frames."""
+        """Run a command unless it was meant for a previous robot; `robot` identifies one by its frames."""
         if robot is self.frames:
             command()
 
     def _settle_device(self, settings: Settings, outcome: Outcome) -> None:
-        """Take the simulation on the device that was asked for before the robot was loaded, where it is another."""
+        """Switch to the device requested before the robot was loaded, if it differs from the current one."""
         if not isinstance(outcome, Running) or outcome.choice != self.running.choice:
             self._take_on(0, settings, outcome)
 
     def _take_on(self, number: int, settings: Settings, outcome: Outcome) -> None:
-        """Go on by another simulation, from where this one is, or tell why not. Raises what is the program's fault."""
+        """Switch to another simulation at the current state, or report a refusal. Raise program errors."""
         before, refusal = self.running, ""
         if isinstance(outcome, Running):
             try:
                 before.refresh()
             except Exception as fault:
                 before.lose_frame()
-                if not engine.gpu_failed(fault):  # else from the last state known
+                if not engine.gpu_failed(fault):  # else continue from the last known state
                     outcome = fault
         if isinstance(outcome, Running):
             self._switch(settings, outcome)
@@ -262,11 +262,11 @@ class Changeover:
         to.hold(held_joints(self.model, settings) & ~held_joints(self.model, self.settings))
         self.settings = settings
         self.compile()
-        self.frames.withdraw()  # its phases would be taken for the new settings'
+        self.frames.withdraw()  # its phases would be attributed to the new settings
         self._begun(False)
 
     def go_back(self, frame: engine.RecordedFrame) -> None:
-        """Go on from a frame that was recorded, by a simulation like the one that it is of."""
+        """Continue from a recorded frame, with a simulation like the one that recorded it."""
         self._drop_others()
         try:
             running = again(frame, self.running)
@@ -286,7 +286,7 @@ class Changeover:
         self._tell(Configured(number, self.settings, *self.running.choice, refusal))
 
     def go_on_without_gpu(self, fault: BaseException) -> None:
-        """The CPU takes over from the last state known."""
+        """Continue on the CPU from the last known state."""
         self._drop_others()
         before, settings = self.running, replace(self.settings, device="cpu")
         if settings.algorithm not in engine.simulation_algorithms(self.model, "cpu"):
@@ -300,11 +300,11 @@ class Changeover:
         self._tell_settings(self._number, f"switched to the CPU: {gpu_failure(fault)}")
 
     def end(self) -> None:
-        """End every process that compiles."""
+        """End all compiler processes."""
         self._drop_pushed()
         self._drop_awaited()
         self._compiler.close()
 
     def close(self, seconds: float) -> None:
-        """Wait for the threads that make simulations, each at most so long; from any thread."""
+        """Wait for the construction threads, each at most `seconds`; callable from any thread."""
         self._preparation.close(seconds)

@@ -1,8 +1,7 @@
-"""A companion: another robot that is simulated beside the first, in the same thread, by the same time step.
+"""The second robot: a companion simulated beside the first, in the same thread and with the same time step.
 
-It joins the simulation's thread as an `Attachment`: it takes as many steps, begins anew where the robot does, and is
-simulated as the robot is, by its integrator, under its gravity, on its ground, held or not. Nothing passes between the
-two, and no recording has it.
+An `Attachment`: it takes as many steps as the robot and restarts with it. It has the robot's integrator, gravity,
+ground and hold setting. The two do not interact, and the companion is not recorded.
 """
 
 from __future__ import annotations
@@ -22,24 +21,24 @@ from app.simulation.running import Running, can_stand, can_touch_itself, gains_o
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """A robot that is to stand beside the first, with its root moved by (3,), m, from where its file has it."""
+    """A requested second robot; `place` (3,), m, is added to its root's position."""
 
     model: engine.Model
     place: np.ndarray
     state: tuple[np.ndarray, np.ndarray] | None = None
-    """q (nq,) and v (nv,) in which it is at first; at rest where it is put where that is None."""
+    """Initial q (nq,) and v (nv,); None for rest at `place`."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Where a session's robot beside stood, (3,), and its state, if that is known."""
+    """The second robot's place (3,), m, saved in a session, and its state if known."""
 
     place: tuple[float, ...]
     q: tuple[float, ...] | None
     v: tuple[float, ...] | None
 
     def of(self, model: engine.Model, place: np.ndarray) -> Asked:
-        """That of this robot; what is none of it is left out, and it stands at `place`."""
+        """Return a request for this robot. A state that does not fit is dropped, a bad place replaced by `place`."""
         place = np.array(self.place) if len(self.place) == 3 else place
         if self.q is None or self.v is None or (len(self.q), len(self.v)) != (model.nq, model.nv):
             return Asked(model, place)
@@ -49,25 +48,25 @@ class Kept:
 
 
 class Companion(Attachment):
-    """Steps beside the robot once `begin` has asked for it, until `end`."""
+    """Steps a second robot from `begin` until `end`."""
 
     def __init__(self) -> None:
         self.tell: Callable[[str], None] = lambda _: None
-        """Called, in any thread, with why there is no companion, or with nothing once there is one."""
+        """Called, in any thread, with the reason for having no companion, or "" once there is one."""
         self.later: Callable[[Callable[[Running], None]], None] = lambda _: None
-        """Has something called in the simulation's thread, with what runs there."""
+        """Runs a function in the simulation thread, with its `Running`."""
         self._asked: Asked | None = None
-        self._like: tuple[object, ...] = ()  # what of the robot's settings it was made by
+        self._like: tuple[object, ...] = ()  # the robot's settings from which it was made
         self._simulation: engine.Simulation | None = None
         self._start: np.ndarray = np.zeros(0)
 
     def begin(self, asked: Asked, running: Running) -> None:
-        """Have that robot stand there."""
+        """Add the requested robot."""
         self._asked = asked
         self._make(running)
 
     def end(self, running: Running) -> None:  # noqa: ARG002, as `begin` has it
-        """No companion any more."""
+        """Remove the companion."""
         self._asked = self._simulation = None
 
     def jumped(self, running: Running) -> None:
@@ -79,7 +78,7 @@ class Companion(Attachment):
             self._reset()
 
     def _make(self, running: Running) -> None:
-        """Have another thread make it, which may take a while."""
+        """Construct the simulation in another thread, since this may take a while."""
         asked, like = self._asked, _like(running)
         self._like, self._simulation = like, None
         settings, dt, integrator = running.settings, running.simulation.dt, running.simulation.integrator
@@ -98,16 +97,16 @@ class Companion(Attachment):
         threading.Thread(target=work, name="companion", daemon=True).start()
 
     def _take(self, made: engine.Simulation, asked: Asked, like: tuple[object, ...]) -> None:
-        if asked is self._asked and like == self._like:  # else another has been asked for since
+        if asked is self._asked and like == self._like:  # else superseded by a later request
             self._simulation, self._start = made, made.q[0].copy()
             self._reset()
             if asked.state is not None:
                 made.reset(*(x[None] for x in asked.state))
-                self._asked = replace(asked, state=None)  # a reset begins where it was put
+                self._asked = replace(asked, state=None)  # a reset returns it to its place
             self.tell("")
 
     def _reset(self) -> None:
-        """At rest where it began, every joint aimed at where it stands."""
+        """Reset to the start pose, at rest, with each setpoint at its joint's position."""
         simulation = self._simulation
         simulation.reset(self._start[None])
         of_v = simulation.model.q_of_v
@@ -120,11 +119,11 @@ class Companion(Attachment):
             self._simulation.step(count)
             self._simulation.check()
         except engine.Diverged as why:
-            self._simulation, self._like = None, ()  # it is made anew at the next jump, as by a reset
+            self._simulation, self._like = None, ()  # made again at the next jump, such as a reset
             self.tell(f"{self._asked.model.name}: {why}")
 
     def show(self, frame: Snapshot) -> None:
-        """Where its links stand, for who draws the robot."""
+        """Add the companion's state to the snapshot."""
         simulation, frame.companion = self._simulation, None
         if simulation is None or self._asked is None:
             return
@@ -136,29 +135,29 @@ class Companion(Attachment):
 
 
 class CompanionControls:
-    """What asks for a companion, from another thread; `change` has something called in the simulation's."""
+    """Controls the companion from another thread; `change` runs a function in the simulation thread."""
 
     def __init__(self, companion: Companion, change: Callable[[Callable[[Running], None]], None]):
         self._companion, self._change = companion, change
         companion.later = change
 
     def set(self, asked: Asked | None) -> None:
-        """Have that robot beside the present one, or none."""
+        """Set the second robot; None removes it."""
         companion = self._companion
         self._change(companion.end if asked is None else lambda running: companion.begin(asked, running))
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """Have it called, in any thread, with why there is no companion, or with nothing once there is one."""
+        """Call `tell`, in any thread, with the reason for having no companion, or "" once there is one."""
         self._companion.tell = tell
 
 
 def _free(model: engine.Model) -> bool:
-    """Whether its root is free of the world, so that it can be put anywhere."""
+    """Whether the root has a free joint, so that it can be placed anywhere."""
     return bool(model.joints) and model.joints[0].kind == "floating"
 
 
 def _like(running: Running) -> tuple[object, ...]:
-    """What a companion is made by: where it changes, so does the companion."""
+    """Return the settings that a companion depends on; it is made again when they change."""
     settings, simulation = running.settings, running.simulation
     return (
         running.model, simulation.dt, simulation.integrator, settings.gravity, settings.held, settings.ground,
@@ -167,7 +166,7 @@ def _like(running: Running) -> tuple[object, ...]:
 
 
 def _touched(model: engine.Model, scene: engine.Scene | None) -> engine.Scene | None:
-    """What of that scene it touches: one that cannot stand only itself, where self-collision is on."""
+    """Return the part of the scene it touches; a robot that cannot stand touches only itself, if enabled."""
     if scene is None:
         return None
     itself = scene.self_collision and can_touch_itself(model)
@@ -179,7 +178,7 @@ def _touched(model: engine.Model, scene: engine.Scene | None) -> engine.Scene | 
 def _simulation(
     asked: Asked, settings: Settings, scene: engine.Scene | None, dt: float, integrator: str
 ) -> engine.Simulation:
-    """On the CPU, in that scene as far as it can touch it, with all its code at hand. ValueError for what cannot be."""
+    """Return a compiled CPU simulation in the part of the scene it can touch. Raises ValueError if impossible."""
     model = asked.model
     scene = _touched(model, scene)
     q = model.neutral()
@@ -198,6 +197,6 @@ def _simulation(
     if compilation.needed:
         compilation.start()
         compilation.wait()
-    made.step(1)  # reads the code from disk
+    made.step(1)  # loads the code from disk
     made.reset(q[None])
     return made

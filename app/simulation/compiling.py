@@ -1,8 +1,8 @@
-"""Machine code for the simulation's thread: what it waits for first; then, at low priority, what it may need next.
+"""Compilation for the simulation thread: required code first, then, at low priority, code likely to be needed.
 
-First of that is the code of steps that take wrenches, since one pulls at a robot soon: it is begun `SOON`, and goes on
-while the robot plays, which the lowest priority does not disturb. The rest, first what other terrain takes, waits on
-few cores until the robot has rested a while.
+The first of the latter is the code of steps with wrenches, since users soon pull at a robot. It starts after `SOON` and
+continues during play at the lowest priority. The rest, terrain first, waits on few cores until the robot has been
+paused for a while.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ import time
 
 import engine
 
-SOON = 1.0  # s with code to step by before that of pulls is compiled
-LATER = 5.0  # s before the code of other terrain, integrators and algorithms is compiled; on few cores without playing
-NICE = 19  # the operating system's lowest priority, for those
-FEW = 2  # cores: those that the simulation and the window need while it plays
+SOON = 1.0  # s from having code to step with until the code for pulls is compiled
+LATER = 5.0  # s until the code of other terrain, integrators and algorithms is compiled; on few cores, s paused
+NICE = 19  # the operating system's lowest priority, for these
+FEW = 2  # cores, used by the simulation and the window during play
 
 
 class Compiler:
-    """Has one simulation's code made in a process of its own; belongs to the simulation's thread."""
+    """Compiles one simulation's code in a separate process. Belongs to the simulation thread."""
 
     def __init__(self) -> None:
         self._needed: engine.Compilation | None = None
         self._others: list[engine.Compilation] = []
         self._running: engine.Compilation | None = None
         self._source: engine.Compilation | None = None
-        self._pulls: engine.Compilation | None = None  # under way, or still to begin
+        self._pulls: engine.Compilation | None = None  # running, or yet to start
         self._pulls_begun = False
         self._since = self._ready = 0.0
 
     def begin(self, simulation: engine.Simulation, wrenches: bool = False) -> float | None:
-        """Start what the simulation lacks, in place of what was under way; about how many seconds, None if nothing.
+        """Start compiling the missing code in place of the previous; return the estimated seconds, None if none.
 
-        What is under way and makes the same code goes on. `wrenches`: whether steps take them.
+        A running compilation of identical code continues. `wrenches`: whether steps take them.
         """
         compilation = engine.Compilation(simulation, wrenches)
         kept = None
@@ -61,14 +61,14 @@ class Compiler:
 
     @property
     def patience(self) -> float | None:
-        """Seconds until the next look is due; None where nothing is under way and nothing is left to do."""
+        """Seconds until the next poll; None if nothing is running or left to do."""
         if self._needed is not None:
             return 0.05
         left = self._source is not None or self._pulls is not None or self._others or self._running is not None
         return 1.0 if left else None
 
     def give_way(self, compilation: engine.Compilation) -> None:
-        """End what makes the same code at low priority: it is wanted now, and about to be made at once."""
+        """Cancel low-priority compilation of the same code, which is now compiled at once."""
         if self._pulls is not None and self._pulls.makes_the_same_as(compilation):
             self._pulls.cancel()
             self._pulls = None
@@ -79,7 +79,7 @@ class Compiler:
     def _prepare_pulls(self) -> None:
         if self._pulls is None or self._needed is not None or time.monotonic() - self._ready < SOON:
             return
-        self._ready = time.monotonic()  # of the next look
+        self._ready = time.monotonic()  # of the next poll
         if not self._pulls_begun and self._pulls.needed:
             self._pulls.start(NICE)
         self._pulls_begun = True
@@ -87,10 +87,10 @@ class Compiler:
             self._pulls = None
 
     def go_on(self, playing: bool) -> None:
-        """Have the code of pulls made, then what the simulation takes on other terrain and with other settings.
+        """Compile the code for pulls, then for other terrain and settings.
 
-        Where there are no cores to spare, that waits until the robot has rested a while; what is under way when it
-        plays begins anew.
+        With no cores to spare, the latter waits until the robot has been paused for a while; play cancels and requeues
+        the running compilation.
         """
         self._prepare_pulls()
         if playing and (os.cpu_count() or 1) <= FEW:
@@ -112,7 +112,7 @@ class Compiler:
             self._running.start(NICE)
 
     def close(self, *kept: engine.Compilation | None) -> None:
-        """End every process but those of `kept`."""
+        """End all processes except those of `kept`."""
         for compilation in (self._needed, self._running, self._pulls):
             if compilation is not None and compilation not in kept:
                 compilation.cancel()

@@ -1,4 +1,4 @@
-"""The contacts of the robot that is looked at, as a snapshot tells of them."""
+"""The contacts of the selected robot, as stored in a snapshot."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import engine
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """C contacts: of the links `link` (C,); `point` (C, 3) in the world, m; `normal` (C, 3) towards that link.
+    """C contacts: links `link` (C,); `point` (C, 3), m, world; `normal` (C, 3) towards that link.
 
-    `force` (C, 3) on that link, N; `state` (C,) is "open", "stick" or "slip" for each; `other` (C,) is the index of
-    another of the robot's links, on which the opposite force acts, and negative where there is none.
+    `force` (C, 3), N, acts on that link; `state` (C,) is "open", "stick" or "slip"; `other` (C,) is the robot's other
+    link in contact, which receives the opposite force, or negative if there is none.
     """
 
     point: np.ndarray
@@ -26,12 +26,12 @@ class Contacts:
     other: np.ndarray
 
     def on(self, link: int) -> np.ndarray:
-        """(F, 3): the forces on a link, in the world, N."""
+        """Return the forces (F, 3) on a link, N, world frame."""
         return np.concatenate([self.force[self.link == link], -self.force[self.other == link]])
 
 
 def contacts_of(touches: engine.Touches | None, dt: float, robot: int) -> Contacts | None:
-    """Those of a robot of the batch in the last step, which took dt; None where it touched nothing."""
+    """Return one robot's contacts in the last step, of length dt; None if it touched nothing."""
     found = None if touches is None else touches.of_robot(robot)
     if found is None or found.number[0] == 0:
         return None
@@ -46,9 +46,9 @@ def contacts_of(touches: engine.Touches | None, dt: float, robot: int) -> Contac
 
 
 class ContactForces(NamedTuple):
-    """Forces (F, 3) in the world, N, on links (F,); the `number` of contacts, and the residual of their impulses.
+    """Forces (F, 3), N, world frame, on links (F,); the number of contacts; the residual of their impulses.
 
-    A contact of two of the robot's links has a force on each.
+    A contact between two of the robot's links has one force on each.
     """
 
     link: np.ndarray
@@ -58,7 +58,7 @@ class ContactForces(NamedTuple):
 
 
 def contact_forces(touches: engine.Touches, dt: float, robot: int) -> ContactForces:
-    """Those of a robot of the batch in the last step, which took dt."""
+    """Return one robot's contact forces in the last step, of length dt."""
     found = touches.of_robot(robot)
     force, other = found.impulse[0] / dt, found.other[0]
     inner = other >= 0

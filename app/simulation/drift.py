@@ -1,4 +1,4 @@
-"""`DriftWatch`: a robot that should rest, and moves all the same. Free of Qt and OpenGL."""
+"""`DriftWatch` detects drift: a robot that should be at rest but moves. Free of Qt and OpenGL."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from app.gl.extents import link_points, moved
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
 
-WINDOW = 2.0  # s of simulated time over which it is judged
-APART = 0.1  # s of it from one look to the next
-SLOWEST = 2e-4  # of the robot's size, a second: below it, it rests
-FASTEST = 0.05  # of it, a second: beyond, it moves on its own, as one that falls
-STEADY = 2.0  # times as fast in one half of the window as in the other, at most: what settles or tips is not steady
-FEWEST = 3  # contacts that stick, which hold a robot
-SPREAD = 0.02  # of the robot's size, that these are apart at least, in both directions
+WINDOW = 2.0  # s of simulated time, the detection window
+APART = 0.1  # s of it between samples
+SLOWEST = 2e-4  # robot sizes per second; slower is rest
+FASTEST = 0.05  # robot sizes per second; faster is motion such as falling
+STEADY = 2.0  # the maximum ratio of the speeds in the two halves of the window; settling or tipping is not steady
+FEWEST = 3  # sticking contacts that hold a robot
+SPREAD = 0.02  # robot sizes, the minimum spread of these in both directions
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The link that moves fastest, the first of several, and how fast, m/s."""
+    """The fastest link, the first of several, and its speed, m/s."""
 
     link: int
     speed: float
 
 
 class DriftWatch:
-    """Looks at the states that are shown, live or recorded, one after the other.
+    """Detects drift in successive shown states, live or recorded.
 
-    A robot should rest where its contacts stick, three at least and not on one line, and none slips, while its
-    setpoints and efforts are constant. It drifts where a point of it has moved on over `WINDOW` at a steady speed.
+    A robot should be at rest while setpoints and efforts are constant, no contact slips, and at least three that are
+    not collinear stick. It drifts if a point has moved at a steady speed over `WINDOW`.
     """
 
     def __init__(self, model: engine.Model, links: np.ndarray) -> None:
-        """`links` (links,) bool: those of the robot, without bodies beside it."""
+        """`links` (links,) bool selects the robot's own links, without bodies beside it."""
         self._links, self._points = links, link_points(model)
-        self._seen: deque[tuple[float, np.ndarray]] = deque()  # times, and where the points were
+        self._seen: deque[tuple[float, np.ndarray]] = deque()  # times, and positions of the points
         self._acting = np.zeros(0), np.zeros(0)
         self._size = 1.0
         self.drift: Drift | None = None
-        """What drifts as far as it was looked at; None where nothing does."""
+        """The drift in the frames seen so far; None if there is none."""
 
     def forget(self) -> None:
-        """Begin anew, as where it is not known what acts."""
+        """Start again, for example if the inputs are unknown."""
         self._seen.clear()
         self.drift = None
 
     def look(self, frame: Snapshot) -> None:
-        """A state that is shown, later than the one before if they are of one motion."""
+        """Process a shown state; a state of the same motion is later than the previous one."""
         there = moved(frame.link_poses, self._points)[self._links]
         self._size = float(np.ptp(there.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0
         acting = frame.target.copy(), frame.tau.copy()
@@ -70,12 +70,12 @@ class DriftWatch:
         self._judge()
 
     def _as_before(self, target: np.ndarray, tau: np.ndarray) -> bool:
-        """Whether these setpoints act since it was begun, and efforts that gravity compensation may have changed."""
+        """Whether setpoints are unchanged, and efforts too apart from changes by gravity compensation."""
         before_target, before_tau = self._acting
         return np.array_equal(target, before_target) and np.allclose(tau, before_tau, rtol=0.01)
 
     def _held(self, contacts: Contacts | None) -> bool:
-        """Whether contacts hold the robot in its place."""
+        """Whether contacts hold the robot in place."""
         if contacts is None or np.any(contacts.state == "slip"):
             return False
         points = contacts.point[(contacts.state == "stick") & self._links[contacts.link] & (contacts.other < 0)]
@@ -91,7 +91,7 @@ class DriftWatch:
         middle_time, middle = self._seen[len(self._seen) // 2]
         links = np.flatnonzero(self._links)
         speeds = np.linalg.norm(last - first, axis=2).max(1) / (end - begin)
-        link = int(np.argmax(speeds > 0.9 * speeds.max()))  # the first of those that move as one
+        link = int(np.argmax(speeds > 0.9 * speeds.max()))  # the first of the links that move as one
         halves = (
             np.linalg.norm(middle[link] - first[link], axis=1).max() / (middle_time - begin),
             np.linalg.norm(last[link] - middle[link], axis=1).max() / (end - middle_time),

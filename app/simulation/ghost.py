@@ -1,7 +1,7 @@
-"""A ghost: a second simulation that starts where the robot is and takes the same steps by another way of reckoning.
+"""A ghost: a second simulation of the robot from the same state, with another algorithm or other settings.
 
-It joins the simulation's thread as an `Attachment`. What acts on the robot acts on the ghost; wherever the robot's
-state is set by hand, the ghost goes there too.
+An `Attachment` in the simulation thread. The ghost has the robot's inputs; when the robot's state is set by hand, the
+ghost takes it too.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from app.simulation.running import Running
 
 PRECISIONS = ("float64", "float32")
 STEPS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-"""Time steps, of the robot's."""
+"""Time steps, as multiples of the robot's."""
 
 
 @dataclass(frozen=True)
 class GhostSettings:
-    """What is different: the algorithm, the integrator ("" for the robot's own), the precision and the time step.
+    """The ghost's algorithm and integrator ("" for the robot's), precision and time step.
 
-    `step` is one of `STEPS`. Single precision is simulated on a GPU.
+    `step` is one of `STEPS`. Single precision runs on a GPU.
     """
 
     algorithm: str = ""
@@ -41,30 +41,30 @@ class GhostSettings:
 
 
 class Ghost(Attachment):
-    """Steps beside the robot once `begin` has asked for it, until `end`."""
+    """Steps a ghost from `begin` until `end`."""
 
     def __init__(self) -> None:
         self.tell: Callable[[str], None] = lambda _: None
-        """Called, in any thread, with why there is no ghost, or with nothing once there is one."""
+        """Called, in any thread, with the reason for having no ghost, or "" once there is one."""
         self.later: Callable[[Callable[[Running], None]], None] = lambda _: None
-        """Has something called in the simulation's thread, with what runs there."""
+        """Runs a function in the simulation thread, with its `Running`."""
         self._settings: GhostSettings | None = None
-        self._of: engine.Simulation | None = None  # the robot's, whose ghost is made or there
+        self._of: engine.Simulation | None = None  # the robot's simulation whose ghost exists or is being made
         self._simulation: engine.Simulation | None = None
-        self._ahead = Fraction(0)  # of the robot's steps, by which the ghost is behind
-        self._pair: tuple[np.ndarray, np.ndarray] | None = None  # q of both when they last shared a moment
-        self._points = np.zeros((0, POINTS, 3))  # of the links, which are compared
+        self._ahead = Fraction(0)  # the ghost's lag, in the robot's steps
+        self._pair: tuple[np.ndarray, np.ndarray] | None = None  # q of both at the last common time
+        self._points = np.zeros((0, POINTS, 3))  # points of the links that are compared
         self._worst, self._since = 0.0, 0.0
 
-    # In the simulation's thread.
+    # In the simulation thread.
 
     def begin(self, settings: GhostSettings, running: Running) -> None:
-        """Make a ghost of those settings; it starts where the robot is when it is ready."""
+        """Make a ghost with these settings; it starts at the robot's state once it is ready."""
         self._settings = settings
         self._make(running)
 
     def end(self, running: Running) -> None:  # noqa: ARG002, as `begin` has it
-        """No ghost any more."""
+        """Remove the ghost."""
         self._settings = self._of = self._simulation = self._pair = None
 
     def jumped(self, running: Running) -> None:
@@ -76,7 +76,7 @@ class Ghost(Attachment):
             self.meet(running)
 
     def meet(self, running: Running) -> None:
-        """Go where the robot is."""
+        """Set the ghost to the robot's state."""
         if self._simulation is None or running.simulation is not self._of:
             return
         time, q, v = _state(running)
@@ -89,7 +89,7 @@ class Ghost(Attachment):
         self._pair = q.copy(), q.copy()
 
     def _make(self, running: Running) -> None:
-        """Have another thread make it, which may take a while."""
+        """Construct the simulation in another thread, since this may take a while."""
         self._of, self._simulation, self._pair = running.simulation, None, None
         simulation, settings = running.simulation, self._settings
         if simulation.batch > 1:
@@ -109,13 +109,13 @@ class Ghost(Attachment):
         threading.Thread(target=work, name="ghost", daemon=True).start()
 
     def _take(self, made: engine.Simulation, of: engine.Simulation, settings: GhostSettings, running: Running) -> None:
-        if of is self._of and settings == self._settings:  # else another has been asked for since
+        if of is self._of and settings == self._settings:  # else superseded by a later request
             self._simulation, self._points = made, link_points(made.model)
             self.tell("")
             self.meet(running)
 
     def most(self, running: Running) -> int | None:  # noqa: ARG002
-        """So many steps that both share a moment again."""
+        """Return the number of steps to the next common time."""
         if self._simulation is None or not self._ahead:
             return None
         return int(self._settings.step - self._ahead)
@@ -146,13 +146,13 @@ class Ghost(Attachment):
         self.tell(f"the ghost: {why}")
 
     def _lose_gpu(self, ghost: engine.Simulation, fault: Exception) -> None:
-        """Go on without a ghost whose GPU failed; raises a fault that is not the GPU's."""
+        """Continue without a ghost whose GPU failed; raise any other error."""
         if ghost.device != "cuda" or not engine.gpu_failed(fault):
             raise fault
         self._lose(gpu_failure(fault))
 
     def show(self, frame: Snapshot) -> None:
-        """What the ghost is, for who draws the robot."""
+        """Add the ghost's state to the snapshot."""
         frame.ghost = None
         if self._pair is None or self._simulation is None:
             return
@@ -167,29 +167,29 @@ class Ghost(Attachment):
 
 
 class GhostControls:
-    """What asks for a ghost, from another thread; `change` has something called in the simulation's."""
+    """Controls the ghost from another thread; `change` runs a function in the simulation thread."""
 
     def __init__(self, ghost: Ghost, change: Callable[[Callable[[Running], None]], None]):
         self._ghost, self._change = ghost, change
         ghost.later = change
 
     def set(self, settings: GhostSettings | None) -> None:
-        """Have a ghost of those settings beside the robot, or none."""
+        """Add a ghost with these settings; None removes it."""
         self._change(self._ghost.end if settings is None else partial(self._ghost.begin, settings))
 
     def meet(self) -> None:
-        """Have the ghost go where the robot is."""
+        """Set the ghost to the robot's state."""
         self._change(self._ghost.meet)
 
     def listen(self, tell: Callable[[str], None]) -> None:
-        """Have it called, in any thread, with why there is no ghost, or with nothing once there is one."""
+        """Call `tell`, in any thread, with the reason for having no ghost, or "" once there is one."""
         self._ghost.tell = tell
 
 
 def _simulation(of: engine.Simulation, settings: GhostSettings) -> engine.Simulation:
-    """A simulation as that one but for the settings, with all its code at hand.
+    """Return a compiled simulation like `of`, with the ghost's settings.
 
-    Raises ValueError for what does not serve the model, RuntimeError and MemoryError where a GPU cannot do it.
+    Raises ValueError for what the model does not support, RuntimeError and MemoryError if a GPU fails.
     """
     single = settings.precision == "float32"
     if single and (why_not := engine.why_no_gpu()) is not None:
@@ -204,12 +204,12 @@ def _simulation(of: engine.Simulation, settings: GhostSettings) -> engine.Simula
         if compilation.needed:
             compilation.start()
             compilation.wait()
-    made.step(1)  # reads the code from disk
+    made.step(1)  # loads the code from disk
     return made
 
 
 def _state(running: Running) -> tuple[float, np.ndarray, np.ndarray]:
-    """Time, s, and copies of q (nq,) and v (nv,) of the only robot; on a GPU those of its last frame."""
+    """Return time, s, and copies of q (nq,) and v (nv,) of the only robot; on a GPU, of its last frame."""
     if not running.on_gpu:
         running.refresh()
     return running.time, running.q[0].copy(), running.v[0].copy()

@@ -1,4 +1,4 @@
-"""Whether there is a GPU to simulate on: asked in a thread, since loading what talks to it takes about a second."""
+"""The search for a usable GPU, in a thread, since loading the GPU libraries takes about a second."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ LOOKING = "a GPU is being looked for"
 
 
 class GpuSearch:
-    """Belongs to the window's thread."""
+    """Searches for a GPU once. Belongs to the window's thread."""
 
     def __init__(self) -> None:
         self.why_not: str | None = LOOKING
-        """Why no GPU can be used, in a sentence; None where one can."""
+        """The reason why no GPU can be used, in a sentence; None if one can."""
         self._thread: threading.Thread | None = None
         self._found: list[str | None] = []
 
     def begin(self) -> None:
-        """Look once; later calls do nothing."""
+        """Start the search; later calls do nothing."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._look, name="gpu search", daemon=True)
             self._thread.start()
@@ -29,7 +29,7 @@ class GpuSearch:
 
     @property
     def is_news(self) -> bool:
-        """Whether the answer has come since the last call."""
+        """Whether the result has arrived since the last call."""
         if self.why_not != LOOKING or not self._found:
             return False
         self.why_not = self._found[0]

@@ -1,4 +1,4 @@
-"""Grounds to choose from, and the numbers that each takes: all are scenes. Lengths are in m, angles in degrees."""
+"""Kinds of terrain and their parameters; each makes a scene. Lengths are in m, angles in degrees."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import engine
 from app.desktop.numbers import round_length
 
 FLAT, SLOPE, ROUGH, STAIRS, FIELD = KINDS = "Flat", "Slope", "Rough", "Stairs", "Height field"
-EXTENT = 12.0  # of the robot's size, along each side of the rough ground
-FEWEST_CELLS, MOST_CELLS = 96, 384  # of it, along each side
+EXTENT = 12.0  # robot sizes, each side of the rough ground
+FEWEST_CELLS, MOST_CELLS = 96, 384  # along each side
 WAVES, CELLS_A_BUMP = 24, 8
-GAP = 0.1  # of the robot's size, from the robot to the stairs at first
+GAP = 0.1  # robot sizes, the initial distance from the robot to the stairs
 
 
 @dataclass(frozen=True)
 class Number:
-    """One that a ground takes; `usual` is a length's share of the robot's size, and else the number itself.
+    """A terrain parameter. `usual` is its default, for a length as a multiple of the robot's size.
 
     `unit` is "m", "°", or "" for whole numbers.
     """
@@ -64,7 +64,7 @@ class Terrain:
 
 
 def usual(kind: str, size: float, front: float) -> Terrain:
-    """A ground for a robot of that size, m, which reaches as far as `front` along x, m."""
+    """Return default terrain for a robot of that size, m, whose front is at x = `front`, m."""
     values = [number.usual if number.unit != "m" else round_length(number.usual * size) for number in NUMBERS[kind]]
     if kind == STAIRS:
         values[-1] = round(max(front + GAP * size, 0.0), 3)
@@ -72,7 +72,7 @@ def usual(kind: str, size: float, front: float) -> Terrain:
 
 
 def scene_of(terrain: Terrain, size: float = 1.0) -> engine.Scene:
-    """The scene of a ground, all but a field from a file, for a robot of that size, m."""
+    """Return the scene of a terrain other than a height field from a file, for a robot of that size, m."""
     match terrain.kind:
         case "Slope":
             return engine.Scene(ground=sloping(*terrain.values))
@@ -85,7 +85,7 @@ def scene_of(terrain: Terrain, size: float = 1.0) -> engine.Scene:
 
 
 def terrain_of(ground: object) -> Terrain:
-    """The kind of a ground that nothing else is known of, and what numbers can be told."""
+    """Return the terrain of a ground of unknown origin, with its parameters if they can be derived."""
     if not isinstance(ground, engine.Plane):
         return Terrain(FIELD)
     x, y, z = ground.normal
@@ -95,19 +95,19 @@ def terrain_of(ground: object) -> Terrain:
 
 
 def sloping(angle: float, uphill: float) -> engine.Plane:
-    """A plane that rises by that angle in the direction `uphill`, both in degrees."""
+    """Return a plane that rises by `angle` in the direction `uphill`, both in degrees."""
     steep, ahead = np.radians([angle, uphill])
     normal = -np.sin(steep) * np.cos(ahead), -np.sin(steep) * np.sin(ahead), np.cos(steep)
     return engine.Plane((float(normal[0]), float(normal[1]), float(normal[2])))
 
 
 def rough(height: float, length: float, seed: int, size: float) -> engine.HeightField:
-    """Waves by chance, up to `height`, about `length` long; flatter where a robot of that size starts."""
+    """Return random waves up to `height`, about `length` long; flatter around a robot of that size, m."""
     rng, half = np.random.default_rng(seed), 0.5 * EXTENT * size
     cells = int(np.clip(2 * half * CELLS_A_BUMP / length, FEWEST_CELLS, MOST_CELLS))
     x = np.linspace(-half, half, cells + 1)
     heights = np.zeros((cells + 1, cells + 1))
-    # The length of a vector of two normal numbers is 1.25 on average.
+    # The mean length of a vector of two normal numbers is 1.25.
     for wave, phase in zip(
         rng.normal(0.0, 2 * np.pi / (1.25 * length), (WAVES, 2)), rng.uniform(0.0, 2 * np.pi, WAVES), strict=True
     ):
@@ -117,7 +117,7 @@ def rough(height: float, length: float, seed: int, size: float) -> engine.Height
 
 
 def stairs(count: float, rise: float, depth: float, width: float, distance: float) -> tuple[engine.Obstacle, ...]:
-    """Boxes beside one another, each higher than the last, along x."""
+    """Return boxes side by side along x, each higher than the last."""
     return tuple(
         engine.Obstacle("box", (depth, width, (k + 1) * rise), (distance + (k + 0.5) * depth, 0.0, (k + 1) * rise / 2))
         for k in range(int(count))
@@ -125,7 +125,7 @@ def stairs(count: float, rise: float, depth: float, width: float, distance: floa
 
 
 def stairs_among(obstacles: Sequence[engine.Obstacle]) -> tuple[tuple[engine.Obstacle, ...], Terrain] | None:
-    """The first stairs, of two steps or more, that stand one after another among obstacles, and their numbers."""
+    """Return the first stairs of two or more consecutive obstacles, with their parameters; None without stairs."""
     for start, first in enumerate(obstacles[:-1]):
         if first.shape == "box":
             depth, width, rise = first.size
@@ -140,7 +140,7 @@ def stairs_among(obstacles: Sequence[engine.Obstacle]) -> tuple[tuple[engine.Obs
 
 
 def _fits(k: int, each: engine.Obstacle, rise: float, depth: float, width: float, distance: float) -> bool:
-    """Whether an obstacle is step k of such stairs."""
+    """Whether an obstacle is step k of these stairs."""
     place = np.eye(4)
     place[:3, 3] = distance + (k + 0.5) * depth, 0.0, (k + 1) * rise / 2
     size = depth, width, (k + 1) * rise
@@ -148,5 +148,5 @@ def _fits(k: int, each: engine.Obstacle, rise: float, depth: float, width: float
 
 
 def of_file(path: str | Path, cell: float) -> engine.Scene:
-    """Heights in m from a file of `numpy.save`, `cell` m apart. OSError or ValueError for one that has none."""
+    """Return a height field from a `numpy.save` file, m, with that cell size, m. Raises OSError or ValueError."""
     return engine.Scene(ground=engine.HeightField.of_file(path, cell))

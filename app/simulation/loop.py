@@ -1,14 +1,14 @@
-"""What the simulation's thread does, over and over: obey commands, step what is due, and show what there is.
+"""The loop of the simulation thread: process commands, take the steps that are due, publish the state.
 
-While it plays, each tick owes the simulated time that has passed on the wall since the last one, times the speed. The
-tick pays in batches of steps of a few milliseconds each, inside compiled code that has let go of the interpreter's
-lock, until the debt is paid or its deadline has come. A debt that a slow model cannot pay is forgiven: the robot then
-moves slower than asked, and the snapshot says by how much.
+During play each tick owes the wall time since the last tick, times the speed. It pays in batches of steps of a few
+milliseconds each, inside compiled code that releases the interpreter's lock, until the debt is paid or the deadline is
+reached. A debt that a slow model cannot pay is dropped: the robot then runs slower than requested, and the snapshot has
+the achieved speed.
 
-On a GPU a tick pays with one launch of as many steps as its deadline allows by the GPU's clock, and the frame after
-them is fetched once it is there; commands are obeyed meanwhile.
+On a GPU a tick launches as many steps at once as fit its deadline by the GPU's clock. The frame that follows is fetched
+when ready; commands are processed meanwhile.
 
-Every step is taken in `_batch`, where what is attached joins, see `app.simulation.attachments`.
+Every step is taken in `_batch`, which calls the attachments, see `app.simulation.attachments`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from app.simulation.motion_watch import AchievedSpeed, LimitWatch, RestWatch
 from app.simulation.pace import Pace
 from app.simulation.running import Running
 
-LOOK = 0.0005  # s between two looks at whether a GPU's frame is there
+LOOK = 0.0005  # s between polls of a GPU's frame
 
 
 class Loop:
-    """One simulation at a time, in the thread that calls `run`; all else is called from there, by commands."""
+    """Runs one simulation at a time in the thread that calls `run`; commands call the other methods there."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Loop:
         attachments: Sequence[Attachment] = (),
     ):
         self.seen = True
-        """Whether anybody sees the states that it publishes; to be set from any thread."""
+        """Whether the published states are visible to anybody; can be set from any thread."""
         self.changeover = Changeover(tell, commands.put, self._begun)
         self._commands, self._tell, self._attachments = commands, tell, attachments
         self._playing = self._quitting = self._changed = False
-        self._steps_asked = 0  # beside playing
+        self._steps_asked = 0  # single steps
         self._pace, self._achieved = Pace(), AchievedSpeed()
         self._rest_watch = RestWatch()
         self._limits: LimitWatch | None = None
@@ -57,32 +57,32 @@ class Loop:
         return self.changeover.running
 
     def run(self) -> None:
-        """Until `quit`."""
+        """Run until `quit`."""
         while not self._quitting:
             try:
                 self._turn()
             except engine.Diverged as stop:
                 self._stop(Stopped(str(stop)))
-            except engine.ControllerError:  # which has been told
+            except engine.ControllerError:  # already reported
                 self._steps_asked = 0
                 self.pause()
-            except BaseException as fault:  # SystemExit too: the thread must live on, and the user must hear of it
+            except BaseException as fault:  # SystemExit too: the thread must survive, and the user must see the error
                 self._survive(fault)
 
     def _survive(self, fault: BaseException) -> None:
-        """Have the CPU go on where it was a GPU that failed; else stop."""
+        """Continue on the CPU if a GPU failed; otherwise stop."""
         try:
             if self._running is not None and self._running.on_gpu and engine.gpu_failed(fault):
                 self.changeover.go_on_without_gpu(fault)
                 return
-        except Exception as another:  # nor can the CPU
+        except Exception as another:  # the CPU fails too
             fault = another
         if self._running is not None:
             self._running.lose_frame()
         self._stop(Stopped(f"the simulation stopped: {reason(fault)}", "".join(traceback.format_exception(fault))))
 
     def _turn(self) -> None:
-        """Obey, step what is due, and show what there is."""
+        """Process commands, take the steps that are due, publish the state."""
         self._obey()
         if self._quitting:
             return
@@ -99,7 +99,7 @@ class Loop:
             self._publish()
 
     def _obey(self) -> None:
-        """Wait for a command, while playing for the next tick or frame, or for a compiler; then obey all there are."""
+        """Wait for a command, tick, frame or compiler; then process all queued commands."""
         try:
             self._commands.get(timeout=self._patience())()
             while not self._quitting:
@@ -108,7 +108,7 @@ class Loop:
             return
 
     def _patience(self) -> float | None:
-        """Seconds until there is something to do without a command; None for ever."""
+        """Seconds until there is work without a command; None for no limit."""
         if self._running is not None and self._running.waits_for_frame:
             return LOOK
         if not self.changeover.compiling:
@@ -130,14 +130,14 @@ class Loop:
         self._changed = True
 
     def step(self, count: int) -> None:
-        """Pause, and advance by `count` steps, once there is code for them."""
+        """Pause, and take `count` steps once there is code for them."""
         self.pause()
         if self._running is not None:
             self._steps_asked += count
             self._take_asked()
 
     def reset(self, q: np.ndarray) -> None:
-        """Back to time zero, at rest in q (nq,)."""
+        """Reset to time zero, at rest in q (nq,)."""
         if self._running is not None:
             self._running.reset(q)
             self._steps_asked = 0
@@ -145,32 +145,32 @@ class Loop:
             self._jump()
 
     def go_back(self, frame: engine.RecordedFrame) -> None:
-        """Pause, and go on from a frame that was recorded."""
+        """Pause, and continue from a recorded frame."""
         if self._running is not None:
             self.pause()
             self.changeover.go_back(frame)
 
     def change(self, change: Callable[[Running], None]) -> None:
-        """Have something set that acts on the robot, or is told of it."""
+        """Call `change`, which sets the robot's inputs, or other state of `Running`."""
         if self._running is not None:
             change(self._running)
             self._changed = True
 
     def push(self, change: Callable[[Running], None]) -> None:
-        """As `change`, for what acts by wrenches from outside, which steps take from then on."""
+        """Call `change`, which sets external wrenches, and have steps take them from then on."""
         if self._running is not None:
             self.changeover.take_wrenches()
             self.change(change)
 
     def place(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
-        """Have `put` write into q (nq,), and put v to rest; nothing during play."""
+        """Call `put` to write into q (nq,), and set v to zero there; no effect during play."""
         if self._running is not None and not self._playing:
             self._running.place(put, v)
             self._changed = True
             self._jump()
 
     def set_speed(self, speed: float) -> None:
-        """Simulated seconds asked for per wall second."""
+        """Set the simulated seconds per wall second."""
         self._pace.speed = speed
         self._pace.forgive()
         self._achieved = AchievedSpeed()
@@ -179,10 +179,10 @@ class Loop:
         self.changeover.end()
         self._quitting = True
 
-    # What follows from them.
+    # Consequences of commands.
 
     def _begun(self, other_robot: bool) -> None:
-        """Another simulation has taken over."""
+        """Restart the clock after another simulation has taken over."""
         self._steps_asked = 0
         if other_robot:
             self._limits, self._playing = LimitWatch(self.changeover.model), False
@@ -204,7 +204,7 @@ class Loop:
         self._tell(event)
 
     def _take_asked(self) -> None:
-        """The steps that were asked for beside playing, as far as nothing has to be waited for."""
+        """Take the requested single steps, until something has to be waited for."""
         while self._steps_asked and not self._waits():
             taken = self._batch(self._steps_asked)
             if not taken:
@@ -212,7 +212,7 @@ class Loop:
             self._steps_asked -= taken
 
     def _waits(self) -> bool:
-        """Whether steps asked for one by one have to wait."""
+        """Whether requested single steps have to wait."""
         return self.changeover.compiling or self.changeover.awaits or self._running.waits_for_frame
 
     def _tick(self) -> None:
@@ -233,7 +233,7 @@ class Loop:
         pace.set_period(self.seen, self._rest_watch.rests)
 
     def _batch(self, count: int) -> int:
-        """At most `count` steps in one call; how many, 0 where an attachment has to be waited for."""
+        """Take at most `count` steps in one call; return their number, 0 if an attachment has to be waited for."""
         running = self._running
         count = min([count, *filter(None, (attachment.most(running) for attachment in self._attachments))])
         if not all(attachment.before(running, count) for attachment in self._attachments):
@@ -250,7 +250,7 @@ class Loop:
             attachment.after(self._running, count)
 
     def _publish(self) -> None:
-        """Show the present state to whoever looks next."""
+        """Publish the current state for the window's next poll."""
         self._changed = False
         if self._running is None:
             return

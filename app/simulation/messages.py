@@ -1,4 +1,4 @@
-"""What passes between the simulation's thread and the window: settings in, snapshots and events out."""
+"""Messages between the simulation thread and the window: settings in, snapshots and events out."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from app.simulation.contacts import Contacts
 from app.simulation.spread import ALONE, Spread
 
 LEVEL = engine.Scene()
-"""Infinite plane at height 0."""
+"""The infinite plane at height 0."""
 SPENT = {"cpu": ("steps", "poses"), "cuda": ("host launch", "device steps", "poses", "copy")}
-"""What a snapshot takes on each device, in the order in which it is done."""
+"""The parts of a snapshot's cost on each device, in order."""
 
 
 TRUST = "--trust-xacro"
 
 
 class Snapshot:
-    """The state at one moment, in buffers that are used again; of a batch, that of the robot which is looked at."""
+    """The state at one time, in reused buffers; for a batch, that of the selected robot."""
 
     def __init__(self, model: engine.Model):
         self.time = 0.0
@@ -32,45 +32,45 @@ class Snapshot:
         self.q = np.zeros(model.nq)
         self.v = np.zeros(model.nv)
         self.target = np.zeros(model.nv)
-        """Where the joints that are held are pulled to, rad or m."""
+        """Setpoints of the held joints, rad or m."""
         self.tau = np.zeros(model.nv)
-        """What efforts are applied, N m or N."""
+        """Applied efforts, N m or N."""
         self.effort = np.full(model.nv, np.nan)
-        """What the drives give, N m or N: those efforts and the gains' pull; NaN where nobody has looked."""
+        """Drive efforts, N m or N: `tau` and the gains' feedback; NaN if not computed."""
         self.link_poses = np.zeros((len(model.link_names), 4, 4))
         self.phases: Mapping[str, float] = {}
-        """Seconds of each phase of the last step, by name; none where no step was taken since the last snapshot."""
+        """Seconds of each phase of the last step, by name; empty if no step was taken since the last snapshot."""
         self.spent: Mapping[str, float] = {}
-        """Seconds of what else was done since the last snapshot, by the names of `SPENT`."""
+        """Seconds of the other work since the last snapshot, by the names in `SPENT`."""
         self.contacts: Contacts | None = None
-        """Where the last step had the robot touch something; None where nothing, or moved by hand since."""
+        """The contacts in the last step; None without contacts, or if the robot was moved by hand since."""
         self.residual = 0.0
-        """The greatest of contacts, over the robots and the steps since the last snapshot."""
+        """The maximum contact residual over the robots and the steps since the last snapshot."""
         self.pull: np.ndarray | None = None
-        """(3,): the force of the mouse's spring in the world, N; None where none acts."""
+        """(3,): the force of the mouse's spring in the world, N; None if there is none."""
         self.wrench: np.ndarray | None = None
-        """(links, 6): of a recorded moment, what acted on the links from outside, N m and N, along their own axes."""
+        """(links, 6): recorded external wrenches on the links, N m and N, in link axes."""
         self.ghost: GhostState | None = None
-        """The ghost beside the robot; None where there is none."""
+        """The ghost; None if there is none."""
         self.companion: CompanionState | None = None
-        """Another robot beside it; None where there is none."""
+        """The second robot; None if there is none."""
         self.robot = 0
-        """Which robot of the batch all this is of."""
+        """The index in the batch of the robot shown."""
         self.batch: BatchState | None = None
-        """All robots; None where there is but one."""
+        """All robots of a batch; None for a single robot."""
         self.recorded = False
-        """Whether this is a moment of the recording, and not the present."""
+        """Whether this frame is from the recording, not the current state."""
         self.factor = math.nan
         """Simulated seconds per wall second, measured; NaN while paused or not yet known."""
 
 
 @dataclass(frozen=True, eq=False)
 class GhostState:
-    """The ghost at the last moment that it shares with the robot.
+    """The ghost at the last time that it shares with the robot.
 
-    `link_poses` (links, 4, 4); `deviation` (links,) is the largest distance of a point of a link from where the ghost
-    has it, m; `worst` the maximum of any link since both were in one place, m, and `since` when that was, s of
-    simulated time. `algorithm`, `device` and the time step `dt`, s, are those by which it is computed.
+    `link_poses` (links, 4, 4); `deviation` (links,) is the largest distance between a link's points on the robot and on
+    the ghost, m; `worst` its maximum over all links since both last coincided, m, at the simulated time `since`, s.
+    `algorithm`, `device` and `dt`, s, are the ghost's own.
     """
 
     link_poses: np.ndarray
@@ -84,9 +84,9 @@ class GhostState:
 
 @dataclass(frozen=True, eq=False)
 class CompanionState:
-    """Another robot: `link_poses` (links, 4, 4) where it is drawn, `q` (nq,) and `v` (nv,).
+    """The second robot: `link_poses` (links, 4, 4) as drawn, `q` (nq,) and `v` (nv,).
 
-    `time`, s, is its own, since it began: a robot that goes on from a moment of its recording is at another.
+    `time`, s, is its own, since its start; it differs from the robot's after a branch from a recording.
     """
 
     model: engine.Model
@@ -99,10 +99,10 @@ class CompanionState:
 
 @dataclass(frozen=True, eq=False)
 class BatchState:
-    """A batch at one moment: link_poses (robots, links, 4, 4); of each robot, (robots,), three more.
+    """A batch at one time: `link_poses` (robots, links, 4, 4), and arrays (robots,).
 
-    `energy` in J, a moment old, NaN where it is not known; `deviation` in m, the farthest that a point of a link is
-    from where robot 0 has it; `diverged`, whether the robot is frozen since its state stopped being finite.
+    `energy`, J, slightly out of date, NaN if unknown; `deviation`, m, the largest distance of a link's points from
+    robot 0's; `diverged`, whether the robot is frozen because its state is no longer finite.
     """
 
     link_poses: np.ndarray
@@ -112,28 +112,28 @@ class BatchState:
 
 
 class Latest:
-    """Hands snapshots from one thread to another: the latest wins, neither side waits for the other."""
+    """Passes snapshots from one thread to another: the latest wins, and neither thread waits."""
 
     def __init__(self, model: engine.Model):
         self.back = Snapshot(model)
-        """The writer's own, to fill before `publish`."""
+        """The writer's buffer, to be filled before `publish`."""
         self._middle, self._front = Snapshot(model), Snapshot(model)
         self._fresh = False
         self._lock = threading.Lock()
 
     def publish(self) -> None:
-        """Make the filled buffer the latest; whatever was there unfetched is dropped."""
+        """Make the filled buffer the latest; an unfetched one is dropped."""
         with self._lock:
             self.back, self._middle = self._middle, self.back
             self._fresh = True
 
     def withdraw(self) -> None:
-        """Take back what nobody fetched."""
+        """Discard the unfetched snapshot."""
         with self._lock:
             self._fresh = False
 
     def take(self) -> Snapshot | None:
-        """The latest snapshot, valid until the next `take`; None if there is none since the last."""
+        """Return the latest snapshot, valid until the next `take`; None if there is no new one."""
         with self._lock:
             if not self._fresh:
                 return None
@@ -143,41 +143,41 @@ class Latest:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a simulation is set up."""
+    """The settings of a simulation."""
 
     dt: float = 1e-3
     integrator: str = "semi-implicit"
     gravity: bool = True
     ground: bool = False
-    """The robot stands on the ground of `scene`."""
+    """Whether the robot is on the ground of `scene`."""
     scene: engine.Scene = LEVEL
     algorithm: str = "auto"
     device: str = "auto"
     """"cpu", "cuda", or "auto" for the engine's choice."""
     automatic: bool = False
-    """`dt` and `integrator` are those that `engine.suggested_step` gives."""
+    """Whether `dt` and `integrator` come from `engine.suggested_step`."""
     held: bool = False
-    """`engine.holding_gains` pull the joints to their targets; but for those that are driven by an effort alone."""
+    """Whether `engine.holding_gains` hold the joints at their setpoints, except those driven by effort alone."""
     gains: tuple[tuple[int, float, float], ...] = ()
-    """Gains in place of those: velocity, kp in N m/rad or N/m, kd in N m s/rad or N s/m."""
+    """Gains that override these: velocity index, kp in N m/rad or N/m, kd in N m s/rad or N s/m."""
     by_velocity: frozenset[int] = frozenset()
-    """The velocities whose joints kd alone holds, to a velocity."""
+    """Velocity indices of joints under velocity control, by kd alone."""
     driven: frozenset[int] = frozenset()
-    """The velocities whose joints no gains hold."""
+    """Velocity indices of joints without gains."""
     spread: Spread = ALONE
 
     composed: bool = False
-    """The robot has parts, which touch each other."""
+    """Whether the robot has parts, which touch each other."""
 
     @property
     def touched(self) -> engine.Scene | None:
-        """What the robot may touch: `scene`, without its ground where it stands on none; None for nothing."""
+        """The scene that the robot may touch, without ground where `ground` is off; None if nothing."""
         scene = self.scene if self.ground else replace(self.scene, ground=None)
         there = scene.ground is not None or scene.obstacles or scene.self_collision or self.composed
         return scene if there else None
 
     def touching(self, scene: engine.Scene | None) -> Settings:
-        """These, but with `scene` for what is touched."""
+        """Return a copy in which `scene` is touched."""
         if scene is None:
             return replace(self, ground=False, scene=replace(self.scene, self_collision=False, obstacles=()))
         if scene.ground is not None:
@@ -187,60 +187,60 @@ class Settings:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A robot was loaded and stands ready, paused at time zero. Its snapshots come through `frames`."""
+    """A robot has been loaded and is paused at time zero. Its snapshots come through `frames`."""
 
     model: engine.Model
     path: str
     frames: Latest
     start: np.ndarray
-    """(nq,): the neutral pose, put down on the ground where there is one."""
+    """(nq,): the first pose, put down on the ground if there is one."""
     settings: Settings
     algorithm: str
     device: str
     why: str
     touches: bool = False
-    """Whether it has shapes to touch the ground with."""
+    """Whether it has shapes that can touch the ground."""
 
 
 @dataclass(frozen=True)
 class Preparing:
-    """A simulation for the device that was asked for, "auto" or "cuda", is being made; a `Configured` tells its end."""
+    """A simulation for the requested device, "auto" or "cuda", is being made; `Configured` reports the result."""
 
     device: str
 
 
 @dataclass(frozen=True)
 class GpuLookedFor:
-    """It is known whether there is a GPU here; `why_not` in a sentence, None where there is one."""
+    """The GPU search has finished; `why_not` is the reason in a sentence, None if there is a GPU."""
 
     why_not: str | None
 
 
 @dataclass(frozen=True)
 class Compiling:
-    """Machine code is being made, about so many seconds; 0 once it is there."""
+    """Machine code is being compiled, in about `seconds`; 0 once it is ready."""
 
     seconds: float
     meanwhile: bool = False
-    """Whether the simulation goes on meanwhile as before, rather than wait for it."""
+    """Whether the simulation keeps running with the previous settings meanwhile."""
 
 
 def _parted(sentence: str) -> tuple[str, str]:
-    """What is wrong, and after the last semicolon what to do."""
+    """Split a sentence at its last semicolon into the problem and the fix."""
     fault, _, cure = sentence.rpartition("; ")
     return (fault, cure) if fault else (sentence, "correct the file")
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A file was not loaded; the robot before it is still there."""
+    """A file was not loaded; the previous robot is kept."""
 
     path: str
     diagnostics: tuple[engine.Diagnostic, ...]
 
     @classmethod
     def because(cls, path: str, fault: OSError | ValueError) -> Refused:
-        """For a fault that has no diagnostics of its own."""
+        """Return the event for an error without diagnostics."""
         unread = isinstance(fault, OSError)
         reason = (fault.strerror or str(fault)) if isinstance(fault, OSError) else str(fault)
         cure = "check the path and that the file may be read"
@@ -251,7 +251,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Findings:
-    """The diagnostics of one file, and what became of it."""
+    """The diagnostics of one file, and whether it was refused."""
 
     path: str
     diagnostics: tuple[engine.Diagnostic, ...]
@@ -259,13 +259,13 @@ class Findings:
 
     @property
     def wants_trust(self) -> bool:
-        """Whether the file was refused for what only a trusted xacro file may do, as its cure then says."""
+        """Whether the file was refused for something that only a trusted xacro file may do."""
         return self.refused and any(TRUST in each.cure for each in self.diagnostics)
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """The run ended by itself: the state is no longer finite, or a fault in the program."""
+    """The run stopped by itself: the state is no longer finite, or the program failed."""
 
     message: str
     detail: str = ""
@@ -273,7 +273,7 @@ class Stopped:
 
 @dataclass(frozen=True)
 class ControllerChanged:
-    """The file whose function drives the robot from now on, none where empty; or why it does not, and the traceback.
+    """The controller file in use, "" for none; if it failed, the error and its traceback.
 
     `late`: it has not returned for a second, and the simulation waits; `loading`: its file is still being executed.
     """
@@ -287,7 +287,7 @@ class ControllerChanged:
 
 @dataclass(frozen=True)
 class LimitsReached:
-    """Joint coordinates that have just come to a position limit."""
+    """Joint coordinates that have just reached a position limit."""
 
     time: float
     names: tuple[str, ...]
@@ -295,10 +295,10 @@ class LimitsReached:
 
 @dataclass(frozen=True)
 class Configured:
-    """The settings in force from now on. `refusal`: why those asked for are not, in a sentence; else empty."""
+    """The settings now in force. `refusal`: why the requested ones are not, in a sentence; else empty."""
 
     number: int
-    """Which call of `Worker.configure` it answers."""
+    """The number of the `Worker.configure` call."""
     settings: Settings
     algorithm: str
     device: str

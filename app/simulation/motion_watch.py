@@ -1,4 +1,4 @@
-"""What the simulation's thread notices in the states that it shows: speed, rest, and joints at their limits."""
+"""Monitors of the shown states: achieved speed, rest, and joints at their limits."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 
 import engine
 
-MEMORY = 0.5  # s of wall time over which the achieved speed is measured
-STILL = 1e-5  # rad or m, by which no coordinate may have moved for `CALM` s of wall time: then nothing moves
+MEMORY = 0.5  # s of wall time, the averaging window of the achieved speed
+STILL = 1e-5  # rad or m; the robot rests if no coordinate has moved farther for `CALM` s of wall time
 CALM = 0.5
 
 
 @dataclass
 class AchievedSpeed:
-    """Simulated seconds per wall second, over the last `MEMORY` seconds."""
+    """The simulated seconds per wall second, over the last `MEMORY` seconds."""
 
     marks: deque[tuple[float, float]] = field(default_factory=deque)
 
     def mark(self, wall: float, simulated: float) -> float:
-        """The speed, now that so much is simulated; NaN while that is not known yet."""
+        """Record a pair of times, s, and return the speed; NaN if not known yet."""
         self.marks.append((wall, simulated))
         while wall - self.marks[0][0] > MEMORY:
             self.marks.popleft()
@@ -32,13 +32,13 @@ class AchievedSpeed:
 
 
 class RestWatch:
-    """Whether anything moves."""
+    """Detects whether the robot moves."""
 
     def __init__(self) -> None:
-        self._anchor, self._moved = np.zeros(0), 0.0  # where it was when it last moved, and when that was
+        self._anchor, self._moved = np.zeros(0), 0.0  # q at the last motion, and its wall time
 
     def look(self, q: np.ndarray) -> None:
-        """The coordinates (nq,) are these now."""
+        """Process the current coordinates (nq,)."""
         if len(self._anchor) != len(q) or np.abs(q - self._anchor).max(initial=0.0) > STILL:
             self._anchor, self._moved = q.copy(), time.perf_counter()
 
@@ -48,7 +48,7 @@ class RestWatch:
 
 
 class LimitWatch:
-    """Which coordinates have come to a position limit; one counts as gone from it at 1 % of its range."""
+    """Detects coordinates that reach a position limit; one has left it at 1 % of its range."""
 
     def __init__(self, model: engine.Model):
         self._scalar = np.flatnonzero(model.q_of_v >= 0)
@@ -56,11 +56,11 @@ class LimitWatch:
         self._lower, self._upper = model.lower[self._scalar], model.upper[self._scalar]
         range_ = self._upper - self._lower
         self._band = np.where(np.isfinite(range_), 1e-2 * range_, 1e-2)
-        # Standing at a limit from the start is no event.
+        # Starting at a limit is no event.
         self._at_limit = np.ones(len(self._scalar), bool)
 
     def look(self, q: np.ndarray) -> tuple[str, ...]:
-        """The names of those that have just come there, at the coordinates (nq,)."""
+        """Return the names of those that have just reached a limit, at the coordinates (nq,)."""
         room = np.minimum(q[self._at] - self._lower, self._upper - q[self._at])
         there = room <= 0.05 * self._band
         reached = np.flatnonzero(there & ~self._at_limit)

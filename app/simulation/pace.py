@@ -1,22 +1,22 @@
-"""How much the simulation's thread does in a tick: what it owes to the clock, and what it can afford."""
+"""The number of steps per tick: the simulated time owed, and the number that is affordable."""
 
 from __future__ import annotations
 
 import time
 from typing import NamedTuple
 
-TICK = 1 / 60  # s, from one tick to the next
-RESTING = 1 / 20  # s, instead, while nothing moves: nothing is to be seen of it
-UNSEEN = 1 / 10  # s, while nobody sees the window
-DEADLINE = 0.72  # of a tick: time that it may spend on steps
-LONGER = 0.036  # s of it after a tick that could not pay its debt: time to simulate rather than to show
-BURST = 0.004  # s that one call into compiled code may last
-LONG_BURST = 0.012  # s, in such a tick: after each call the thread waits for the interpreter's lock
-PATIENCE = 0.001  # s of rest after a tick that could not pay its debt
+TICK = 1 / 60  # s between ticks
+RESTING = 1 / 20  # s between ticks while nothing moves
+UNSEEN = 1 / 10  # s between ticks while the window is not visible
+DEADLINE = 0.72  # share of a tick that may be spent on steps
+LONGER = 0.036  # s of it after a tick that could not pay its debt: simulation before display
+BURST = 0.004  # s, the maximum duration of one call into compiled code
+LONG_BURST = 0.012  # s, in such a tick, since the thread waits for the interpreter's lock after each call
+PATIENCE = 0.001  # s of sleep after a tick that could not pay its debt
 
 
 class Budget(NamedTuple):
-    """What a tick may spend, s: until `deadline`, by time.perf_counter, and in one `burst`; `whole` in all."""
+    """The time that a tick may spend, s: until `deadline`, by time.perf_counter; per call `burst`; in all `whole`."""
 
     deadline: float
     burst: float
@@ -24,26 +24,26 @@ class Budget(NamedTuple):
 
 
 class Pace:
-    """The debt of a simulation that plays, in simulated seconds, and the cost of its steps."""
+    """The debt of a running simulation, in simulated seconds, and the cost of its steps."""
 
     def __init__(self) -> None:
         self.speed = 1.0
-        """Simulated seconds asked for per wall second."""
+        """Requested simulated seconds per wall second."""
         self._owed = self._step_cost = self._last_tick = 0.0
         self._period = TICK
 
     def restart(self, other_steps: bool = False) -> None:
-        """Nothing is owed as of now; with `other_steps` it is not known either what one costs."""
+        """Clear the debt and restart the clock; `other_steps` also clears the step's cost."""
         self._owed, self._last_tick, self._period = 0.0, time.perf_counter(), TICK
         if other_steps:
             self._step_cost = 0.0
 
     def forgive(self) -> None:
-        """Nothing is owed up to now, and steps cost what they did."""
+        """Clear the debt; keep the step's cost."""
         self._owed = 0.0
 
     def set_period(self, seen: bool, rests: bool) -> None:
-        """Ticks come less often where nobody sees them, or nothing is to be seen."""
+        """Set the tick period: longer if the window is not visible, or nothing moves."""
         self._period = UNSEEN if not seen else RESTING if rests else TICK
 
     def rest(self, dt: float) -> float:
@@ -53,11 +53,11 @@ class Pace:
         return max(PATIENCE, self._last_tick + self._period - time.perf_counter())
 
     def is_due(self, dt: float) -> bool:
-        """Whether the next tick is."""
+        """Whether the next tick is due."""
         return self._owed > dt or time.perf_counter() >= self._last_tick + self._period
 
     def begin_tick(self, dt: float) -> Budget:
-        """Add what is owed since the last tick to the debt, as far as it is not forgiven."""
+        """Add the time since the last tick to the debt, up to a maximum; return the tick's budget."""
         now = time.perf_counter()
         elapsed, self._last_tick = now - self._last_tick, now
         whole, burst = (LONGER, LONG_BURST) if self._owed >= dt else (DEADLINE * self._period, BURST)
@@ -65,17 +65,17 @@ class Pace:
         return Budget(now + whole, burst, whole)
 
     def steps(self, dt: float, seconds: float) -> int:
-        """How many steps to take next in so many seconds: one at least, as long as as much is owed; else 0."""
+        """Return the number of steps to take next in `seconds`: at least one while a step is owed; else 0."""
         if self._owed < dt:
             return 0
         affordable = int(seconds / self._step_cost) if self._step_cost else 1
         return max(1, min(int(self._owed / dt), affordable))
 
     def pay(self, simulated: float) -> None:
-        """So many seconds were simulated."""
+        """Subtract simulated seconds from the debt."""
         self._owed -= simulated
 
     def learn(self, cost: float) -> None:
-        """A step took `cost` s; NaN says nothing."""
+        """Update the step's cost, s; NaN is ignored."""
         if cost == cost:
             self._step_cost = cost if not self._step_cost else 0.5 * (self._step_cost + cost)

@@ -1,4 +1,4 @@
-"""Simulations made in a thread of their own, since one for a GPU compiles as it is made."""
+"""Construction of simulations in a thread of their own, since one for a GPU compiles on construction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Outcome = Running | Exception
 
 
 class Preparation:
-    """Makes one simulation at a time for the simulation's thread: the newest that is asked for wins."""
+    """Constructs one simulation at a time for the simulation thread: the latest request wins."""
 
     def __init__(self) -> None:
         self._newest: object = None
@@ -20,13 +20,13 @@ class Preparation:
 
     @property
     def under_way(self) -> bool:
-        """Whether one is being made that is still wanted."""
+        """Whether a wanted simulation is being constructed."""
         return self._newest is not None
 
     def begin(
         self, make: Callable[[], Running], tell: Callable[[Callable[[], None]], None], done: Callable[[Outcome], None]
     ) -> None:
-        """Make it in a thread; `tell` then has ``done`` called with it, or with the fault, unless it is dropped."""
+        """Call `make` in a thread; `tell` then runs `done` with the result or the error, unless dropped."""
         newest = self._newest = object()
 
         def finish(outcome: Outcome) -> None:
@@ -45,26 +45,26 @@ class Preparation:
         thread.start()
 
     def drop(self) -> None:
-        """Nobody wants what is being made any more."""
+        """Discard the simulation that is being constructed."""
         self._newest = None
 
     def close(self, seconds: float) -> None:
-        """Wait for its threads, each at most so long."""
+        """Wait for the threads, each at most `seconds`."""
         self.drop()
         for thread in self._threads:
             thread.join(seconds)
 
 
 def made(make: Callable[[], Running]) -> Outcome:
-    """What it makes, or the fault that it raised."""
+    """Return the warmed-up result of `make`, or the exception it raised."""
     try:
         running = make()
         running.warm()
-    except Exception as fault:  # judged by who takes it, in another thread
+    except Exception as fault:  # handled by the caller, in another thread
         return fault
     return running
 
 
 def refuses(fault: Exception) -> bool:
-    """Whether it says no to what was asked for, in words or by a GPU that failed; else it is the program's fault."""
+    """Whether an error is a refusal of the request or a GPU failure, rather than a program error."""
     return isinstance(fault, ValueError) or engine.gpu_failed(fault)

@@ -1,4 +1,4 @@
-"""`Recorder`: has everything recorded that the simulation's thread does."""
+"""`Recorder` records everything that the simulation thread does."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ import engine
 from app.simulation.attachments import Attachment
 from app.simulation.running import Running
 
-SPACING = 0.015  # s, of wall time or simulated, from one frame that is kept to the next; the newest always is
+SPACING = 0.015  # s, wall time or simulated, between frames that are kept; the newest is always kept
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A recording from a file, of a robot whose root link was set free of the world if it is `floating`."""
+    """A recording from a file; `floating`: the robot's root link was set free of the world."""
 
     model: engine.Model
     recording: engine.Recording
     floating: bool
     named: tuple[tuple[int, float, str], ...] = ()
-    """Moments that have names: the run's number, the time in s, the name."""
+    """Keyframes with names: the run's number, the time in s, the name."""
     growing: bool = False
-    """Whether a script goes on with it, whose file goes with the script."""
+    """Whether a script is still adding to it; its file is deleted with the script."""
 
 
 class Recorder(Attachment):
-    """Joins the steps after all that acts on them, and keeps a recording of the present robot."""
+    """Records the current robot; attached after all that sets its inputs."""
 
     def __init__(self) -> None:
         self.recording = engine.Recording()
         self.opened: Opened | None = None
-        """What a file held, of the robot that is about to be opened, or that is; its runs are then in `recording`."""
+        """The recording opened from a file for the current or next robot; its runs are then in `recording`."""
         self.handed_over: Callable[[engine.Recording, engine.Model, tuple[engine.Run, ...]], None] = lambda *_: None
-        """Told, in the simulation's thread, the runs of the robot before, another robot, and its runs from a file."""
+        """Called in the simulation thread with the previous robot's runs, the new robot, and its runs from a file."""
         self._running: Running | None = None
-        self._due = self._due_simulated = 0.0  # when the next frame is kept beside the newest
-        self._over = False  # whether the next frame takes the newest one's place
-        self._branch: tuple[engine.Run, engine.RecordedFrame] | None = None  # what the next run leaves
+        self._due = self._due_simulated = 0.0  # times of the next frame to be kept beside the newest
+        self._over = False  # whether the next frame replaces the newest
+        self._branch: tuple[engine.Run, engine.RecordedFrame] | None = None  # where the next run branches off
 
     def jumped(self, running: Running) -> None:
         before, self._running = self._running, running
@@ -62,7 +62,7 @@ class Recorder(Attachment):
         if self.opened is not None and self.opened.model is not running.model:
             self.opened = None
         opened = () if self.opened is None or self.opened.growing else self.opened.recording.runs
-        self.handed_over(left, running.model, opened)  # while nothing of the new robot is where the old one's runs were
+        self.handed_over(left, running.model, opened)  # before the new robot's runs replace the old one's
         if self.opened is not None:
             self.recording.take_over(self.opened.recording)
             self.opened.recording.clear()
@@ -86,5 +86,5 @@ class Recorder(Attachment):
             self._due, self._due_simulated = now + SPACING, simulated + SPACING
 
     def branch(self, run: engine.Run, frame: engine.RecordedFrame) -> None:
-        """The simulation is about to be brought to a frame: a run follows that leaves it there, if it still is."""
+        """Announce that the simulation goes back to a frame: the next run branches off there, if it still exists."""
         self._branch = run, frame

@@ -1,4 +1,4 @@
-"""A simulation at work for the window, on either device, and what of it must outlive a device that fails."""
+"""A running simulation on either device, with host copies of the state that must survive a GPU failure."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
 from app.simulation.spread import ALONE, Spread, deviations
 from app.simulation.starting import first_pose
 
-ENERGIES = 0.2  # s from one look at the energies of a batch to the next
+ENERGIES = 0.2  # s between evaluations of a batch's energies
 
 
 class Running:
-    """One simulation, with what the user has set and the last state known kept on the host.
+    """One simulation, with the user's inputs and the last known state kept on the host.
 
-    Belongs to the simulation's thread. On the CPU steps and frames are done when their calls return; on a GPU a run of
-    steps and the frame after it are under way until `collect` has them. All robots of a batch have the same targets
-    and efforts, robot 0's.
+    Belongs to the simulation thread. On the CPU, steps and frames are complete when their calls return; on a GPU, steps
+    and the frame after them are pending until `collect`. All robots of a batch have robot 0's setpoints and efforts.
     """
 
     def __init__(
@@ -36,24 +35,24 @@ class Running:
         settings: Settings | None = None,
     ):
         self.model, self.settings = model or simulation.model, settings or Settings()
-        """The robot as it was opened, and the settings that its simulation was made by."""
+        """The robot as it was opened, and the settings of its simulation."""
         self.simulation, self._spread, self._time_before = simulation, spread, 0.0
         self.on_gpu = simulation.device == "cuda"
         self._reader = simulation.frames(simulation.batch)
         self.q, self.v = simulation.state()
-        """(batch, nq) and (batch, nv)."""
+        """(batch, nq) and (batch, nv), the last known state."""
         self.tau, self.target = np.zeros(self.v.shape[1]), np.zeros(self.v.shape[1])
         self.time = 0.0
-        """That of q and v, s."""
+        """The time of q and v, s."""
         self.robot = 0
-        """Which one is looked at."""
+        """The index of the selected robot."""
         self.wrench: np.ndarray | None = None
-        """(batch, links, 6): what acts on the links from outside, see `engine.Simulation.wrench`; None before any."""
+        """(batch, links, 6): external wrenches, see `engine.Simulation.wrench`; None before the first."""
         self.under_way = 0
-        """Steps that the frame which is under way comes after."""
+        """The number of steps before the pending frame."""
         self.waits_for_frame = False
-        self._call_seconds, self._has_stepped = 0.0, False  # of calls for steps since the last frame
-        self._residuals: list[Any] = []  # the greatest of each call for steps since the last frame
+        self._call_seconds, self._has_stepped = 0.0, False  # of step calls since the last frame
+        self._residuals: list[Any] = []  # the maximum of each step call since the last frame
         self._placed = False  # by hand, since the last step
         self._own: tuple[int, engine.Model] | None = None
         self._energy, self._energy_due = np.full(simulation.batch, np.nan), 0.0
@@ -62,13 +61,13 @@ class Running:
 
     @property
     def choice(self) -> tuple[str, str, str]:
-        """Algorithm, device, and why."""
+        """The algorithm, the device, and the reason for them."""
         return self.simulation.algorithm, self.simulation.device, self.simulation.why
 
     def carry_on(self, before: Running) -> None:
-        """Take over from another simulation of the same robot: state, time, efforts and targets.
+        """Take over the state, time, efforts and setpoints of another simulation of the robot.
 
-        Where other robots are asked for they spread from where robot 0 is.
+        If the batch differs, its robots spread from robot 0's pose.
         """
         if before._spread.starts_like(self._spread):
             self.q, self.v = before.q.copy(), before.v.copy()
@@ -86,7 +85,7 @@ class Running:
                 self.set_wrench(before.wrench)
 
     def reset(self, q: np.ndarray) -> None:
-        """At rest in q, at time zero, every joint aimed at where robot 0's stands."""
+        """Reset to q (nq,), at rest, at time zero, with every setpoint at robot 0's position."""
         self.drop_frame()
         self.q = self._spread.poses(self.simulation.model, q)
         self.v = np.zeros_like(self.v)
@@ -95,7 +94,7 @@ class Running:
         self.hold_everything()
 
     def resume(self, checkpoint: engine.Checkpoint, time_before: float) -> None:
-        """Where a checkpoint of this simulation was taken, which began at that time of its run, s."""
+        """Restore a checkpoint of this simulation, which began at `time_before`, s, of its run."""
         self.drop_frame()
         self.simulation.restore(checkpoint)
         self._time_before = time_before
@@ -105,57 +104,57 @@ class Running:
         self.wrench = checkpoint.wrench
 
     def hold_everything(self) -> None:
-        """Aim every joint at where it stands."""
+        """Set the setpoint of every joint to its position."""
         self.aim(self.q[0])
 
     def aim(self, q: np.ndarray) -> None:
-        """Aim every joint at where it stands in q (nq,)."""
+        """Set the setpoint of every joint to its position in q (nq,)."""
         of_v = self.simulation.model.q_of_v
         scalar = of_v >= 0
         self.target[scalar] = q[of_v[scalar]]
         self.set_all("target", self.target)
 
     def set_all(self, name: str, values: np.ndarray) -> None:
-        """`tau` or `target`, (nv,)."""
+        """Set `tau` or `target`, (nv,)."""
         getattr(self, name)[:] = values
         getattr(self.simulation, name)[:] = self.simulation.array(getattr(self, name)[None])
 
     def set_one(self, name: str, v: int, value: float) -> None:
-        """`tau` or `target` of one velocity."""
+        """Set `tau` or `target` of one velocity."""
         getattr(self, name)[v] = value
         getattr(self.simulation, name)[:, v] = value
 
     def take_wrenches(self) -> None:
-        """Have the steps take wrenches from outside, for which there has to be code."""
+        """Enable external wrenches in steps; their code has to be compiled."""
         if self.wrench is None:
             self.wrench = np.zeros((self.simulation.batch, len(self.simulation.model.link_names), 6))
             self.set_wrench(self.wrench)
 
     def set_wrench(self, wrench: np.ndarray) -> None:
-        """What acts from outside from now on, (batch, links, 6)."""
+        """Set the external wrenches, (batch, links, 6)."""
         self.wrench = wrench
         self.simulation.wrench[:] = self.simulation.array(wrench)
 
     def present(self) -> tuple[np.ndarray, np.ndarray]:
-        """q (batch, nq) and v (batch, nv) as they are now, on a GPU as they were in the last frame."""
+        """Return the current q (batch, nq) and v (batch, nv), on a GPU those of the last frame."""
         return (self.q, self.v) if self.on_gpu else (self.simulation.q, self.simulation.v)
 
     def hold(self, which: np.ndarray) -> None:
-        """Aim these velocities, (nv,) bool, at where their joints stand, with no effort of their own."""
+        """Set the setpoints of these velocities, (nv,) bool, to their joints' positions, and their efforts to zero."""
         if np.any(which):
             self.target[which], self.tau[which] = self.q[0, self.simulation.model.q_of_v[which]], 0.0
             self.set_all("tau", self.tau)
             self.set_all("target", self.target)
 
     def warm(self) -> None:
-        """Have a GPU load what its first steps and its first frame take; nothing where the CPU simulates."""
+        """Have a GPU load the code of its first steps and frame; on the CPU do nothing."""
         if self.on_gpu:
             self.advance(1)
             self.drop_frame()
             self._has_stepped = False
 
     def place(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
-        """Have `put` write into q (nq,), and put v to rest: of all robots, which at time zero spread from there."""
+        """Call `put` to write into each q (nq,), set v to zero there; at time zero the batch spreads from robot 0."""
         self.refresh()
         self._placed = True
         for q in self.q if self.time else self.q[:1]:
@@ -167,11 +166,11 @@ class Running:
         simulation.q[:], simulation.v[:] = simulation.array(self.q), simulation.array(self.v)
 
     def look_at(self, robot: int) -> None:
-        """Have `collect` tell of that robot, if there is one of that number."""
+        """Select the robot that `collect` reports, if that number exists."""
         self.robot = robot if robot < self.simulation.batch else self.robot
 
     def state(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Time, s, and q (nq,) and v (nv,) of the robot which is looked at; on a GPU those of its last frame."""
+        """Return time, s, q (nq,) and v (nv,) of the selected robot; on a GPU those of its last frame."""
         if self.on_gpu:
             return self.time, self.q[self.robot].copy(), self.v[self.robot].copy()
         simulation = self.simulation
@@ -179,7 +178,7 @@ class Running:
 
     @property
     def own_model(self) -> engine.Model:
-        """The robot which is looked at as it is simulated, with masses of its own where it has some."""
+        """The model of the selected robot as simulated, with its own masses if it has some."""
         if self.simulation.parameters is None:
             return self.simulation.model
         if self._own is None or self._own[0] != self.robot:
@@ -188,20 +187,20 @@ class Running:
 
     @property
     def pulled(self) -> np.ndarray:
-        """(nv,): which velocities are those of joints that gains pull to a target."""
+        """(nv,) bool: the velocities of joints with a position gain."""
         kp = self.simulation.settings.kp
         return kp[self.robot if len(kp) > 1 else 0] > 0
 
     def contact_forces(self) -> ContactForces | None:
-        """Those of the last step on the robot which is looked at.
+        """Return the selected robot's contact forces in the last step.
 
-        None where there is no scene, or the robot was moved by hand since.
+        None without a scene, or if the robot was moved by hand since.
         """
         touches = None if self._placed else self.simulation.contacts
         return None if touches is None else contact_forces(touches, self.simulation.dt, self.robot)
 
     def advance(self, count: int) -> float:
-        """`count` steps, on a GPU up to the frame that `collect` gives; seconds until the call returned."""
+        """Take `count` steps, on a GPU up to the frame that `collect` reads; return the call's duration, s."""
         if self.on_gpu and not self.waits_for_frame:
             self._reader.begin()
         began = time.perf_counter()
@@ -218,29 +217,29 @@ class Running:
 
     @property
     def ready(self) -> bool:
-        """Whether `collect` would not wait."""
+        """Whether `collect` would return without waiting."""
         return not self.waits_for_frame or self._reader.ready
 
     def refresh(self) -> None:
-        """Bring q, v and time to where the simulation is; waits for it."""
+        """Wait for the simulation, then update q, v and time from it."""
         self.drop_frame()
         self.q, self.v = self.simulation.state()
         self.time = self._time_before + self.simulation.time
 
     def drop_frame(self) -> None:
-        """Wait for a frame under way, which nobody wants."""
+        """Wait for a pending frame and discard it."""
         if self.waits_for_frame:
             self._reader.take()
             self.waits_for_frame, self.under_way = False, 0
 
     def lose_frame(self) -> None:
-        """A frame under way is not waited for any more: what makes it has failed."""
+        """Abandon a pending frame after a failure, without waiting."""
         self.waits_for_frame, self.under_way = False, 0
 
     def collect(self, into: Snapshot) -> float:
-        """The state into a snapshot, waiting for it; seconds a step took on the GPU, NaN where that is not known.
+        """Write the state to a snapshot, waiting for it; return seconds per step on the GPU, NaN if unknown.
 
-        Raises `engine.Diverged` where the only robot's is no longer finite.
+        Raises `engine.Diverged` if the only robot's state is no longer finite.
         """
         if not self.waits_for_frame:
             self._reader.request()
@@ -266,18 +265,18 @@ class Running:
         return frame.spent.steps / count if count else float("nan")
 
     def _batch(self, link_poses: np.ndarray) -> BatchState:
-        """All robots, whose energies are worked out a few times a second."""
+        """Return the state of all robots; their energies are evaluated a few times a second."""
         now = time.perf_counter()
         if now >= self._energy_due:
             self._energy, self._energy_due = np.add(*self.simulation.energy()), now + ENERGIES
         diverged = self.simulation.diverged
         diverged = diverged if isinstance(diverged, np.ndarray) else diverged.get()
-        poses = np.array(link_poses, np.float32)  # the reader's own are soon written again
+        poses = np.array(link_poses, np.float32)  # the reader reuses its buffers
         return BatchState(poses, self._energy, deviations(poses, self._points), diverged)
 
 
 def settled(model: engine.Model, settings: Settings) -> Settings:
-    """The settings with the step that is suggested, where that is what they ask for."""
+    """Return the settings with the suggested step if they are automatic."""
     if not settings.automatic:
         return settings
     step = engine.suggested_step(model, settings.held)
@@ -285,9 +284,9 @@ def settled(model: engine.Model, settings: Settings) -> Settings:
 
 
 def for_new(model: engine.Model, settings: Settings) -> Settings:
-    """The settings for a robot that was just opened: it stands where it can, and is held where it has motors.
+    """Return the settings for a newly opened robot: on the ground if it can stand, held if it has motors.
 
-    Self-collision stays on where the robot can touch itself.
+    Self-collision stays on if the robot can touch itself.
     """
     ground = can_stand(model)
     robot = model.parts[0].model if model.parts else model
@@ -301,15 +300,15 @@ def for_new(model: engine.Model, settings: Settings) -> Settings:
 
 
 def can_stand(model: engine.Model) -> bool:
-    """Whether a robot is on the ground by itself, and its collision shapes can be read."""
+    """Whether a robot can stand on the ground by itself, and its collision shapes can be read."""
     try:
         return engine.stands(model)
-    except ValueError:  # a mesh that is not there
+    except ValueError:  # a mesh is missing
         return False
 
 
 def can_touch(model: engine.Model) -> bool:
-    """Whether a robot has collision shapes on links that move, which can be read."""
+    """Whether a robot has readable collision shapes on links that move."""
     if not any(model.link_body[shape.link] >= 0 for shape in model.collisions):
         return False
     try:
@@ -320,7 +319,7 @@ def can_touch(model: engine.Model) -> bool:
 
 
 def can_touch_itself(model: engine.Model) -> bool:
-    """Whether a robot has collision shapes, all that may touch each other can be read, and they are not too many."""
+    """Whether a robot has collision shapes that may touch each other, all readable and not too many."""
     if not model.collisions:
         return False
     try:
@@ -331,14 +330,14 @@ def can_touch_itself(model: engine.Model) -> bool:
 
 
 def held_joints(model: engine.Model, settings: Settings) -> np.ndarray:
-    """(nv,): which velocities are those of joints that gains hold."""
+    """(nv,) bool: the velocities of joints that gains hold."""
     held = (model.q_of_v >= 0) & settings.held
     held[sorted(settings.driven)] = False
     return held
 
 
 def gains_of(model: engine.Model, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """kp and kd, (nv,) each, as the settings ask for them."""
+    """Return kp and kd, (nv,) each, for these settings."""
     kp, kd = engine.holding_gains(model, settings.dt, settings.integrator)
     for v, own_kp, own_kd in settings.gains:
         kp[v], kd[v] = own_kp, own_kd
@@ -350,16 +349,16 @@ def gains_of(model: engine.Model, settings: Settings) -> tuple[np.ndarray, np.nd
 
 @lru_cache(maxsize=4)
 def softening(model: engine.Model, dt: float, integrator: str) -> np.ndarray:
-    """(nv,): how many times softer a joint is held than by the implicit integrator, which bounds no gains."""
+    """(nv,): each joint's holding stiffness with the implicit integrator, which has no limit, over its actual one."""
     kp, _ = engine.holding_gains(model, dt, integrator)
     free, _ = engine.holding_gains(model, dt)
     return np.divide(free, kp, out=np.ones_like(kp), where=kp > 0)
 
 
 def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
-    """A simulation as the settings ask for it.
+    """Return a simulation with these settings.
 
-    Raises ValueError for what does not serve the model, RuntimeError and MemoryError where a GPU cannot do it.
+    Raises ValueError for what the model does not support, RuntimeError and MemoryError if a GPU fails.
     """
     kp, kd = gains_of(model, settings)
     model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
@@ -374,24 +373,24 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
 
 
 def running_of(model: engine.Model, settings: Settings) -> Running:
-    """That simulation, ready to be run. Raises what `simulation_of` does."""
+    """Return a `Running` of `simulation_of`. Raises the errors of `simulation_of`."""
     return Running(simulation_of(model, settings), settings.spread, model, settings)
 
 
 def again(frame: engine.RecordedFrame, before: Running) -> Running:
-    """What goes on from a frame that was recorded: `before` where its simulation does, else one made like the frame's.
+    """Return a simulation that continues from a recorded frame: `before` if compatible, else one with its setup.
 
-    Raises what making a simulation does.
+    Raises the errors of making a simulation.
     """
     setup, settings = frame.setup, frame.setup.about or before.settings
     settings = settings.touching(setup.settings.scene)
     alike = setup.settings is before.simulation.settings and setup.wrenches == before.simulation.takes_wrenches
     running = before if alike else Running(setup.simulation(), settings.spread, before.model, settings)
     checkpoint = frame.checkpoint
-    if not checkpoint.contact:  # what contacts start from is in no file of `main.py run`; none have been yet
+    if not checkpoint.contact:  # files of `main.py run` have no contact state, as at a start without contacts
         contact = tuple(np.zeros_like(x) for x in running.simulation.checkpoint().contact)
         checkpoint = checkpoint._replace(contact=contact)
     running.resume(checkpoint, setup.time_before)
     if running.wrench is not None:
-        running.set_wrench(np.zeros_like(running.wrench))  # the hand that pulled then does not pull now
+        running.set_wrench(np.zeros_like(running.wrench))  # the pull at that time does not continue
     return running

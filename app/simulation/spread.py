@@ -1,4 +1,4 @@
-"""`Spread`: a batch of robots that differ by chance in their initial poses, masses and joint friction. Free of Qt."""
+"""`Spread`: a batch of robots with random differences in initial pose, mass and joint friction. Free of Qt."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 import engine
 
 LARGEST = 4096
-"""Robots of a batch, at most."""
+"""The maximum number of robots in a batch."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How many robots, and how far they differ; robot 0 is the one that all others are copies of.
+    """The number of robots in a batch, and how much they differ; robot 0 is the nominal one.
 
-    Each coordinate starts up to `pose` (rad or m) from robot 0's, within its limits. Each body's mass, with its
-    inertia, and each joint's friction and damping lie up to the share `mass` or `friction`, 0…1, above or below.
+    Each coordinate starts within ±`pose` (rad or m) of robot 0's, inside its limits. Each body's mass and inertia vary
+    by up to the share `mass`, and each joint's friction and damping by up to `friction`, 0…1.
     """
 
     robots: int = 1
@@ -28,11 +28,11 @@ class Spread:
     seed: int = 0
 
     def starts_like(self, other: Spread) -> bool:
-        """Whether both make as many robots that start alike."""
+        """Whether both have equally many robots with equal initial poses."""
         return (self.robots, self.pose, self.seed) == (other.robots, other.pose, other.seed)
 
     def poses(self, model: engine.Model, q: NDArray[np.floating]) -> NDArray[np.float64]:
-        """(robots, nq): where each starts, when robot 0 does at q (nq,). Free and ball joints start as its own do."""
+        """(robots, nq): initial poses, with robot 0 at q (nq,). Free and ball joints start at robot 0's."""
         poses = np.repeat(np.asarray(q, float)[None], self.robots, 0)
         if not self.pose:
             return poses
@@ -44,7 +44,7 @@ class Spread:
         return poses
 
     def parameters(self, model: engine.Model) -> engine.Parameters | None:
-        """What each robot is made of; None where all are alike."""
+        """Return the inertial and friction parameters of each robot; None if all are equal."""
         if self.robots == 1 or not (self.mass or self.friction):
             return None
         parameters = engine.Parameters(model, self.robots)
@@ -61,14 +61,14 @@ class Spread:
 
 
 ALONE = Spread()
-"""One robot."""
+"""A single robot."""
 
 
 def deviations(link_poses: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(robots,): the farthest that a point of a link is from where robot 0 has it, m.
+    """(robots,): the largest distance of a link's points from robot 0's, m.
 
-    Poses are (robots, links, 4, 4); `points` (links, P, 3) in the links' frames, some of which move when a link turns,
-    as `link_points` has them.
+    Poses are (robots, links, 4, 4); `points` (links, P, 3) are in link frames, some off any rotation axis, see
+    `link_points`.
     """
     squares = np.zeros(len(link_poses))
     for poses, of_link in zip(link_poses.transpose(1, 2, 3, 0), points, strict=True):

@@ -1,4 +1,4 @@
-"""The pose in which a robot is at first: the neutral one, or a named one where that cannot be the robot's own."""
+"""The initial pose of a robot: neutral, or a named pose if neutral violates its limits."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 import engine
 
 PREFERRED = ("home", "default", "standing")
-"""Names of poses that are meant to be begun in, the likeliest first."""
+"""Names of poses meant as initial ones, in order of preference."""
 
 
 class Start(NamedTuple):
-    """The name of a robot's first pose, and the coordinates because of which it is not the neutral one."""
+    """The name of a robot's first pose, and the coordinates that rule out the neutral one."""
 
     pose: str
     outside: tuple[str, ...] = ()
 
 
 def start_of(model: engine.Model) -> Start:
-    """How a robot that is no composed one begins: where zero is outside its limits, in a pose that its SRDF names."""
+    """Return the start of a single robot: in a pose of its SRDF if zero is outside its limits."""
     outside = tuple(model.coordinate_names[v] for v in np.flatnonzero((model.lower > 0) | (model.upper < 0)))
     names = list(model.group_states)
     if not outside or not names:
@@ -29,7 +29,7 @@ def start_of(model: engine.Model) -> Start:
 
 
 def first_pose(model: engine.Model) -> np.ndarray:
-    """q (nq,) in which a robot is at first, before it is put down; each part of a composed one as it is alone."""
+    """Return the initial q (nq,), before it is put down; each part of a composed robot as if alone."""
     q = model.neutral()
     for part in model.parts or (engine.Part(model, prefix=""),):
         pose = start_of(part.model).pose

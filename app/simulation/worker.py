@@ -1,8 +1,8 @@
-"""The simulation, in a thread of its own, as others know it.
+"""The interface of the simulation thread.
 
-Two channels lead out of it. *Snapshots* are the state for drawing: the latest wins, those that nobody fetched are
-overwritten, and their buffers are used again. *Events* are what must not be missed: they come in order and stay until
-they are fetched. Commands lead in through a queue; `app.simulation.loop` obeys them between two batches of steps.
+It has two outputs. *Snapshots* are the state for drawing: the latest wins, unfetched ones are overwritten, and their
+buffers are reused. *Events* must not be missed: they are queued in order until they are fetched. Its input is a queue
+of commands, which `app.simulation.loop` processes between two batches of steps.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from app.simulation.messages import Event, Latest, Loaded, Settings
 from app.simulation.recorder import Recorder
 from app.simulation.running import Running
 
-PARTING = 0.8  # s that `close` waits for a thread that is loading a file
+PARTING = 0.8  # s, the maximum that `close` waits for a thread that is loading a file
 
 
 class Worker:
     """Runs one simulation at a time in its thread. Methods only post commands, and return at once."""
 
     def __init__(self, load: Callable[..., engine.Model] = engine.load, attachments: Sequence[Attachment] = ()):
-        """`attachments` join its steps, in this order."""
+        """`attachments` join the steps in this order."""
         self._load = load
         self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._newest_open = self._newest_settings = 0
         self._known: Latest | None = None
         self._loop = Loop(self._commands, self.tell, attachments)
-        # A daemon, since `close` does not wait for a file that is long to load.
+        # A daemon, since `close` does not wait for a slow load.
         self._thread = threading.Thread(target=self._loop.run, name="simulation", daemon=True)
         self._thread.start()
 
     @property
     def seen(self) -> bool:
-        """Whether anybody sees the states that it publishes."""
+        """Whether anybody sees the published states."""
         return self._loop.seen
 
     @seen.setter
@@ -57,16 +57,16 @@ class Worker:
         trust_xacro: bool = False,
         opener: Callable[[Callable[..., engine.Model]], Callable[..., engine.Model]] = lambda load: load,
     ) -> None:
-        """Load a file, or take a ready model, and replace the robot.
+        """Load a file, or use a given model, and replace the robot.
 
-        Gravity starts off on a floating base, a robot with motors starts held, and the algorithm is chosen anew.
+        Gravity starts off on a floating base, a robot with motors starts held, and the algorithm is chosen again.
         """
         self._newest_open += 1
         number = self._newest_open
         load = partial(opener(self._load), package_dirs=package_dirs, floating=floating, trust_xacro=trust_xacro)
 
         def command() -> None:
-            if number == self._newest_open:  # else a later one is on its way
+            if number == self._newest_open:  # else superseded by a later one
                 self._loop.changeover.open(source, settings, load)
 
         self._commands.put(command)
@@ -78,19 +78,19 @@ class Worker:
         self._commands.put(self._loop.pause)
 
     def step(self, count: int = 1) -> None:
-        """Pause, and advance by `count` steps."""
+        """Pause, and take `count` steps."""
         self.command(partial(self._loop.step, count))
 
     def reset(self, q: np.ndarray) -> None:
-        """Back to time zero, at rest in q, (nq,); playing goes on if it was."""
+        """Reset to time zero, at rest in q (nq,); play continues if running."""
         self.command(partial(self._loop.reset, q.copy()))
 
     def show_again(self) -> None:
-        """Publish the present state, as if it were new."""
+        """Publish the current state again."""
         self.change(lambda _: None)
 
     def branch(self, recorder: Recorder, run: engine.Run, frame: engine.RecordedFrame) -> None:
-        """Pause, and go on from a frame of a run that `recorder` keeps, in a run of its own."""
+        """Pause, and branch a new run off a frame of a run that `recorder` keeps."""
 
         def command() -> None:
             recorder.branch(run, frame)
@@ -99,7 +99,7 @@ class Worker:
         self.command(command)
 
     def set_coordinate(self, q: int, v: tuple[int, ...], value: float) -> None:
-        """Put q[q] to `value` (rad or m), and v to rest; during play set the target of the joint alone."""
+        """Set q[q] to `value` (rad or m) and v to zero; during play only the joint's setpoint is set."""
         if len(v) == 1:
             self.set_target(v[0], value)
 
@@ -109,49 +109,49 @@ class Worker:
         self.set_rotation(put, v)
 
     def set_rotation(self, put: Callable[[np.ndarray], None], v: tuple[int, ...]) -> None:
-        """Have `put` write a joint's rotation into q (nq,), and put v to rest; nothing during play."""
+        """Call `put` to write a joint's rotation into q (nq,), and set v to zero; no effect during play."""
         self.command(partial(self._loop.place, put, v))
 
     def set_effort(self, v: int, value: float) -> None:
-        """Apply the effort `value` (N m or N) at the velocity v from now on."""
+        """Apply the effort `value` (N m or N) at the velocity v."""
         self.change(lambda running: running.set_one("tau", v, value))
 
     def set_target(self, v: int, value: float) -> None:
-        """Have the gains pull the joint of the velocity v to `value` (rad or m)."""
+        """Set the setpoint of the joint with the velocity v to `value` (rad or m)."""
         self.change(lambda running: running.set_one("target", v, value))
 
     def set_speed(self, speed: float) -> None:
-        """Simulated seconds asked for per wall second."""
+        """Set the simulated seconds per wall second."""
         self._commands.put(partial(self._loop.set_speed, speed))
 
     def look_at(self, robot: int) -> None:
-        """Have snapshots tell of that robot of the batch."""
+        """Select the robot of the batch that snapshots show."""
         self.change(lambda running: running.look_at(robot))
 
     def configure(self, settings: Settings) -> int:
-        """Go on from the present state and time under other settings; answers the number that `Configured` bears."""
+        """Change the settings, keeping state and time; return the number of the `Configured` that will follow."""
         self._newest_settings += 1
         self.command(partial(self._loop.changeover.configure, self._newest_settings, settings))
         return self._newest_settings
 
     def change(self, change: Callable[[Running], None]) -> None:
-        """Have `change` called in the simulation's thread, between two batches of steps."""
+        """Call `change` in the simulation thread, between two batches of steps."""
         self.command(partial(self._loop.change, change))
 
     def push(self, change: Callable[[Running], None]) -> None:
-        """As `change`, for what acts by wrenches from outside: steps take them once there is code for that."""
+        """Call `change`, which sets external wrenches; steps apply them once their code is compiled."""
         self.command(partial(self._loop.push, change))
 
     def command(self, command: Callable[[], None]) -> None:
-        """Post a command for the robot that the caller knows of, the last one that `events` told of."""
+        """Post a command for the robot that the caller knows of, from the last `Loaded` in `events`."""
         self._commands.put(partial(self._loop.changeover.for_robot, self._known, command))
 
     def tell(self, event: Event) -> None:
-        """Put an event behind those that wait; from any thread."""
+        """Queue an event; callable from any thread."""
         self._events.put(event)
 
     def events(self) -> list[Event]:
-        """What has happened since the last call, in order."""
+        """Return the events since the last call, in order."""
         happened = []
         while not self._events.empty():
             event = self._events.get()
@@ -161,7 +161,7 @@ class Worker:
         return happened
 
     def close(self) -> None:
-        """End the thread, and wait until it has; a file that is loading is waited for `PARTING` s at most.
+        """Stop the thread and wait for it, at most `PARTING` s if a file is loading.
 
         The process that expands a xacro file ends with the program.
         """
