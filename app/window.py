@@ -1,7 +1,7 @@
 """The main window, which mirrors a `Workbench`.
 
-What is pressed goes to the workbench through `RunControls` and `RobotFiles`. What else the window can do attaches
-itself, as `features` tells.
+Run controls and file actions reach the workbench through `RunControls` and `RobotFiles`. All other features attach
+themselves, see `features`.
 """
 
 from __future__ import annotations
@@ -55,39 +55,39 @@ from app.picture.viewport import Viewport
 from app.simulation.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
 from app.workbench import Workbench
 
-TICK = 16  # ms between two looks at the simulation
-SPEED_REFRESH = 0.1  # s between two updates of the speed that is achieved
-IN_REAL_TIME = 0.95  # of the speed that was asked for: a simulation below it lacks time
+TICK = 16  # ms between polls of the simulation
+SPEED_REFRESH = 0.1  # s between updates of the achieved speed
+IN_REAL_TIME = 0.95  # share of the requested speed below which a simulation lacks CPU time
 NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
-"""Keys of the window that nobody types into a box for numbers."""
+"""Shortcut keys that are never typed into a number box."""
 
 
 class Window(QMainWindow):
-    """Menus, tools, the viewport and the panels around it."""
+    """The main window: menus, toolbar, viewport and docks."""
 
     loaded = pyqtSignal(object)
-    """`Loaded`: another robot is there, and shown."""
+    """`Loaded`: another robot has been loaded and is shown."""
     framed = pyqtSignal(object)
-    """`Snapshot`: the newest state, valid until the next; it is shown."""
+    """`Snapshot`: the newest state, valid until the next; it is already shown."""
     happened = pyqtSignal(object)
-    """`Event`: what the simulation tells besides."""
+    """`Event`: any other event from the simulation."""
     refreshed = pyqtSignal()
-    """Something has changed, after which words, buttons and menus are brought to the workbench's state."""
+    """Emitted after `refresh`, for features to update their widgets."""
     asked_to_close = pyqtSignal(object)
-    """`QCloseEvent`: who ignores it keeps the window open, and asks the user."""
+    """`QCloseEvent`: a receiver that ignores it keeps the window open to ask the user."""
     closing = pyqtSignal()
-    """The window closes: threads have to end."""
+    """The window is closing: threads have to stop."""
 
     def __init__(self, settings: QSettings, package_dirs: Iterable[str] = ()):
         super().__init__()
         self.settings = settings
         self.workbench = Workbench(kept(settings, "recent", []))
-        self._play_after: engine.Model | None = None  # the robot that goes on when the measurement is over
+        self._play_after: engine.Model | None = None  # the robot that plays on after the measurement
         self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
         self.compare, self.speed, self.batch = ComparePanel(), SpeedControl(), BatchPanel()
         self._bar = MessageBar(self)
-        self.setStatusBar(self._bar)  # before anyone has the one that would be made otherwise
+        self.setStatusBar(self._bar)  # before Qt creates a default one
         self.setCentralWidget(self.viewport)
         self.setAcceptDrops(True)
         self.menus = Menus(self)
@@ -108,7 +108,7 @@ class Window(QMainWindow):
         self._restore_place()
         self._share_out()
         self._restore_layout()
-        self.viewport.setFocus()  # else the speed's slider has it, and the arrows
+        self.viewport.setFocus()  # else the speed slider has it, and takes the arrow keys
         self.refresh()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._tick)
@@ -150,7 +150,7 @@ class Window(QMainWindow):
         bar.addActions([self.run.hold, self.run.gravity, self.view_controls.fit, self.view_controls.follow])
         bar.addSeparator()
         self.addToolBar(bar)
-        bar.toggleViewAction().setVisible(False)  # else a right click could lose it
+        bar.toggleViewAction().setVisible(False)  # else a right click could hide it
 
     def _make_docks(self) -> None:
         self.docks, self.joint_column = Docks(self, self.menus.view), JointColumn(self.joints)
@@ -170,12 +170,12 @@ class Window(QMainWindow):
         self.toolbar.addActions([compare, self.docks["Batch"].toggleViewAction()])
 
     def _share_out(self) -> None:
-        """The docks' sizes; after the features, which may change the style and with it the layout."""
+        """Set the docks' sizes; after the features, which may change the style and so the layout."""
         self.docks.share(Qt.Orientation.Horizontal, {"Joints": 430})
         self.docks["Joints"].raise_()
 
     def _show_compare(self, shown: bool) -> None:
-        """A comparison has the window's whole width where beside the panels on the right it would be cut off."""
+        """Extend the comparison to the window's full width if it would be cut off beside the right docks."""
         beside = self.width() - self.docks["Joints"].width() >= self.compare.minimumSizeHint().width()
         self.docks.let_reach_right(shown and not beside)
 
@@ -214,14 +214,14 @@ class Window(QMainWindow):
     # From the simulation to the window.
 
     def _tick(self) -> None:
-        """Take in what has happened, and show the newest state."""
+        """Process the simulation's events, and show the newest state."""
         events = self.workbench.poll()
         for event in events:
             self._react(event)
         if events:
             self.refresh()
         if Loaded in map(type, events):
-            return  # a new robot is enough for one answer to the user
+            return  # a new robot is enough work for one tick
         if (frame := self.workbench.frame(seen=not self.isMinimized())) is not None:
             self._show_frame(frame)
 
@@ -256,14 +256,14 @@ class Window(QMainWindow):
         self.statusBar().clearMessage()
 
     def _show_frame(self, frame: Snapshot) -> None:
-        # Where the processor cannot keep up, the simulation comes before the picture.
+        # If the processor cannot keep up, simulation takes priority over drawing.
         self.viewport.modest = frame.factor < IN_REAL_TIME * self.workbench.speed
         self.batch_view.show(frame)
         self.joints.show_state(frame.q, frame.target, frame.tau)
         if not self.workbench.playing or time.perf_counter() > self._speed_due:
             self._speed_due = time.perf_counter() + SPEED_REFRESH
             self.speed.show_achieved(frame.factor)
-        if frame.phases and not frame.recorded:  # what is shown again was counted when it was done
+        if frame.phases and not frame.recorded:  # replayed frames were counted when simulated
             self.timing.add_step(frame.phases, self.workbench.speed)
         self.timing.add_spent(frame.spent)
         self.framed.emit(frame)
@@ -273,7 +273,7 @@ class Window(QMainWindow):
         self.timing.add_frame(self.viewport.upload_seconds, seconds - self.viewport.upload_seconds)
 
     def _add_diagnostics(self, diagnostics: list[engine.Diagnostic]) -> None:
-        """What the viewport found while it read the meshes."""
+        """Add the problems that the viewport found in meshes."""
         self.findings.add_of_meshes(diagnostics)
         self.refresh()
 
@@ -285,7 +285,7 @@ class Window(QMainWindow):
             self.statusBar().clearMessage()
 
     def refresh(self) -> None:
-        """Bring every word, button and menu to the workbench's state."""
+        """Update all texts, buttons and menus from the workbench."""
         bench, model = self.workbench, self.workbench.model
         self.docks.fold(model is None)
         self.run.refresh(self.timing.measuring)
@@ -305,7 +305,7 @@ class Window(QMainWindow):
     # From the user to the workbench.
 
     def open(self, path: str | Path, trust_xacro: bool = False) -> None:
-        """Load a robot's file; the window stays usable meanwhile. `trust_xacro` lets a xacro file run any Python."""
+        """Load a robot's file without blocking the window. `trust_xacro` lets a xacro file run any Python."""
         self.files.open(path, trust_xacro=trust_xacro)
 
     def _move_joint(self, index: int, value: float) -> None:
@@ -316,7 +316,7 @@ class Window(QMainWindow):
             self.statusBar().showMessage(str(refusal), MESSAGE)
 
     def _measure(self) -> None:
-        """Measure for the automatic choice; what would disturb it rests meanwhile."""
+        """Measure for the automatic choice; pause the simulation meanwhile."""
         if self.compare.running:
             self.timing.refuse_to_measure("a comparison is running; stop it or wait until it ends")
             return
@@ -343,7 +343,7 @@ class Window(QMainWindow):
         self.files.drop(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Space and letters that mean nothing in a box for numbers are keys of the window there, too."""
+        """Pass shortcut keys that are no part of a number from a number box to the window."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in NO_NUMBERS:
             event.ignore()
             return True
@@ -355,7 +355,7 @@ class Window(QMainWindow):
             now.installEventFilter(self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Return presses the control that has the focus, since Space plays; Escape ends full screen or selection."""
+        """Press the focused control on Return, since Space plays; on Escape leave full screen or deselect."""
         focused = QApplication.focusWidget()
         if event.key() == Qt.Key.Key_Escape:
             if self.isFullScreen():
@@ -372,13 +372,13 @@ class Window(QMainWindow):
             _tick(focused)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        """Pass by what lies in a dock behind another: such docks and their tabs are outside of the window."""
+        """Skip widgets in a dock behind another: such docks and their tabs lie outside the window."""
         passed = None
         while super().focusNextPrevChild(forward):
             child = now = QApplication.focusWidget()
             while child is not None and child.parentWidget() is not self:
                 child = child.parentWidget()
-                if isinstance(child, QScrollArea):  # which scrolls by itself only as the focus moves within it
+                if isinstance(child, QScrollArea):  # it scrolls by itself only if the focus moves within it
                     child.ensureWidgetVisible(now)
             if child is None or now is passed or self.rect().intersects(child.geometry()):
                 return True
@@ -386,7 +386,7 @@ class Window(QMainWindow):
         return False
 
     def showEvent(self, event: QShowEvent) -> None:
-        """On a small screen: before all had its style, the window's least size was larger than it is."""
+        """Fit the window to a small screen: its minimum size was larger before all widgets had their style."""
         super().showEvent(event)
         available = self.screen().availableGeometry()
         if not available.contains(self.geometry()) and not self.isFullScreen() and not self.isMaximized():
@@ -394,7 +394,7 @@ class Window(QMainWindow):
             self.setGeometry(dialogs.place(self.geometry(), available))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Where the tools have too little room, they show their icons alone."""
+        """Show the toolbar's icons alone if the window is too narrow."""
         super().resizeEvent(event)
         style, roomy = Qt.ToolButtonStyle, event.size().width() >= self._tools_width
         wanted = style.ToolButtonTextUnderIcon if roomy else style.ToolButtonIconOnly
@@ -403,12 +403,12 @@ class Window(QMainWindow):
             self.toolbar.setStyleSheet("" if roomy else "QToolButton { min-width: 22px; }")
 
     def end(self) -> None:
-        """Close, and ask nobody."""
+        """Close without asking the user."""
         self._asks = False
         self.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Remember the layout, and end every thread; unless somebody has to ask the user first."""
+        """Save the layout and stop all threads, unless a receiver of `asked_to_close` ignores the event."""
         if self._asks:
             self.asked_to_close.emit(event)
         if not event.isAccepted():
@@ -418,7 +418,7 @@ class Window(QMainWindow):
         self.settings.setValue("recent", self.workbench.recent)
         self.settings.setValue("geometry", self.saveGeometry())
         self.settings.setValue("layout", self.saveState())
-        self.hide()  # a file being loaded may hold the thread for a moment longer
+        self.hide()  # a file being loaded may hold the thread a little longer
         self.closing.emit()
         self.quiet.close()
         self.compare.close_thread()
@@ -430,7 +430,7 @@ class Window(QMainWindow):
 
 
 def _tick(view: QAbstractItemView) -> None:
-    """Turn the tick of the current row, if it has one."""
+    """Toggle the check box of the current row, if it has one."""
     index, role = view.currentIndex(), Qt.ItemDataRole.CheckStateRole
     if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsUserCheckable:
         on = index.data(role) in (Qt.CheckState.Checked, Qt.CheckState.Checked.value)

@@ -1,7 +1,7 @@
-"""What is loaded and playing, free of Qt: the window mirrors it, and a test drives it without one.
+"""The loaded robot and its simulation, free of Qt: the window mirrors it, and tests drive it without a window.
 
-A `Workbench` belongs to one thread, the window's. Its methods post commands to the `Worker` and return
-at once; `poll` brings in what has happened since, and `frame` the newest state.
+A `Workbench` belongs to the window's thread. Its methods post commands to the `Worker` and return at once; `poll`
+returns the events since, and `frame` the newest state.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ SPEEDS = (0.1, 10.0)
 RECENT = 10
 DEVICES = ("auto", "cpu", "cuda")
 ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.values() for name in names))
-"""Those that step somewhere."""
+"""The algorithms that can step on some device."""
 
 
 class Workbench(JointDriving, Configuring, Surroundings, Posing):
-    """One robot, its simulation, and the files that were open before."""
+    """One robot, its simulation, and the recent files."""
 
     def __init__(self, recent: list[str] | None = None):
         super().__init__()
@@ -68,44 +68,44 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         self.floating = False
         """Whether the file's root link was set free of the world."""
         self.stands = False
-        """Whether the robot has shapes to touch the ground with."""
+        """Whether the robot has shapes that can touch the ground."""
         self.loading = ""
-        """The path of the file that is being loaded; empty while none is."""
+        """The path of the file being loaded; empty if none."""
         self.findings: Findings | None = None
         self.playing = False
         self.speed = 1.0
         self.settings = Settings(automatic=True)
         self.compiling = 0.0
-        """About how many seconds compiling takes; 0 while nothing is compiled that was asked for."""
+        """The estimated seconds of the compilation in progress; 0 if there is none."""
         self.plays_on = False
-        """Whether the robot goes on under the settings before while it compiles, rather than wait."""
+        """Whether the robot runs on with the previous settings while compiling."""
         self.time = 0.0
         self.algorithm = self.device = self.why = ""
-        """That by which the robot is simulated, where, and why."""
+        """The algorithm and device in use, and the reason for them."""
         self.preparing = ""
-        """The device for which a simulation is being made, "auto" or "cuda"; empty while none is."""
+        """The device for which a simulation is being made, "auto" or "cuda"; empty if none."""
         self._gpu = GpuSearch()
         self.recent = list(recent or [])[:RECENT]
         self.initial: NDArray[np.floating] = np.zeros(0)
-        """(nq,): where `reset` goes back to."""
+        """(nq,): the pose that `reset` restores."""
         self._start: NDArray[np.floating] = np.zeros(0)
         self.package_dirs: tuple[str, ...] = ()
-        """Folders in which packages are looked for, besides those that `engine.load` knows of."""
+        """Folders searched for packages, besides those that `engine.load` knows."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
-        self._robots_of_runs: dict[str, str] = {}  # by the run's path, where it is not the robot that the run names
+        self._robots_of_runs: dict[str, str] = {}  # by the run's path, if other than the robot that the run names
         self.trusted = False
-        """Whether the file might run any Python, if it was a xacro file."""
+        """Whether the file was allowed to run any Python, if it was a xacro file."""
         self.overloaded: tuple[str, ...] = ()
-        """The held joints whose effort limits did not carry their weight when the robot last began to play."""
+        """The held joints whose effort limits could not carry their weight at the last start of play."""
         self.newest: Snapshot | None = None
-        """What `frame` answered last."""
+        """The last result of `frame`."""
         self._frames: Latest | None = None
         self.probe = Probe()
-        """Samples what is plotted."""
+        """Samples the plotted quantities."""
         drives, controlling, forces, ghost, self._recorder = Drives(), Controlling(), Forces(), Ghost(), Recorder()
         companion = Companion()
         self.replay = Replay(self._recorder.recording)
-        """What of the recording is shown instead of the present."""
+        """The recorded frame shown instead of the current state, if any."""
         self._worker = Worker(attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, companion))
         self.probe.change = self._worker.change
         self.ghost = GhostControls(ghost, self._worker.change)
@@ -115,15 +115,15 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         controlling.tell = self._worker.tell
         self.controller = ControllerControls(controlling, self._worker)
         self.named: tuple[tuple[int, float, str], ...] = ()
-        """The moments of opened runs that have names: the run's number, the time in s, the name."""
-        self._asked = 0  # the number under which the worker knows the settings that were asked for last
+        """Named keyframes of opened runs: the run's number, the time in s, the name."""
+        self._asked = 0  # the worker's number for the settings requested last
         self._grabbed: int | None = None
         self._suspended: tuple[engine.Model | None, Settings, dict[int, Drive]] | None = None
         self._keeper: Keeper | None = None
 
     @property
     def floats(self) -> bool:
-        """Whether the robot has a free joint, and so falls under gravity where there is no ground."""
+        """Whether the robot has a free joint, and so falls under gravity without ground."""
         return self.model is not None and any(joint.kind == "floating" for joint in self.model.joints)
 
     def open(
@@ -133,12 +133,12 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         trust_xacro: bool = False,
         parts: Parts = lambda _: (),
     ) -> None:
-        """Load a URDF, or a run (.npz) with its robot, or take a ready model.
+        """Load a URDF, or a run (.npz) with its robot, or use a given model.
 
-        The present robot stays until the new one is there, or is refused.
+        The current robot stays until the new one has been loaded; it also stays if that fails.
 
         `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python; `parts`
-        are put beside a robot from a file.
+        are added to a robot from a file.
         """
         self.pause()
         self._opening_file, self.opening_floating, self._opening_trusted = "", floating, trust_xacro
@@ -155,16 +155,16 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self._worker.open(*arguments, lambda load: beside(load, parts))
 
     def open_again(self, floating: bool) -> None:
-        """Read the robot's file again, with the root link set free or not; what is beside it stays."""
+        """Reload the robot's file, with the root link free or not; other parts stay."""
         parts = self.parts
         self.open(self.path, floating, self.trusted, lambda _: parts)
 
     def set_robot_of_run(self, run: str | Path, robot: str) -> None:
-        """Open the run in that file with the robot in the file `robot`, whatever robot it names."""
+        """Open that run with the robot in the file `robot`, whatever robot it names."""
         self._robots_of_runs[_resolved(run)] = robot
 
     def set_package_dirs(self, package_dirs: Iterable[str]) -> None:
-        """Look for packages in these folders from now on, and read the file that was asked for last again."""
+        """Search these folders for packages, and reload the file requested last."""
         self.package_dirs = tuple(package_dirs)
         if self._opening_file:
             self.open(self._opening_file, self.opening_floating, self._opening_trusted)
@@ -177,7 +177,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self._worker.play()
 
     def _overloaded(self) -> tuple[str, ...]:
-        """The held joints whose effort limits do not carry their weight where the robot stands."""
+        """Return the held joints whose effort limits do not carry their weight in the current pose."""
         if self.floats or not (self.settings.gravity and self.settings.held):
             return ()
         q = self.initial if self.newest is None else self.newest.q
@@ -190,7 +190,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self._worker.pause()
 
     def toggle(self) -> None:
-        """Play if paused, pause if playing: the recording up to its end, then the simulation."""
+        """Toggle play and pause: of the recording up to its end, then of the simulation."""
         if self.replay.active and not self.replay.at_present:
             self.replay.toggle()
         else:
@@ -198,11 +198,11 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self.pause() if self.playing else self.play()
 
     def look_back(self) -> None:
-        """Pause, since a moment of the recording is to be shown."""
+        """Pause before a frame of the recording is shown."""
         self.pause()
 
     def to_present(self) -> None:
-        """Show the present again; the last frame of a file's run from which nothing has gone on."""
+        """Show the current state, or the last frame of an opened run that was not continued."""
         if self.replay.opened:
             self.replay.to_last()
         elif self.replay.active:
@@ -213,7 +213,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         self._worker.show_again()
 
     def branch(self) -> None:
-        """Pause, and go on from the moment that is shown, in a run of its own."""
+        """Pause, and branch a new run off the frame shown."""
         run, frame = self.replay.run, self.replay.frame
         if run is not None and frame is not None:
             self.playing, self.time = False, frame.time
@@ -222,7 +222,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self._worker.branch(self._recorder, run, frame)
 
     def step(self) -> None:
-        """Pause, and advance by one time step; to the next frame while a moment of the recording is shown."""
+        """Pause, and take one time step, or show the next frame of the recording."""
         if self.replay.active and not self.replay.at_present:
             self.replay.move(1)
         elif self.model is not None:
@@ -232,7 +232,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self._worker.step()
 
     def reset(self) -> None:
-        """At rest in the pose from which the run began; from there, at time zero, to the first pose."""
+        """Reset to the pose in which the run began, at rest; at time zero, to the first pose."""
         if self.model is not None:
             if self.replay.active:
                 self._leave_the_recording()
@@ -245,18 +245,18 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self._worker.reset(self.initial)
 
     def set_speed(self, speed: float) -> None:
-        """Simulated seconds per wall second, brought into 0.1 … 10."""
+        """Set the simulated seconds per wall second, clamped to 0.1 … 10."""
         self.speed = self.replay.speed = self.probe.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
         self._worker.set_speed(self.speed)
 
     def look_at(self, robot: int) -> None:
-        """Have `frame` tell of that robot of the batch."""
+        """Select the robot of the batch that `frame` shows."""
         self.replay.robot = robot
         self._worker.look_at(robot)
 
     @undoable("Terrain")
     def set_scene(self, scene: engine.Scene) -> NDArray[np.floating] | None:
-        """What robots stand on: the present one is put down on it, at rest, as later ones are; q (nq,) if so."""
+        """Set the terrain; put the robot down on it, at rest, if its ground is on, and return its q (nq,)."""
         stands = self.model is not None and self.settings.ground
         start = engine.put_down(self.model, scene, first_pose(self.model)) if stands else self._start
         self._configure(replace(self.settings, scene=scene))
@@ -267,7 +267,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
 
     @undoable(lambda _, name: "Automatic device" if name == "auto" else f"Steps on {name}")
     def set_device(self, name: str) -> None:
-        """One of `DEVICES`; also during play. An algorithm that does not step there gives way to the choice."""
+        """Set the device, one of `DEVICES`; also during play. Reset an algorithm it does not support to "auto"."""
         settings = replace(self.settings, device=name)
         if self.model is not None and settings.algorithm not in self._stepping(name):
             settings = replace(settings, algorithm="auto")
@@ -275,7 +275,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
 
     @property
     def algorithm_refusals(self) -> dict[str, str]:
-        """Why algorithms do not simulate the present robot on the device that was asked for, by name."""
+        """The reasons why algorithms cannot simulate the robot on the requested device, by name."""
         if self.model is None:
             return {}
         device = self.settings.device
@@ -287,7 +287,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
 
     @property
     def device_refusals(self) -> dict[str, str]:
-        """Why devices do not simulate the present robot, by name."""
+        """The reasons why devices cannot simulate the robot, by name."""
         reasons = {"cuda": self._gpu.why_not} if self._gpu.why_not is not None else {}
         for device in ("cpu", "cuda"):
             if self.model is not None and not self._stepping(device):
@@ -296,27 +296,27 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         return reasons
 
     def _stepping(self, device: str) -> tuple[str, ...]:
-        """The algorithms that simulate the present robot, where it stands, on a device."""
+        """Return the algorithms that can simulate the robot, in its scene, on a device."""
         return () if self.model is None else engine.simulation_algorithms(self.model, device, self.settings.touched)
 
     @property
     def unmeasured(self) -> bool:
-        """Whether the automatic choice is a default, for want of a measurement on this machine."""
+        """Whether the automatic choice is a default, since nothing was measured on this machine."""
         several = self.model is not None and len(engine.simulation_algorithms(self.model, "cpu")) > 1
         return self.settings.algorithm == "auto" and self.device == "cpu" and several and not engine.measured()
 
     def choose_algorithm_again(self) -> None:
-        """Have the automatic choice made anew; a `Configured` tells of it. Nothing happens without a robot."""
+        """Repeat the automatic choice; a `Configured` event follows. No effect without a robot."""
         self._asked = self._worker.configure(self.settings)
 
     def take_settings(self, settings: Settings) -> None:
-        """All of them at once; on another ground the first pose is put down there."""
+        """Replace all settings; on other ground the first pose is put down there."""
         if self.model is not None and settings.ground and settings.scene is not self.settings.scene:
             self._start = engine.put_down(self.model, settings.scene, first_pose(self.model))
         self._configure(replace(settings, composed=bool(self.parts)))
 
     def pose(self, q: NDArray[np.floating]) -> None:
-        """Put the robot at q (nq,), at rest and held there; at time zero that is where `reset` goes back to."""
+        """Put the robot at q (nq,), at rest and held there; at time zero it is also the pose that `reset` restores."""
         if self.time == 0:
             self.initial = q.copy()
         self._set.clear()
@@ -331,7 +331,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self._asked = self._worker.configure(settings)
 
     def poll(self) -> list[Event]:
-        """Take in what has happened since the last call, and return it in order."""
+        """Process the events since the last call, and return them in order."""
         events = self._worker.events()
         if self._gpu.is_news:
             events.append(GpuLookedFor(self._gpu.why_not))
@@ -389,9 +389,9 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self.recent = [file, *(path for path in self.recent if path != file)][:RECENT]
 
     def frame(self, seen: bool = True) -> Snapshot | None:
-        """The newest state of the present robot, valid until the next call; None if none is new, or `seen` by nobody.
+        """Return the robot's newest state, valid until the next call; None if there is none, or `seen` is False.
 
-        What nobody sees comes less often.
+        States that nobody sees are published less often.
         """
         self._worker.seen = seen
         if not seen:
@@ -405,24 +405,24 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         return frame
 
     def keep_runs(self, keeper: Keeper) -> None:
-        """Hand the runs of each robot over when another takes its place."""
+        """Pass each robot's runs to `keeper` when another robot replaces it."""
         self._recorder.handed_over, self._keeper = keeper.hand_over, keeper
 
     def name_moments(self, named: tuple[tuple[int, float, str], ...]) -> None:
-        """These moments of runs have names: the run's number, the time in s, the name."""
+        """Set the named keyframes of runs: the run's number, the time in s, the name."""
         self.named = named
         if self._keeper is not None and self.model is not None:
             self._keeper.name_moments(self.model, named)
 
     def close(self) -> None:
-        """End the simulation's thread, and wait until it has."""
+        """Stop the simulation thread, and wait for it."""
         self.controller.close()
         self._worker.close()
 
 
 def _resolved(path: str | Path) -> str:
-    """The path by which a file is known; as it came where no file can have it, as loading then tells."""
+    """Return the absolute path of a file; an impossible path is returned as it is, and fails on loading."""
     try:
         return str(Path(path).expanduser().resolve())
-    except (ValueError, RuntimeError, OSError):  # a zero in it, a user's home that is not there, a circle of links
+    except (ValueError, RuntimeError, OSError):  # a zero in it, an unknown user's home, a cycle of links
         return str(path)

@@ -1,1 +1,1 @@
-"""What acts on the robot: drives, forces from outside, controllers; each in the simulation's thread. Free of Qt."""
+"""The robot's inputs: drives, external forces and controllers, in the simulation thread. Free of Qt."""

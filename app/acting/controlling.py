@@ -1,8 +1,8 @@
-"""A user's controller beside the simulation: asked before the steps that its answer is held for, and never waited for.
+"""A user's controller in a process of its own: called at regular steps, with its efforts held in between.
 
-While an answer is not there yet the loop obeys commands, so that a function that hangs keeps neither it nor the window.
-One that fails pauses the run and drives the joints no more: played on, the robot goes on without its efforts, until
-the file is saved again.
+The loop processes commands while it waits for the controller, so a function that hangs blocks neither it nor the
+window. A controller that fails pauses the run; after that the robot plays on without its efforts, until the file is
+saved again.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from app.simulation.attachments import Attachment, Poster
 from app.simulation.messages import ControllerChanged, Event
 from app.simulation.running import Running
 
-SHORT = 0.02  # s for which an answer is awaited before commands are looked at
-LATE = 1.0  # s after which it is reported that there is none
+SHORT = 0.02  # s to wait for a result before commands are processed
+LATE = 1.0  # s until a missing result is reported
 
 
 class Controlling(Attachment):
-    """The controller, in the simulation's thread; all robots of a batch are driven as robot 0 is."""
+    """The controller, in the simulation thread; all robots of a batch receive robot 0's efforts."""
 
     def __init__(self) -> None:
         self.tell: Callable[[Event], None]
-        """Where events go; set before anything is called."""
+        """Sends an event; set before any method is called."""
         self._controller: engine.Controller | None = None
         self._path = ""
-        self._asked = self._again = False  # whether an answer is under way; whether the file has to be executed first
-        self._left = 0  # steps for which the last answer is held still
-        self._since, self._late = 0.0, False  # when it was asked, and whether it was reported as late
+        self._asked = self._again = False  # whether a call is pending; whether the file has to be executed first
+        self._left = 0  # steps for which the last efforts are still held
+        self._since, self._late = 0.0, False  # the time of the call, and whether it was reported as late
 
     def load(self, path: str, running: Running) -> None:
-        """Have the file drive the robot, from where it is."""
+        """Let the file's controller drive the robot from its current state."""
         self.unload(running)
         self._path = path
         self._begin(running)
 
     def reload(self, running: Running) -> None:
-        """The file was saved: read it again, also after it has failed."""
+        """Reload the saved file, also after a failure."""
         if self._path:
             self._begin(running)
 
     def unload(self, running: Running) -> None:
-        """Nothing drives the robot any more."""
+        """Remove the controller, and set the efforts to zero."""
         had, self._path = self._path, ""
         self.close()
         if had:
@@ -78,7 +78,7 @@ class Controlling(Attachment):
         self.tell(ControllerChanged(self._path, str(fault), fault.detail))
 
     def jumped(self, running: Running) -> None:
-        """At time zero the file is executed anew, so that a run repeats; otherwise it goes on from the new state."""
+        """Execute the file again at time zero, so that a run repeats; otherwise continue from the new state."""
         self._left, self._asked = 0, False
         self._again = running.time == 0
 
@@ -88,7 +88,7 @@ class Controlling(Attachment):
         try:
             return self._controller.every(running.simulation.dt) if self._controller.loaded else None
         except engine.ControllerError:
-            return None  # `before` tells of it
+            return None  # `before` reports it
 
     def before(self, running: Running, count: int) -> bool:
         controller = self._controller
@@ -106,7 +106,7 @@ class Controlling(Attachment):
         return count <= self._left
 
     def _drive(self, controller: engine.Controller, running: Running) -> int:
-        """Have the answer act once it is there; for how many steps, 0 while it is not."""
+        """Apply the controller's efforts once available; return the number of steps to hold them, 0 until then."""
         if not controller.loaded:
             self._report_late(loading=True)
             return 0
@@ -137,26 +137,26 @@ class Controlling(Attachment):
 
 
 class ControllerControls:
-    """What the window's thread asks of `Controlling`; `ControllerChanged` tells what has become of it."""
+    """The window's interface to `Controlling`; `ControllerChanged` reports results."""
 
     def __init__(self, controlling: Controlling, worker: Poster):
         self._controlling, self._worker = controlling, worker
         self.path = self.fault = ""
-        """The file, empty where there is none; and how it has failed, empty while it has not."""
+        """The file, empty if there is none; and its error, empty if there is none."""
         self.late = False
-        """Whether the simulation has been waiting for it for a while."""
+        """Whether the simulation has been waiting for the controller for a while."""
 
     def load(self, path: str | Path) -> None:
-        """Have the function `control` of a file drive the robot."""
+        """Let the function `control` of a file drive the robot."""
         resolved = self.path = str(Path(path).resolve())
         self._worker.change(lambda running: self._controlling.load(resolved, running))
 
     def reload(self) -> None:
-        """Read the file again."""
+        """Reload the file."""
         self._worker.change(lambda running: self._controlling.reload(running))
 
     def unload(self) -> None:
-        """Have it drive the robot no more."""
+        """Remove the controller."""
         if self.path:
             self._worker.change(lambda running: self._controlling.unload(running))
 
@@ -165,5 +165,5 @@ class ControllerControls:
         self._worker.change(lambda _: self._controlling.close())
 
     def take(self, event: ControllerChanged) -> None:
-        """What has become of it."""
+        """Take the state from an event."""
         self.path, self.fault, self.late = event.path, event.fault, event.late

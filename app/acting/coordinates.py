@@ -1,4 +1,4 @@
-"""The rows of the joint panel: each coordinate of a robot that has a place to show, in the units people read."""
+"""The rows of the joint panel: the coordinates of a robot that can be shown, in display units."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ import numpy as np
 
 import engine
 
-TURN, SHIFT = math.pi, 1.0  # the slider's reach, in rad and m, where a joint has no limits
-_HALF_TURN = math.pi * (1 - 1e-9)  # rad; at π itself a rotation vector and its opposite are the same rotation
-_QUARTER_TURN = math.pi / 2 - 1e-6  # rad; at π/2 itself roll and yaw turn about one axis
-ROAM = 2.0  # m, the slider's reach for a free joint's position
-FAR = 10.0  # m, from which on a length is shown in metres
+TURN, SHIFT = math.pi, 1.0  # rad and m, the slider's range if the joint has no limits
+_HALF_TURN = math.pi * (1 - 1e-9)  # rad; at π a rotation vector and its opposite are one rotation
+_QUARTER_TURN = math.pi / 2 - 1e-6  # rad; at π/2 roll and yaw have one axis
+ROAM = 2.0  # m, the slider's range for a free joint's position
+FAR = 10.0  # m; longer lengths are shown in metres
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One number of q with its name, its unit and the span of its slider.
+    """One coordinate of q with its name, unit and slider range.
 
-    A coordinate that mimics has no number of its own: it shows ``multiplier · q + offset`` of the
-    one at `q`, and `leader` names the joint that it follows.
+    A mimic coordinate has no number of its own: it shows ``multiplier · q + offset`` of the one at `q`, and `leader` is
+    the joint that it follows.
     """
 
     name: str
     q: int
-    """Where the number stands in q."""
+    """The index in q."""
     v: tuple[int, ...]
-    """The velocities that setting it by hand brings to rest."""
+    """The velocity indices that become zero when it is set by hand."""
     lower: float
-    """The slider's ends, rad or m; also where the joint has no limits."""
+    """The slider's lower end, rad or m, even if the joint has no limits."""
     upper: float
     angular: bool
     limited: bool
@@ -40,29 +40,29 @@ class Coordinate:
     multiplier: float = 1.0
     offset: float = 0.0
     effort: float = math.inf
-    """The most that its drive can give, N m or N."""
+    """The drive's effort limit, N m or N."""
     velocity: float = math.inf
     """The joint's velocity limit, rad/s or m/s."""
     component: int | None = None
-    """Of a rotation, rad, where `q` is the first number of its quaternion; None for all else."""
+    """The index, in a rotation (rad), of this component; `q` is then the quaternion's start. None for others."""
     rpy: bool = False
-    """Whether `component` counts roll, pitch and yaw, as URDF has them, and not the rotation vector."""
+    """Whether `component` is of roll, pitch and yaw, as in URDF, instead of the rotation vector."""
     effort_v: int = -1
-    """The velocity that its drive's effort acts on; −1 where it has no drive."""
+    """The velocity index of its drive's effort; −1 if it has no drive."""
 
     @property
     def label(self) -> str:
-        """The name as it is shown: a body of the scene has but one joint, which needs no name of its own."""
+        """The displayed name; a body of the scene has one joint, whose name is dropped."""
         return self.name.replace("/floating_base", "")
 
     @property
     def driveable(self) -> bool:
-        """Whether a drive of its own can move it: no part of a free joint, and none that mimics."""
+        """Whether it can have its own drive: not part of a free joint, and no mimic."""
         return self.effort_v >= 0
 
     @property
     def holdable(self) -> bool:
-        """Whether gains can pull it to a target: what is driveable, but for the axes of a ball joint."""
+        """Whether gains can hold it at a setpoint: `driveable`, and not an axis of a ball joint."""
         return self.driveable and self.component is None
 
     @property
@@ -75,21 +75,21 @@ class Coordinate:
 
     @property
     def scale(self) -> float:
-        """Shown numbers per rad or m."""
+        """Displayed units per rad or m."""
         return 180 / math.pi if self.angular else 1000.0
 
     def unit_of(self, mode: str) -> str:
-        """In which a drive's value is shown: one of `drives.MODES`."""
+        """Return the display unit of a drive's value, in one of `drives.MODES`."""
         return {"target": self.unit, "velocity": f"{self.unit}/s", "effort": self.effort_unit}[mode]
 
     def shown(self, value: float, mode: str = "target") -> str:
-        """A drive's value, SI, as it is shown; adding zero turns −0 into 0. From 10 m on lengths are in m."""
+        """Format a drive's SI value; adding zero turns −0 into 0. From 10 m on lengths are in m."""
         if not self.angular and mode == "target" and abs(value) >= FAR:
             return f"{value:.2f} m"
         return f"{round(value * (1.0 if mode == 'effort' else self.scale), 1) + 0.0:.1f} {self.unit_of(mode)}"
 
     def reach(self, mode: str) -> tuple[float, float]:
-        """Between what its limits let a drive's value be, SI: one of `drives.MODES`."""
+        """Return the limits of a drive's value, SI, in one of `drives.MODES`."""
         return {
             "target": (self.lower, self.upper) if self.limited else (-math.inf, math.inf),
             "velocity": (-self.velocity, self.velocity),
@@ -97,7 +97,7 @@ class Coordinate:
         }[mode]
 
     def value(self, q: np.ndarray) -> float:
-        """The coordinate in rad or m, from (nq,); an angle without limits is brought into ±π."""
+        """Return the coordinate in rad or m, from q (nq,); an angle without limits is wrapped to ±π."""
         if self.component is not None:
             read = _rpy if self.rpy else _rotation_vector
             return float(read(q[self.q : self.q + 4])[self.component])
@@ -128,13 +128,13 @@ class Coordinate:
         q[self.q + 3] = math.cos(half)
 
     def at_limit(self, q: np.ndarray) -> bool:
-        """Whether the joint stands within a thousandth of its range of a limit, or past it."""
+        """Whether the joint is within a thousandth of its range of a limit, or beyond it."""
         value, slack = self.value(q), 1e-3 * (self.upper - self.lower)
         return self.limited and not (self.lower + slack <= value <= self.upper - slack)
 
 
 def _rpy(quaternion: np.ndarray) -> np.ndarray:
-    """Roll, pitch and yaw, (3,), rad, of a quaternion x, y, z, w: of one, faster than `engine.rpy_from_rotation`."""
+    """Return roll, pitch and yaw (3,), rad, of one quaternion x, y, z, w, faster than `engine.rpy_from_rotation`."""
     x, y, z, w = quaternion.tolist()
     across, along = 2 * (x * y + w * z), w * w + x * x - y * y - z * z
     roll = math.atan2(2 * (y * z + w * x), w * w - x * x - y * y + z * z)
@@ -143,7 +143,7 @@ def _rpy(quaternion: np.ndarray) -> np.ndarray:
 
 
 def _rotation_vector(quaternion: np.ndarray) -> np.ndarray:
-    """Axis times angle, (3,), rad, at most π long, of a quaternion x, y, z, w."""
+    """Return axis times angle (3,), rad, at most π long, of a quaternion x, y, z, w."""
     x, w = quaternion[:3], float(quaternion[3])
     sine = float(np.linalg.norm(x))
     if sine < 1e-12:
@@ -154,7 +154,7 @@ def _rotation_vector(quaternion: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
-    """A row per coordinate, in the order of the joints.
+    """Return one row per coordinate, in the order of the joints.
 
     A free joint gives x, y, z, roll, pitch and yaw; a ball joint the three components of its rotation vector.
     """

@@ -1,7 +1,7 @@
-"""What drives single joints: a target, a velocity or an effort, constant or as a wave, and the joint's weight.
+"""The drives of single joints: a position, velocity or effort, constant or periodic, and gravity compensation.
 
-What changes with time or state is worked out every `PERIOD` of simulated time, counted in steps from the last jump, so
-that a run after a reset repeats bit for bit.
+Values that change with time or state are computed every `PERIOD` of simulated time, counted in steps from the last
+jump, so that a run after a reset repeats bit for bit.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ PERIOD = 0.002  # s
 
 @dataclass(frozen=True)
 class Drive:
-    """How one joint is driven.
+    """The drive of one joint.
 
-    `value` is in rad or m for mode "target", where gains pull the joint to; per second for "velocity", which its kd
-    holds; N m or N for "effort". To it a wave adds ``amplitude · sin(2π t / period)`` with "sine"; with "step" the
-    amplitude from half of each period on. `weight`: the effort that carries what hangs on the joint is added.
+    `value` is in rad or m in mode "target", the setpoint of the gains; per second in mode "velocity", held by kd; N m
+    or N in mode "effort". "sine" adds ``amplitude · sin(2π t / period)``, "step" adds the amplitude in the second half
+    of each period. `weight` adds the effort of gravity compensation.
     """
 
     mode: str = "target"
@@ -38,16 +38,16 @@ class Drive:
 
     @property
     def plain(self) -> bool:
-        """Whether a target or an effort is set once, and nothing has to be worked out."""
+        """Whether a setpoint or an effort is set once, and nothing has to be computed."""
         return self.mode != "velocity" and self.wave == "constant" and not self.weight
 
     @property
     def moves(self) -> bool:
-        """Whether it has to be worked out again and again."""
+        """Whether it has to be computed repeatedly."""
         return self.wave != "constant" or self.weight
 
     def at(self, t: float) -> float:
-        """The value at the time t, s."""
+        """Return the value at the time t, s."""
         turn = t / self.period
         if self.wave == "sine":
             return self.value + self.amplitude * math.sin(2 * math.pi * turn)
@@ -57,16 +57,16 @@ class Drive:
 
 
 class Drives(Attachment):
-    """The drives that are not plain, in the simulation's thread, by their velocities."""
+    """The drives that are not plain, by velocity index, in the simulation thread."""
 
     def __init__(self) -> None:
-        self._model: engine.Model | None = None  # whose joints they drive
+        self._model: engine.Model | None = None  # the model whose joints they drive
         self._drives: dict[int, Drive] = {}
-        self._left = 0  # steps until they are worked out again
+        self._left = 0  # steps until they are computed again
         self._moving = False
 
     def set(self, v: int, drive: Drive, running: Running) -> None:
-        """Drive the joint of the velocity v from now on."""
+        """Set the drive of the joint with the velocity v."""
         self.drop(v, running)
         if drive.plain:
             running.set_one("target" if drive.mode == "target" else "tau", v, drive.value)
@@ -75,7 +75,7 @@ class Drives(Attachment):
         self._changed()
 
     def drop(self, v: int, running: Running) -> None:
-        """Leave the joint without an effort."""
+        """Remove the joint's drive, and set its effort to zero."""
         self._drives.pop(v, None)
         running.set_one("tau", v, 0.0)
         self._changed()
@@ -122,7 +122,7 @@ class Drives(Attachment):
 
 
 class DriveControls:
-    """What the window's thread asks of `Drives`, and remembers of it."""
+    """The window's interface to `Drives`, with a copy of its state."""
 
     def __init__(self, drives: Drives, worker: Poster):
         self._drives, self._worker = drives, worker
@@ -130,26 +130,26 @@ class DriveControls:
 
     @property
     def known(self) -> dict[int, Drive]:
-        """Those that are not plain, by their velocities."""
+        """The drives that are not plain, by velocity index."""
         return dict(self._known)
 
     def __getitem__(self, v: int) -> Drive | None:
-        """The drive of the velocity v, if it is one that was set here and is not plain."""
+        """Return the drive of the velocity v if it was set here and is not plain."""
         return self._known.get(v)
 
     def set(self, v: int, drive: Drive) -> None:
-        """Drive the joint of the velocity v from now on."""
+        """Set the drive of the joint with the velocity v."""
         self._known.pop(v, None)
         if not drive.plain:
             self._known[v] = drive
         self._worker.change(lambda running: self._drives.set(v, drive, running))
 
     def drop(self, v: int) -> None:
-        """Leave it without what is not plain."""
+        """Remove a drive that is not plain."""
         if self._known.pop(v, None) is not None:
             self._worker.change(lambda running: self._drives.drop(v, running))
 
     def clear(self) -> None:
-        """Leave all joints without what is not plain."""
+        """Remove all drives that are not plain."""
         self._known.clear()
         self._worker.change(self._drives.clear)

@@ -1,14 +1,14 @@
-"""What pushes a robot from outside: the mouse's spring at a point of a link, and wrenches that were set in numbers.
+"""External forces on a robot: the mouse's spring at a point of a link, and wrenches entered as numbers.
 
 The spring pulls the grabbed point x of a link to the cursor's x* by f = k (x* − x) − d ẋ. A quarter of the robot's size
-stretches it as far as the robot's weight on Earth does, k = 4 m g / size, and d damps it critically for the inertia
-that the point has, d = 2 √(k m̂), m̂ = 3 / tr Λ⁻¹, at most m. The force is taken at the end of the h seconds for which
-it is held, where the point will have answered to it by Λ⁻¹ (`engine.point_mobility`): solved for f,
+stretches it as far as the robot's weight on Earth does, k = 4 m g / size. d gives critical damping for the point's
+apparent mass, d = 2 √(k m̂), m̂ = 3 / tr Λ⁻¹, at most m. The force is evaluated at the end of the h seconds for which
+it is held, including the point's response by the mobility Λ⁻¹ (`engine.point_mobility`): solved for f,
 
-    (1 + (h d + h² k) Λ⁻¹) f = k (x* − x − h ẋ) − d ẋ,
+ (1 + (h d + h² k) Λ⁻¹) f = k (x* − x − h ẋ) − d ẋ,
 
-which is stable for any h, k and d: what the point answers by in truth is Λ⁻¹ or less, where joints, gains and contacts
-hold it. The spring is never stretched by more than the robot's size, four times its weight.
+which is stable for any h, k and d: the point's actual mobility is Λ⁻¹ or less, if joints, gains and contacts hold it.
+The spring is never stretched by more than the robot's size, four times its weight.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from app.simulation.messages import Snapshot
 from app.simulation.running import Running
 
 EARTH = 9.81  # m/s²: a robot's weight is that on Earth
-STRETCH = 0.25  # of the robot's size, by which the weight stretches the spring
-LONGEST_STRETCH = 1.0  # of the size
-SHORTEST, LONGEST = 0.002, 0.02  # s of simulation for which a force is held
-SHARE = 4.0  # times as long as working out a force takes the steps under it, where the limits above allow
-ANEW = 0.03  # s of wall time, after which the point's mobility is worked out anew
+STRETCH = 0.25  # robot sizes, the spring's stretch under the robot's weight
+LONGEST_STRETCH = 1.0  # robot sizes
+SHORTEST, LONGEST = 0.002, 0.02  # s of simulated time for which a force is held
+SHARE = 4.0  # the time of the steps under a force, over that of computing it, within the limits above
+ANEW = 0.03  # s of wall time, after which the point's mobility is computed again
 
 
 @dataclass(frozen=True, eq=False)
 class SetWrench:
-    """A wrench (6,) = (n, f) about a link's origin, N m and N, along the axes of the link or of the world."""
+    """A wrench (6,) = (n, f) about a link's origin, N m and N, in the axes of the link or of the world."""
 
     link: int
     wrench: np.ndarray
@@ -43,26 +43,26 @@ class SetWrench:
 
 @dataclass
 class Spring:
-    """The mouse's hold on `point` (3,), in the frame of `link` of one robot, and the place (3,) it is pulled to."""
+    """The mouse's grip on `point` (3,) in the frame of `link` of one robot, and its target (3,) in the world."""
 
     robot: int
     link: int
     point: np.ndarray
     target: np.ndarray
     mass: float
-    """The robot's, kg."""
+    """The robot's mass, kg."""
     size: float
-    """The robot's, m."""
+    """The robot's size, m."""
     mobility: np.ndarray | None = None
-    due: float = 0.0  # when it is worked out anew
+    due: float = 0.0  # the time when it is computed again
 
     @property
     def stiffness(self) -> float:
-        """k, N/m."""
+        """The stiffness k, N/m."""
         return self.mass * EARTH / (STRETCH * self.size)
 
     def force(self, model: engine.Model, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
-        """The force (3,) in the world, N, to be held for `h` s from q (nq,), v (nv,); and the link's pose (4, 4)."""
+        """Return the force (3,), N, world, to hold for `h` s from q (nq,), v (nv,), and the link's pose (4, 4)."""
         pose, twist = engine.link_poses(model, q)[self.link], engine.link_twists(model, q, v)[self.link]
         arm = pose[:3, :3] @ self.point
         x, moving = pose[:3, 3] + arm, twist[3:] + np.cross(twist[:3], arm)
@@ -79,7 +79,7 @@ class Spring:
 def spring_force(
     away: np.ndarray, moving: np.ndarray, mobility: np.ndarray, k: float, mass: float, h: float
 ) -> np.ndarray:
-    """f (3,), N, of a spring held for `h` s: see above. `away` (3,) is x* − x, m, and `moving` (3,) is ẋ, m/s."""
+    """Return f (3,), N, of a spring held for `h` s: see above. `away` (3,) is x* − x, m; `moving` (3,) is ẋ, m/s."""
     d = 2 * math.sqrt(k * min(mass, 3 / max(float(np.trace(mobility)), 1e-30)))
     answer: np.ndarray = np.linalg.solve(
         np.eye(3) + (h * d + h * h * k) * mobility, k * (away - h * moving) - d * moving
@@ -88,34 +88,34 @@ def spring_force(
 
 
 def on_link(pose: np.ndarray, point: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """The wrench (6,) in the frame of a link at `pose` (4, 4) of a world's force (3,) at a point (3,) of its frame."""
+    """Return the wrench (6,), in the frame of a link at `pose` (4, 4), of a world force (3,) at a link point (3,)."""
     f = pose[:3, :3].T @ force
     return np.concatenate([np.cross(point, f), f])
 
 
 class Forces(Attachment):
-    """The spring and the set wrenches, in the simulation's thread; a batch has the set ones on each of its robots."""
+    """The spring and the set wrenches, in the simulation thread; set wrenches act on all robots of a batch."""
 
     def __init__(self) -> None:
         self.spring: Spring | None = None
         self.set: dict[int, SetWrench] = {}
-        """By link."""
+        """Set wrenches by link."""
         self._force: np.ndarray | None = None
-        self._acting = False  # whether anything was written into the simulation
+        self._acting = False  # whether a wrench in the simulation is not zero
         self._cost = self._step = 0.0  # s of wall time, of the last force and of a step
         self._worked_out = 0.0
 
     def clear(self) -> None:
-        """Nothing pushes any more."""
+        """Remove the spring and all set wrenches."""
         self.let_go()
         self.set.clear()
 
     def let_go(self) -> None:
-        """The spring pulls no more."""
+        """Remove the spring."""
         self.spring = self._force = None
 
     def unset(self, link: int) -> None:
-        """Nothing that was set acts on the link any more."""
+        """Remove the link's set wrench."""
         self.set.pop(link, None)
 
     def most(self, running: Running) -> int | None:
@@ -157,17 +157,17 @@ class Forces(Attachment):
 
 
 class ForceControls:
-    """What the window's thread asks of `Forces`; the answers are there with the next frames."""
+    """The window's interface to `Forces`; the effects are visible in the next frames."""
 
     def __init__(self, forces: Forces, worker: Poster):
         self._forces, self._worker = forces, worker
         self.wrenches: dict[int, SetWrench] = {}
-        """What was set and is on, by link."""
+        """The set wrenches by link."""
         self.grabbed = False
-        """Whether something is held that was grabbed."""
+        """Whether a link is grabbed."""
 
     def grab(self, link: int, point: np.ndarray, target: np.ndarray, size: float) -> None:
-        """Take hold of `point` (3,), in the frame of `link` of the robot that is looked at, which is `size` m large."""
+        """Grab `point` (3,), in the frame of `link` of the selected robot, whose size is `size` m."""
 
         def take_hold(running: Running) -> None:
             mass = float(running.simulation.model.mass.sum())
@@ -177,7 +177,7 @@ class ForceControls:
         self._worker.push(take_hold)
 
     def pull(self, target: np.ndarray) -> None:
-        """Pull what was grabbed to `target` (3,), m, in the world."""
+        """Move the spring's target to `target` (3,), m, in the world."""
 
         def move(_: Running) -> None:
             if self._forces.spring is not None:
@@ -190,17 +190,17 @@ class ForceControls:
         self._worker.change(lambda _: self._forces.let_go())
 
     def set(self, link: int, wrench: np.ndarray, world: bool) -> None:
-        """Have a wrench (6,) = (n, f), N m and N, act on a link about its origin, along its or the world's axes."""
+        """Set a wrench (6,) = (n, f), N m and N, on a link about its origin, in the link's or the world's axes."""
         each = self.wrenches[link] = SetWrench(link, np.array(wrench, float), world)
         self._worker.push(lambda _: self._forces.set.update({link: each}))
 
     def unset(self, link: int) -> None:
-        """Take the link's wrench away."""
+        """Remove the link's wrench."""
         if self.wrenches.pop(link, None) is not None:
             self._worker.change(lambda _: self._forces.unset(link))
 
     def clear(self) -> None:
-        """Let go, and take away all wrenches."""
+        """Release the grabbed link, and remove all wrenches."""
         self.wrenches.clear()
         self.grabbed = False
         self._worker.change(lambda _: self._forces.clear())

@@ -1,4 +1,4 @@
-"""What single joints are driven by, as the workbench knows it: where they are put, pulled to, and by which gains."""
+"""The joints' drives in the workbench: positions, setpoints and gains."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class JointDriving(Undoing):
     _worker: Worker
     _grabbed: int | None
     _suspended: tuple[engine.Model | None, Settings, dict[int, Drive]] | None
-    """What `set_held` took away: of which robot, its settings and drives."""
+    """The model, settings and drives that `set_held` suspended."""
 
     def _configure(self, settings: Settings) -> None:
         raise NotImplementedError
 
     @undoable(lambda bench, index, value: bench.told_of_pose(index, value), steady=True)
     def set_coordinate(self, index: int, value: float) -> NDArray[np.floating] | None:
-        """Put coordinate `index` of `coordinates` to `value`, rad or m, at rest; during play gains pull it there.
+        """Set coordinate `index` of `coordinates` to `value`, rad or m, at rest; during play set its setpoint.
 
-        Within a joint's limits. What is set at time zero is part of the pose that `reset` goes back to. A joint that
-        was not held during play is held from then on, until `release`. Answers q (nq,) unless it plays.
+        The value is clamped to the joint's limits. At time zero it also changes the pose that `reset` restores. During
+        play a joint without gains is held from then on, until `release`. Returns q (nq,) unless playing.
 
-        Raises ValueError for a coordinate that follows another, and during play for one that no gains can hold.
+        Raises ValueError for a mimic coordinate, and during play for one that no gains can hold.
         """
         row = self.coordinates[index]
         if self.replay.active:
@@ -70,13 +70,13 @@ class JointDriving(Undoing):
         return None
 
     def release(self, index: int) -> None:
-        """Let go of coordinate `index`, if it was not held before `set_coordinate` took hold of it."""
+        """Release coordinate `index`, if `set_coordinate` had to hold it."""
         if self._grabbed == index:
             self.drive(index, by_effort=True)
 
     @undoable(lambda _, on: f"Hold {on_or_off(on)}")
     def set_held(self, on: bool) -> None:
-        """Hold every joint where it stands by gains, or let go of all; what this suspends, `on` brings back."""
+        """Hold every joint at its position by gains, or release all; `on` restores what releasing suspended."""
         self._grabbed = None
         model, settings, drives = self._suspended or (None, self.settings, {})
         now, known = self.settings, self.drives.known
@@ -93,12 +93,12 @@ class JointDriving(Undoing):
 
     @property
     def suspended(self) -> int:
-        """How many joints have a drive of their own that `set_held` brings back."""
+        """The number of joints whose own drive `set_held` will restore."""
         return 0 if self._suspended is None else len(self._suspended[2])
 
     @undoable(lambda bench, index, by_effort: f"{'Release' if by_effort else 'Hold'} {bench.coordinates[index].label}")
     def drive(self, index: int, by_effort: bool) -> None:
-        """Drive coordinate `index` by an effort alone, or have gains hold it where it stands."""
+        """Drive coordinate `index` by effort alone, or hold it by gains at its position."""
         self._grabbed = None
         self._set.pop(index, None)
         own = frozenset(self.coordinates[index].v)
@@ -112,11 +112,11 @@ class JointDriving(Undoing):
             self._worker.change(partial(_aim, own))
 
     def is_held(self, index: int) -> bool:
-        """Whether gains pull coordinate `index` to a target."""
+        """Whether gains hold coordinate `index` at a setpoint."""
         return self.mode(index) == "target"
 
     def mode(self, index: int) -> str:
-        """What drives coordinate `index`, one of `MODES`; "" where nothing can."""
+        """Return the drive mode of coordinate `index`, one of `MODES`; "" if it has no drive."""
         row, settings = self.coordinates[index], self.settings
         if not row.driveable:
             return ""
@@ -131,9 +131,9 @@ class JointDriving(Undoing):
 
     @undoable(lambda bench, index, _: bench.told_of_drive(index), steady=True)
     def set_drive(self, index: int, value: float) -> None:
-        """The target of coordinate `index` in rad or m, its velocity, or its effort in N m or N, as it is driven.
+        """Set the value of coordinate `index` in its drive mode: rad or m, per second, or N m or N.
 
-        Within the joint's limits. What else its drive is stays.
+        It is clamped to the joint's limits. The rest of the drive is unchanged.
         """
         row = self.coordinates[index]
         if self.replay.active:
@@ -145,7 +145,7 @@ class JointDriving(Undoing):
         self.drives.set(row.effort_v, self._set[index])
 
     def drive_of(self, index: int) -> Drive:
-        """How coordinate `index` is driven; a plain drive has the value of the newest frame."""
+        """Return the drive of coordinate `index`; a plain drive has the value of the newest frame."""
         row, mode, frame = self.coordinates[index], self.mode(index), self.newest
         if (drive := self.drives[row.effort_v]) is not None:
             return drive
@@ -154,9 +154,9 @@ class JointDriving(Undoing):
 
     @undoable(lambda bench, index, _: bench.told_of_drive(index))
     def set_joint_drive(self, index: int, drive: Drive) -> None:
-        """Drive coordinate `index` so, within the joint's limits.
+        """Set the drive of coordinate `index`, within the joint's limits.
 
-        Raises ValueError for one that has no drive, and for gains where there can be none.
+        Raises ValueError for a coordinate without a drive, and for gains where none are possible.
         """
         row = self.coordinates[index]
         if not row.driveable or (drive.mode != "effort" and not row.holdable):
@@ -169,16 +169,16 @@ class JointDriving(Undoing):
         self.drives.set(row.effort_v, self._set[index])
 
     def gains(self, index: int) -> tuple[float, float]:
-        """kp, N m/rad or N/m, and kd, N m s/rad or N s/m, that hold coordinate `index` where gains do."""
+        """Return kp, N m/rad or N/m, and kd, N m s/rad or N s/m, of coordinate `index` when gains hold it."""
         v = self.coordinates[index].effort_v
         kp, kd = gains_of(self.model, replace(self.settings, held=True, driven=frozenset(), by_velocity=frozenset()))
         return float(kp[v]), float(kd[v])
 
     @property
     def softest(self) -> tuple[str, float]:
-        """Of the joints held by automatic gains that which the integrator and step soften most, and how many times.
+        """The joint held by automatic gains that the integrator and step soften most, and the factor.
 
-        ("", 1.0) where they soften none, as with the implicit integrator.
+        ("", 1.0) if none is softened, as with the implicit integrator.
         """
         settings = self.settings
         if self.model is None or settings.integrator == "implicit" or not settings.held:
@@ -190,38 +190,38 @@ class JointDriving(Undoing):
 
     @undoable(lambda bench, index, gains: bench.told_of_gains(index, gains))
     def set_gains(self, index: int, gains: tuple[float, float] | None) -> None:
-        """kp and kd of coordinate `index`; None for those that suit the robot."""
+        """Set kp and kd of coordinate `index`; None for automatic gains."""
         v = self.coordinates[index].effort_v
         others = [each for each in self.settings.gains if each[0] != v]
         own = [] if gains is None else [(v, *gains)]
         self._configure(replace(self.settings, gains=tuple(sorted([*others, *own]))))
 
     def told_of_pose(self, index: int, value: float) -> str:
-        """Where coordinate `index` is put, in words."""
+        """Return the undo text for the new position of coordinate `index`."""
         row = self.coordinates[index]
         return f"Move {row.label} to {row.shown(min(max(value, row.lower), row.upper) if row.limited else value)}"
 
     def told_of_drive(self, index: int) -> str:
-        """How coordinate `index` is driven since this moment, in words."""
+        """Return the undo text for the new drive of coordinate `index`."""
         row, drive = self.coordinates[index], self._set[index]
         wave = "" if drive.wave == "constant" else f"{drive.wave} about "
         kind = "position" if drive.mode == "target" else drive.mode
         return f"Drive {row.label}: {kind} {wave}{row.shown(drive.value, drive.mode)}"
 
     def told_of_gains(self, index: int, gains: tuple[float, float] | None) -> str:
-        """By which gains coordinate `index` is driven, in words."""
+        """Return the undo text for the gains of coordinate `index`."""
         label = self.coordinates[index].label
         return f"Automatic gains of {label}" if gains is None else f"Gains of {label}: {gains[0]:.4g}, {gains[1]:.4g}"
 
 
 def within(row: Coordinate, drive: Drive) -> Drive:
-    """The drive with a value that the joint's limits allow."""
+    """Return the drive with its value clamped to the joint's limits."""
     low, high = row.reach(drive.mode)
     return replace(drive, value=min(max(drive.value, low), high))
 
 
 def _aim(v: frozenset[int], running: Running) -> None:
-    """Have gains hold these velocities' joints where they stand."""
+    """Hold these velocities' joints at their current positions."""
     which = np.zeros(len(running.tau), bool)
     which[sorted(v)] = True
     running.hold(which)

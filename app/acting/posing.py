@@ -1,4 +1,4 @@
-"""A link put by hand where it is wanted: its free base, or by inverse kinematics the joints between it and the root."""
+"""Posing a link by hand: its free base, or by inverse kinematics the joints between it and the root."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from app.acting.undoing import Deed, State, Undoing
 from app.recording.replay import Replay
 
 EFFORT, LEAST, MOST = 2400, 4, 40
-"""Steps of the descent in one answer to the hand: this by the robot's velocities, at least, and at most; some 10 ms."""
+"""Iterations of inverse kinematics per move: EFFORT / nv, between LEAST and MOST; some 10 ms."""
 
 
 @dataclass
 class Grasp:
-    """The link that is posed, the `point` (3,) of it that goes where it is asked, m, and what was set before."""
+    """The posed link, its `point` (3,) in m that is moved to the target, and the state before."""
 
     link: int
     point: np.ndarray
@@ -24,7 +24,7 @@ class Grasp:
 
 
 class Posing(Undoing):
-    """The part of a `Workbench` that poses its robot by hand, while nothing plays."""
+    """The part of a `Workbench` that poses its robot by hand while paused."""
 
     playing: bool
     replay: Replay
@@ -32,15 +32,15 @@ class Posing(Undoing):
     def __init__(self) -> None:
         super().__init__()
         self.grasp: Grasp | None = None
-        """What is posed now."""
+        """The current grasp."""
 
     def pose(self, q: np.ndarray) -> None:
         raise NotImplementedError
 
     def can_pose(self, link: int) -> bool:
-        """Whether a hand can move that link now: it has a free base of its own, or joints between it and the root.
+        """Whether a link can be posed now: it has its own free base, or joints between it and the root.
 
-        Of a batch no robot is posed by hand, since the others spread from the first.
+        Robots of a batch cannot be posed by hand, since the others spread from the first.
         """
         still = self.model is not None and not self.playing and not self.replay.active
         alone = self.settings.spread.robots == 1
@@ -49,11 +49,11 @@ class Posing(Undoing):
         )
 
     def take_link(self, link: int, point: np.ndarray | None = None) -> None:
-        """Begin to pose a link by a point (3,) in its frame, m, by default its origin."""
+        """Start posing a link by a point (3,) in its frame, m, by default its origin."""
         self.grasp = Grasp(link, np.zeros(3) if point is None else point, self.state)
 
     def move_link(self, target: np.ndarray) -> engine.Reach:
-        """Bring the link to `target`, a position (3,) of its point or a pose (4, 4), as near as it can come."""
+        """Move the link to `target`, a position (3,) of its point or a pose (4, 4), as near as possible."""
         grasp, model, q = self.grasp, self.model, self._here
         base = free_base(model, grasp.link)
         if base is None:
@@ -72,7 +72,7 @@ class Posing(Undoing):
         return found
 
     def let_go_of_link(self) -> None:
-        """End it; all that was done since `take_link` is one deed."""
+        """Stop posing; all changes since `take_link` are undone as one."""
         grasp, self.grasp = self.grasp, None
         if grasp is None or self.model is not grasp.before.model:
             return
@@ -82,9 +82,9 @@ class Posing(Undoing):
             self.done(Deed(text, replace(grasp.before, posed=True), replace(after, posed=True)))
 
     def set_pose(self, name: str) -> None:
-        """Put the robot into a named pose of its model, on the ground where it stands; what is beside it stays.
+        """Set a named pose of the robot's model, on the ground if that is on. Other parts stay.
 
-        Joints that the pose does not name stay where they are.
+        Joints that the pose does not name are unchanged.
         """
         model, before, scene = self.model, self.state, self.settings.scene
         q, posed = self._here, model.pose(name, self._here)
@@ -100,21 +100,21 @@ class Posing(Undoing):
         self._tell_posed(f"Pose {name}", before)
 
     def _tell_posed(self, text: str, before: State) -> None:
-        """What was done since `before` is one deed, unless the robot is where it was."""
+        """Record the changes since `before` as one undo step, unless q is unchanged."""
         after = self.state
         if not np.array_equal(after.q, before.q):
             self.done(Deed(text, replace(before, posed=True), replace(after, posed=True)))
 
 
 def free_base(model: engine.Model, link: int) -> engine.Joint | None:
-    """The free joint between the world and the body that carries a link; None where there is none."""
+    """Return the free joint between the world and the body that carries a link; None if there is none."""
     body = int(model.link_body[link])
     own = (each for each in model.joints if each.kind == "floating" and each.bodies.start == body)
     return next((each for each in own if model.parent[each.bodies.start] < 0), None)
 
 
 def put_base(model: engine.Model, base: engine.Joint, link: int, pose: np.ndarray, q: np.ndarray) -> None:
-    """Write into q (nq,) where a free base is when a link on it is at `pose` (4, 4)."""
+    """Write into q (nq,) the free base's coordinates for a link on it at `pose` (4, 4)."""
     body, home, local = base.bodies.start, np.eye(4), np.eye(4)
     home[:3, :3], home[:3, 3] = model.home_rotation[body], model.home_position[body]
     local[:3, :3], local[:3, 3] = model.link_rotation[link], model.link_position[link]

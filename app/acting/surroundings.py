@@ -1,4 +1,4 @@
-"""What is around a robot, as the workbench knows it: obstacles, and bodies and other robots beside it."""
+"""The workbench's surroundings of a robot: obstacles, free bodies and other robots."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from app.simulation.worker import Worker
 
 Load = Callable[..., engine.Model]
 Parts = Callable[[Load], Sequence[engine.Part]]
-"""What gives parts, reading their files by `engine.load` or the like."""
+"""Returns parts, given a function such as `engine.load` to read their files."""
 
 
 class Surroundings(Undoing):
-    """The part of a `Workbench` that holds what is around its robot."""
+    """The part of a `Workbench` that holds the robot's surroundings."""
 
     path: str
     floating: bool
@@ -41,24 +41,24 @@ class Surroundings(Undoing):
 
     @property
     def parts(self) -> tuple[engine.Part, ...]:
-        """What is beside the robot: free bodies, other robots."""
+        """The other parts: free bodies and other robots."""
         return () if self.model is None else self.model.parts[1:]
 
     @property
     def source(self) -> str | None:
-        """The file of the robot, without what is beside it; None where it has none."""
+        """The robot's own file, without other parts; None if it has none."""
         return None if self.model is None else file_of(self.model)
 
     def set_obstacles(self, obstacles: Iterable[engine.Obstacle], told: str) -> None:
-        """What stands around the robot, which goes on from where it is; `told` names the deed."""
+        """Set the obstacles; the robot keeps its state. `told` is the undo text."""
         with self.as_one(told):
             self._configure(replace(self.settings, scene=replace(self.settings.scene, obstacles=tuple(obstacles))))
 
     def set_parts(self, parts: Sequence[engine.Part], told: str) -> None:
-        """Have these beside the robot, in a run of its own from time zero; a `Loaded` tells of it.
+        """Set the other parts, in a new run from time zero; followed by a `Loaded` event.
 
-        `told` names the deed.
-        Raises ValueError, in one sentence, for parts that cannot be, as those with one name.
+        `told` is the undo text. Raises ValueError, in one sentence, for parts that cannot be composed, such as two with
+        one name.
         """
         first = self.model.parts[0] if self.model.parts else engine.Part(self.model, prefix="")
         model = engine.compose(first, *parts) if parts else first.model
@@ -70,26 +70,26 @@ class Surroundings(Undoing):
         self._worker.open(self._present(model), self.settings, self.floating, opener=lambda _: lambda *_, **__: model)
 
     def _present(self, model: engine.Model) -> str | engine.Model:
-        """What is opened so that it is known by the present file, where there is one."""
+        """Return the source to open under the current file's name, if there is one."""
         return self.path if Path(self.path).is_file() else model
 
     def part_pose(self, number: int) -> np.ndarray:
-        """(4, 4): where the root of a part is now; `number` counts in `parts`."""
+        """Return the pose (4, 4) of a part's root; `number` is its index in `parts`."""
         link = self.root_of_part(number)
         if self.newest is None:
             return np.asarray(engine.link_poses(self.model, self.initial)[link])
         return self.newest.link_poses[link].copy()
 
     def is_free(self, number: int) -> bool:
-        """Whether a part has a free base, so that it can be put anywhere."""
+        """Whether a part has a free base, so that it can be placed anywhere."""
         return self._free_joint(number) is not None
 
     def part_of_link(self, link: int) -> int:
-        """The number in `parts` of what a link belongs to; −1 for the robot."""
+        """Return the index in `parts` of a link's part; −1 for the robot."""
         return int(self.model.part_of_link[link]) - 1
 
     def _free_joint(self, number: int) -> engine.Joint | None:
-        """The free joint between the world and a part."""
+        """Return the free joint between the world and a part; None if there is none."""
         model = self.model
         own = (each for each in model.joints if model.part_of_body[each.bodies.start] == number + 1)
         first = next(own, None)
@@ -97,7 +97,7 @@ class Surroundings(Undoing):
         return first if on_world else None
 
     def root_of_part(self, number: int) -> int:
-        """The link that a part's free joint carries, or its first."""
+        """Return the link that a part's free joint carries, else its first link."""
         joint, model = self._free_joint(number), self.model
         own = model.part_of_link == number + 1
         if joint is not None:
@@ -106,9 +106,9 @@ class Surroundings(Undoing):
 
     @undoable(lambda bench, number, _: f"Move {bench.parts[number].prefix.rstrip('/')}", steady=True)
     def place_part(self, number: int, pose: np.ndarray) -> np.ndarray:
-        """Put a part with a free base at `pose` (4, 4), at rest; q (nq,) with it there. Nothing moves during play.
+        """Put a part with a free base at `pose` (4, 4), at rest; return q (nq,) with it there. No effect during play.
 
-        At time zero that is where `reset` goes back to.
+        At time zero this also changes the pose that `reset` restores.
         """
         joint, root = self._free_joint(number), self.root_of_part(number)
 
@@ -126,12 +126,12 @@ class Surroundings(Undoing):
 
 
 def file_of(model: engine.Model) -> str | None:
-    """The file that a robot was read from, of a composed model its first part's; None where there is none."""
+    """Return the file a robot was read from, for a composed model its first part's; None if there is none."""
     return model.parts[0].model.source if model.parts else model.source
 
 
 def beside(load: Load, parts: Parts) -> Load:
-    """`load` with the SRDF beside the file, and parts put beside what it reads; those of a composed model stay."""
+    """Wrap `load` to read the SRDF beside the file, and to add parts unless the file has its own."""
 
     def read(path: str, **how: Any) -> engine.Model:
         model = load(path, srdf="beside", **how)

@@ -1,4 +1,4 @@
-"""What a person has set, before and after each thing done, so that it can be undone. Free of Qt."""
+"""The user's settings before and after each action, so that it can be undone. Free of Qt."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What is set: of which model, the settings, the drives by the names of their coordinates, and q (nq,).
+    """The undoable state: the model, its settings, the drives by coordinate name, and q (nq,).
 
-    `parts` are those that the model is to be composed of, none where it is the robot alone. `posed` says whether q is
-    part of what was set, and not where the simulation has brought the robot.
+    `parts` are those of a composed model, empty for a robot alone. `posed` is whether q was set by the user, rather
+    than reached by the simulation.
     """
 
     model: engine.Model
@@ -36,9 +36,9 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Deed:
-    """Something that was done, in a few words, and what was set before and after it.
+    """An undoable action: its text, and the states before and after it.
 
-    Of what is `steady`, as a slider is moved, each step is a deed, of one `kind` with the step before.
+    A `steady` action, such as moving a slider, is one action per step, with the same `kind` as the previous step.
     """
 
     text: str
@@ -49,7 +49,7 @@ class Deed:
 
 
 class Undoing:
-    """The part of a `Workbench` that tells of what is done."""
+    """The part of a `Workbench` that reports actions."""
 
     model: engine.Model | None
     coordinates: tuple[Coordinate, ...]
@@ -59,36 +59,36 @@ class Undoing:
 
     def __init__(self) -> None:
         self.done: Callable[[Deed], None] = lambda _: None
-        """Called with each deed; what one deed does by others is one."""
+        """Called with each action; an action composed of others is reported once."""
         self._unnoted = False
-        self._set: dict[int, Drive] = {}  # by the rows of coordinates, what frames do not show yet
-        self._placed: np.ndarray | None = None  # q (nq,) where it was put by hand, which no frame shows yet
+        self._set: dict[int, Drive] = {}  # by row of coordinates, drives not yet in a frame
+        self._placed: np.ndarray | None = None  # q (nq,) set by hand, not yet in a frame
 
     def drive_of(self, index: int) -> Drive:
         raise NotImplementedError
 
     @property
     def state(self) -> State:
-        """What is set now."""
+        """The current state."""
         rows = enumerate(self.coordinates)
         drives = {row.name: self._set.get(k) or self.drive_of(k) for k, row in rows if row.driveable}
         return State(self.model, self.settings, drives, self._here, self.model.parts)
 
     @property
     def _here(self) -> np.ndarray:
-        """q (nq,) where the robot is, a copy."""
+        """A copy of the robot's q (nq,)."""
         if self._placed is not None:
             return self._placed.copy()
         return (self.initial if self.newest is None else self.newest.q).copy()
 
     def _forget_placed(self, frame: Snapshot | None = None) -> None:
-        """A frame has come that shows where the robot was put, or it moves on from there."""
+        """Drop the q set by hand, if the frame shows it, or the robot moves on."""
         if frame is None or (self._placed is not None and np.array_equal(frame.q, self._placed)):
             self._placed = None
 
     @contextmanager
     def unnoted(self) -> Iterator[bool]:
-        """What is done within tells of no deed; whether it would have."""
+        """Report no action within the block; yield whether actions would have been reported."""
         before, self._unnoted = self._unnoted, True
         try:
             yield not before
@@ -97,7 +97,7 @@ class Undoing:
 
     @contextmanager
     def as_one(self, text: str) -> Iterator[None]:
-        """All that is done within is one deed."""
+        """Report all actions within the block as one."""
         before = self.state
         with self.unnoted() as noted:
             yield
@@ -113,9 +113,9 @@ def on_or_off(on: bool) -> str:
 def undoable(
     text: str | Callable[..., str], steady: bool = False
 ) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
-    """Have a method of a workbench tell of its deed: `text`, or what that returns for the method's arguments.
+    """Have a workbench method report its action, with the text `text`, or `text` called with its arguments.
 
-    One that places the robot returns its q (nq,).
+    A method that places the robot returns q (nq,).
     """
 
     def wrap(method: Callable[..., Answer]) -> Callable[..., Answer]:
