@@ -5,9 +5,9 @@ stretches it as far as the robot's weight on Earth does, k = 4 m g / size. d giv
 apparent mass, d = 2 √(k m̂), m̂ = 3 / tr Λ⁻¹, at most m. The force is evaluated at the end of the h seconds for which
 it is held, including the point's response by the mobility Λ⁻¹ (`engine.point_mobility`): solved for f,
 
- (1 + (h d + h² k) Λ⁻¹) f = k (x* − x − h ẋ) − d ẋ,
+    (1 + (h d + h² k) Λ⁻¹) f = k (x* − x − h ẋ) − d ẋ,
 
-which is stable for any h, k and d: the point's actual mobility is Λ⁻¹ or less, if joints, gains and contacts hold it.
+which is stable for any h, k and d: the point's actual mobility is Λ⁻¹ or less where joints, gains and contacts hold it.
 The spring is never stretched by more than the robot's size, four times its weight.
 """
 

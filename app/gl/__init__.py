@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-# PyOpenGL chooses how it finds OpenGL's functions when it is first imported. On Linux EGL serves Qt's contexts on
-# X11 and Wayland and contexts without any display; the system's own libraries serve the other platforms.
+# PyOpenGL selects its platform on first import. On Linux EGL serves Qt's contexts on X11 and Wayland and
+# contexts without a display; the system's own libraries serve the other platforms.
 if sys.platform.startswith("linux"):
     os.environ.setdefault("PYOPENGL_PLATFORM", "egl")

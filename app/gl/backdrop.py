@@ -1,4 +1,4 @@
-"""`Backdrop`: what lies behind and under a robot, dark or light: sky, floor, the grid's lines and shadows."""
+"""`Backdrop`: the dark or light surroundings of a robot: sky, floor, grid lines and shadows."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 KNEE = 0.45
-"""The radiance above which bright light is bent below white; light.glsl says the same."""
+"""The radiance above which light is compressed below white; as in light.glsl."""
 
 
 @dataclass(frozen=True)
 class Backdrop:
-    """Colours are sRGB as they are seen; `soil` is what a height field reflects of the light, linear."""
+    """Colours are sRGB as displayed; `soil` is a height field's reflectance, linear."""
 
     zenith: str
     horizon: str
     floor: str
     line: str
     strength: float
-    """How strong the grid's lines are, beside those of the dark backdrop."""
+    """The strength of the grid lines, relative to the dark backdrop's."""
     shadow: float
-    """How much of the floor's light a shadow takes."""
+    """The share of the floor's light that a shadow removes."""
     glow: tuple[float, float, float]
-    """What the floor near the robot is brighter by."""
+    """The radiance added to the floor near the robot."""
     soil: tuple[float, float, float]
     ink: float
-    """By which the colours of what is drawn over robots are taken, so that they stand out."""
+    """The factor for colours of overlays on robots, for contrast."""
 
     @property
     def colors(self) -> NDArray[np.float32]:
-        """(6, 4): zenith, horizon and floor as radiance, the line's colour and strength, glow and shadow, soil."""
+        """(6, 4): zenith, horizon and floor as radiance; line colour and strength; glow and shadow; soil."""
         rows = [(*radiance(self.zenith), 0.0), (*radiance(self.horizon), 0.0), (*radiance(self.floor), 0.0)]
         rows += [(*srgb(self.line), self.strength), (*self.glow, self.shadow), (*self.soil, 0.0)]
         return np.array(rows, np.float32)
 
     def inked(self, colors: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Colours (n, 4) of what is drawn over robots, so that they stand out."""
+        """Return the colours (n, 4) of overlays on robots, adjusted for contrast."""
         return colors * np.array([self.ink, self.ink, self.ink, 1.0], np.float32)
 
 
 def srgb(name: str) -> tuple[float, float, float]:
-    """The parts of a colour #rrggbb in 0…1."""
+    """Return the components of a colour #rrggbb in 0…1."""
     red, green, blue = (int(name[k : k + 2], 16) / 255 for k in (1, 3, 5))
     return red, green, blue
 
 
 def radiance(name: str) -> tuple[float, float, float]:
-    """The light that is shown as that colour: what light.glsl's `to_screen` makes of light, turned round."""
+    """Return the light that is displayed as that colour: the inverse of `to_screen` in light.glsl."""
 
     def one(part: float) -> float:
         shown = part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4

@@ -1,8 +1,8 @@
-"""`Batch`: many robots of one scene in a picture, and with how much detail each of them is drawn.
+"""`Batch`: many robots of one scene in a picture, and the level of detail of each.
 
-Whole robots are drawn alike, nearest first, in bands of about one size: near ones with all their shapes at the levels
-that their size asks for, smaller ones by a hull for each link, the smallest by a box for each link (`stand_ins`). A
-budget of triangles moves the farther ones to what is simpler.
+Robots are drawn in bands of similar size, nearest first: near ones with all their shapes at the levels that their size
+requires, smaller ones with a hull per link, the smallest with a box per link (`stand_ins`). A triangle budget moves the
+farther ones to simpler forms.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from app.gl.stand_ins import stand_ins
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 """A lower and an upper corner, (3,) each."""
 WHOLE, HULLS, BOXES = range(3)
-"""What a robot is drawn as: the scene's shapes, or the two that stand for them."""
+"""A robot's forms: the scene's shapes, or one of its two stand-ins."""
 SMALL, TINY = 90.0, 16.0
-"""Pixels across a robot, below which hulls will do, and boxes."""
+"""Pixels across a robot, below which hulls suffice, and boxes."""
 UNSEEN = 0.7
-"""Pixels across a shape, below which it is left out of a robot."""
+"""Pixels across a shape, below which it is not drawn."""
 BANDS = 4
-"""Sizes of whole robots, each half the one before, that are drawn alike."""
+"""The number of size bands of whole robots, each half the size of the previous."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Batch:
     =======  ===================  ==================================================================
     links    (N, links, 4, 4)     float32: poses in the robot's own world
     offsets  (N, 3)               float32: where that world is drawn, m
-    tints    (N, 4)               float32: RGB in 0…1, and how much of it takes the place of the robot's own colour
+    tints    (N, 4)               float32: RGB in 0…1, and its share in place of the robot's own colour
     =======  ===================  ==================================================================
     """
 
@@ -51,20 +51,20 @@ class Batch:
 
     @cached_property
     def origins(self) -> NDArray[np.float32]:
-        """(N, links, 3): where the links' frames are drawn."""
-        by_link = np.empty((self.links.shape[1], len(self), 3), np.float32)  # which `boxes` go through link after link
+        """(N, links, 3): the drawn origins of the links' frames."""
+        by_link = np.empty((self.links.shape[1], len(self), 3), np.float32)  # the order in which `boxes` reads them
         np.add(self.links[..., :3, 3].transpose(1, 0, 2), self.offsets, out=by_link)
         return by_link.transpose(1, 0, 2)
 
     @cached_property
     def boxes(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The lower and upper corners of each robot's links' frames, (N, 3) each."""
+        """The lower and upper corners of each robot's link origins, (N, 3) each."""
         return self.origins.min(1), self.origins.max(1)
 
     def bounds(self, reach: float, robots: NDArray[np.integer] | slice = slice(None)) -> Box:
-        """The lower and upper corner, (3,) each, of these robots, whose shapes reach so far from their links' frames.
+        """Return the lower and upper corner, (3,) each, of these robots; shapes extend `reach` m beyond link origins.
 
-        Around the world's origin where there are none.
+        Around the world's origin if there are none.
         """
         lower, upper = (corners[robots] for corners in self.boxes)
         known = np.isfinite(lower).all(1) & np.isfinite(upper).all(1)
@@ -74,7 +74,7 @@ class Batch:
         return lower.min(0).astype(float) - reach, upper.max(0).astype(float) + reach
 
     def nearest(self, camera: Camera, size: tuple[int, int], point: tuple[float, float], reach: float) -> int | None:
-        """The robot that is seen at a point of a picture, in pixels from its upper left corner; None where none is."""
+        """Return the robot at a point of a picture, in pixels from its upper left corner; None if there is none."""
         clip = camera.projection(size[0] / size[1]) @ camera.view()
         seen = self.origins @ clip[:, :3].T + clip[:, 3]
         depth = seen[..., 3]
@@ -83,19 +83,19 @@ class Batch:
         away = np.linalg.norm(place - point, axis=-1)
         pixels = size[1] * abs(clip_scale(camera, size)) / ahead
         beyond = away - reach * pixels
-        # Among the links that the point may lie on, the nearest to it, in parts of how far they reach.
+        # Of the links that may cover the point, take the one nearest to it relative to its reach.
         share = np.where(beyond <= 0, away / (reach * pixels), np.inf).min(1)
         best = int(np.argmin(share))
         return best if np.isfinite(share[best]) else None
 
 
 def clip_scale(camera: Camera, size: tuple[int, int]) -> float:
-    """Half the height of the picture, in heights at unit depth."""
+    """Return half the height of the picture, in heights at unit depth."""
     return 0.5 * float(camera.projection(size[0] / size[1])[1, 1])
 
 
 class Part(NamedTuple):
-    """One mesh of robots that are drawn alike: which, at which level, and which of the robots in their order."""
+    """One mesh of robots drawn alike: the form, the mesh, its level, and a range in their order."""
 
     tier: int
     mesh: int
@@ -106,17 +106,17 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What is drawn of a batch: the robots that are seen, nearest first, and the parts in picture and shadow map."""
+    """The selection drawn of a batch: visible robots, nearest first, and the parts in picture and shadow map."""
 
     order: NDArray[np.int32]
     picture: list[Part]
     shadow: list[Part]
     triangles: int
-    """In the picture."""
+    """The number in the picture."""
 
 
 class Tiers:
-    """A scene's content and what stands for it, with the triangles of each."""
+    """A scene's content and its stand-ins, with the triangles of each."""
 
     def __init__(self, content: Content):
         self.content = content
@@ -133,18 +133,18 @@ class Tiers:
         ]
 
     def faces(self, tier: int, mesh: int, level: int) -> int:
-        """Triangles of all copies of a mesh in one robot."""
+        """Return the triangles of all copies of a mesh in one robot."""
         known = self._faces[tier][mesh]
         if known[level] is None:
             known[level] = len(self.contents[tier].levels[mesh][level - 1].mesh.faces)
         return int(self.copies[tier][mesh] * known[level])
 
     def plain(self, tier: int) -> list[tuple[int, int]]:
-        """All meshes of what stands for a robot."""
+        """Return all meshes of a stand-in."""
         return [(mesh, 0) for mesh in range(len(self.contents[tier].meshes))]
 
     def whole(self, pixels: float) -> list[tuple[int, int]]:
-        """The meshes of a robot that has so many pixels a metre, and the level of each."""
+        """Return the meshes of a robot at `pixels` pixels per metre, and the level of each."""
         content = self.content
         chosen = levels.choose(content.levels, pixels * self.scale)
         seen = np.flatnonzero(self.extent * pixels >= UNSEEN)
@@ -152,7 +152,7 @@ class Tiers:
 
 
 def _extents(content: Content) -> NDArray[np.float64]:
-    """(M,): how wide the largest copy of each mesh is, m."""
+    """(M,): the extent of the largest copy of each mesh, m."""
     across = np.linalg.norm(np.ptp(content.hulls, axis=1), axis=-1)
     extents = np.zeros(len(content.meshes))
     np.maximum.at(extents, content.instances.mesh, across)
@@ -162,9 +162,9 @@ def _extents(content: Content) -> NDArray[np.float64]:
 def choose(
     batch: Batch, tiers: Tiers, camera: Camera, size: tuple[int, int], budget: int, shaded: int, small: float = SMALL
 ) -> Choice:
-    """What to draw in a picture of that size with about so many triangles, and of up to `shaded` robots the shadows.
+    """Select the parts to draw within about `budget` triangles, with shadows for up to `shaded` robots.
 
-    Robots that are less than `small` pixels across are not drawn whole.
+    Robots less than `small` pixels across are not drawn whole.
     """
     order, pixels, across = _seen(batch, tiers.content.reach, camera, size)
     picture: list[Part] = []
@@ -179,7 +179,7 @@ def choose(
             stop = max(first + 1, int(np.searchsorted(-pixels[:large], -0.5 * pixels[first], side="right")))
         parts = tiers.whole(float(pixels[first]))
         each = max(1, sum(tiers.faces(WHOLE, *part) for part in parts))
-        # What is nearer may take all but what the others need at least.
+        # Nearer robots may use all but the minimum that the others need.
         count = max(0, min(stop - first, (left - (len(order) - first) * farther[1]) // each))
         picture += [Part(WHOLE, mesh, level, first, count) for mesh, level in parts if count]
         left -= each * count
@@ -206,7 +206,7 @@ def choose(
 def _seen(
     batch: Batch, reach: float, camera: Camera, size: tuple[int, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-    """The robots in the picture, nearest first, and of each the pixels that a metre has and those across it."""
+    """Return the visible robots, nearest first, with pixels per metre and pixels across for each."""
     lower, upper = batch.boxes
     centers = (lower + upper) / 2
     radii = np.linalg.norm(upper - lower, axis=1) / 2 + reach

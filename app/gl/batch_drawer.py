@@ -1,7 +1,7 @@
-"""Draws a `Batch`: one instanced call for each mesh of robots that are drawn alike.
+"""The drawing of a `Batch`: one instanced call per mesh of robots drawn alike.
 
-Which robot and which copy of the mesh an instance is follows from its number; where they stand is read from buffers,
-so that a frame sends but the links' poses and two rows for each robot.
+An instance's number gives its robot and its copy of the mesh; their poses are read from buffers, so that a frame
+uploads only the links' poses and two rows per robot.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from app.gl.batch import Batch, Part, Tiers
 from app.gl.scene import Content
 
 UNITS = {"shadow_map": 0, "links": 1, "order": 2, "robots": 3, "pieces": 4}
-"""The texture units of what the shaders read."""
+"""The texture units that the shaders read."""
 PIECE_ROWS = 5
 
 
 class BatchDrawer:
-    """The buffers and meshes of a batch in the context that was current when it was made."""
+    """The buffers and meshes of a batch, in the context in which it was made."""
 
     def __init__(self, programs: dict[str, int]):
-        """`programs` are those whose shaders were compiled for batches."""
+        """`programs` are those compiled for batches."""
         self._programs = programs
         self._call = {name: GL.glGetUniformLocation(program, "call") for name, program in programs.items()}
         for program in programs.values():
@@ -38,13 +38,13 @@ class BatchDrawer:
         self._light_clip = GL.glGetUniformLocation(programs["shadow"], "light_clip")
         self._buffers = [int(name) for name in GL.glGenBuffers(3)]
         self._textures = [int(name) for name in GL.glGenTextures(3)]
-        self._pieces: list[tuple[int, int]] = []  # the buffer and the texture of each tier's copies
+        self._pieces: list[tuple[int, int]] = []  # the buffer and the texture of each form's copies
         self._meshes: dict[tuple[int, int, int], objects.GpuMesh] = {}
         self.tiers: Tiers | None = None
         self._links = 0
 
     def take(self, content: Content) -> Tiers:
-        """Draw robots of that content from now on."""
+        """Prepare for robots with that content, and return its `Tiers`."""
         if self.tiers is None or self.tiers.content is not content:
             self._forget()
             self.tiers = Tiers(content)
@@ -52,7 +52,7 @@ class BatchDrawer:
         return self.tiers
 
     def send(self, batch: Batch, order: NDArray[np.int32]) -> None:
-        """Send where all links stand, and which robots are drawn in which order."""
+        """Upload the poses of all links, and the robots to draw, in order."""
         robots = np.zeros((len(batch), 2, 4), np.float32)
         robots[:, 0, :3], robots[:, 1] = batch.offsets, batch.tints
         self._links = batch.links.shape[1]
@@ -67,12 +67,12 @@ class BatchDrawer:
             _fill(np.ascontiguousarray(data), form, buffer, texture, GL.GL_STREAM_DRAW)
 
     def set_light(self, clip: NDArray[np.float32]) -> None:
-        """What the shadow map is seen through, (4, 4)."""
+        """Set the clip matrix (4, 4) of the shadow map."""
         GL.glUseProgram(self._programs["shadow"])
         GL.glUniformMatrix4fv(self._light_clip, 1, True, clip)
 
     def draw(self, parts: Sequence[Part], program: str, one_sided: bool, piece: int) -> Iterator[None]:
-        """Draw those parts, pausing after some `piece` triangles; `one_sided` leaves out backs of what is closed."""
+        """Draw the parts, pausing after about `piece` triangles; `one_sided` culls back faces of closed meshes."""
         if not parts:
             return
         tiers, triangles, tier = self.tiers, 0, -1
@@ -123,13 +123,13 @@ class BatchDrawer:
 
 
 def programs(constants: dict[str, int]) -> dict[str, int]:
-    """The programs that draw batches, by name."""
+    """Return the programs that draw batches, by name."""
     batch = {**constants, "BATCH": 1}
     return {"robot": shaders.named("robot", batch), "shadow": shaders.named("shadow", batch)}
 
 
 def _rows(content: Content) -> NDArray[np.float32]:
-    """(I, PIECE_ROWS, 4): of each copy the rows of its map to its link, its colour and its link's number."""
+    """(I, PIECE_ROWS, 4): for each copy the rows of its map to its link, its colour and its link's number."""
     instances = content.instances
     rows = np.zeros((max(1, len(instances.link)), PIECE_ROWS, 4), np.float32)
     if len(instances.link):
@@ -144,7 +144,7 @@ def _texture(rows: NDArray[np.float32]) -> tuple[int, int]:
 
 
 def _fill(data: NDArray[np.generic], form: int, buffer: int, texture: int, use: int) -> None:
-    """Put data into a buffer that shaders read through a texture."""
+    """Upload data to a buffer that shaders read through a texture."""
     GL.glBindBuffer(GL.GL_TEXTURE_BUFFER, buffer)
     GL.glBufferData(GL.GL_TEXTURE_BUFFER, data.nbytes, data, use)
     GL.glBindTexture(GL.GL_TEXTURE_BUFFER, texture)

@@ -1,4 +1,4 @@
-"""A turntable camera: where it looks, from how far and from which side. z is up."""
+"""A turntable camera with target, distance and direction. z is up."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from numpy.typing import ArrayLike, NDArray
 Matrix = NDArray[np.float32]
 
 UPRIGHT = np.radians(89.5)
-"""The steepest elevation: beyond it, up is no longer up."""
+"""The steepest elevation; above it the up direction degenerates."""
 NEAREST, FARTHEST = 1e-7, 1e8
-"""m, of the camera from its target."""
+"""m, limits of the camera's distance from its target."""
 PARALLEL = np.radians(0.1)
-"""The angle of view from so far away that lines which are parallel look so, to a pixel or two."""
+"""The angle of view of a parallel camera: perspective is below a pixel or two."""
 
 
 @dataclass
 class Camera:
     """A camera on a sphere around `target`.
 
-    `azimuth` turns about z, from the x-axis; `elevation` rises from the ground; radians and metres.
-    `fov` is the angle of view across the shorter side of the picture, so that what fits in a wide
-    picture fits in a tall one. A `parallel` camera draws without perspective: it shows at its target what the other
-    does, from far away through a long lens, so that whatever asks for its eye and matrices needs to know no more.
+    `azimuth` turns about z, from the x-axis; `elevation` rises from the ground; radians and metres. `fov` is the angle
+    of view across the shorter side of the picture, so that a robot that fits a wide picture fits a tall one. A
+    `parallel` camera approximates parallel projection by a distant eye and a narrow angle, with the size at the target
+    unchanged, so that users of its eye and matrices need no special case.
     """
 
     target: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 0.0, 0.4]))
@@ -43,21 +43,21 @@ class Camera:
 
     @property
     def angle(self) -> float:
-        """The angle of view that the picture is drawn with, rad."""
+        """The angle of view used for drawing, rad."""
         return PARALLEL if self.parallel else self.fov
 
     @property
     def away(self) -> float:
-        """How far the eye is from the target, m."""
+        """The distance of the eye from the target, m."""
         return float(self.distance * np.tan(self.fov / 2) / np.tan(self.angle / 2))
 
     @property
     def eye(self) -> NDArray[np.float64]:
-        """(3,): where the camera stands, m."""
+        """(3,): the camera's position, m."""
         return self.target + self.away * self.axes()[2]
 
     def depth(self, point: ArrayLike) -> float:
-        """How far a point (3,) lies in front of the eye along the line of sight, m."""
+        """Return the depth of a point (3,) along the line of sight, m."""
         return float((self.eye - np.asarray(point, float)) @ self.axes()[2])
 
     def view(self) -> Matrix:
@@ -68,7 +68,7 @@ class Camera:
         return matrix.astype(np.float32)
 
     def projection(self, aspect: float) -> Matrix:
-        """(4, 4): camera to clip space, for a picture of that width over height."""
+        """(4, 4): camera to clip space, for a picture of that aspect, width over height."""
         near, far = (self.away - 20 * self.distance if self.parallel else 0.01 * self.distance), 100.0 * self.distance
         far += self.away if self.parallel else 0.0
         focal = 1 / np.tan(self.angle / 2)
@@ -80,26 +80,26 @@ class Camera:
         return matrix.astype(np.float32)
 
     def orbit(self, dx: float, dy: float) -> None:
-        """Turn about the target by angles in radians: dx to the right, dy upwards."""
+        """Rotate about the target by angles in radians: dx to the right, dy upwards."""
         self.azimuth = float((self.azimuth + dx + np.pi) % (2 * np.pi) - np.pi)
         self.elevation = float(np.clip(self.elevation + dy, -UPRIGHT, UPRIGHT))
 
     def pan(self, dx: float, dy: float) -> None:
-        """Move the target across the picture: dx to the right, dy up, as parts of the shorter side of the picture."""
+        """Move the target across the picture: dx right, dy up, as shares of the picture's shorter side."""
         right, up, _ = self.axes()
         self.target = self.target + (dx * right + dy * up) * 2 * self.distance * np.tan(self.fov / 2)
 
     def zoom(self, factor: float) -> None:
-        """Come nearer (factor > 1) or go away (factor < 1)."""
+        """Move nearer (factor > 1) or farther (factor < 1)."""
         self.distance = float(np.clip(self.distance / factor, NEAREST, FARTHEST))
 
     def fit(self, lower: ArrayLike, upper: ArrayLike) -> None:
-        """Show the whole box between two corners, (3,) each, from the side the camera is on."""
+        """Show the whole box between two corners, (3,) each, from the camera's current direction."""
         lower, upper = np.asarray(lower, float), np.asarray(upper, float)
         self.target = (lower + upper) / 2
         offsets = (
             np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T - self.target
         ) @ self.axes().T
-        # A corner is inside the picture from the distance where its offset, seen from there, is half the angle of view.
+        # A corner is in the picture from the distance at which it appears at half the angle of view.
         reach = np.abs(offsets[:, :2]).max(1) / np.tan(0.46 * self.fov) + offsets[:, 2]
         self.distance = float(np.clip(reach.max(), NEAREST, FARTHEST))

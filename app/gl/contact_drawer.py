@@ -1,4 +1,4 @@
-"""`ContactDrawer`: draws the marks of contacts over a picture, by one instanced call for each of their two meshes."""
+"""`ContactDrawer` draws contact marks over a picture, with one instanced call for each of two meshes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from app.gl.backdrop import Backdrop
 from app.gl.contact_marks import HEAD, ROD, Marks
 
 HIDDEN = 0.65
-"""How much of a mark is seen through the robot."""
+"""The opacity of a mark seen through the robot."""
 
 
 class ContactDrawer:
-    """The meshes of marks in the GPU's memory, and where the copies of a frame stand."""
+    """The meshes of marks in GPU memory, and the buffers of their copies."""
 
     def __init__(self) -> None:
         self._buffers = [int(name) for name in GL.glGenBuffers(2)]
         self._meshes = [objects.GpuMesh(mesh, copies) for mesh, copies in zip((ROD, HEAD), self._buffers, strict=True)]
 
     def draw(self, marks: Marks, program: int, backdrop: Backdrop) -> None:
-        """Draw them with the robot's program; what the robot hides is seen through it."""
+        """Draw the marks with the robot's program; hidden ones show through the robot."""
         counts = []
         for buffer, poses, colors in zip(
             self._buffers, (marks.rods, marks.heads), (marks.rod_colors, marks.head_colors), strict=True

@@ -1,4 +1,4 @@
-"""`Marks`: what is drawn of contacts: a disc at each point, a pin along its normal, an arrow along its force."""
+"""`Marks`: the drawing of contacts: a disc at each point, a pin along its normal, an arrow along its force."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from app.gl import mesh
 Floats = NDArray[np.floating]
 
 ROD, HEAD = mesh.cylinder(1.0, 1.0, sides=16, steps=0), mesh.cone(sides=16)
-"""What marks are copies of: z from −1/2 to 1/2 and from 0 to 1."""
+"""The meshes of marks: z from −1/2 to 1/2 and from 0 to 1."""
 COLORS = {"open": (0.55, 0.58, 0.62, 1.0), "stick": (0.10, 0.75, 0.45, 1.0), "slip": (1.0, 0.62, 0.10, 1.0)}
 PIN_COLOR = (0.92, 0.94, 0.97, 1.0)
 LENGTH, LONGEST = 0.6, 1.5
-"""Of an arrow for the robot's weight, and of any arrow, as shares of the robot's size; those below too."""
+"""The length of an arrow for the robot's weight, and of any arrow, in robot sizes, as below."""
 ARROW = 0.009
 """The radius of an arrow's shaft; its head is `WIDER` times as wide, and `SLENDER` times as long as it is wide."""
 WIDER, SLENDER = 2.4, 2.6
 DISC, FLAT = 0.019, 0.004
-"""Radius and thickness of a disc."""
+"""The radius and thickness of a disc."""
 PIN, PIN_LENGTH = 0.003, 0.06
 
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """Copies of `ROD` and `HEAD`: `poses` (…, 4, 4), which also scale them, and `colors` (…, 4).
+    """Copies of `ROD` and `HEAD`: `poses` (…, 4, 4), including scale, and `colors` (…, 4).
 
-    `ends` (2, C, 3) are where the C arrows begin and end, m, and `state` (C,) are the contacts' states.
+    `ends` (2, C, 3) are the start and end points of the C arrows, m, and `state` (C,) the contacts' states.
     """
 
     rods: NDArray[np.float32]
@@ -41,9 +41,9 @@ class Marks:
 
 
 def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_], weight: float, size: float) -> Marks:
-    """The marks of contacts at points (C, 3), m, with normals (C, 3), forces (C, 3), N, and states (C,).
+    """Return the marks of contacts at points (C, 3), m, with normals (C, 3), forces (C, 3), N, and states (C,).
 
-    A force of the robot's `weight`, N, is drawn as `LENGTH` times the robot's `size`, m.
+    A force equal to the robot's `weight`, N, has the length `LENGTH` times the robot's `size`, m.
     """
     strength = np.linalg.norm(force, axis=1)
     pressing = strength > 1e-6 * weight
@@ -73,9 +73,9 @@ def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_],
 
 
 def apart(one: Marks | None, other: Marks | None) -> float:
-    """How far any mark of one is from the nearest of the other, m, and the other way round.
+    """Return the largest distance of any mark from the nearest of the other set, m, in either direction.
 
-    Infinite where others touch, or in another state. The order of contacts is left out, which collision may change.
+    Infinite if the number of contacts or a state differs. The order of contacts does not matter, since it may change.
     """
     if one is other:
         return 0.0
@@ -87,7 +87,7 @@ def apart(one: Marks | None, other: Marks | None) -> float:
 
 
 def along(center: Floats, way: Floats, length: Floats, radius: Floats) -> Floats:
-    """(C, 4, 4): maps of a mesh's origin to `center` (C, 3) and of its z to `way` (C, 3), of such length and radius."""
+    """(C, 4, 4): maps of a mesh's origin to `center` (C, 3) and its z to `way` (C, 3), with that length and radius."""
     side = np.cross(np.eye(3)[np.argmin(np.abs(way), axis=1)], way)
     side /= np.linalg.norm(side, axis=1, keepdims=True)
     poses = np.zeros((len(way), 4, 4))

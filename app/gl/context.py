@@ -1,6 +1,6 @@
-"""OpenGL contexts without a window: EGL without a surface on Linux, an offscreen surface of Qt elsewhere.
+"""OpenGL contexts without a window: surfaceless EGL on Linux, an offscreen Qt surface elsewhere.
 
-Beside a window, in another thread, one of Qt's on a surface that the window's thread has made.
+In another thread beside a window, a Qt context on a surface that the window's thread has made.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 
 
 class NoOpenGL(RuntimeError):
-    """There is no way to draw on this machine; the message says what is missing."""
+    """OpenGL is not available on this machine; the message says what is missing."""
 
 
 def why_too_old(version: str) -> str:
-    """What is wrong with OpenGL's own text of its version, such as "2.1 Mesa 22.3.6"; empty where nothing is."""
+    """Return why an OpenGL version string, such as "2.1 Mesa 22.3.6", is too old; empty if it is not."""
     found = _NUMBERS.search(version)
     if found is None or tuple(map(int, found.groups())) >= VERSION:
         return ""
@@ -34,14 +34,14 @@ def why_too_old(version: str) -> str:
 
 @contextmanager
 def offscreen() -> Iterator[None]:
-    """A core context of OpenGL 3.3, current in this thread inside the ``with`` block; NoOpenGL where there is none."""
+    """Make an OpenGL 3.3 core context current in this thread inside the ``with`` block. Raises NoOpenGL."""
     with _egl() if sys.platform.startswith("linux") else _qt():
         yield
 
 
 @contextmanager
 def canvas(width: int, height: int) -> Iterator[None]:
-    """As `offscreen`, with a framebuffer of that many pixels bound."""
+    """Make a context current like `offscreen`, with a framebuffer of that size in pixels bound."""
     with offscreen():
         from OpenGL import GL
 
@@ -59,7 +59,7 @@ def canvas(width: int, height: int) -> Iterator[None]:
 
 @contextmanager
 def on_surface(surface: QOffscreenSurface) -> Iterator[None]:
-    """Qt's context on a surface, which another thread may have made, current in this one; NoOpenGL where there is none.
+    """Make a Qt context on a surface, perhaps of another thread, current in this one. Raises NoOpenGL.
 
     An application must be running.
     """
@@ -111,7 +111,7 @@ SURFACELESS, DEVICE = 0x31DD, 0x313F
 
 
 def _egl_display(EGL: Any) -> Any:
-    """The first display that can be initialised: Mesa's without a surface, a device's (NVIDIA), the default one."""
+    """Return the first display that initialises: Mesa's surfaceless, a device's (NVIDIA), the default."""
     extensions = EGL.eglQueryString(EGL.EGL_NO_DISPLAY, EGL.EGL_EXTENSIONS) or b""
     attempts = []
     if b"EGL_MESA_platform_surfaceless" in extensions:

@@ -1,4 +1,4 @@
-"""`Edges`: smooths the steps of edges in pictures that have one sample a pixel."""
+"""`Edges` smooths jagged edges in pictures with one sample per pixel."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from app.gl import objects, shaders
 
 
 class Edges:
-    """What smoothing needs, in the context that was current when it was first used."""
+    """The smoothing program and canvas, in the context in which it was first used."""
 
     def __init__(self) -> None:
         self._program = self._array = 0
         self._canvas: objects.Canvas | None = None
 
     def smoothed(self, canvas: objects.Canvas) -> objects.Canvas:
-        """A picture of one sample a pixel with its edges smoothed, until the next call."""
+        """Return a one-sample picture with its edges smoothed, valid until the next call."""
         if not self._program:
             self._program, self._array = shaders.named("edges", {}), int(GL.glGenVertexArrays(1))
         if self._canvas is None or self._canvas.size != canvas.size:
@@ -34,7 +34,7 @@ class Edges:
         return self._canvas
 
     def release(self) -> None:
-        """Free its OpenGL objects, in the context that made them."""
+        """Free the OpenGL objects; their context must be current."""
         if self._program:
             GL.glDeleteProgram(self._program)
             GL.glDeleteVertexArrays(1, [self._array])

@@ -1,4 +1,4 @@
-"""How far links reach, by their masses: points of each, of which some move however the link moves. Free of OpenGL."""
+"""The extents of links from their inertias: points of each, some off any rotation axis. Free of OpenGL."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ POINTS = 7
 
 
 def link_points(model: engine.Model) -> NDArray[np.float64]:
-    """(links, POINTS, 3): the link's origin, and the middles of the faces of the box that has its body's inertia, m.
+    """(links, POINTS, 3): each link's origin, and the face centres of its body's equivalent box, m.
 
-    A uniform box of half lengths a has I₁ = m (a₂² + a₃²)/3, and so on. In the frames of the links; those of links
-    without mass are their origins.
+    A uniform box of half lengths a has I₁ = m (a₂² + a₃²)/3, and so on. In link frames; for links without mass all
+    points are the origin.
     """
     found = np.zeros((len(model.link_names), POINTS, 3))
     for link, body in enumerate(model.link_body.tolist()):
@@ -31,13 +31,13 @@ def link_points(model: engine.Model) -> NDArray[np.float64]:
 
 
 def moved(poses: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(links, POINTS, 3): where these points of links at poses (links, 4, 4) are in the world, m."""
+    """(links, POINTS, 3): the world positions of link points for link poses (links, 4, 4), m."""
     there: NDArray[np.float64] = np.einsum("lij,lpj->lpi", poses[:, :3, :3], points) + poses[:, None, :3, 3]
     return there
 
 
 def ends(points: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(links, 3): of each link's points the one that is farthest from its origin."""
+    """(links, 3): the point of each link that is farthest from its origin."""
     farthest = np.linalg.norm(points, axis=2).argmax(1)
     found: NDArray[np.float64] = points[np.arange(len(points)), farthest]
     return found

@@ -1,4 +1,4 @@
-"""`Extras`: how a robot is drawn besides its own colours, and what is drawn over it."""
+"""`Extras`: how a robot is drawn, and the overlays drawn on it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from app.gl.world import World
 Floats = NDArray[np.floating]
 
 CHOSEN = (0.22, 0.58, 1.0, 0.55)
-"""The colour of the chosen link, and how much of it is seen."""
+"""The selected link's tint, RGB and strength."""
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """`chosen` is a link that stands out, −1 for none; `opacity` that of the whole robot.
+    """The appearance of a robot: `chosen` is the highlighted link, −1 for none; `opacity` of the whole robot.
 
-    `tints` (links, 4) are a colour of each link in 0…1 and how much of it is seen, None where links have their own.
-    Where the content is that of a robot and its ghost, `ghost` is the ghost's opacity, and links are those of both.
+    `tints` (links, 4) are RGB in 0…1 and strength for each link, None for the links' own colours. For a robot with a
+    ghost, `ghost` is the ghost's opacity, and links are those of both.
     """
 
     chosen: int = -1
@@ -34,11 +34,11 @@ class Look:
 
     @property
     def solid(self) -> bool:
-        """Whether nothing but what is translucent itself is seen through."""
+        """Whether only parts that are themselves translucent can be seen through."""
         return self.opacity == 1.0 and self.ghost == 1.0 and not self.wireframe
 
     def colors(self, content: Content) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Of each copy of a mesh its colour and its tint, (I, 4) each."""
+        """Return the colour and the tint of each copy of a mesh, (I, 4) each."""
         instances = content.instances
         color, tint = instances.color, np.zeros_like(instances.color)
         if self.opacity != 1.0 or self.ghost != 1.0:
@@ -54,7 +54,7 @@ class Look:
         return color, tint
 
     def like(self, other: Look) -> bool:
-        """Whether both look the same, but for tints that have changed by little."""
+        """Whether both are equal, apart from small differences in tints."""
         mine, yours = ((one.chosen, one.opacity, one.wireframe, one.ghost) for one in (self, other))
         if mine != yours or (self.tints is None) != (other.tints is None):
             return False
@@ -63,7 +63,7 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Copies of one simple mesh: `poses` (N, 4, 4), which also scale it, and `colors` (N, 4), RGBA in 0…1."""
+    """Copies of one simple mesh: `poses` (N, 4, 4), including scale, and `colors` (N, 4), RGBA in 0…1."""
 
     poses: NDArray[np.float32]
     colors: NDArray[np.float32]
@@ -71,9 +71,9 @@ class Copies:
 
 @dataclass(frozen=True, eq=False)
 class Extras:
-    """`glyphs` are copies of the meshes of `glyphs.MESHES`, by name; `kinds` says what they are of.
+    """The overlays: `glyphs` are copies of `glyphs.MESHES`, by name; `kinds` lists what they show.
 
-    `labels` are texts (name, point in the world, whether it is the chosen one's) for whoever can write.
+    `labels` are texts (name, point in the world, whether of the selected link), drawn by the viewport.
     """
 
     look: Look = field(default_factory=Look)
@@ -81,11 +81,11 @@ class Extras:
     kinds: tuple[object, ...] = ()
     labels: tuple[tuple[str, tuple[float, float, float], bool], ...] = ()
     world: World | None = None
-    """The ground and what stands on it; None for a level ground as low as the robot asks for."""
+    """The ground and obstacles; None for level ground at the renderer's height."""
     backdrop: Backdrop = DARK
 
     def like(self, other: Extras) -> bool:
-        """Whether what is shown differs by no more than robots and what they carry have moved."""
+        """Whether both differ at most in the motion of robots and their glyphs."""
         alike = self.world is other.world and self.backdrop is other.backdrop
         return alike and self.kinds == other.kinds and self.look.like(other.look)
 

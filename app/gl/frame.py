@@ -1,4 +1,4 @@
-"""What a frame's shaders are told: the camera, the key light's view and the ground's grid, as one block."""
+"""The uniform block of a frame: the camera, the key light's view and the ground's grid."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from app.gl.backdrop import Backdrop
 from app.gl.camera import Camera
 
 KEY = np.array([0.75, -0.15, 1.0])
-"""Towards the key light; light.glsl says the same."""
+"""The direction to the key light; as in light.glsl."""
 
 _NAMES = ("right", "up", "forward", "eye", "grid", "spacing", "shaded", "plane", "across", "along")
 _COLORS = ("zenith", "horizon", "floor_light", "line", "glow", "soil")
 FRAME = np.dtype(
     [("view_projection", "(4,4)f4"), ("light", "(4,4)f4")] + [(name, "4f4") for name in (*_NAMES, *_COLORS)]
 )
-"""std140, in the order of frame.glsl; matrices by columns."""
+"""The std140 layout, in the order of frame.glsl; matrices by columns."""
 
 
 def light_view(lower: NDArray[np.float64], upper: NDArray[np.float64], size: int) -> tuple[NDArray[np.float64], float]:
-    """The key light's clip matrix (4, 4) over a box, and the width in metres of one of its `size` texels.
+    """Return the key light's clip matrix (4, 4) over a box, and the width, m, of one of its `size` texels.
 
-    The width grows in steps and the place moves by whole texels, so that shadows do not swim as a robot moves.
+    The width grows in steps and the position moves by whole texels, so that shadows do not swim as a robot moves.
     """
     z = KEY / np.linalg.norm(KEY)
     x = np.cross([0.0, 1.0, 0.0], z)
@@ -42,7 +42,7 @@ def light_view(lower: NDArray[np.float64], upper: NDArray[np.float64], size: int
 
 
 def directions(plane: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Two unit vectors (3,) on a plane (4,), its normal and its offset: as near to x as can be, and across."""
+    """Return two unit vectors (3,) on a plane (4,), normal and offset: as near to x as possible, and across."""
     n = plane[:3]
     x = np.array([1.0, 0.0, 0.0] if abs(n[0]) < 0.99 else [0.0, 1.0, 0.0])
     u = x - (x @ n) * n
@@ -53,7 +53,7 @@ def directions(plane: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
 def shaded(
     lower: NDArray[np.float64], upper: NDArray[np.float64], plane: NDArray[np.float64], margin: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The lower and upper corner, (2,) each, of the part of the plane where a box's shadow can fall, m on the plane."""
+    """Return the corners, (2,) each, of the region of the plane that a box's shadow can reach, m on the plane."""
     corners = np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T
     n = plane[:3]
     fallen = corners - KEY * ((corners @ n - plane[3]) / max(n @ KEY, 0.05))[:, None]
@@ -71,7 +71,7 @@ def pack(
     shade: tuple[NDArray[np.float64], NDArray[np.float64]],
     backdrop: Backdrop,
 ) -> NDArray[np.void]:
-    """One `FRAME` record; `plane` (4,) is the ground's normal and offset, `shade` as `shaded` answers."""
+    """Return a `FRAME` record; `plane` (4,) is the ground's normal and offset, `shade` the result of `shaded`."""
     frame = np.zeros((), FRAME)
     frame["view_projection"] = (camera.projection(aspect) @ camera.view()).T
     to_texture = np.eye(4)

@@ -1,4 +1,4 @@
-"""What is drawn over a robot to explain it: frames, axes, masses and trails, as copies of a few simple meshes."""
+"""The glyphs drawn over a robot: frames, axes, masses and trails, as copies of a few simple meshes."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ MESHES = {
     "head": lambda: mesh.cone(sides=10),
     "ball": lambda: mesh.sphere(1.0, sides=16),
 }
-"""What glyphs are copies of: z from −1/2 to 1/2, z from 0 to 1, and of radius 1."""
+"""The meshes of glyphs: z from −1/2 to 1/2, z from 0 to 1, and of radius 1."""
 SEEN_THROUGH = ("ball",)
-"""Those behind which others are seen: they come last."""
+"""Translucent glyphs, drawn last."""
 X, Y, Z = (0.93, 0.27, 0.25, 1.0), (0.30, 0.80, 0.32, 1.0), (0.28, 0.52, 1.0, 1.0)
 TURNING, SLIDING = (1.0, 0.80, 0.16, 1.0), (0.20, 0.85, 0.90, 1.0)
 MASS, WHOLE = (1.0, 0.55, 0.10, 1.0), (0.98, 0.30, 0.72, 1.0)
 INERTIA = (0.62, 0.46, 0.98, 0.42)
 TRAIL = (0.35, 0.90, 0.95)
 KINDS = ("frames", "axes", "masses", "inertias", "names", "trails")
-"""What there is to be shown."""
+"""The kinds of overlays."""
 SPAN = (0.03, 0.14)
-"""The least and the greatest length of a frame's axes, of the robot's size."""
+"""The minimum and maximum length of a frame's axes, in robot sizes."""
 THIN = 0.045
-"""The radius of an axis, of its length."""
+"""The radius of an axis relative to its length."""
 POINTS, STEP = 400, 0.006
-"""The longest trail of a link, and how far apart its points are at least, of the robot's size."""
+"""The maximum number of points of a trail, and their minimum distance in robot sizes."""
 
 
 class Explainer:
-    """Makes the glyphs of one robot; all that does not move is worked out once."""
+    """Makes the glyphs of one robot; constant parts are computed once."""
 
     def __init__(self, model: engine.Model, size: float):
-        """`size` is that of the robot as it stands, m."""
+        """`size` is the robot's size in its pose, m."""
         self._model = model
         self.names = model.link_names
         self._first = _first_links(model)
@@ -63,7 +63,7 @@ class Explainer:
         """(links, 3): the point of each link, in its frame, that is farthest from its origin."""
 
     def _masses(self) -> None:
-        """Centres and equivalent ellipsoids of the bodies that have mass, in their own frames."""
+        """Compute the centres and equivalent ellipsoids of bodies with mass, in body frames."""
         model = self._model
         self._heavy = np.flatnonzero(self._carried & (model.mass > 0))
         mass, moment = model.mass[self._heavy], model.first_moment[self._heavy]
@@ -81,7 +81,7 @@ class Explainer:
 
     @property
     def anchors(self) -> Floats:
-        """(links, 3): where names stand, in the links' frames: at centres of mass, else in the origins."""
+        """(links, 3): positions of name labels in link frames: at centres of mass, else at the origins."""
         found = np.zeros((len(self.names), 3))
         first = self._links[self._heavy]
         R, p = self._model.link_rotation[first], self._model.link_position[first]
@@ -89,7 +89,7 @@ class Explainer:
         return found
 
     def glyphs(self, kinds: Sequence[str], poses: Floats) -> dict[str, Copies]:
-        """Those kinds for links at (links, 4, 4), by mesh."""
+        """Return the glyphs of these kinds for link poses (links, 4, 4), by mesh."""
         made: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in MESHES}
         if not kinds:
             return {}
@@ -133,17 +133,17 @@ class Explainer:
 
 
 class Trails:
-    """Where some links have been."""
+    """The past positions of some links."""
 
     def __init__(self, links: Iterable[int], size: float, ends: Floats):
-        """`ends` (links, 3): the points of all links that leave trails, in the links' frames."""
+        """`ends` (links, 3): the tracked point of each link, in link frames."""
         self.links, self._ends = tuple(links), ends
         self._step, self._radius = STEP * size, 0.0022 * size
         self._points: dict[int, deque[Floats]] = {link: deque(maxlen=POINTS) for link in self.links}
         self._time = 0.0
 
     def add(self, time: float, poses: Floats) -> bool:
-        """The links at (links, 4, 4) at a time, s; one before the last begins anew. Whether any trail has changed."""
+        """Add the links' poses (links, 4, 4) at a time, s; an earlier time clears. Return whether a trail changed."""
         changed = time < self._time
         if changed:
             self.clear()
@@ -160,7 +160,7 @@ class Trails:
             points.clear()
 
     def glyphs(self, center: Floats | float = 0.0) -> dict[str, Copies]:
-        """Rods from point to point, fainter the longer ago; of a robot that is drawn `center` (3,) from where it is."""
+        """Return rods between points, fading with age; `center` (3,) is the offset at which the robot is drawn."""
         made: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in MESHES}
         for points in self._points.values():
             if len(points) < 2:
@@ -176,7 +176,7 @@ class Trails:
 
 
 def joined(made: dict[str, list[tuple[Floats, Floats]]]) -> dict[str, Copies]:
-    """By mesh, what there is of several lists of poses and colours."""
+    """Concatenate lists of poses and colours by mesh, without empty ones."""
     return {
         name: Copies(
             np.concatenate([poses for poses, _ in parts]).astype(np.float32),
@@ -206,7 +206,7 @@ def _first_links(model: engine.Model) -> dict[int, int]:
 
 
 def _axes(model: engine.Model, carried: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The bodies that turn about their z-axis, and those that slide along it, of those that carry a link."""
+    """Return the bodies that rotate about their z-axis, and those that slide along it, among those with links."""
     moving = [
         (body, angular)
         for joint in model.joints
@@ -220,14 +220,14 @@ def _axes(model: engine.Model, carried: NDArray[np.bool_]) -> tuple[NDArray[np.i
 
 
 def _tips(model: engine.Model, first: dict[int, int]) -> tuple[int, ...]:
-    """Of each body that carries no other, the last of its links: what is furthest out."""
+    """Return the last link of each body that carries no other: the outermost links."""
     carriers = set(model.parent.tolist())
     last = {int(body): link for link, body in enumerate(model.link_body)}
     return tuple(last[body] for body in range(len(model.parent)) if body not in carriers and body in first)
 
 
 def _length(model: engine.Model, size: float) -> float:
-    """Of a frame's axes, m: about a third of the way from one joint to the next."""
+    """Return the length of a frame's axes, m: about a third of the distance between joints."""
     apart = np.linalg.norm(model.home_position, axis=1)
     apart = apart[apart > 1e-3 * size]
     typical = float(np.median(apart)) if len(apart) else size

@@ -1,4 +1,4 @@
-"""`GroundDrawer`: draws the ground, as a grid on a plane or as the triangles of a height field."""
+"""`GroundDrawer` draws the ground, as a grid on a plane or as the triangles of a height field."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from app.gl.world import World
 
 
 class GroundDrawer:
-    """The ground in the context that was current when it was first drawn."""
+    """The ground, in the context in which it was first drawn."""
 
     def __init__(self) -> None:
-        self._meshes: dict[int, objects.GpuMesh] = {}  # by the identity of what they were made of
+        self._meshes: dict[int, objects.GpuMesh] = {}  # by the identity of their source
         self._empty = 0
 
     def draw(self, world: World | None, draft: bool, programs: dict[str, int]) -> None:
-        """Draw it over, or under, what stands on it."""
+        """Draw the ground of `world`, or the plane; `draft` takes the coarser terrain."""
         if world is not None and world.terrain is not None:
             self._draw_terrain(world.terrain[draft], programs["terrain"])
         else:
@@ -42,7 +42,7 @@ class GroundDrawer:
         GL.glEnable(GL.GL_POLYGON_OFFSET_FILL)
         GL.glPolygonOffset(0.0, 4.0)
         GL.glDepthMask(False)
-        # Nine cells of six vertices, of which only the middle one looks at the shadow map.
+        # Of nine cells of six vertices, only the middle one reads the shadow map.
         GL.glUseProgram(programs["ground"])
         GL.glDrawArrays(GL.GL_TRIANGLES, 0, 24)
         GL.glDrawArrays(GL.GL_TRIANGLES, 30, 24)

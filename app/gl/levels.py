@@ -1,9 +1,9 @@
-"""Levels of detail: meshes that stand for finer ones where those are small in the picture.
+"""Levels of detail: coarser meshes for use where they are small in the picture.
 
-Each `Level` knows how far it may lie from what it stands for. The coarsest whose error is below a share of a pixel is
-drawn; `choose` finds it for all meshes at once. Round shapes are made anew with fewer sides. Meshes from files are
-simplified by quadric error (fast-simplification), which takes seconds; until then crude levels, made by putting the
-vertices of each cell of a grid together, stand for them in what moves.
+Each `Level` knows its largest distance from the finest mesh. The coarsest whose error is below a share of a pixel is
+drawn; `choose` finds it for all meshes at once. Round shapes are generated with fewer sides. Meshes from files are
+simplified by quadric error (fast-simplification), which takes seconds; until then, crude levels from merging vertices
+in grid cells replace them in moving pictures.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from app.gl.scene import Content
 
 TOLERANCE = 1.0
-"""Of a pixel: how far a level may lie from what it stands for."""
+"""Pixels, the tolerated error of a level."""
 SHARES = (0.4, 0.16, 0.06, 0.02)
-"""Of its triangles, that the levels of a mesh from a file have."""
+"""The shares of its triangles that the levels of a mesh from a file have."""
 SIMPLE = 400
-"""Triangles, up to which a mesh has no coarser level."""
+"""The number of triangles up to which a mesh has no coarser level."""
 SAMPLES = 100
-"""Points of a mesh that are looked at to tell how far a level lies from it."""
+"""Sample points of a mesh for measuring the error of a level."""
 CELLS = (24, 12, 8)
-"""Of the grids for the crude levels, along the longest side of a mesh."""
+"""Grid cells for the crude levels, along the longest side of a mesh."""
 HASTE = 8.0
-"""Times as far as another level, a crude one may lie from what it stands for."""
+"""The factor by which a crude level's error may exceed `TOLERANCE`."""
 SIDES = ((24, 1), (16, 1), (12, 0), (8, 0), (6, 0))
-"""Of a round shape's levels, and the steps in which their edges are rounded."""
+"""The sides of a round shape's levels, and the steps of their rounded edges."""
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """A mesh or how to make it, and how far it may lie from the finest, m in the mesh's frame."""
+    """A mesh or its recipe, and its largest distance from the finest mesh, m, in the mesh's frame."""
 
     source: Mesh | Recipe
     error: float
@@ -52,7 +52,7 @@ class Level:
 
 
 def of_recipe(recipe: Recipe) -> tuple[Level, ...]:
-    """The coarser levels of a shape."""
+    """Return the coarser levels of a shape."""
     coarser = [(sides, steps) for sides, steps in SIDES if sides < recipe.sides]
     if recipe.shape == "box":
         coarser = [(recipe.sides, steps) for steps in range(recipe.steps - 1, -1, -1)]
@@ -69,7 +69,7 @@ def _error(recipe: Recipe, sides: int, steps: int) -> float:
 
 
 def clustered(mesh: Mesh) -> tuple[Level, ...]:
-    """Crude levels of a mesh, in milliseconds."""
+    """Return crude levels of a mesh, in milliseconds."""
     lower = mesh.vertices.min(0)
     extent = max(float((mesh.vertices.max(0) - lower).max()), 1e-30)
     levels: list[Level] = []
@@ -88,19 +88,19 @@ def clustered(mesh: Mesh) -> tuple[Level, ...]:
             break
         corner = mesh.faces[kept].reshape(-1)
         made = from_corners(points, faces[kept], mesh.normals[corner].astype(float), mesh.colors[corner], mesh.painted)
-        # A vertex goes to the mean of its cell: half a diagonal is far for one.
+        # A vertex moves to its cell's mean, rarely farther than half a diagonal.
         levels.append(Level(replace(made, color=mesh.color), 0.5 * np.sqrt(3) * extent / cells, crude=True))
     return tuple(levels)
 
 
 def simplified(mesh: Mesh) -> tuple[Level, ...]:
-    """The coarser levels of a mesh from a file; none where it is simple already."""
+    """Return the coarser levels of a mesh from a file; none if it is simple already."""
     from fast_simplification import (
         replay_simplification,
         simplify,
-    )  # here, since only the process that simplifies needs it
+    )  # here, since only the simplifying process needs it
 
-    # Vertices alike in place and colour are one, so that a colour ends where it ended.
+    # Vertices with equal place and colour are merged, so that colour borders are kept.
     shade = np.unique(np.ascontiguousarray(mesh.colors).view(np.uint32).reshape(-1), return_inverse=True)[1]
     place = weld(mesh.vertices.astype(float)) + len(mesh.vertices) * shade.astype(np.int64).reshape(-1)
     _, first, joined = np.unique(place, return_index=True, return_inverse=True)
@@ -120,19 +120,19 @@ def simplified(mesh: Mesh) -> tuple[Level, ...]:
 
 
 def _shaded_as(fine: Mesh, became: NDArray[np.int64], points: NDArray[np.float64], faces: NDArray[np.int64]) -> Mesh:
-    """Triangles with the normals and colours of the vertices of `fine` that became their corners, `became` (V,)."""
+    """Return the triangles, shaded with normals and colours of the vertices of `fine` merged into each corner."""
     corners = points[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     flat = (across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-30)).repeat(3, 0)
-    order = np.argsort(became, kind="stable")[np.count_nonzero(became < 0) :]  # some have become nothing
+    order = np.argsort(became, kind="stable")[np.count_nonzero(became < 0) :]  # some were removed
     count = np.bincount(became[order], minlength=len(points))
     corner = faces.reshape(-1)
-    # Each corner beside every vertex that became its point.
+    # Pair each corner with every vertex merged into its point.
     among = np.arange(len(corner)).repeat(count[corner])
     first = np.cumsum(count[corner]) - count[corner]
     vertex = order[(np.cumsum(count) - count)[corner][among] + np.arange(len(among)) - first[among]]
     alike = np.einsum("ij,ij->i", fine.normals[vertex], flat[among]) > np.cos(CREASE)
-    # A sliver may look elsewhere than all of them: it takes the mean of them.
+    # A sliver may face away from all of them: it takes their mean.
     taken = alike | ~(np.bincount(among, alike, len(corner)) > 0)[among]
     normals = np.stack([np.bincount(among[taken], fine.normals[vertex[taken], k], len(corner)) for k in range(3)], 1)
     length = np.linalg.norm(normals, axis=1, keepdims=True)
@@ -143,21 +143,21 @@ def _shaded_as(fine: Mesh, became: NDArray[np.int64], points: NDArray[np.float64
 
 
 def _distance(fine: Mesh, coarse: Mesh) -> float:
-    """How far the fine mesh lies from the coarse one, but for a few hundredths of its surface, m."""
+    """Return the distance of the fine mesh from the coarse one, except for 3 % of its surface, m."""
     from trimesh.triangles import closest_point
 
     whole = fine.vertices[fine.faces].astype(float)
     area = np.cumsum(np.linalg.norm(np.cross(whole[:, 1] - whole[:, 0], whole[:, 2] - whole[:, 0]), axis=1))
-    # Spread over the surface, not over the vertices: a long rod has few of them.
+    # Sample the surface, not the vertices: a long rod has few of them.
     picked = np.searchsorted(area, area[-1] * (np.arange(SAMPLES) + 0.5) / SAMPLES)
     points = whole[picked].mean(1)
     corners = coarse.vertices[coarse.faces].astype(float)
     centers = corners.mean(1)
     reach = np.linalg.norm(corners - centers[:, None], axis=2).max(1)
     least = np.empty(len(points))
-    for k, point in enumerate(points):  # one after another, since all triangles may be near a point
+    for k, point in enumerate(points):  # one by one, since all triangles may be near a point
         away = np.linalg.norm(point - centers, axis=1)
-        # The nearest triangle is among those whose nearest point may be nearer than the nearest center is.
+        # Candidates are triangles that may be nearer than the nearest centre.
         near = np.flatnonzero(away - reach <= away.min())
         there = np.broadcast_to(point, (len(near), 3))
         least[k] = np.linalg.norm(closest_point(corners[near], there) - there, axis=1).min()
@@ -165,7 +165,7 @@ def _distance(fine: Mesh, coarse: Mesh) -> float:
 
 
 def scales(content: Content) -> NDArray[np.float64]:
-    """(M,): the most that any copy of each mesh stretches it."""
+    """(M,): the largest scale of any copy of each mesh."""
     grown = np.linalg.norm(content.instances.local[:, :3, :3], axis=1).max(1)
     return _per_mesh(content, grown)
 
@@ -173,7 +173,7 @@ def scales(content: Content) -> NDArray[np.float64]:
 def seen(
     content: Content, link_poses: NDArray[np.float64], camera: Camera, size: tuple[int, int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """For each mesh, (M,) each: whether any copy may be in the picture, and the most pixels that a metre of one has.
+    """For each mesh, (M,) each: whether any copy may be visible, and its maximum pixels per metre.
 
     `size` is of the picture, in pixels.
     """
@@ -184,7 +184,7 @@ def seen(
     place = centers @ view[:3, :3].T + view[:3, 3]
     depth = -place[:, 2]
     slopes = 1 / projection[[0, 1], [0, 1]]
-    # A ball is inside a side of the view as long as its center is less than its radius beyond it.
+    # A ball is inside a side of the view if its centre is less than its radius beyond it.
     beyond = np.abs(place[:, :2]) - depth[:, None] * slopes - radii[:, None] * np.sqrt(1 + slopes**2)
     inside = np.all(beyond <= 0, axis=1) & (depth > -radii)
     nearest = np.maximum(depth - radii, 0.01 * camera.distance)
@@ -200,9 +200,9 @@ def _per_mesh(content: Content, values: NDArray[np.float64]) -> NDArray[np.float
 
 
 def choose(levels: Sequence[tuple[Level, ...]], pixels: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(M,): for each mesh the coarsest level that will do, 0 for the mesh itself.
+    """(M,): for each mesh the coarsest sufficient level, 0 for the mesh itself.
 
-    `pixels` (M,): how many pixels a metre of the mesh has where it is largest in the picture.
+    `pixels` (M,): the maximum pixels per metre of each mesh in the picture.
     """
     most = max((len(each) for each in levels), default=0)
     errors = np.full((len(levels), most), np.inf)

@@ -1,4 +1,4 @@
-"""Triangle meshes ready to be drawn: generated shapes, and smooth normals for meshes that come without."""
+"""Triangle meshes for drawing: generated shapes, and smooth normals for meshes without normals."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 SIDES = 48
-"""Of a round shape."""
+"""The sides of a round shape."""
 FEW, MANY = 80, 500
-"""Shapes in a scene, up to which each has all its detail, or some."""
+"""The number of shapes in a scene up to which each has full detail, or some."""
 CREASE = np.radians(38.0)
-"""Faces that meet at a larger angle than this keep their edge sharp."""
+"""The angle between faces above which their edge stays sharp."""
 CROWDED = 64
-"""Faces around one vertex, from which on their normals are not compared pair by pair."""
+"""The number of faces at a vertex from which their normals are not compared pairwise."""
 BLOCK = 128
-"""Faces that share one box, for whoever looks for those on a line."""
+"""Faces per bounding box, for ray queries."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """vertices (V, 3) m, normals (V, 3) unit, colors (V, 4) RGBA in 0…255, faces (F, 3).
+    """A mesh: vertices (V, 3) m, normals (V, 3) unit, colors (V, 4) RGBA in 0…255, faces (F, 3).
 
-    A mesh of several colours is `painted`. The vertices of any other are white, and `color`, RGBA in 0…1, is what
-    its file says where a robot's does not.
+    A mesh of several colours is `painted`. Otherwise its vertices are white, and `color`, RGBA in 0…1, is its file's
+    colour, used if the robot's file has none.
     """
 
     vertices: NDArray[np.float32]
@@ -39,13 +39,13 @@ class Mesh:
 
     @cached_property
     def hull(self) -> Floats:
-        """(26, 3): the vertices that reach furthest along the axes and the diagonals between them."""
+        """(26, 3): the extreme vertices along the axes and the diagonals between them."""
         ways = np.array([way for way in np.ndindex(3, 3, 3) if way != (1, 1, 1)]) - 1.0
         return self.vertices[np.argmax(self.vertices @ ways.T, axis=0)].astype(float)
 
     @cached_property
     def closed(self) -> bool:
-        """Whether its faces enclose a volume and look outwards, so that none is seen from behind."""
+        """Whether its faces enclose a volume and face outwards, so that no back is visible."""
         corners = self.vertices[self.faces].astype(float) - self.vertices.mean(0)
         across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         open_part = np.linalg.norm(across.sum(0)) / max(float(np.linalg.norm(across, axis=1).sum()), 1e-30)
@@ -53,9 +53,9 @@ class Mesh:
 
     @cached_property
     def blocks(self) -> tuple[NDArray[np.uint32], Floats, Floats]:
-        """The faces in blocks of `BLOCK` neighbours: their order (F,), and each block's box, corners (B, 3) and (B, 3).
+        """The faces in blocks of `BLOCK` neighbours: their order (F,), and the boxes' corners (B, 3) and (B, 3).
 
-        Neighbours are those of one cell of a grid, and of the next.
+        Neighbours are in the same cell of a grid, or in successive cells.
         """
         a, b, c = (self.vertices[corner] for corner in self.faces.T)
         lower, upper = np.minimum(np.minimum(a, b), c), np.maximum(np.maximum(a, b), c)
@@ -73,7 +73,7 @@ def assemble(
     faces: NDArray[np.integer],
     color: tuple[int, ...] | None = None,
 ) -> Mesh:
-    """A mesh of one colour: white, to be coloured by its instances, or its own."""
+    """Return a mesh of one colour: white, to be coloured by its instances, or its own."""
     colors = np.empty((len(vertices), 4), np.uint8)
     colors[:] = (255, 255, 255, 255) if color is None else color
     return Mesh(
@@ -86,7 +86,7 @@ def assemble(
 
 
 def join(meshes: list[Mesh]) -> Mesh:
-    """Several meshes as one; painted if one of them is."""
+    """Return several meshes as one; painted if one of them is."""
     starts = np.cumsum([0] + [len(mesh.vertices) for mesh in meshes[:-1]])
     return Mesh(
         np.concatenate([mesh.vertices for mesh in meshes]),
@@ -98,7 +98,7 @@ def join(meshes: list[Mesh]) -> Mesh:
 
 
 def unify(mesh: Mesh) -> Mesh:
-    """The mesh; if all vertices share one colour, white, with that colour beside it."""
+    """Return the mesh; if all vertices share one colour, as white with that colour in `color`."""
     if not mesh.painted or np.any(mesh.colors != mesh.colors[0]):
         return mesh
     color = tuple(float(part) / 255 for part in mesh.colors[0])
@@ -106,11 +106,11 @@ def unify(mesh: Mesh) -> Mesh:
 
 
 def box(x: float, y: float, z: float, steps: int = 2) -> Mesh:
-    """A box about the origin, its edges rounded so that they catch the light, in `steps` each side of the diagonal."""
+    """Return a box about the origin, with edges rounded for highlights, in `steps` each side of the diagonal."""
     half = np.array([x, y, z]) / 2
     radius = half.min() / 8 if steps else 0.0
     inner = half - radius
-    # Where the grid lines of each side stand: equal angles along the rounding, nothing between.
+    # Grid lines of each side: at equal angles along the rounding, none between.
     rim = radius * np.tan(np.linspace(np.pi / 4, 0, steps + 1))
     lines = [np.concatenate([-h - rim, (h + rim)[::-1]]) for h in inner]
     count = 2 * len(rim)
@@ -134,14 +134,14 @@ def box(x: float, y: float, z: float, steps: int = 2) -> Mesh:
 
 
 def _quads(rows: int, columns: int) -> NDArray[np.int64]:
-    """Two triangles for each cell of a grid of vertices."""
+    """Return two triangles for each cell of a grid of vertices."""
     corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).reshape(-1)
     a, b, c, d = corner, corner + columns, corner + columns + 1, corner + 1
     return np.concatenate([np.stack([a, b, c], 1), np.stack([a, c, d], 1)])
 
 
 def _revolve(radius: Floats, height: Floats, slope: Floats, sides: int) -> Mesh:
-    """A profile turned about z: radii, heights, and the angle of the normal above the horizontal, bottom to top."""
+    """Revolve a profile about z: radii, heights, and the normal's angle above horizontal, bottom to top."""
     turn = np.linspace(0, 2 * np.pi, sides + 1)
     c, s = np.cos(turn)[:, None], np.sin(turn)[:, None]
     vertices = np.stack(np.broadcast_arrays(c * radius, s * radius, height), -1)
@@ -150,7 +150,7 @@ def _revolve(radius: Floats, height: Floats, slope: Floats, sides: int) -> Mesh:
 
 
 def cylinder(radius: float, length: float, sides: int = SIDES, steps: int = 2) -> Mesh:
-    """A cylinder about z, its rims rounded as the edges of a box."""
+    """Return a cylinder about z, with rims rounded like the edges of a box."""
     rim = min(radius, length / 2) / 10 if steps else 0.0
     arc = np.linspace(0, np.pi / 2, max(2, 2 * steps + 1))
     around, along = radius - rim + rim * np.cos(arc), length / 2 - rim + rim * np.sin(arc)
@@ -163,7 +163,7 @@ def cylinder(radius: float, length: float, sides: int = SIDES, steps: int = 2) -
 
 
 def capsule(radius: float, length: float, sides: int = SIDES) -> Mesh:
-    """A cylinder of that length along z with a half sphere on each end."""
+    """Return a cylinder of that length along z with a half sphere at each end."""
     arc = np.linspace(0, np.pi / 2, sides // 4 + 1)
     around, along = radius * np.cos(arc), length / 2 + radius * np.sin(arc)
     return _revolve(
@@ -175,20 +175,20 @@ def capsule(radius: float, length: float, sides: int = SIDES) -> Mesh:
 
 
 def cone(sides: int = SIDES) -> Mesh:
-    """A cone about z of radius 1 in the origin, whose tip is at height 1."""
+    """Return a cone about z with radius 1 at the origin, and its tip at height 1."""
     slope = np.array([-np.pi / 2, -np.pi / 2, np.pi / 4, np.pi / 4])
     return _revolve(np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.0, 0.0, 0.0, 1.0]), slope, sides)
 
 
 def sphere(radius: float, sides: int = SIDES) -> Mesh:
-    """A sphere about the origin."""
+    """Return a sphere about the origin."""
     arc = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)
     return _revolve(radius * np.cos(arc), radius * np.sin(arc), arc, sides)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make a shape: visuals with one recipe share a mesh."""
+    """The parameters of a shape: visuals with one recipe share a mesh."""
 
     shape: str
     size: tuple[float, ...]
@@ -196,7 +196,7 @@ class Recipe:
     steps: int
 
     def make(self) -> Mesh:
-        """The mesh; robots that are opened again, and windows, share it."""
+        """Return the mesh, shared by reopened robots and by windows."""
         return _made(self)
 
     def _make(self) -> Mesh:
@@ -212,15 +212,15 @@ class Recipe:
         return sphere(self.size[0], self.sides)
 
 
-@lru_cache(maxsize=256)  # some MB; a robot has 50, and few have more than 200
+@lru_cache(maxsize=256)  # some MB; a robot has 50, few have over 200
 def _made(how: Recipe) -> Mesh:
     return how._make()
 
 
 def recipe(shape: str, size: tuple[float, ...], crowd: int) -> tuple[Recipe, tuple[float, float, float]]:
-    """How to draw one of `crowd` shapes: a mesh, and the scale along x, y, z that makes it `size`.
+    """Return the recipe of one of `crowd` shapes, and the scale along x, y, z that gives it `size`.
 
-    In a crowd each is small in the picture: it has few sides, and one mesh is stretched to all sizes.
+    In a crowd each shape is small in the picture: it has few sides, and one mesh is scaled to all sizes.
     """
     as_it_is = (1.0, 1.0, 1.0)
     if crowd <= MANY:
@@ -233,13 +233,13 @@ def recipe(shape: str, size: tuple[float, ...], crowd: int) -> tuple[Recipe, tup
 
 
 def cross(size: float, color: tuple[int, ...]) -> Mesh:
-    """Three crossed bars: what stands for a mesh that is not there."""
+    """Return three crossed bars: the placeholder for a missing mesh."""
     bars = [box(*np.where(np.arange(3) == axis, size, size / 6)) for axis in range(3)]
     return join([assemble(bar.vertices, bar.normals, bar.faces, color) for bar in bars])
 
 
 def weld(vertices: Floats) -> NDArray[np.int64]:
-    """(V,): a number for each vertex, the same for those in one place (to 2⁻²⁰ of the whole)."""
+    """(V,): an index per vertex, equal for those at one position (to 2⁻²⁰ of the extent)."""
     lower = vertices.min(0)
     extent = max(float((vertices.max(0) - lower).max()), 1e-30)
     cells = np.round((vertices - lower) / extent * (2**20 - 1)).astype(np.int64)
@@ -250,14 +250,14 @@ def weld(vertices: Floats) -> NDArray[np.int64]:
 def smooth_normals(vertices: Floats, faces: NDArray[np.integer]) -> Floats:
     """(F, 3, 3): a unit normal for each corner of each face.
 
-    It is the mean, weighted by area, of the faces around the vertex that make less than `CREASE` with this face.
+    It is the area-weighted mean of the faces at the vertex that make an angle below `CREASE` with this face.
     """
     corners = vertices[faces]
     area = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     unit = area / np.maximum(np.linalg.norm(area, axis=1, keepdims=True), 1e-30)
     place = weld(vertices)[faces].reshape(-1)
     order = np.argsort(place, kind="stable")
-    around = order // 3  # the faces, vertex after vertex
+    around = order // 3  # the faces, vertex by vertex
     count = np.bincount(place)
     start = (np.cumsum(count) - count)[place[order]]
     neighbours = count[place[order]]
@@ -281,7 +281,7 @@ def smooth_normals(vertices: Floats, faces: NDArray[np.integer]) -> Floats:
 
 
 def from_triangles(vertices: Floats, faces: NDArray[np.integer], colors: NDArray[np.uint8] | None) -> Mesh:
-    """A mesh from triangles without normals; colours (V, 4) or (F, 4) where they are known."""
+    """Return a mesh from triangles without normals; colours (V, 4) or (F, 4) if known."""
     normals = smooth_normals(vertices, faces).reshape(-1, 3)
     corner = faces.reshape(-1)
     tint = np.full((len(corner), 4), 255, np.uint8)
@@ -293,9 +293,9 @@ def from_triangles(vertices: Floats, faces: NDArray[np.integer], colors: NDArray
 def from_corners(
     vertices: Floats, faces: NDArray[np.integer], normals: Floats, tint: NDArray[np.uint8], painted: bool
 ) -> Mesh:
-    """A mesh from triangles whose corners have normals (3F, 3) and colours (3F, 4) of their own."""
+    """Return a mesh from triangles with normals (3F, 3) and colours (3F, 4) for each corner."""
     corner = faces.reshape(-1)
-    # Corners alike in place, normal and colour are one vertex.
+    # Corners with equal place, normal and colour become one vertex.
     place = weld(vertices)[corner] << 32 | tint.view(np.uint32).reshape(-1)
     look = np.round(normals * 511 + 512).astype(np.int64) @ (1 << np.array([20, 10, 0]))
     order = np.lexsort((look, place))

@@ -1,4 +1,4 @@
-"""Meshes from files, as `engine.read_mesh` reads them, ready to be drawn."""
+"""Meshes from files, read by `engine.read_mesh`, ready for drawing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class MeshError(ValueError):
 
 
 def read(path: str | Path) -> Mesh:
-    """The mesh of a file, in metres, its parts joined; MeshError in one sentence where that fails.
+    """Return the mesh of a file, in metres, its parts joined. Raises MeshError, in one sentence.
 
-    As other URDF viewers do, the unit that a COLLADA file states is applied, the axis it calls "up" is not.
+    Like other URDF viewers, it applies the unit of a COLLADA file, but not its up axis.
     """
     path = Path(path)
     if not path.is_file():
@@ -30,5 +30,5 @@ def read(path: str | Path) -> Mesh:
 
 
 def drawn(parts: list[engine.MeshPart]) -> Mesh:
-    """Parts joined, with smooth normals."""
+    """Return the parts joined, with smooth normals."""
     return unify(join([from_triangles(part.vertices, part.triangles, part.colors) for part in parts]))
