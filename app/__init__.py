@@ -1,17 +1,17 @@
 """The desktop application.
 
-It starts in this order, and for these reasons:
+It starts in this order, for these reasons:
 
-1. Whether there is a screen at all, before Qt: without one, Qt ends the process with a page of plugin names; as it does
-   where it does not reach the screen, which only its last message tells.
-2. OpenGL 3.3 core as the default format and shared contexts, which Qt accepts only before the application object.
-3. The application object. From here on it is known which platform Qt runs on, and so whether its OpenGL
-   contexts come from GLX or EGL; PyOpenGL is told before anything imports it.
-4. A process that will compile, where nothing is compiled yet; the look, then the window, whose modules import
+1. Check for a screen before Qt: without one, Qt ends the process with a page of plugin names. It also ends it if the
+   screen cannot be reached; only Qt's last message gives the reason.
+2. Set OpenGL 3.3 core as the default format and shared contexts, which Qt accepts only before the application object.
+3. Create the application object. Now Qt's platform is known, and so whether its OpenGL contexts come from GLX or EGL;
+   PyOpenGL is configured before it is imported.
+4. Start a process for compiling, before anything is compiled; then the theme, then the window, whose modules import
    PyOpenGL and the engine.
-5. What takes care of faults: they leave a report, and what a run left that ended badly is offered.
-6. Ctrl-C, or the end of the desktop's session, closes the window as its button does, so that the simulation's
-   thread ends too. The window's own timer lets Python see the signal.
+5. Set up crash reports and recovery: errors leave a report, and the data of a run that ended badly are offered.
+6. Ctrl-C, or the end of the desktop session, closes the window as its button does, so that the simulation thread
+   ends too. The window's timer lets Python process the signal.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
 
 HEADLESS = "Without one, use run, info, check, generate or render, see --help."
-SWITCH_INTERVAL = 5e-4  # s; the window asks for the interpreter's lock many times in one picture
+SWITCH_INTERVAL = 5e-4  # s; the window acquires the interpreter's lock many times per picture
 
 
 def run_app(argv: Sequence[str]) -> int:
-    """Open the window, with the robot, run or session that `argv` names, if any; the exit status when it is closed."""
+    """Open the window with the robot, run or session in `argv`, if any; return the exit status when it is closed."""
     parser = argparse.ArgumentParser(prog="catena", description="Open the simulator's window.")
     what = (
         "a URDF or xacro file to open, the name of a robot that ships, a run (.npz), which plays, "
@@ -62,7 +62,7 @@ def view(argv: Sequence[str]) -> int:
 
 
 def connect(argv: Sequence[str]) -> int:
-    """`main.py connect`: open the window with what a script shows that called `engine.show`."""
+    """`main.py connect`: open the window with the simulation of a script that called `engine.show`."""
     text = "Watch the simulation of a Python script that runs and has called engine.show(simulation, window=False)."
     parser = argparse.ArgumentParser(prog="catena connect", description=text)
     what = "link.folder of the script; by default of the one that called engine.show last"
@@ -117,7 +117,7 @@ def _no_screen() -> bool:
 
 
 def _application() -> QApplication:
-    """The application object, before which Qt ends a process whose screen it does not reach, with a core dump.
+    """Return the application object. Qt dumps core if it cannot reach the screen while creating it.
 
     Here such a process ends with a sentence and status 1.
     """
@@ -148,7 +148,7 @@ def _show_window(
     robot_of_run: str,
     lesson: tuple[str, int] | None = None,
 ) -> int:
-    os.environ.setdefault("PYTHONSAFEPATH", "1")  # processes of ours run no Python file of the present folder
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # our processes run no Python file of the current folder
     from PyQt6.QtCore import QCoreApplication, QSettings, Qt
     from PyQt6.QtGui import QSurfaceFormat
 
@@ -179,7 +179,7 @@ def _show_window(
     runs = kept_runs.KeptRuns(window, kept_runs.place())
     recovery.Recovery(window, care.reports, care.left, runs)
     if robot:
-        with suppress(FileNotFoundError):  # a file that is not there: the window says so
+        with suppress(FileNotFoundError):  # a missing file: the window reports it
             robot = str(engine.find_robot(robot))
         if robot_of_run:
             window.workbench.set_robot_of_run(robot, robot_of_run)

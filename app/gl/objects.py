@@ -1,4 +1,4 @@
-"""The OpenGL objects a renderer owns: meshes with their copies, and framebuffers."""
+"""The OpenGL objects of a renderer: meshes with their copies, and framebuffers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from OpenGL import GL
 
-# The plain functions: PyOpenGL's own wrapper remembers each pointer under the context it believes to be current.
+# Plain functions: PyOpenGL's wrapper keeps each pointer under the context that it takes to be current.
 from OpenGL.raw.GL.VERSION.GL_2_0 import glVertexAttribPointer
 from OpenGL.raw.GL.VERSION.GL_3_1 import glDrawElementsInstanced
 
@@ -16,16 +16,16 @@ from app.gl.mesh import Mesh
 
 VERTEX = np.dtype([("position", "3f4"), ("normal", "3f4"), ("color", "4u1")])
 COPY = np.dtype([("pose", "(3,4)f4"), ("color", "4f4"), ("tint", "4f4")])
-"""A copy of a mesh: the rows of its affine map to the world, its colour, and a tint with how much of it is seen."""
+"""A copy of a mesh: the rows of its affine map to the world, its colour, and a tint with its strength."""
 
 
 class GpuMesh:
-    """A mesh in the GPU's memory, and the vertex array that draws its copies with one call."""
+    """A mesh in GPU memory, and the vertex array that draws its copies in one call."""
 
     def __init__(self, mesh: Mesh, copies: int | None = None, start: int = 0, count: int = 1):
-        """`copies` is the buffer of `COPY` records; those of this mesh are `count` from `start` on.
+        """`copies` is the buffer of `COPY` records; this mesh has `count` from `start` on.
 
-        Without it the shaders know by themselves where the copies stand.
+        Without it the shaders compute the poses of the copies.
         """
         self.mesh, self.start, self.count = mesh, start, count
         self.triangles = count * len(mesh.faces)
@@ -51,11 +51,11 @@ class GpuMesh:
         GL.glBindVertexArray(0)
 
     def matches(self, mesh: Mesh, start: NDArray[np.int64], index: int) -> bool:
-        """Whether it is that mesh, the one at `index` of a scene, with its copies between start[index] and the next."""
+        """Whether it is `mesh`, the one at `index` of a scene, with its copies from start[index] to the next."""
         return self.mesh is mesh and (self.start, self.start + self.count) == (start[index], start[index + 1])
 
     def draw(self, count: int | None = None) -> None:
-        """Draw all copies, or so many."""
+        """Draw all copies, or the first `count`."""
         GL.glBindVertexArray(self._array)
         count = self.count if count is None else count
         glDrawElementsInstanced(GL.GL_TRIANGLES, self._indices, GL.GL_UNSIGNED_INT, None, count)
@@ -74,14 +74,14 @@ def _attribute(location: int, width: int, kind: int, stride: int, offset: int) -
 def copies(
     matrices: NDArray[np.float32], color: NDArray[np.float32], tint: NDArray[np.float32] | float = 0.0
 ) -> NDArray[np.void]:
-    """(I,) `COPY` records from (I, 4, 4), (I, 4) and (I, 4)."""
+    """Return (I,) `COPY` records from (I, 4, 4), (I, 4) and (I, 4)."""
     records = np.empty(len(matrices), COPY)
     records["pose"], records["color"], records["tint"] = matrices[:, :3], color, tint
     return records
 
 
 class Canvas:
-    """A framebuffer to draw into: with several samples a pixel, or with none, in a `texture`, where `samples` is 0."""
+    """A framebuffer with `samples` samples per pixel, or with 0, with its colour in a `texture`."""
 
     def __init__(self, width: int, height: int, samples: int):
         self.size, self.samples = (width, height), samples
@@ -113,7 +113,7 @@ class Canvas:
         GL.glFramebufferTexture2D(GL.GL_FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, kind, self.texture, 0)
 
     def resolve(self, framebuffer: int, width: int, height: int) -> None:
-        """Write the picture into another framebuffer: of the same size, or stretched where there are no samples."""
+        """Copy the picture to another framebuffer: of equal size, or scaled if `samples` is 0."""
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.framebuffer)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, framebuffer)
         stretch = GL.GL_NEAREST if self.size == (width, height) else GL.GL_LINEAR
@@ -127,7 +127,7 @@ class Canvas:
 
 
 class ShadowMap:
-    """A square depth texture that compares as it is read, and its framebuffer."""
+    """A square depth texture with comparison on reading, and its framebuffer."""
 
     def __init__(self, size: int):
         self.size = size
@@ -159,7 +159,7 @@ class ShadowMap:
 
 
 def complete(what: str) -> None:
-    """RuntimeError where the framebuffer bound cannot be drawn into."""
+    """Raise RuntimeError if the bound framebuffer is incomplete."""
     status = GL.glCheckFramebufferStatus(GL.GL_FRAMEBUFFER)
     if status != GL.GL_FRAMEBUFFER_COMPLETE:
         raise RuntimeError(f"the OpenGL driver cannot make {what} (framebuffer status {int(status):#x})")

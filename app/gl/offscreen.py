@@ -24,10 +24,10 @@ def picture(
     height: int = 960,
     camera: Camera | None = None,
 ) -> Picture:
-    """The robot at q, (nq,), as (height, width, 3) RGB in 0…255.
+    """Return a picture of the robot at q (nq,), as (height, width, 3) RGB in 0…255.
 
-    Without q at `model.neutral()`; without a camera, one that shows the whole robot. Meshes that are missing are drawn
-    as crosses. NoOpenGL where the machine has no OpenGL 3.3; ValueError for a size that cannot be.
+    Default q is `model.neutral()`; the default camera shows the whole robot. Missing meshes are drawn as crosses.
+    Raises NoOpenGL if the machine has no OpenGL 3.3, and ValueError for an invalid size.
     """
     if not (0 < width <= 16384 and 0 < height <= 16384):
         raise ValueError(f"a picture is 1 to 16384 pixels wide and high; got {width}×{height}")
@@ -48,16 +48,16 @@ def draw(
     detail: int = 0,
     transparent: bool = False,
 ) -> Picture:
-    """As `picture`, for a scene that is loaded and the poses of its links, (links, 4, 4), or a batch of its robots.
+    """Return a picture like `picture`, of a loaded scene and link poses (links, 4, 4), or a batch of its robots.
 
-    Where it is `transparent`, there is nothing behind the robot, and a fourth number of a pixel is its opacity.
+    If `transparent`, nothing is drawn behind the robot, and pixels have a fourth value, the opacity.
     """
     if camera is None:
         camera = Camera()
         camera.fit(*scene.bounds(link_poses))
     if not sys.platform.startswith("linux"):
         return _draw(scene, link_poses, width, height, camera, batch, detail, transparent)
-    # A thread of its own has no current context yet, so that none of the caller's is put aside.
+    # A new thread has no current context, so the caller's context is not disturbed.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(_draw, scene, link_poses, width, height, camera, batch, detail, transparent).result()
 
@@ -82,7 +82,7 @@ def _draw(
         GL.glReadPixels(0, 0, width, height, kind, GL.GL_UNSIGNED_BYTE, pixels)
         renderer.release()
     upright = np.ascontiguousarray(pixels[::-1])
-    if transparent:  # colours were drawn as strong as they cover
+    if transparent:  # colours were drawn premultiplied by coverage
         cover = upright[..., 3:].astype(float) / 255
         upright[..., :3] = np.minimum(upright[..., :3] / np.maximum(cover, 1 / 255), 255)
     return upright

@@ -1,4 +1,4 @@
-"""`OverlayDrawer`: draws contacts' marks and glyphs over a picture, by one instanced call for each of their meshes."""
+"""`OverlayDrawer` draws contact marks and glyphs over a picture, with one instanced call per mesh."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from app.gl.contact_marks import Marks
 from app.gl.extras import Copies, Extras
 
 HIDDEN = 0.35
-"""How much of a glyph is seen through the robot."""
+"""The opacity of a glyph seen through the robot."""
 
 
 class OverlayDrawer:
-    """What is drawn over robots, in the context that was current when it was first drawn."""
+    """The overlays on robots, in the context in which they were first drawn."""
 
     def __init__(self) -> None:
         self._contacts: ContactDrawer | None = None
         self._glyphs: dict[str, tuple[int, objects.GpuMesh]] = {}  # each mesh with the buffer of its copies
 
     def draw(self, marks: Marks | None, extras: Extras, program: int) -> None:
-        """Draw them with the robot's program; what the robot hides is seen through it."""
+        """Draw the overlays with the robot's program; hidden ones show through the robot."""
         if extras.glyphs:
             self._draw_glyphs(extras.glyphs, program, extras.backdrop)
         if marks is not None:

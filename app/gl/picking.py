@@ -1,7 +1,7 @@
-"""Which link is under the cursor: exactly, on the triangles that are drawn, without a GPU.
+"""Picking of the link under the cursor, exact for the drawn triangles, without a GPU.
 
-A ray from the eye is held against the ball around each copy of a mesh, from near to far; of a mesh that it may meet,
-against the box around each block of its triangles; and of those, against every triangle.
+A ray from the eye is tested against the ball around each copy of a mesh, from near to far; then against the box around
+each block of the mesh's triangles; then against every triangle of the blocks hit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Hit:
-    """Where a ray first meets a robot: the link, the point (3,) in the world, m, and how far from the eye, m."""
+    """The first intersection of a ray with a robot: link, point (3,) in the world, m, distance from the eye, m."""
 
     link: int
     point: Vector
@@ -28,7 +28,7 @@ class Hit:
 
 
 def ray(camera: Camera, size: tuple[float, float], place: tuple[float, float]) -> tuple[Vector, Vector]:
-    """The eye (3,), m, and the direction (3,), unit, to what is seen at `place` in a picture of this width and height.
+    """Return the eye (3,), m, and the unit direction (3,) to `place` in a picture of this width and height.
 
     `place` is in pixels from the upper left corner.
     """
@@ -40,7 +40,7 @@ def ray(camera: Camera, size: tuple[float, float], place: tuple[float, float]) -
 
 
 def seen_at(camera: Camera, size: tuple[float, float], points: ArrayLike) -> Vector:
-    """(n, 2): where points (n, 3) are seen in a picture of this width and height, px; nan for those behind the eye."""
+    """(n, 2): the pixels of points (n, 3) in a picture of this width and height; nan for points behind the eye."""
     corners = np.asarray(points, float)
     clip = np.c_[corners, np.ones(len(corners))] @ (camera.projection(size[0] / size[1]) @ camera.view()).T
     w = np.where(clip[:, 3] > 0, clip[:, 3], np.nan)
@@ -48,7 +48,7 @@ def seen_at(camera: Camera, size: tuple[float, float], points: ArrayLike) -> Vec
 
 
 def way_to(camera: Camera, size: tuple[float, float], lower: ArrayLike, upper: ArrayLike) -> Vector | None:
-    """Where a box with corners (3,) lies that is nowhere in a picture of this width and height; None where it is in it.
+    """Return the direction to a box, with corners (3,), outside a picture of this size; None if it is inside.
 
     (2,): a unit vector from the picture's middle, x to the right and y down.
     """
@@ -63,9 +63,9 @@ def way_to(camera: Camera, size: tuple[float, float], lower: ArrayLike, upper: A
 
 
 def pick(content: Content, link_poses: ArrayLike, eye: ArrayLike, direction: ArrayLike) -> Hit | None:
-    """What a ray from `eye` (3,) along a unit vector (3,) meets first of a robot whose links stand at (links, 4, 4).
+    """Return the first hit of a ray from `eye` (3,) along a unit vector (3,), with link poses (links, 4, 4).
 
-    None where it meets nothing.
+    None if the ray hits nothing.
     """
     eye, direction = np.asarray(eye, float), np.asarray(direction, float)
     poses, instances = np.asarray(link_poses, float), content.instances
@@ -93,7 +93,7 @@ def pick(content: Content, link_poses: ArrayLike, eye: ArrayLike, direction: Arr
 
 
 def _distance(mesh: Mesh, place: Vector, eye: Vector, direction: Vector) -> float:
-    """How far along the ray it meets a mesh that stands at `place` (4, 4), scaled; infinite where it does not."""
+    """Return the distance along the ray to a mesh at `place` (4, 4), including scale; infinite without a hit."""
     faces = mesh.faces[_near(mesh, place, eye, direction)]
     least = np.zeros(3)
     least[np.argmin(np.abs(direction))] = 1.0
@@ -102,7 +102,7 @@ def _distance(mesh: Mesh, place: Vector, eye: Vector, direction: Vector) -> floa
     frame = np.stack([u, np.cross(direction, u), direction])  # rows: across, across, along
     corners = mesh.vertices[faces].astype(float) @ (frame @ place[:3, :3]).T + frame @ (place[:3, 3] - eye)
     x, y, z = np.moveaxis(corners, 2, 0)
-    # Twice the areas of the triangles that the ray makes with each side: all of one sign where it passes inside.
+    # Twice the areas of the triangles of the ray and each side: of one sign if it passes inside.
     areas = np.stack([x[:, b] * y[:, c] - x[:, c] * y[:, b] for b, c in ((1, 2), (2, 0), (0, 1))], 1)
     total = areas.sum(1)
     inside = (np.all(areas >= 0, 1) | np.all(areas <= 0, 1)) & (total != 0)
@@ -111,7 +111,7 @@ def _distance(mesh: Mesh, place: Vector, eye: Vector, direction: Vector) -> floa
 
 
 def _near(mesh: Mesh, place: Vector, eye: Vector, direction: Vector) -> NDArray[np.uint32]:
-    """The faces of those blocks whose boxes the ray's line meets."""
+    """Return the faces of the blocks whose boxes the ray's line intersects."""
     order, lower, upper = mesh.blocks
     inverse = np.linalg.inv(place)
     start, way = inverse[:3, :3] @ eye + inverse[:3, 3], inverse[:3, :3] @ direction

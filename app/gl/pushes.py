@@ -1,4 +1,4 @@
-"""What pushes a robot's links, drawn: an arrow along a force, and one with two heads along a moment."""
+"""Arrows for external wrenches on links: one head for a force, two heads for a moment."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Floats = NDArray[np.floating]
 
 PUSH = (1.0, 0.55, 0.10, 1.0)
 LENGTH, SPAN = 0.9, (0.3, 0.8)
-"""Of an arrow for the robot's weight, or the moment of that weight at the robot's size; the least, and the greatest."""
+"""The length of an arrow for the robot's weight, or that weight times the robot's size; and the limits of lengths."""
 RADIUS = 0.008
-"""Of a shaft; these are shares of the robot's size."""
+"""The radius of a shaft, in robot sizes, as above."""
 
 
 class Push(NamedTuple):
-    """A wrench (6,) = moment, N m, and force, N, about a link's origin, along the world's axes or the link's."""
+    """A wrench (6,) = moment, N m, and force, N, about a link's origin, in the world's axes or the link's."""
 
     link: int
     wrench: Floats
@@ -28,14 +28,14 @@ class Push(NamedTuple):
 
 
 def of_links(wrench: Floats | None) -> tuple[Push, ...]:
-    """What is not zero of the wrenches (links, 6) along the links' own axes."""
+    """Return the non-zero wrenches of (links, 6), in link axes."""
     if wrench is None:
         return ()
     return tuple(Push(link, wrench[link], world=False) for link in np.flatnonzero(wrench.any(axis=1)).tolist())
 
 
 class Arrow(NamedTuple):
-    """From the link's origin to `end` (3,), m: a force or a moment of so many N or N m."""
+    """An arrow from `start` at the link's origin to `end`, (3,) each, m; `strength` in N or N m."""
 
     start: Floats
     end: Floats
@@ -44,7 +44,7 @@ class Arrow(NamedTuple):
 
 
 def arrows(pushes: Sequence[Push], poses: Floats, weight: float, size: float) -> list[Arrow]:
-    """The arrows of what pushes links at (links, 4, 4), of a robot of that weight, N, and size, m."""
+    """Return the arrows of wrenches on links at (links, 4, 4), for a robot of that weight, N, and size, m."""
     made = []
     for link, wrench, world in pushes:
         start = poses[link, :3, 3]
@@ -59,7 +59,7 @@ def arrows(pushes: Sequence[Push], poses: Floats, weight: float, size: float) ->
 
 
 def shapes(made: Sequence[Arrow], size: float) -> dict[str, tuple[Floats, Floats]]:
-    """Poses (N, 4, 4) and colours (N, 4) of the rods and heads that arrows are, by the names of `glyphs.MESHES`."""
+    """Return poses (N, 4, 4) and colours (N, 4) of the arrows' rods and heads, by name in `glyphs.MESHES`."""
     if not made:
         return {}
     way = np.array([each.end - each.start for each in made])

@@ -1,7 +1,7 @@
-"""Mesh files read in a process of its own, since their readers hold the interpreter's lock for long.
+"""Reading mesh files in a separate process, since mesh readers hold the interpreter's lock for long.
 
-It sends each mesh with a coarse copy that takes milliseconds to make, and then, where they are asked for, the levels
-of detail of those that are not simple. `MeshReader` is one such process and the pipe out of it.
+It sends each mesh, with crude levels that take milliseconds, and then, if requested, the levels of detail of meshes
+that are not simple. `MeshReader` is such a process and the pipe from it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from app.gl.levels import Level
 from app.gl.mesh import Mesh
 
 SIMPLIFYING, SIMPLIFYING_FACE = 10.0, 1e-4
-"""s of computing that a mesh's levels of detail may take, and for each of its faces: some meshes take hours."""
+"""s of CPU time that a mesh's levels of detail may take, and s per face: some meshes take hours."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What became of a file: its mesh or why there is none, and the mesh's coarser levels as far as they are made."""
+    """The result for a file: its mesh or the error, and the levels made so far."""
 
     path: str
     mesh: Mesh | meshfile.MeshError
@@ -39,7 +39,7 @@ class Refinement:
 
 
 def read(path: str) -> Answer:
-    """The mesh of a file; of a name that `engine.load` did not find there is none, whatever lies in this folder."""
+    """Return the mesh of a file. A relative path is one that `engine.load` did not find: it is never read."""
     if not Path(path).is_absolute():
         return Answer(path, meshfile.MeshError(f"there is no file {path}"))
     try:
@@ -49,7 +49,7 @@ def read(path: str) -> Answer:
 
 
 class MeshReader:
-    """A process that reads files, in their order; with `simplify` it makes their levels of detail after that."""
+    """A process that reads files in order, and then, with `simplify`, makes their levels of detail."""
 
     def __init__(self, paths: Iterable[str], simplify: bool):
         context = multiprocessing.get_context("spawn")
@@ -61,7 +61,7 @@ class MeshReader:
         sender.close()  # so that the pipe ends when the process does
 
     def answers(self) -> Iterator[Answer | Refinement]:
-        """What it sends, until it has ended: by itself, by `end`, or because the system ended it."""
+        """Yield its results until it ends: by itself, by `end`, or killed by the system."""
         try:
             while True:
                 yield self._pipe.recv()
@@ -73,24 +73,24 @@ class MeshReader:
             self._pipe.close()
 
     def end(self) -> None:
-        """End it now; from any thread."""
+        """Kill the process; callable from any thread."""
         self._process.kill()
 
 
 def _send(pipe: Connection, paths: tuple[str, ...], simplify: bool) -> None:
-    """What the process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, which then ends this process too
+    """Run the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the program, which then ends this process too
     fine: dict[str, Mesh] = {}
     for path in paths:
         answer = read(path)
         mesh = answer.mesh
         if isinstance(mesh, Mesh):
-            _ = mesh.hull, mesh.closed, mesh.blocks  # worked out here, and sent with it
+            _ = mesh.hull, mesh.closed, mesh.blocks  # computed here, and sent with the mesh
             if simplify and len(mesh.faces) > levels.SIMPLE:
                 fine[path] = mesh
                 answer = Answer(path, mesh, levels.clustered(mesh))
         pipe.send(answer)
     for path in sorted(fine, key=lambda path: -len(fine[path].faces)):
-        if hasattr(signal, "setitimer"):  # its signal ends the process, and crude levels stay
+        if hasattr(signal, "setitimer"):  # its signal ends the process; crude levels remain
             signal.setitimer(signal.ITIMER_PROF, SIMPLIFYING + SIMPLIFYING_FACE * len(fine[path].faces))
         pipe.send(Refinement(path, levels.simplified(fine[path])))

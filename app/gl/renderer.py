@@ -1,9 +1,9 @@
-"""`Renderer`: one frame of a scene, into whatever framebuffer is bound. OpenGL 3.3 core.
+"""`Renderer` draws one frame of a scene into the bound framebuffer. OpenGL 3.3 core.
 
-A frame is a shadow map seen from the key light; then backdrop, robot and ground in a multisampled
-canvas; then that canvas resolved. Each mesh is one instanced call, and all copies lie in one buffer
-that is sent once a frame. Where the processor draws, it is triangles that cost: what moves is then
-drawn with fewer of them (`levels`), and a full picture comes in pieces between which one can stop.
+A frame is a shadow map from the key light; then backdrop, robot and ground in a multisampled canvas; then its
+resolution. Each mesh is one instanced call; all copies are in one buffer, uploaded once per frame. A software renderer
+is limited by triangles: moving pictures are then drawn with fewer (`levels`), and a full picture in pieces, so that it
+can be abandoned in between.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from app.gl.scene import Content
 
 SAMPLES = 4
 DETAILS = ((1.0, SAMPLES), (1.0, 0), (1.5, 0), (2.0, 0), (2.0, 0))
-"""From the finest picture to the fastest: the divisor of its resolution, samples a pixel. Shadows are in all of them,
-in all but the first meshes have no more triangles than can be seen, and all but the last have smooth edges."""
+"""From finest to fastest: the divisor of the resolution, and samples per pixel. All have shadows;
+all but the first limit meshes to visible triangles, and all but the last have smooth edges."""
 COSTS = (16.0, 3.7, 2.0, 1.3, 1.0)
-"""How long each takes where the processor draws, about, as multiples of the fastest."""
+"""The approximate duration of each on a software renderer, relative to the fastest."""
 SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
-"""Renderers that run on the processor, as their names say: shadows are plainer where they have to be fast."""
+"""Names of software renderers, which have simpler shadows if they have to be fast."""
 PIECE = 25_000
-"""Triangles, after which a picture that is drawn in pieces can be left."""
+"""Triangles after which a picture drawn in pieces can be abandoned."""
 BUDGETS = ((4_000_000, 4_000_000), (400_000, 60_000))
-"""Triangles of a batch in a full picture and in a draft, where a card draws and where the processor does."""
+"""Triangles of a batch in a full picture and in a draft: on a GPU, and on a software renderer."""
 SLOW = 0.045
-"""Seconds for a draft of a batch, above which the next have fewer triangles."""
+"""Seconds for a draft of a batch, above which later drafts have fewer triangles."""
 SHADED = (20_000, 256)
-"""Robots in a picture, up to which they cast shadows, where a card draws and where the processor does."""
+"""The number of robots up to which they cast shadows: on a GPU, and on a software renderer."""
 
 
 @dataclass
 class Shadow:
-    """A shadow map, and what it was drawn of."""
+    """A shadow map, and the content it shows."""
 
     map: objects.ShadowMap
     content: Content | None = None
@@ -60,14 +60,14 @@ class Shadow:
 
 
 class Holder(Protocol):
-    """A `Scene`, or what else holds the content of one."""
+    """A `Scene`, or another holder of a content."""
 
     @property
     def content(self) -> Content | None: ...
 
 
 Picked = Sequence[tuple[int, ...]]
-"""What is drawn: meshes and their levels, or the `Part`s of a batch."""
+"""The selection drawn: meshes and their levels, or the `Part`s of a batch."""
 _FOREIGN = (
     GL.GL_BLEND, GL.GL_CULL_FACE, GL.GL_SCISSOR_TEST, GL.GL_STENCIL_TEST, GL.GL_POLYGON_OFFSET_FILL,
     GL.GL_SAMPLE_ALPHA_TO_COVERAGE,
@@ -75,19 +75,18 @@ _FOREIGN = (
 
 
 class Renderer:
-    """Draws a scene. Its OpenGL objects live in the context current at `initialize`.
+    """Draws a scene. Its OpenGL objects belong to the context current at `initialize`.
 
-    `ground` is the height of a level ground, m, where extras tell of no other; `software` says that the processor
-    draws. `draw_seconds` is the wall time of the last `draw` on the processor, `upload_seconds` the part of it that
-    sent poses, and meshes when they are new.
+    `ground` is the height of the level ground, m, if extras have no world; `software` is whether OpenGL runs on the
+    CPU. `draw_seconds` is the CPU wall time of the last `draw`, `upload_seconds` the part for uploading poses.
     """
 
     def __init__(self, fine: bool = False) -> None:
-        """`fine` asks for the best shadows also where the processor draws, for pictures that may take their time."""
+        """`fine` selects the best shadows on a software renderer too, for pictures that may take long."""
         self._fine = fine
         self.ground = 0.0
         self.transparent = False
-        """Whether there is nothing behind the robot, neither ground nor shadow: `pixels` tells how far it covers."""
+        """Whether nothing is drawn behind the robot, neither ground nor shadow; `pixels` then has the opacity."""
         self.software = False
         self.draw_seconds = 0.0
         self.upload_seconds = 0.0
@@ -105,14 +104,14 @@ class Renderer:
         self._ground_drawer, self._edges = GroundDrawer(), Edges()
         self._look, self._world, self._backdrop = PLAIN.look, PLAIN.world, PLAIN.backdrop
         self.triangles = 0
-        """Of the last picture's batch."""
+        """The triangles of the last picture's batch."""
         self._share = 1.0
-        """Of its budget, that a draft of a batch may use."""
+        """The share of its budget that a draft of a batch may use."""
 
     def initialize(self) -> None:
-        """Make all OpenGL objects in the current context; again after the context was lost.
+        """Create all OpenGL objects in the current context; again after the context was lost.
 
-        Raises NoOpenGL where it is too old.
+        Raises NoOpenGL if it is too old.
         """
         try:
             self._initialize()
@@ -147,11 +146,11 @@ class Renderer:
         self._empty = int(GL.glGenVertexArrays(1))
 
     def set_scene(self, scene: Holder | None) -> None:
-        """What to draw from now on; None for the empty ground."""
+        """Set the scene to draw; None for the empty ground."""
         self._scene = scene
 
     def release(self) -> None:
-        """Free all OpenGL objects; the context that made them must be current. The next `draw` makes them anew."""
+        """Free all OpenGL objects; their context must be current. The next `draw` creates them again."""
         if not self._programs:
             return
         for program in self._programs.values():
@@ -182,11 +181,11 @@ class Renderer:
         marks: Marks | None = None,
         extras: Extras = PLAIN,
     ) -> None:
-        """Draw the scene with its links at (links, 4, 4) into the framebuffer that is bound, of that many pixels.
+        """Draw the scene with its links at (links, 4, 4) into the bound framebuffer, of that size in pixels.
 
-        `detail` counts in `DETAILS`: beyond 0 it is a draft, for a fraction of the time where the processor draws. A
-        `batch` of robots of the scene is drawn instead of the one at `link_poses`; `marks` are drawn over it, and
-        `extras` say how else it looks.
+        `detail` is an index of `DETAILS`: above 0 it is a draft, which is faster on a software renderer. A `batch` of
+        the scene's robots replaces the one at `link_poses`; `marks` are drawn over it, and `extras` has its appearance
+        and overlays.
         """
         began = time.perf_counter()
         bound = int(GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING))
@@ -209,7 +208,7 @@ class Renderer:
         marks: Marks | None = None,
         extras: Extras = PLAIN,
     ) -> Iterator[None]:
-        """As `draw`, but only so far that `pixels` can read it, and with a pause after every piece of the work."""
+        """Draw like `draw`, up to where `pixels` can read the picture, pausing after every piece of work."""
         began = time.perf_counter()
         if not self._programs:
             self.initialize()
@@ -233,7 +232,7 @@ class Renderer:
             in_picture, in_shadow = self._pick(camera, poses, canvas.size, detail)
         self.upload_seconds = time.perf_counter() - began
         yield
-        for name in _FOREIGN:  # of whoever drew before, or of a picture that was left
+        for name in _FOREIGN:  # left by other code, or by an abandoned picture
             GL.glDisable(name)
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
         GL.glDepthMask(True)
@@ -247,9 +246,8 @@ class Renderer:
         self._drawn = self._edges.smoothed(canvas) if 0 < detail < len(DETAILS) - 1 else canvas
 
     def pixels(self) -> NDArray[np.uint8]:
-        """(height, width, 4): blue, green, red and how far a pixel is covered, if `transparent`, of what `pieces` drew,
-        in its own resolution.
-        """
+        """(height, width, 4): blue, green, red and, if `transparent`, opacity, of the picture of `pieces`,
+        in its own resolution."""
         canvas = self._drawn
         width, height = canvas.size
         if canvas.samples:
@@ -262,7 +260,7 @@ class Renderer:
         return np.ascontiguousarray(upturned[::-1])
 
     def _leave(self, bound: int, width: int, height: int) -> None:
-        """Put the state back to what others expect."""
+        """Restore the OpenGL state that others expect."""
         for name in (GL.GL_DEPTH_TEST, GL.GL_BLEND, GL.GL_POLYGON_OFFSET_FILL, GL.GL_SAMPLE_ALPHA_TO_COVERAGE):
             GL.glDisable(name)
         GL.glDepthMask(True)
@@ -275,7 +273,7 @@ class Renderer:
         GL.glViewport(0, 0, width, height)
 
     def _fit_canvas(self, name: str, width: int, height: int, divisor: float, samples: int) -> objects.Canvas:
-        """The canvas of that name: for a picture of that size, divided."""
+        """Return the canvas of that name, for a picture of that size divided by `divisor`."""
         size = int(np.ceil(width / divisor)), int(np.ceil(height / divisor))
         known = self._canvases.get(name)
         if known is not None and (known.size, known.samples) == (size, samples):
@@ -286,14 +284,14 @@ class Renderer:
         return self._canvases[name]
 
     def adapt(self, seconds: float) -> None:
-        """Draw drafts of batches with fewer triangles, or with more again, after one that took so long."""
+        """Adjust the triangles of batch drafts to the duration of the last, s."""
         if seconds > SLOW:
             self._share = max(0.05, 0.8 * self._share)
         elif seconds < SLOW / 2:
             self._share = min(1.0, 1.1 * self._share)
 
     def _choose(self, camera: Camera, size: tuple[int, int], detail: int) -> Choice:
-        """What is drawn of the batch, which is sent."""
+        """Select the parts of the batch to draw, and upload it."""
         if self._drawer is None:
             self._drawer = BatchDrawer(batch_drawer.programs({"SHADOW_TAPS": 2 if self.software else 4}))
         tiers = self._drawer.take(self._content)
@@ -306,7 +304,7 @@ class Renderer:
         return choice
 
     def _send_copies(self, poses: NDArray[np.float64] | None) -> Box:
-        """Send where the copies of all meshes stand; answers the corners of a box around them."""
+        """Upload the poses of all copies; return the corners of a box around them."""
         content = self._content
         if content is None:
             return np.full(3, -0.5), np.full(3, 0.5)
@@ -317,7 +315,7 @@ class Renderer:
         return content.bounds(poses)
 
     def _send_frame(self, camera: Camera, bounds: Box, aspect: float) -> None:
-        """Send what all shaders know of the frame; shadows fall from what is between those corners."""
+        """Upload the data shared by all shaders; `bounds` are the corners of the shadow casters."""
         (lower, upper), size = bounds, self._shadow.map.size
         self._light, self._texel = frame.light_view(lower, upper, size)
         plane = np.array([0.0, 0.0, 1.0, self.ground]) if self._world is None else self._world.plane
@@ -328,7 +326,7 @@ class Renderer:
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, 0)
 
     def _take(self, content: Content | None) -> None:
-        """Forget the meshes that are no longer drawn."""
+        """Set the content, and free meshes that it does not contain."""
         before, self._content = self._content, content
         if content is before:
             return
@@ -341,7 +339,7 @@ class Renderer:
     def _pick(
         self, camera: Camera, poses: NDArray[np.float64] | None, size: tuple[int, int], detail: int
     ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """Which meshes, and which level of each, are in the picture and in the shadow map."""
+        """Return the meshes and levels drawn in the picture and in the shadow map."""
         content = self._content
         if content is None or not len(content.hulls):
             return [], []
@@ -351,7 +349,7 @@ class Renderer:
         if detail:
             scale = levels.scales(content)
             near = levels.choose(content.levels, pixels * scale)
-            # No finer than the picture's own pixels show; and twice as coarse, since shadows are blurred.
+            # No finer than the picture's pixels show, and twice as coarse, since shadows are blurred.
             far = levels.choose(content.levels, 0.5 * scale * min(1 / self._texel, pixels.max(initial=0.0)))
         return (
             [(int(index), int(near[index])) for index in every[seen]],
@@ -359,9 +357,9 @@ class Renderer:
         )
 
     def _draw(self, picked: Picked, draft: bool, program: str) -> Iterator[None]:
-        """Draw all copies of some meshes, sending those that the GPU does not have yet.
+        """Draw all copies of some meshes, uploading missing ones.
 
-        A draft leaves out the backs of what is closed.
+        A draft culls the back faces of closed meshes.
         """
         if self._batch is not None:
             yield from self._drawer.draw(cast("Sequence[Part]", picked), program, draft or not self.software, PIECE)
@@ -388,9 +386,9 @@ class Renderer:
         yield
 
     def _draw_shadow(self, poses: NDArray[np.float64] | None, picked: Picked, draft: bool) -> Iterator[None]:
-        """The shadow map, unless it is still there: the camera alone may have moved."""
+        """Draw the shadow map, unless it is up to date, since only the camera may have moved."""
         shadow = self._shadow
-        drawn = shadow.poses is not None  # a new map holds whatever the memory held, also where there is no robot
+        drawn = shadow.poses is not None  # a new map has undefined content, even without a robot
         alone = self._batch is None and shadow.batch is None
         alike = shadow.content is self._content and shadow.look is not None and shadow.look.like(self._look)
         if drawn and alone and alike and np.array_equal(shadow.poses, poses):
@@ -426,7 +424,7 @@ class Renderer:
             GL.glDisable(GL.GL_DEPTH_TEST)
             GL.glDrawArrays(GL.GL_TRIANGLES, 0, 3)
         GL.glEnable(GL.GL_DEPTH_TEST)
-        # A translucent surface covers a part of each pixel's samples, so that nothing has to be sorted.
+        # A translucent surface covers some of each pixel's samples, so that no sorting is needed.
         GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         GL.glColorMask(True, True, True, self.transparent)
         seen_through = self._content is not None and (self._content.see_through or not self._look.solid)
@@ -441,7 +439,7 @@ class Renderer:
 
 
 def _mesh(content: Content, index: int, level: int) -> Mesh:
-    """A mesh of a scene, or the coarser one that stands for it."""
+    """Return a mesh of a scene, or its coarser level."""
     return content.levels[index][level - 1].mesh if level else content.meshes[index]
 
 

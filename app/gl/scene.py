@@ -1,4 +1,4 @@
-"""`Scene`: what there is to draw of a robot, free of OpenGL and Qt."""
+"""`Scene`: the drawable content of a robot, free of OpenGL and Qt."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from app.gl.mesh import Mesh
 from app.gl.reader import Answer, MeshReader, Refinement
 
 PLAIN = (0.78, 0.80, 0.83, 1.0)
-"""The colour of what no one gave a colour."""
+"""The default colour."""
 PLACEHOLDER = 0.1
-"""The size of what stands for a mesh that is not there, m."""
+"""The size of the placeholder for a missing mesh, m."""
 MISSING = mesh.cross(PLACEHOLDER, (255, 120, 30, 255))
 COLLIDING = (0.10, 0.85, 0.45, 0.5)
-"""The colour of what may touch others: it is seen through."""
+"""The translucent colour of collision shapes."""
 OUTLINE = (0.47, 0.50, 0.55, 0.6)
-"""The colour of the bars that stand for links whose meshes are still read, or missing."""
+"""The colour of the bars shown for links whose meshes are missing or not yet read."""
 THICK = 1.8
-"""Times as thick as a skeleton's bars, which replace the whole robot."""
+"""The thickness of these bars, relative to those of a skeleton, which replaces the whole robot."""
 
 
 @dataclass(frozen=True)
 class Instances:
-    """Copies of meshes, those of one mesh side by side. I of them, of M meshes.
+    """Copies of meshes, sorted by mesh: I copies of M meshes.
 
     =======  ==========  ==========================================================
     mesh     (I,)        index into the scene's meshes, never falling
@@ -55,11 +55,10 @@ class Instances:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What a scene holds at one moment: it does not change, so that it can be drawn in another thread.
+    """The content of a scene at one time; it is immutable, so that another thread can draw it.
 
-    `levels` has for each mesh what can stand for it where it is small, from fine to coarse; those of files come later,
-    with another content of the same `instances`.
-    `hulls` (I, 26, 3) are points of each copy in its link's frame that reach as far as it does.
+    `levels` has the coarser meshes for each mesh, from fine to coarse; those of files come later, in another content
+    with the same `instances`. `hulls` (I, 26, 3) are extreme points of each copy in its link's frame.
     """
 
     meshes: list[Mesh]
@@ -67,15 +66,15 @@ class Content:
     instances: Instances
     hulls: NDArray[np.float64]
     parts: tuple[int, int] | None = None
-    """Where more than a robot is there: the links from the first number on are its ghost's, from the second on those of
-    what else stands around."""
+    """The first link of the ghost, and the first of other objects, if there are any:
+    links before the first number are the robot's."""
 
     def matrices(self, link_poses: ArrayLike) -> NDArray[np.float32]:
-        """(I, 4, 4): where each copy stands in the world, for poses (links, 4, 4)."""
+        """(I, 4, 4): the pose of each copy in the world, for link poses (links, 4, 4)."""
         return (np.asarray(link_poses, float)[self.instances.link] @ self.instances.local).astype(np.float32)
 
     def bounds(self, link_poses: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lower and upper corner, (3,) each, of all that is drawn; around the origin where that is nothing."""
+        """Return the lower and upper corner, (3,) each, of all that is drawn; around link origins if nothing is."""
         poses = np.asarray(link_poses, float)
         if not len(self.hulls):
             origins = poses[:, :3, 3] if len(poses) else np.zeros((1, 3))
@@ -88,12 +87,12 @@ class Content:
     def spheres(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """A ball around each copy, in its link's frame: centers (I, 3) and radii (I,)."""
         centers = (self.hulls.min(1) + self.hulls.max(1)) / 2
-        # The hull is of 26 directions: what lies between two of them reaches a little further.
+        # The hull has 26 directions: between two of them the mesh may extend a little further.
         return centers, 1.1 * np.linalg.norm(self.hulls - centers[:, None], axis=2).max(1, initial=0.0)
 
     @cached_property
     def see_through(self) -> bool:
-        """Whether any copy lets what is behind it be seen."""
+        """Whether any copy is translucent."""
         return bool(np.any(self.instances.color[:, 3] < 1.0))
 
     @cached_property
@@ -106,12 +105,12 @@ class Content:
 
     @cached_property
     def reach(self) -> float:
-        """How far from its link's origin anything is drawn, m."""
+        """The largest distance of anything drawn from its link's origin, m."""
         return float(np.linalg.norm(self.hulls, axis=2).max(initial=0.0))
 
 
 def with_ghost(content: Content, links: int) -> Content:
-    """The robot of so many links twice, with twice the poses: first its own, then the ghost's."""
+    """Return the robot of `links` links twice, for twice the poses: first its own, then the ghost's."""
     instances = content.instances
     order = np.argsort(np.tile(instances.mesh, 2), kind="stable")  # the ghost's copies of a mesh after the robot's
 
@@ -129,7 +128,7 @@ def with_ghost(content: Content, links: int) -> Content:
 
 
 class Shapes(Protocol):
-    """A model, or what else has shapes to draw."""
+    """A model, or another object with shapes to draw."""
 
     @property
     def visuals(self) -> tuple[engine.Visual, ...]: ...
@@ -138,12 +137,12 @@ class Shapes(Protocol):
 
 
 class Scene:
-    """A model's visuals, or its skeleton where it has none, as unique meshes and the copies of them.
+    """The visuals of a model, or its skeleton if it has none, as unique meshes and copies of them.
 
-    Its collision shapes can be shown over them. `load` reads mesh files in a thread; what it has read enters the scene
-    in `update`, on the thread that owns it. Until then bars of the robot's skeleton stand for its link, and for good
-    with a cross where a file is missing or broken. A mesh of several colours keeps them; one of a single colour takes
-    what the robot's file has.
+    Its collision shapes can be shown too. `load` reads mesh files in a thread; they enter the scene in `update`, on the
+    thread that owns it. Until then the skeleton's bars are shown for the link; they stay, with a cross, if a file is
+    missing or broken. A mesh of several colours keeps them; one of a single colour takes the colour in the robot's
+    file.
     """
 
     def __init__(self, model: Shapes, collisions: bool = False):
@@ -157,10 +156,10 @@ class Scene:
             for bar in bars
             if bar.shape == "cylinder"
         ]
-        # Of each file that was read, or found wanting, and of each recipe.
+        # Of each file that was read, or failed, and of each recipe.
         self._known: dict[str | mesh.Recipe, tuple[Mesh, tuple[Level, ...]]] = {}
         self._asked: set[str] = set()  # the files that a loader reads, or has read
-        self._how: tuple[Callable[[], None], bool, bool] | None = None  # as `load` was told to
+        self._how: tuple[Callable[[], None], bool, bool] | None = None  # the arguments of `load`
         self._read: queue.SimpleQueue[Answer | Refinement] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._readers: list[MeshReader] = []
@@ -168,7 +167,7 @@ class Scene:
         self.show_collisions(collisions)
 
     def show_collisions(self, on: bool) -> None:
-        """Show the model's collision shapes, or do not; what files they need is read as `load` was told to."""
+        """Show or hide the model's collision shapes; their files are read as specified in `load`."""
         self._all: list[engine.Visual | engine.Collision] = [*self._visuals, *(self._collisions if on else ())]
         self._files = dict.fromkeys(_file(shape) for shape in self._all if shape.shape == "mesh")
         self._index_meshes()
@@ -176,9 +175,9 @@ class Scene:
         self._start_reading()
 
     def _index_meshes(self) -> None:
-        """Find the unique meshes of what can be drawn by now, and put the shapes in their order."""
+        """Find the unique meshes of all shapes drawable so far, and sort the shapes by mesh."""
         self._shapes: list[engine.Visual | engine.Collision] = []
-        bare = set()  # links of which something is still read, or is missing
+        bare = set()  # links with a mesh that is missing or not yet read
         for shape in self._all:
             known = shape.shape != "mesh" or _file(shape) in self._known
             if known:
@@ -189,7 +188,7 @@ class Scene:
         self._shapes += [bar for bar in self._bars if bar.link in bare]
         index, scales = [], []
         places: dict[str | mesh.Recipe, int] = {}
-        recipes: dict[tuple[Any, ...], tuple[mesh.Recipe, tuple[float, ...]]] = {}  # of a thousand links most are alike
+        recipes: dict[tuple[Any, ...], tuple[mesh.Recipe, tuple[float, ...]]] = {}  # many of a thousand links are alike
         for shape in self._shapes:
             key: str | mesh.Recipe = _file(shape)
             scale: tuple[float, ...] = shape.size
@@ -209,7 +208,7 @@ class Scene:
         self._scales = np.array(scales).reshape(-1, 3)[order]
 
     def _place(self) -> None:
-        """Work out the copies anew, after meshes have changed."""
+        """Compute the copies again, after meshes have changed."""
         local = np.array([shape.pose for shape in self._shapes], float).reshape(-1, 4, 4)
         there = np.array([drawn is not MISSING for drawn in self._meshes], bool)[self._mesh]
         local[there, :3, :3] *= self._scales[there][:, None]
@@ -225,28 +224,28 @@ class Scene:
 
     @property
     def ready(self) -> bool:
-        """Whether every mesh file has been read, or found wanting."""
+        """Whether every mesh file has been read, or has failed."""
         return all(path in self._known for path in self._files)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """How many of the mesh files have been read or found wanting, and how many there are."""
+        """The number of mesh files that have been read or have failed, and their total."""
         return sum(path in self._known for path in self._files), len(self._files)
 
     def load(self, on_read: Callable[[], None] | None = None, apart: bool = False, simplify: bool = False) -> None:
-        """Start reading the mesh files in a thread; `on_read` is called there whenever there is something to update.
+        """Start reading the mesh files in a thread, which calls `on_read` whenever `update` has work.
 
-        So are those that `show_collisions` needs later.
+        Files that `show_collisions` needs later are read in the same way.
 
-        With `apart` a process of its own reads them, so that no other thread has to wait; where it fails, the thread
-        does. That process can `simplify` too: coarser levels follow, once all are read.
+        With `apart` a separate process reads them, so that no other thread has to wait; if it fails, the thread does.
+        With `simplify` that process also makes coarser levels, once all are read.
         """
         if self._how is None:
             self._how = on_read or (lambda: None), apart, simplify
             self._start_reading()
 
     def _start_reading(self) -> None:
-        """Read the files that are shown and that no thread reads yet."""
+        """Read the required files that no thread reads yet."""
         paths = [path for path in self._files if path not in self._asked]
         if paths and self._how is not None:
             self._asked.update(paths)
@@ -264,14 +263,14 @@ class Scene:
             on_read()
 
     def _answers(self, unread: Mapping[str, None], apart: bool, simplify: bool) -> Iterator[Answer | Refinement]:
-        """What has become of each file; `unread` are those that have not been answered for."""
+        """Yield the result for each file; `unread` are the files without one so far."""
         if apart and not self._stop.is_set():
             process = None
-            with suppress(OSError):  # the system starts no process: the thread reads
+            with suppress(OSError):  # the system cannot start a process: the thread reads
                 process = MeshReader(unread, simplify)
             if process is not None:
                 self._readers.append(process)
-                if self._stop.is_set():  # since it was looked at before
+                if self._stop.is_set():  # set after the check above
                     process.end()
                 yield from process.answers()
         for path in tuple(unread):
@@ -280,7 +279,7 @@ class Scene:
             yield reader.read(path)
 
     def update(self) -> bool:
-        """Take in what has come since the last time; whether any of it was a mesh, so that it can be seen."""
+        """Take in new results; return whether a mesh was among them, so that the picture changes."""
         read = refined = False
         while not self._read.empty():
             answer = self._read.get()
@@ -289,7 +288,7 @@ class Scene:
             else:
                 made = self._known[answer.path][0]
             self._known[answer.path] = made, answer.levels
-            if answer.path in self._files:  # unless it is of a collision shape that is shown no more
+            if answer.path in self._files:  # else of a collision shape that is now hidden
                 read, refined = read or isinstance(answer, Answer), True
         if refined:
             self._index_meshes()
@@ -300,21 +299,21 @@ class Scene:
         return read
 
     def _miss(self, answer: Answer) -> Mesh:
-        """What stands for a mesh that could not be read, which is told."""
-        if Path(answer.path).is_absolute():  # else `engine.load` did not find it, and has told with its line
+        """Return the placeholder for an unreadable mesh, and add a diagnostic."""
+        if Path(answer.path).is_absolute():  # else `engine.load` did not find it, and reported its line
             name = f"mesh {Path(answer.path).name}"
             cure = "put the mesh there or correct the filename; a cross is drawn in its place"
             self.diagnostics.append(engine.Diagnostic("warning", None, name, str(answer.mesh), cure))
         return MISSING
 
     def wait(self) -> None:
-        """Wait until `load` has read everything, and take it in."""
+        """Wait until `load` has read everything, then update."""
         for loader in self._loaders:
             loader.join()
         self.update()
 
     def close(self, wait: bool = True) -> None:
-        """Stop reading, in a thread after the file that is being read; with `wait`, return when that has ended."""
+        """Stop reading, in a thread after its current file; with `wait`, return when it has ended."""
         self._stop.set()
         for process in self._readers:
             process.end()
@@ -330,15 +329,15 @@ class Scene:
         return self.content.instances
 
     def matrices(self, link_poses: ArrayLike) -> NDArray[np.float32]:
-        """As `Content.matrices`."""
+        """Return `Content.matrices`."""
         return self.content.matrices(link_poses)
 
     def bounds(self, link_poses: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """As `Content.bounds`."""
+        """Return `Content.bounds`."""
         return self.content.bounds(link_poses)
 
     def ground(self, link_poses: ArrayLike) -> float:
-        """How high the ground is under a robot in this pose, m: 0, or as low as what hangs below its root."""
+        """Return the ground's height under a robot in this pose, m: 0, or its lowest point if that is lower."""
         return min(0.0, float(self.bounds(link_poses)[0][2]))
 
 
@@ -347,7 +346,7 @@ def _file(shape: engine.Visual | engine.Collision) -> str:
 
 
 def _color(shape: engine.Visual | engine.Collision, drawn: Mesh) -> tuple[float, ...]:
-    """RGBA of a shape that is drawn as that mesh."""
+    """Return the RGBA of a shape drawn as that mesh."""
     if isinstance(shape, engine.Collision):
         return COLLIDING
     return (1.0, 1.0, 1.0, 1.0) if drawn.painted else (shape.color or drawn.color or PLAIN)

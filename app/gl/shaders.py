@@ -1,4 +1,4 @@
-"""Shader programs from files: `#include`, and errors that name the file and the line."""
+"""Shader programs from files, with `#include`, and errors that name the file and the line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ShaderError(RuntimeError):
 
 
 def source(path: Path, constants: dict[str, int] | None = None) -> tuple[str, list[Path]]:
-    """The text of a shader with its includes put in, and the files whose numbers its `#line` directives carry.
+    """Return a shader's text with includes expanded, and the files by number in `#line` directives.
 
     `constants` become ``#define`` lines after the ``#version`` line.
     """
@@ -46,7 +46,7 @@ def source(path: Path, constants: dict[str, int] | None = None) -> tuple[str, li
 
 
 def explain(log: str, files: list[Path]) -> str:
-    """A compiler's log with the numbers of its files turned into their names."""
+    """Return a compiler's log with file numbers replaced by names."""
 
     def place(match: re.Match[str]) -> str:
         index = int(match[2])
@@ -73,7 +73,7 @@ def _text(log: bytes | str) -> str:
 
 
 def program(vertex: Path, fragment: Path, constants: dict[str, int] | None = None) -> int:
-    """A linked program in the current context; ShaderError with file and line where it fails."""
+    """Return a linked program in the current context. Raises ShaderError with file and line."""
     shaders = [_compile(vertex, constants), _compile(fragment, constants)]
     name = int(GL.glCreateProgram())
     for shader in shaders:
@@ -89,5 +89,5 @@ def program(vertex: Path, fragment: Path, constants: dict[str, int] | None = Non
 
 
 def named(name: str, constants: dict[str, int]) -> int:
-    """The program of the two files in `FOLDER` that bear that name."""
+    """Return the program of the two files in `FOLDER` with that name."""
     return program(FOLDER / f"{name}.vert", FOLDER / f"{name}.frag", constants)

@@ -1,4 +1,4 @@
-"""What to draw of a robot whose file shows nothing: a ball at each link's frame, bars between them."""
+"""The skeleton of a robot without visuals: a ball at each link's frame, and bars between them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 import engine
 
 BALL, BAR = 0.07, 0.025
-"""Radii, as shares of the length of a long bar: of five, the second longest."""
+"""Radii, relative to a long bar's length: the 80th percentile of all."""
 LONE = 0.5
-"""The length that stands for bars where there are none, m."""
+"""The length assumed if there are no bars, m."""
 BALL_COLOR = (0.93, 0.52, 0.16, 1.0)
 BAR_COLOR = (0.78, 0.80, 0.83, 1.0)
 
 
 def visuals(model: engine.Model) -> tuple[engine.Visual, ...]:
-    """Balls at the frames of the links that move or carry others; from each, bars to the frames of those it carries.
+    """Return balls at the frames of links that move or carry others, and bars from each to those it carries.
 
-    A last link has a bar to its centre of mass. Bars are fixed to the link they begin at, as long as they are at
+    A last link has a bar to its centre of mass. Bars are fixed to the link where they begin, with their length at
     `model.neutral()`.
     """
     poses = np.asarray(engine.link_poses(model, model.neutral()))
@@ -32,7 +32,7 @@ def visuals(model: engine.Model) -> tuple[engine.Visual, ...]:
 
 
 def _parents(model: engine.Model) -> dict[int, int]:
-    """The link that each link hangs on, if any: the first of its body's, or of the nearest body's before with links."""
+    """Return the parent link of each link, if any: the first of its body's, or of the nearest ancestor with links."""
     free = {joint.bodies.start for joint in model.joints if joint.kind == "floating"}
     first: dict[int, int] = {}
     for link, body in enumerate(model.link_body):
@@ -51,7 +51,7 @@ def _parents(model: engine.Model) -> dict[int, int]:
 
 
 def _tips(model: engine.Model, carriers: set[int]) -> list[tuple[int, NDArray[np.floating]]]:
-    """The centre of mass, in the link's frame, of each body of one link that carries no other."""
+    """Return the centre of mass, in the link's frame, of each body with one link that carries no other."""
     links = np.bincount(model.link_body + 1)
     tips = []
     for link, body in enumerate(model.link_body):
@@ -62,12 +62,12 @@ def _tips(model: engine.Model, carriers: set[int]) -> list[tuple[int, NDArray[np
 
 
 def _seen_from(pose: NDArray[np.floating], point: NDArray[np.floating]) -> NDArray[np.floating]:
-    """A point of the world, (3,), in the frame of that pose, (4, 4)."""
+    """Return a world point (3,) in the frame of that pose (4, 4)."""
     return pose[:3, :3].T @ (point - pose[:3, 3])
 
 
 def _bar(link: int, end: NDArray[np.floating], radius: float) -> engine.Visual:
-    """A bar from a link's frame to a point in it."""
+    """Return a bar from a link's frame to a point in it."""
     length = float(np.linalg.norm(end))
     z = end / length
     x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)

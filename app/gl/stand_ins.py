@@ -1,4 +1,4 @@
-"""What stands for a robot that is small in the picture of a batch: one simple mesh for each of its links."""
+"""Stand-ins for robots that are small in the picture of a batch: one simple mesh per link."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from app.gl.scene import Content, Instances
 Points = NDArray[np.float64]
 
 _WAYS = np.array([way for way in np.ndindex(3, 3, 3) if way != (1, 1, 1)]) - 1.0
-"""(26, 3): from the middle of a cube to its corners, and to the middles of its edges and sides."""
+"""(26, 3): from the middle of a cube to its corners, edge centres and face centres."""
 
 
 def stand_ins(content: Content) -> tuple[Content, Content]:
-    """The robot with a hull of 48 triangles for each link that shows anything, and with a box of 12."""
+    """Return the robot with a hull of 48 triangles per visible link, and with a box of 12."""
     links = list(_links(content))
     hulls = [(link, _furthest(points), color) for link, points, color in links]
     boxes = [(link, _corners(points), color) for link, points, color in links]
@@ -26,9 +26,9 @@ def stand_ins(content: Content) -> tuple[Content, Content]:
 
 
 def _links(content: Content) -> Iterator[tuple[int, Points, NDArray[np.float64]]]:
-    """Each link that shows anything: points of it, (P, 3), and its mean colour."""
+    """Yield each visible link with points of it (P, 3), and its mean colour."""
     instances = content.instances
-    sizes = np.prod(np.ptp(content.hulls, axis=1) + 1e-3, axis=1) ** (2 / 3)  # about their surfaces
+    sizes = np.prod(np.ptp(content.hulls, axis=1) + 1e-3, axis=1) ** (2 / 3)  # approximate surface areas
     own = np.array([mesh.colors.mean(0) / 255 for mesh in content.meshes]).reshape(-1, 4)
     colors = instances.color * own[instances.mesh]
     opaque = colors[:, 3] >= 0.5
@@ -40,7 +40,7 @@ def _links(content: Content) -> Iterator[tuple[int, Points, NDArray[np.float64]]
 
 
 def _furthest(points: Points) -> Points:
-    """(26, 3): the points that reach furthest in `_WAYS` from the middle of their box, whose sides count as equal."""
+    """(26, 3): the extreme points along `_WAYS` from the middle of their box, scaled to a cube."""
     lower, upper = points.min(0), points.max(0)
     shares = (points - (lower + upper) / 2) / np.maximum(upper - lower, 1e-6)
     ways = _WAYS / np.linalg.norm(_WAYS, axis=1, keepdims=True)
@@ -48,13 +48,13 @@ def _furthest(points: Points) -> Points:
 
 
 def _corners(points: Points) -> Points:
-    """(26, 3): the corners of the points' box, and the middles of its edges and sides."""
+    """(26, 3): the corners of the points' box, and the centres of its edges and faces."""
     lower, upper = points.min(0), points.max(0)
     return (lower + upper) / 2 + _WAYS * (upper - lower) / 2
 
 
 def _cube(steps: int) -> NDArray[np.int64]:
-    """(F, 3): the triangles of a cube with so many steps, 1 or 2, along each edge, as indices into `_WAYS`."""
+    """(F, 3): the triangles of a cube with `steps`, 1 or 2, along each edge, as indices into `_WAYS`."""
     place = {tuple(way): k for k, way in enumerate(_WAYS)}
     lines = np.linspace(-1.0, 1.0, steps + 1)
     faces = []
@@ -73,7 +73,7 @@ def _content(
     faces: NDArray[np.int64],
     shaded: Callable[[Points, NDArray[np.int64]], Mesh],
 ) -> Content:
-    """One mesh for each link, from its 26 points, made by `shaded`."""
+    """Return one mesh for each link, from its 26 points, made by `shaded`."""
     count = len(links)
     instances = Instances(
         np.arange(count),
@@ -88,7 +88,7 @@ def _content(
 
 
 def _flat(points: Points, faces: NDArray[np.int64]) -> Mesh:
-    """The triangles among these points that have a surface, each shaded as flat."""
+    """Return the triangles of non-zero area, flat-shaded."""
     corners = points[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     length = np.linalg.norm(across, axis=1)
@@ -98,7 +98,7 @@ def _flat(points: Points, faces: NDArray[np.int64]) -> Mesh:
 
 
 def _round(points: Points, faces: NDArray[np.int64]) -> Mesh:
-    """The mesh with one normal a vertex, shaded as round: its few vertices make many robots cheap to draw."""
+    """Return the mesh with one normal per vertex: few vertices make many robots cheap to draw."""
     corners = points[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normals = np.zeros_like(points)

@@ -1,4 +1,4 @@
-"""`View`: what a picture is to show, and how far two of them are apart."""
+"""`View`: the input of a picture, and a measure of the difference between two."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from app.gl.scene import Content, Instances
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A robot's links at poses (links, 4, 4), seen by a camera of its own, over a ground at that height.
+    """A robot's links at poses (links, 4, 4), seen by its own camera, over a ground at that height.
 
-    Where there is a `batch` its robots are drawn, and `poses` are those of the one that is looked at.
-    `content` and `poses` are None for the empty ground; `size` is the picture's, in pixels.
+    If there is a `batch` its robots are drawn, and `poses` are those of the selected one. `content` and `poses` are
+    None for the empty ground; `size` is the picture's, in pixels.
     """
 
     content: Content | None
@@ -29,16 +29,16 @@ class View:
     size: tuple[int, int]
     batch: Batch | None = None
     marks: Marks | None = None
-    """Of the contacts of the robot that is looked at."""
+    """The contact marks of the selected robot."""
     extras: Extras = PLAIN
 
     @property
     def _instances(self) -> Instances | None:
-        """What there is, which better levels of detail leave as it is."""
+        """The instances, which stay the same when better levels of detail arrive."""
         return self.content.instances if self.content is not None else None
 
     def pixels_from(self, other: View) -> float:
-        """By how many pixels anything has moved at most, about; infinite where more than links and target differ."""
+        """Return the largest motion, in pixels, roughly; infinite if more than links and the camera's target differ."""
         mine, yours = self.camera, other.camera
         if self.batch is not other.batch or not self.extras.like(other.extras):
             return np.inf

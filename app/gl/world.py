@@ -1,4 +1,4 @@
-"""`World`: what there is to draw of an `engine.Scene`: its ground and its obstacles, free of OpenGL and Qt."""
+"""`World`: the drawable ground and obstacles of an `engine.Scene`, free of OpenGL and Qt."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Floats = NDArray[np.float64]
 
 OBSTACLE = (0.62, 0.55, 0.46, 1.0)
 BEYOND = 6.0
-"""Times its own length and width, that a height field is drawn beyond its border."""
+"""The extension of a height field beyond its border, as a multiple of its longer side."""
 FEW = 128
-"""Cells along each side, up to which a height field is drawn as it is also where it has to be fast."""
+"""The number of cells along each side up to which drafts show a height field exactly."""
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """`plane` (4,) is the ground's normal and offset, n·x = d; where there is `terrain` that is drawn instead.
+    """The ground and obstacles. `plane` (4,) is normal and offset, n·x = d; `terrain` replaces it if given.
 
-    `terrain` is a height field's triangles, exactly and for drafts. `obstacles` stand where they are as the links of a
-    content, whose poses are `poses` (K, 4, 4).
+    `terrain` is a height field's triangles, exact and for drafts. `obstacles` are the links of a content, at `poses`
+    (K, 4, 4).
     """
 
     plane: Floats
@@ -36,12 +36,12 @@ class World:
 
     @property
     def count(self) -> int:
-        """K."""
+        """The number of obstacles, K."""
         return 0 if self.poses is None else len(self.poses)
 
 
 def world_of(scene: engine.Scene) -> World:
-    """What is drawn of a scene. Meshes of obstacles are read at once."""
+    """Return the drawable world of a scene. Meshes of obstacles are read at once."""
     ground = scene.ground
     plane, terrain = np.array([0.0, 0.0, 1.0, 0.0]), None
     if isinstance(ground, engine.Plane):
@@ -59,7 +59,7 @@ def world_of(scene: engine.Scene) -> World:
 
 
 class _Props:
-    """Obstacles as the shapes of links, as a `Scene` asks for them."""
+    """Obstacles as shapes of links, for a `Scene`."""
 
     def __init__(self, obstacles: Sequence[engine.Obstacle]):
         self.visuals = tuple(
@@ -69,7 +69,7 @@ class _Props:
 
 
 def _terrain(field: engine.HeightField, step: int) -> Mesh:
-    """The triangles between every `step`-th of the heights, and the ground beyond the border."""
+    """Return the triangles between every `step`-th of the heights, and the ground beyond the border."""
     rows, columns = (np.unique([*range(0, count, step), count - 1]) for count in field.heights.shape)
     heights = np.pad(field.heights[np.ix_(rows, columns)], 1, mode="edge")
     x, y = (field.corner[axis] + field.cell * places for axis, places in enumerate((columns, rows)))
@@ -78,13 +78,13 @@ def _terrain(field: engine.HeightField, step: int) -> Mesh:
     vertices = np.stack([*np.meshgrid(x, y), heights + field.corner[2]], -1).reshape(-1, 3)
     wide = len(x)
     a = (np.arange(len(y) - 1)[:, None] * wide + np.arange(wide - 1)).ravel()
-    # Each cell's diagonal goes from its least x and y to its greatest, as the engine has it.
+    # Each cell's diagonal goes from its lowest x and y to its highest, as in the engine.
     faces = np.concatenate([np.stack([a, a + 1, a + wide + 1], 1), np.stack([a, a + wide + 1, a + wide], 1)])
     return assemble(vertices, np.broadcast_to([0.0, 0.0, 1.0], vertices.shape), faces)
 
 
 def beside(content: Content, links: int, other: Content) -> Content:
-    """One content and another, whose links are counted after the first one's `links`."""
+    """Join two contents, with the other's links numbered after the first one's `links`."""
     one, two = content.instances, other.instances
     instances = Instances(
         np.concatenate([one.mesh, two.mesh + len(content.meshes)]),
