@@ -1,1 +1,1 @@
-"""What any desktop application has: theme, actions, docks, dialogs, crash reports; nothing of robots."""
+"""Parts common to desktop applications: theme, actions, docks, dialogs and crash reports; nothing about robots."""

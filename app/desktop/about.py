@@ -1,4 +1,4 @@
-"""What the program says of itself, and the documents that come with it."""
+"""The About dialog, and the documents that ship with the program."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAPERS = (
 
 
 def show(parent: QWidget, renderer: str) -> QMessageBox:
-    """The version, the licence, the papers, and the `renderer` as OpenGL names it, empty where there is none."""
+    """Show the version, licence, papers and `renderer` (OpenGL's name for it; empty without OpenGL)."""
     box = QMessageBox(parent)
     box.setWindowTitle("About Catena")
     box.setTextFormat(Qt.TextFormat.RichText)
@@ -49,7 +49,7 @@ def show(parent: QWidget, renderer: str) -> QMessageBox:
 
 
 def documents() -> list[tuple[str, Path]]:
-    """Those that are there."""
+    """Return the titles and paths of the documents that exist."""
     return [(title, ROOT / name) for title, name in DOCUMENTS if (ROOT / name).is_file()]
 
 

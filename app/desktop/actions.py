@@ -1,4 +1,4 @@
-"""Actions of the window: making one, and showing its state."""
+"""Helpers that make the window's actions and set their state, and display names of devices and algorithms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALGORITHM_TIPS = {
     "cfa": "Constraint force algorithm; Yang, Wu, Pan 2016; cfa on the command line",
     "dca": "Divide and conquer by articulated bodies; Bhalerao, Critchley, Anderson 2012; dca on the command line",
 }
-MESSAGE = 6000  # ms that a passing message stays
+MESSAGE = 6000  # ms that a temporary message is shown
 
 
 def make_action(
@@ -33,7 +33,7 @@ def make_action(
     tip: str = "",
     checkable: bool = False,
 ) -> QAction:
-    """An action of the window, with its shortcuts, the first of which its tip names."""
+    """Make an action of the window with its shortcuts; the tooltip names the first one."""
     action = QAction(text, window, checkable=checkable)
     action.setShortcuts([QKeySequence(key) for key in keys])
     if icon:
@@ -47,7 +47,7 @@ def make_action(
 
 
 def dock_action(dock: QDockWidget, icon: str, key: Qt.Key | str, tip: str) -> QAction:
-    """What shows a dock, which is hidden at first, or hides it."""
+    """Hide a dock, and return the action that shows or hides it."""
     dock.hide()
     action = dock.toggleViewAction()
     action.setIcon(theme.icon(icon))
@@ -57,7 +57,7 @@ def dock_action(dock: QDockWidget, icon: str, key: Qt.Key | str, tip: str) -> QA
 
 
 def make_link(menu: QMenu, title: str, path: Path) -> QAction:
-    """An entry that opens a file in the program that shows such files."""
+    """Add an entry that opens a file in the system's default program for it."""
     action = menu.addAction(title)
     action.setToolTip(str(path))
     action.triggered.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))))
@@ -65,24 +65,24 @@ def make_link(menu: QMenu, title: str, path: Path) -> QAction:
 
 
 def device_name(device: str) -> str:
-    """What the window calls the engine's device of that name."""
+    """Return the window's name for an engine device."""
     return DEVICE_NAMES.get(device, device)
 
 
 def algorithm_name(algorithm: str) -> str:
-    """The field's name of the engine's algorithm of that name; the name itself of a user's own."""
+    """Return the field's name for an engine algorithm; a user's own algorithm keeps its name."""
     return ALGORITHM_NAMES.get(algorithm, algorithm)
 
 
 def algorithm_words(text: str) -> str:
-    """A sentence of the engine with the field's names of algorithms, and the window's of devices."""
+    """Replace the engine's names of algorithms and devices in a sentence by the window's."""
     text = text.replace("asked for", "chosen by you")
     text = re.sub(rf"\b({'|'.join(ALGORITHM_NAMES)})\b(?!-)", lambda found: ALGORITHM_NAMES[found[1]], text)
     return re.sub(r"\bon (cpu|cuda)\b", lambda found: f"on {DEVICE_NAMES[found[1]]}", text)
 
 
 def check(action: QAction, on: bool) -> None:
-    """Show a state without acting on it."""
+    """Set an action's checked state without triggering it."""
     blocked = action.blockSignals(True)
     action.setChecked(on)
     action.blockSignals(blocked)

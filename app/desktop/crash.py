@@ -1,7 +1,7 @@
-"""A run of the program that ends badly leaves a report, and what was open; the next run finds both. Free of Qt.
+"""Crash reports, and the session that a crashed run had open; the next run finds both. Free of Qt.
 
-Reports are written where a fault is not caught: in the window's thread, in any other, and, by the interpreter itself,
-where machine code fails. What is open is noted in `session.json`, which a run that ends well takes away.
+A report is written for an uncaught exception in the window's thread or any other, and by the interpreter itself for a
+crash in machine code. The open session is noted in `session.json`, which is deleted when a run ends normally.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ import engine
 
 KEPT = 20  # reports
 SESSION, FAULT, LOCK = "session.json", "fault.txt", "lock"
-"""Of the first program that runs at a time; the others' bear a number, see `Reports`."""
+"""File names for the first program running; further programs append their number, see `Reports`."""
 
 
 @dataclass(frozen=True)
 class Left:
-    """What a run left that did not end well: its session, and its report if there is one."""
+    """The session of a run that crashed, and its report if there is one."""
 
     session: dict[str, Any]
     report: Path | None
@@ -40,21 +40,21 @@ class Reports:
     """The reports in a folder, and the session of this run."""
 
     def __init__(self, folder: Path, number: int = 1):
-        """`number` counts the programs that share the folder at a time. One that cannot be written to does no harm."""
+        """`number` distinguishes programs that share the folder. A folder that cannot be written to is tolerated."""
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
         self.folder, self._number = folder, number
         self._session, self._faults = (folder / numbered(name, number) for name in (SESSION, FAULT))
         self.told: Callable[[], str] = str
-        """Answers what the window has told so far."""
+        """Returns the window's log so far."""
         self.heard: Callable[[str, Path | None], None] = lambda _fault, _report: None
-        """Is called with each fault and where its report is, if it could be written, from the thread that failed."""
+        """Called from the failing thread with each error and its report's path, None if it could not be written."""
         self._fault: IO[str] | None = None
         self._installed = False
-        self._written: dict[tuple[str, ...], Path] = {}  # by the kind of a fault and where it arose
+        self._written: dict[tuple[str, ...], Path] = {}  # by exception type and traceback
 
     def install(self) -> None:
-        """Have faults reported that nobody catches."""
+        """Report uncaught exceptions from now on."""
         with suppress(OSError):
             self._fault = self._faults.open("w", encoding="utf-8")
             faulthandler.enable(self._fault)
@@ -74,14 +74,14 @@ class Reports:
             self.heard(f"{args.exc_type.__name__}: {args.exc_value}", self._try_to_write(args.exc_value, name))
 
     def _try_to_write(self, fault: BaseException, where: str) -> Path | None:
-        """As `write`; None where no report can be written."""
+        """Call `write`; return None if the report cannot be written."""
         try:
             return self.write(fault, where)
         except OSError:
             return None
 
     def write(self, fault: BaseException, where: str) -> Path:
-        """A report of a fault; answers where it is. One of a kind and from a place that has a report gets no other."""
+        """Write a report and return its path; an error of the same type and traceback is reported once."""
         place = type(fault).__name__, *traceback.format_tb(fault.__traceback__)
         if place in self._written:
             return self._written[place]
@@ -100,11 +100,11 @@ class Reports:
             path.unlink(missing_ok=True)
 
     def reports(self) -> list[Path]:
-        """The oldest first."""
+        """Return the paths of all reports, the oldest first."""
         return sorted(self.folder.glob("report-*.txt"))
 
     def remember(self, session: dict[str, Any]) -> None:
-        """Note what is open. Raises OSError."""
+        """Save the open session. Raises OSError."""
         with engine.replacing(self._session) as file:
             file.write(json.dumps(session).encode())
 
@@ -112,11 +112,11 @@ class Reports:
         return self.folder / numbered(f"report-{when:%Y%m%d-%H%M%S-%f}.txt", self._number)
 
     def _is_own(self, report: Path) -> bool:
-        """Whether a program of this number wrote it."""
+        """Return whether a program with this number wrote the report."""
         return report.name == numbered("-".join(report.stem.split("-")[:4]) + ".txt", self._number)
 
     def noted(self) -> tuple[dict[str, Any], float] | None:
-        """The session that is noted, and when its run began; None where there is none, or a damaged one."""
+        """Return the saved session and its start time; None if it is missing or damaged."""
         try:
             session = json.loads(self._session.read_text(encoding="utf-8"))
             return session, float(session.get("begun", 0.0))
@@ -124,9 +124,9 @@ class Reports:
             return None
 
     def left(self) -> Left | None:
-        """What the run before left, if it did not end well; to be asked before `install`, and told but once."""
+        """Return the session and report of the previous run if it crashed. Call this once, before `install`."""
         noted, fault = self.noted(), self._faults
-        with suppress(OSError):  # what cannot be taken away is told again
+        with suppress(OSError):  # a file that cannot be deleted is reported again
             self._session.unlink(missing_ok=True)
         if noted is None:
             return None
@@ -139,7 +139,7 @@ class Reports:
         return Left(session, written[-1] if written else None)
 
     def end(self) -> None:
-        """This run has ended well."""
+        """Mark this run as ended normally."""
         with suppress(OSError):
             self._session.unlink(missing_ok=True)
         if self._fault is not None:
@@ -154,7 +154,7 @@ class Reports:
 
 
 def numbered(name: str, number: int) -> str:
-    """The name of a file that the program of that number has for itself."""
+    """Return the file name for the program with this number."""
     return name if number == 1 else f"{Path(name).stem}-{number}{Path(name).suffix}"
 
 

@@ -1,4 +1,4 @@
-"""The dialogs that ask for a file, and where the window opens on the screen."""
+"""File dialogs, and the window's initial position on the screen."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import engine
 
 ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
 SIZE = QSize(1440, 900)
-SHARE = 0.94  # of the screen, that a new window takes at most
+SHARE = 0.94  # of the screen, at most, for a new window
 NAME_WIDTH = 300  # px
 
 
 def file_dialog(parent: QWidget, title: str, folder: str = "", kinds: str = "") -> QFileDialog:
-    """A dialog for one file, with room for its columns; "" is the folder of the file before.
+    """Return a dialog for one file, sized for its columns; "" means the folder used last.
 
-    Unless that is where the robots that ship are, which is no place for a user's own files.
+    The home folder replaces the folder of the robots that ship, since users should not save there.
     """
     dialog = QFileDialog(parent, title, folder, kinds)
     if not folder and Path(dialog.directory().absolutePath()) == engine.ROBOTS:
@@ -35,16 +35,16 @@ def file_dialog(parent: QWidget, title: str, folder: str = "", kinds: str = "") 
 
 
 def ask_file(parent: QWidget, title: str, folder: str = "", kinds: str = ROBOTS) -> str:
-    """The file that the user chooses; empty if none."""
+    """Return the file that the user selects; empty if cancelled."""
     dialog = file_dialog(parent, title, folder, kinds)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     return _answer(dialog)
 
 
 def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) -> str:
-    """The path chosen of a file that is to be written, empty where none is; `suffix` is added where none is typed.
+    """Return the path to save to, empty if cancelled; `suffix` is appended if the user types none.
 
-    The dialog adds it itself: so it is the file which will be written that it asks about before one is replaced.
+    The dialog appends it itself, so that it asks before overwriting the file that will really be written.
     """
     dialog = file_dialog(parent, title, kinds=kinds)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
@@ -55,7 +55,7 @@ def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) ->
 
 
 def file_name(robot: str, suffix: str) -> str:
-    """What a robot's file is called where nobody has said so yet; a robot may be called what no file can be."""
+    """Return a default file name for a robot; characters that file names cannot have become "_"."""
     return re.sub(r'[/\\:*?"<>|]', "_", robot) + suffix
 
 
@@ -67,7 +67,7 @@ def _answer(dialog: QFileDialog) -> str:
 
 
 def place(wanted: QRect, available: QRect) -> QRect:
-    """A window's rectangle, moved and shrunk until it lies on the screen's available part."""
+    """Return a window's rectangle, moved and shrunk to fit the available part of the screen."""
     size = wanted.size().boundedTo(available.size())
     left = min(max(wanted.left(), available.left()), available.right() + 1 - size.width())
     top = min(max(wanted.top(), available.top()), available.bottom() + 1 - size.height())
@@ -75,7 +75,7 @@ def place(wanted: QRect, available: QRect) -> QRect:
 
 
 def first_place(available: QRect) -> QRect:
-    """Where a window opens that was never placed: in the middle, and no larger than fits."""
+    """Return the initial rectangle of a window without a saved position: centred, and no larger than fits."""
     size = SIZE.boundedTo(QSize(int(SHARE * available.width()), int(SHARE * available.height())))
     rect = QRect(0, 0, size.width(), size.height())
     rect.moveCenter(available.center())

@@ -1,4 +1,4 @@
-"""The window's docks: each is one entry of a list, or one call of `Docks.add` by the feature whose panel it holds."""
+"""The window's docks; a feature adds each with one call of `Docks.add`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ RIGHT, BOTTOM, LEFT = (
     Qt.DockWidgetArea.BottomDockWidgetArea,
     Qt.DockWidgetArea.LeftDockWidgetArea,
 )
-SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px that the panels on the right have at least, and those on the left
-HIGHEST = 0.45  # of the window, that a dock at the bottom takes as it is shown
+SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px, minimum widths of the panels on the right and on the left
+HIGHEST = 0.45  # of the window's height, at most, for a bottom dock when it is shown
 
 
 @dataclass(frozen=True)
 class Dock:
-    """A panel and its place. One with an `icon` is hidden at first, and shown by an action with that `key` and `tip`.
+    """A panel and its place. With an `icon`, it is hidden at first, and an action with `key` and `tip` shows it.
 
-    `beside` is the title of the dock with which it shares its place, as tabs; so docks at a side have its whole height.
-    At the bottom it takes `height` px as it is shown, at most `HIGHEST` of the window, which is what 0 stands for.
+    `beside` is the title of the dock with which it is tabbed, so that side docks have the full height.
+    A bottom dock opens `height` px high, at most `HIGHEST` of the window; 0 means that maximum.
     """
 
     title: str
@@ -47,12 +47,12 @@ class Docks(QObject):
     def __init__(self, window: QMainWindow, menu: TopMenu):
         super().__init__(window)
         self._window, self._menu = window, menu
-        self._docks: dict[str, QDockWidget] = {}  # by their titles
-        self._heights: dict[str, int] = {}  # of those with heights of their own, when they are shown
+        self._docks: dict[str, QDockWidget] = {}  # by title
+        self._heights: dict[str, int] = {}  # px, of bottom docks when shown; 0 for the maximum
         self._as_restored: set[str] = set()
-        self._folded: list[str] | None = None  # the titles of those that `fold` hid; None where it is off
-        self._in_front: list[str] = []  # the titles of those that were seen, the last one last
-        self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # in the order of coming
+        self._folded: list[str] | None = None  # titles of the docks that `fold` hid; None if it is off
+        self._in_front: list[str] = []  # titles in the order in which they were last visible
+        self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # an ordered set of titles
         self._fitting.timeout.connect(self._fit_heights)
         self._naming = QTimer(window, singleShot=True)
         self._naming.timeout.connect(self._name_once)
@@ -63,7 +63,7 @@ class Docks(QObject):
         return self._docks[title]
 
     def add(self, dock: Dock) -> QAction:
-        """Put it in its place; answers what shows and hides it."""
+        """Add a dock to the window; return the action that shows and hides it."""
         widget = QDockWidget(dock.title, self._window)
         widget.setObjectName(dock.title.lower())
         widget.setWidget(dock.panel)
@@ -80,23 +80,23 @@ class Docks(QObject):
             widget.installEventFilter(self)
         if dock.icon:
             dock_action(widget, dock.icon, dock.key, dock.tip)
-        if dock.beside:  # hidden by now, else its tab would stay in sight
+        if dock.beside:  # only once hidden, or its tab would stay visible
             self._window.tabifyDockWidget(self._docks[dock.beside], widget)
         return widget.toggleViewAction()
 
     def restore(self, state: QByteArray) -> None:
-        """Arrange them as `QMainWindow.saveState` told."""
+        """Restore an arrangement saved by `QMainWindow.saveState`."""
         if self._window.restoreState(state):
             self._as_restored = {title for title in self._heights if not self._docks[title].isHidden()}
 
     def eventFilter(self, dock: QObject, event: QEvent) -> bool:
-        """A dock keeps the height that its user drags it to."""
+        """Remember the height to which the user drags a dock."""
         if event.type() == QEvent.Type.Resize and QApplication.mouseButtons() and isinstance(dock, QDockWidget):
             self._heights[dock.windowTitle()] = dock.height()
         return False
 
     def _seen(self, title: str, seen: bool) -> None:
-        """A dock has come into sight, also as a tab, or has gone: then the tab is in front that was before it."""
+        """Handle a dock that appeared or disappeared; when one closes, raise the tab that was in front before it."""
         self._naming.start(0)
         if seen:
             self._in_front = [each for each in self._in_front if each != title] + [title]
@@ -110,7 +110,7 @@ class Docks(QObject):
                 QTimer.singleShot(0, before[-1].raise_)
 
     def _name_once(self) -> None:
-        """A dock that shares its place is named by its tab, which closes and floats it as a title does."""
+        """Hide the title bar of a tabbed dock; its tab closes and floats it instead."""
         for dock in self._docks.values():
             beside = [each for each in self._window.tabifiedDockWidgets(dock) if not each.isHidden()]
             tabbed = bool(beside) and not dock.isFloating()
@@ -123,7 +123,7 @@ class Docks(QObject):
             bar.setTabsClosable(True)
             bar.setDrawBase(False)
             for signal, slot in ((bar.tabCloseRequested, self._close), (bar.tabBarDoubleClicked, self._float)):
-                with suppress(TypeError):  # Qt ends connections of a bar that has had no tabs meanwhile
+                with suppress(TypeError):  # Qt drops the connections of a bar that was empty meanwhile
                     signal.disconnect(slot)
                 signal.connect(slot)
 
@@ -152,7 +152,7 @@ class Docks(QObject):
         window.resizeDocks([dock], [min(height + tabs if height else most, most)], Qt.Orientation.Vertical)
 
     def fold(self, on: bool) -> None:
-        """Hide the docks at both sides, as long as there is nothing to show in them, or bring those back."""
+        """Hide the docks at both sides while they have nothing to show, or restore them."""
         if on and self._folded is None:
             area = self._window.dockWidgetArea
             aside = [title for title, dock in self._docks.items() if area(dock) is not BOTTOM]
@@ -167,9 +167,9 @@ class Docks(QObject):
                 self._docks[title].raise_()
 
     def let_reach_right(self, whole: bool) -> None:
-        """Whether the docks at the bottom have the window's whole width, or leave the right to those there."""
+        """Let the docks at the bottom extend below those on the right, or end beside them."""
         self._window.setCorner(Qt.Corner.BottomRightCorner, BOTTOM if whole else RIGHT)
 
     def share(self, orientation: Qt.Orientation, sizes: dict[str, int]) -> None:
-        """Give docks these sizes, px, along one direction."""
+        """Set the sizes of docks, px, along one direction."""
         self._window.resizeDocks([self._docks[title] for title in sizes], list(sizes.values()), orientation)

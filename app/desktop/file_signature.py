@@ -1,17 +1,17 @@
-"""By what a saved file is told from the one that was read."""
+"""Signatures that detect whether a file changed after it was read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 GONE = 0, 0
-"""The signature of no file."""
+"""The signature of a missing file."""
 
 
 def signature(path: str) -> tuple[int, int]:
-    """When a file was written and how long it is, by which a change is known; `GONE` where there is none."""
+    """Return a file's modification time (ns) and size (bytes); `GONE` if it does not exist."""
     try:
         found = Path(path).stat()
-    except (OSError, ValueError):  # there is none, or no file can have that name
+    except (OSError, ValueError):  # missing, or not a valid file name
         return GONE
     return found.st_mtime_ns, found.st_size

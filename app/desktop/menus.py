@@ -1,4 +1,4 @@
-"""The menu bar, and the menus whose entries change: files that were open before, folders in which packages are."""
+"""The menu bar, and its dynamic menus: recent files and package folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORGET_TIP = "{}\nClick to remove it and reload the robot"
 
 
 class TopMenu(QMenu):
-    """A menu of the bar. `put` adds above the line under which stands what is added as to any menu."""
+    """A menu of the bar. `put` inserts above a separator; `addAction` and the like add below it."""
 
     def __init__(self, title: str, parent: QWidget):
         super().__init__(title, parent)
@@ -25,7 +25,7 @@ class TopMenu(QMenu):
         self._line = self.addSeparator()
 
     def put(self, *entries: QAction | QMenu, apart: bool = False) -> None:
-        """Add actions and menus, `apart` from those that were put before them."""
+        """Insert actions and menus; with `apart`, after a separator."""
         if apart:
             self.insertSeparator(self._line)
         for entry in entries:
@@ -36,7 +36,7 @@ class TopMenu(QMenu):
 
 
 class Menus:
-    """The menu bar of a window: whoever has an entry for one of these menus puts it there."""
+    """The menu bar of a window; features put their entries into its menus."""
 
     def __init__(self, window: QMainWindow):
         self.file, self.edit, self.simulation, self.view, self.help = (
@@ -45,11 +45,11 @@ class Menus:
         for menu in (self.file, self.edit, self.simulation, self.view, self.help):
             window.menuBar().addMenu(menu)
         self.overlays = TopMenu("&Overlays", window)
-        """What is shown of a robot besides its shape."""
+        """Toggles for everything drawn on a robot besides its shape."""
 
 
 class RecentMenu(QMenu):
-    """Files that were open before, by their names; their folders are in the tooltips."""
+    """Recently opened files by name; tooltips show their paths."""
 
     chosen = pyqtSignal(str)
 
@@ -70,7 +70,7 @@ class RecentMenu(QMenu):
 
 
 class PackageMenu(QMenu):
-    """The folders that hold packages: those given at the start, for this once, and those added here, which last."""
+    """The folders that hold packages: those given at the start, for this session only, and saved ones added here."""
 
     changed = pyqtSignal()
 
@@ -84,7 +84,7 @@ class PackageMenu(QMenu):
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """All of them, absolute, each once."""
+        """All package folders, absolute, without duplicates."""
         return tuple(dict.fromkeys([*self._given, *self._lasting]))
 
     def _fill(self) -> None:
@@ -100,14 +100,14 @@ class PackageMenu(QMenu):
             self.addAction("No folders yet").setEnabled(False)
 
     def ask(self) -> None:
-        """Have the user name a folder, which is looked in from then on."""
+        """Ask the user for a folder and add it."""
         title, near = "Add a folder that holds packages", self.folders[-1] if self.folders else ""
         folder = QFileDialog.getExistingDirectory(self.parentWidget(), title, near)
         if folder and (folder := str(Path(folder).resolve())) not in self.folders:
             self._change(self._given, [*self._lasting, folder])
 
     def forget(self, folder: str) -> None:
-        """Look in that folder no more."""
+        """Remove a folder."""
         given, lasting = ([each for each in kept if each != folder] for kept in (self._given, self._lasting))
         self._change(given, lasting)
 
@@ -118,5 +118,5 @@ class PackageMenu(QMenu):
 
 
 def _literal(text: str) -> str:
-    """A menu's text for these very letters: a single & would underline the next."""
+    """Escape &, which would underline the next letter in a menu."""
     return text.replace("&", "&&")

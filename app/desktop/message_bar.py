@@ -1,4 +1,4 @@
-"""The status bar, in which a message that has no room beside what stands there gets it."""
+"""A status bar that makes room for long messages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from PyQt6.QtCore import QEvent, QRect, QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import QStatusBar, QStyle, QStyleOption, QWidget
 
-EDGE = 6  # px to the left of a message, and between it and what is beside
+EDGE = 6  # px to the left of a message, and between it and its neighbour
 
 
 class MessageBar(QStatusBar):
-    """What gives way does so one after the other, until all fits; a message that does not is cut with an ellipsis.
+    """Hides yielding widgets one after another until a message fits; then elides it with an ellipsis.
 
-    The whole message is in the tooltip. No words widen the window.
+    The tooltip shows the whole message. No message widens the window.
     """
 
     def __init__(self, parent: QWidget | None):
@@ -23,7 +23,7 @@ class MessageBar(QStatusBar):
         self.messageChanged.connect(self._make_room)
 
     def give_way(self, *widgets: QWidget) -> None:
-        """Which widgets do, the first first; it is up to the bar alone to show and hide them."""
+        """Set the widgets to hide, the first one first; only the bar may show or hide them."""
         self._yielding = widgets
 
     def minimumSizeHint(self) -> QSize:
@@ -35,7 +35,7 @@ class MessageBar(QStatusBar):
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
-        if event.type() == QEvent.Type.LayoutRequest:  # something has other words, has come or gone
+        if event.type() == QEvent.Type.LayoutRequest:  # a child was resized, added or removed
             self._make_room()
         return done
 
@@ -52,7 +52,7 @@ class MessageBar(QStatusBar):
                 widget.setHidden(gives_way)
 
     def _beside(self) -> list[QWidget]:
-        """What stands beside a message; no size grip does in a window that is maximised or has the whole screen."""
+        """Return the widgets beside a message; a maximised or full-screen window has no size grip."""
         return [each for each in self.children() if isinstance(each, QWidget) and each.isVisibleTo(self)]
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -69,5 +69,5 @@ class MessageBar(QStatusBar):
 
 
 def _width(widget: QWidget) -> int:
-    """What it asks for, px."""
+    """The widget's preferred width with its margin, px."""
     return widget.sizeHint().width() + EDGE

@@ -1,4 +1,4 @@
-"""Numbers as people read them: three digits and a unit with its prefix."""
+"""Format numbers for display: three digits and a unit with its prefix."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 
 PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
 SECONDS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
-"""Units of time, and how many are a second."""
+"""Units of time, and their number per second."""
 
 
 def prefixed(value: float, unit: str, digits: int = 3) -> str:
-    """A number with its unit, by thousands: 0.000396 of "m" is "396 µm"; no prefix where there is none for it."""
+    """Format a number with a prefixed unit: 0.000396 of "m" is "396 µm"; no prefix beyond those in `PREFIXES`."""
     return span(value, value, unit, digits).partition(" … ")[2]
 
 
 def span(low: float, high: float, unit: str, digits: int = 3) -> str:
-    """Two numbers with the unit of both, by thousands of the greater."""
+    """Format a range of two numbers with a common unit, prefixed for the greater magnitude."""
     greater = float(f"{max(abs(low), abs(high)):.{digits}g}")
     power = 3 * math.floor(math.log10(greater) / 3) if math.isfinite(greater) and greater > 0 else 0
     power = power if power in PREFIXES else 0
@@ -24,7 +24,7 @@ def span(low: float, high: float, unit: str, digits: int = 3) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration in three digits with its unit; a dash for one not known."""
+    """Format a duration to three digits with its unit; a dash if it is not finite."""
     if not math.isfinite(seconds):
         return "–"
     unit, scale = next((unit, scale) for unit, scale in SECONDS if seconds * scale < 999.5 or unit == "s")
@@ -33,6 +33,6 @@ def duration(seconds: float) -> str:
 
 
 def round_length(length: float) -> float:
-    """1, 2 or 5 times a power of ten, m, near a length."""
+    """Round a length, m, to 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(max(length, 1e-6)))
     return power * min((1.0, 2.0, 5.0, 10.0), key=lambda digit: abs(digit - length / power))

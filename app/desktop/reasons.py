@@ -1,4 +1,4 @@
-"""Why something could not be done, in the words of a sentence. Free of Qt."""
+"""Error messages as parts of sentences. Free of Qt."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 
 def reason(fault: BaseException) -> str:
-    """What an exception says: of the system's, its words without number and path, which the sentence has already."""
+    """Return an exception's message; for OSError without its number and path, which the sentence already has."""
     if isinstance(fault, MemoryError) and (type(fault) is not MemoryError or not str(fault)):
-        return "it does not fit into memory"  # libraries' own kinds tell of arrays
+        return "it does not fit into memory"  # libraries' subclasses describe arrays
     words = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
     return words or type(fault).__name__
 
 
 def refusal(path: str, fault: BaseException) -> str:
-    """Why a robot's file was refused: of a file with errors how many there are, and the first."""
+    """Return why a robot's file was rejected: the first error, and the number of others."""
     errors = [each for each in getattr(fault, "diagnostics", ()) if each.severity == "error"]
     if not errors:
         return f"{Path(path).name}: {reason(fault)}"
@@ -26,6 +26,6 @@ def refusal(path: str, fault: BaseException) -> str:
 
 
 def gpu_failure(fault: BaseException) -> str:
-    """That a GPU failed, with the first line of what it said."""
+    """Return a message that the GPU failed, with the first line of its error."""
     words = str(fault).strip().split("\n")[0]
     return f"the GPU failed ({words or type(fault).__name__})"

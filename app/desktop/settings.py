@@ -1,4 +1,4 @@
-"""Reading what was kept in the settings, whose file the user or a crash may have damaged."""
+"""Read values from the settings file, which the user or a crash may have damaged."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Value = TypeVar("Value")
 
 
 def kept(settings: QSettings, key: str, default: Value) -> Value:
-    """What was kept under a key; `default` where that is nothing, or not of its kind. Lists are of texts."""
+    """Return the value of a key; `default` if it is missing or has another type. Lists must hold strings."""
     kind = type(default)
     try:
         value = settings.value(key, default, kind)
-    except TypeError:  # what is there cannot be brought to that kind
+    except TypeError:  # the value cannot be converted to that type
         return default
     if not isinstance(value, kind):
         return default

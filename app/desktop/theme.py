@@ -1,7 +1,7 @@
-"""The look: a dark and a light palette, the style sheet that uses them and the type's sizes by name, and the icons.
+"""The theme: dark and light palettes, the style sheet with its colours and font sizes by name, and the icons.
 
-Whoever paints asks for `color` while it paints, and so follows when the palette changes; whoever keeps a colour takes
-it again when `signals.changed` tells.
+Painting code calls `color` each time it paints, and so follows the palette; code that stores a colour updates it on
+`signals.changed`.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ LIGHT = {
     "good": "#2a661c",
 }
 COLORS = dict(DARK)
-"""The palette in force; its names are those of both."""
+"""The current palette; both palettes have these names."""
 
 _DARK_CURVES = ("#70aeff", "#f16e05", "#51ffef", "#f037a1", "#ffff9f", "#54824a", "#705dff", "#fa9b98")
 _LIGHT_CURVES = ("#0b68ff", "#d91600", "#1da257", "#fc2ac0", "#055d78", "#82002d", "#2301ff", "#090052")
 CURVE_COUNT = len(_DARK_CURVES)
-LEAST_CONTRAST = 3.0  # of a mark and what it stands on, WCAG 2.1, 1.4.11
+LEAST_CONTRAST = 3.0  # between a mark and its background, WCAG 2.1, 1.4.11
 
 
 class Signals(QObject):
-    """What the look tells."""
+    """Signals of the theme."""
 
     changed = pyqtSignal()
-    """Another palette is in force."""
+    """Emitted after the palette changed."""
 
 
 signals = Signals()
@@ -73,22 +73,22 @@ PHASE_COLORS = {
     "factorisation": "#c98a62", "solve": "#dd7fa8", "assembly": "#e8b45a", "elimination": "#c98a62",
     "refinement": "#dd7fa8", "constraints": "#4fa56f", "collision": "#a6cf57", "contact": "#e2574f",
 }  # fmt: skip
-"""For the phases of a step; those of one algorithm differ."""
+"""Colours of the phases of a step, distinct within one algorithm."""
 
 
 def is_dark() -> bool:
-    """Whether the dark palette is in force."""
+    """Return whether the dark palette is current."""
     return COLORS["ground"] == DARK["ground"]
 
 
 def color(name: str) -> QColor:
-    """A colour of the palette by its name in `COLORS`."""
+    """Return a palette colour by its name in `COLORS`."""
     return QColor(COLORS[name])
 
 
 @contextmanager
 def palette(colors: Mapping[str, str]) -> Iterator[None]:
-    """`color` gives these meanwhile, for what is painted for a file; nothing on the screen changes."""
+    """Override colours temporarily for painting into a file; the screen does not change."""
     before = dict(COLORS)
     COLORS.update(colors)
     try:
@@ -98,12 +98,12 @@ def palette(colors: Mapping[str, str]) -> Iterator[None]:
 
 
 def curve_color(number: int) -> str:
-    """The colour of a plot's curve of that number: told apart by who sees all colours and by who does not."""
+    """Return a curve's colour; neighbours are distinct with normal and with colour-deficient vision."""
     return (_DARK_CURVES if is_dark() else _LIGHT_CURVES)[number % CURVE_COUNT]
 
 
 def contrast(one: str, other: str) -> float:
-    """The ratio of the relative luminances of two colours, 1 … 21: WCAG 2.1, contrast ratio."""
+    """Return the WCAG 2.1 contrast ratio of two colours, 1 … 21."""
 
     def luminance(name: str) -> float:
         parts = (int(name[k : k + 2], 16) / 255 for k in (1, 3, 5))
@@ -115,7 +115,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def legible(name: str) -> str:
-    """A colour that is made for the dark palette, made darker or lighter until it is seen on the ground in force."""
+    """Darken or lighten a colour of the dark palette until it is visible on the current background."""
     return _legible(name, COLORS["ground"], is_dark())
 
 
@@ -128,7 +128,7 @@ def _legible(name: str, ground: str, dark: bool) -> str:
 
 
 def tint(widget: QWidget, name: str) -> None:
-    """Have a widget's text in a colour of the palette, also when that changes."""
+    """Set the palette colour of a widget's text; it follows palette changes."""
     if widget.property("tint") != name:
         widget.setProperty("tint", name)
         widget.style().unpolish(widget)
@@ -136,7 +136,7 @@ def tint(widget: QWidget, name: str) -> None:
 
 
 class _ThemedIcon(QIconEngine):
-    """A picture of ``resources/icons``, drawn for the dark palette, in the colours of the palette in force."""
+    """An icon of ``resources/icons``, drawn for the dark palette and recoloured for the current one."""
 
     def __init__(self, name: str):
         super().__init__()
@@ -154,7 +154,7 @@ class _ThemedIcon(QIconEngine):
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         key = f"{self._name} {is_dark()} {size.width()} {size.height()} {mode.value}"
-        if (kept := QPixmapCache.find(key)) is not None:  # else it is drawn anew whenever a button is
+        if (kept := QPixmapCache.find(key)) is not None:  # avoids rendering it at each paint
             return kept
         pixmap = QPixmap(size)
         pixmap.fill(Qt.GlobalColor.transparent)
@@ -174,7 +174,7 @@ def _drawing(name: str, dark: bool) -> QSvgRenderer:
 
 
 def _recolored(text: str, to: Mapping[str, str]) -> str:
-    """A drawing with these colours exchanged, and all others made legible."""
+    """Replace these colours of an SVG, and make all others legible."""
     return re.sub(r"#[0-9a-f]{6}", lambda match: to.get(match[0]) or legible(match[0]), text)
 
 
@@ -187,13 +187,13 @@ def _icon_file(name: str) -> Path:
 
 @cache
 def icon(name: str) -> QIcon:
-    """An icon of ``resources/icons``, in the colours in force. FileNotFoundError where there is none of that name."""
+    """Return an icon of ``resources/icons`` in the current colours. Raises FileNotFoundError if it is missing."""
     _icon_file(name)
     return QIcon(_ThemedIcon(name))
 
 
 def apply(application: QApplication, dark: bool = True) -> None:
-    """Dress the whole application, dark or light."""
+    """Apply the dark or light theme to the whole application."""
     changed = dark != is_dark()
     COLORS.update(DARK if dark else LIGHT)
     application.setStyle("Fusion")

@@ -1,1 +1,1 @@
-"""Work in the background that the window starts and ends: comparing, measuring, repairing. Free of Qt."""
+"""Background work that the window starts and stops: comparing, measuring, repairing. Free of Qt."""

@@ -1,4 +1,4 @@
-"""`CodeAhead`: the machine code of a simulation that is to come, made in a process of its own while another goes on."""
+"""`CodeAhead`: compile the code of the next simulation in a separate process while the current one runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import engine
 
 
 class CodeAhead:
-    """Has the code of one simulation made at a time: the newest that is asked for."""
+    """Compiles the code of one simulation at a time: the newest requested."""
 
     def __init__(self) -> None:
         self._compilation: engine.Compilation | None = None
         self._newest: object = None
-        self._due = 0.0  # when it should be there
+        self._due = 0.0  # expected end, by the monotonic clock
 
     def begin(self, make: Callable[[], engine.Simulation]) -> None:
-        """Have the code made that the simulation of `make` lacks, which is called in a thread of its own."""
+        """Compile the code that the simulation made by `make` lacks; `make` is called in a separate thread."""
         self.cancel()
         newest = self._newest = object()
 
@@ -26,7 +26,7 @@ class CodeAhead:
             try:
                 compilation = engine.Compilation(make())
                 needed, seconds = compilation.needed, compilation.seconds
-            except (ValueError, RuntimeError, MemoryError):  # told of where the simulation itself is made
+            except (ValueError, RuntimeError, MemoryError):  # reported where the simulation itself is made
                 needed = False
             if self._newest is not newest:
                 return
@@ -40,17 +40,17 @@ class CodeAhead:
 
     @property
     def left(self) -> float:
-        """Seconds that it takes still, about."""
+        """Estimated remaining time, s."""
         return self._due - time.monotonic() if self._compilation is not None else 0.0
 
     def poll(self) -> bool:
-        """Whether nothing has to be waited for any more."""
+        """Return whether there is nothing left to wait for."""
         if self._compilation is not None and self._compilation.wait(0):
             self._compilation = self._newest = None
         return self._newest is None
 
     def cancel(self) -> None:
-        """Nobody wants it any more."""
+        """Cancel the compilation."""
         compilation, self._compilation, self._newest = self._compilation, None, None
         if compilation is not None:
             compilation.cancel()

@@ -1,4 +1,4 @@
-"""A comparison in the background. What takes long there runs in processes that Stop ends, whatever they are doing."""
+"""A comparison in the background. Its long parts run in processes that Stop can end at any time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.jobs.background import Background, with_place
 
 
 class Measurement(Protocol):
-    """What can be run here: an `engine.Comparison` or an `engine.Scaling`."""
+    """A measurement that can run here: an `engine.Comparison` or an `engine.Scaling`."""
 
     def run(self, stop: Callable[[], bool]) -> Iterator[engine.ComparisonResult | engine.Growth]: ...
     def command(self) -> str: ...
@@ -21,16 +21,16 @@ class Measurement(Protocol):
 
 @dataclass(frozen=True)
 class Report:
-    """How far a measurement is."""
+    """The progress of a measurement."""
 
     found: engine.ComparisonResult | engine.Growth | None = None
     command: str = ""
-    """The shell command that repeats it; empty where `no_command` says why there is none."""
+    """The shell command that repeats it; if empty, `no_command` says why."""
     no_command: str = ""
     over: bool = False
     stopped: bool = False
     fault: str = ""
-    """Why there is nothing to measure, or an error's text with its place."""
+    """Why nothing can be measured, or an error's message with its place."""
 
 
 class Comparing(Background[Report]):
@@ -40,7 +40,7 @@ class Comparing(Background[Report]):
         super().__init__("comparison", lambda fault: Report(over=True, fault=fault))
 
     def start(self, make: Callable[[], Measurement]) -> None:
-        """Make a measurement, and run it; nothing happens while one is running."""
+        """Make a measurement and run it; does nothing while one is running."""
         self.run(partial(self._measured, make))
 
     def _measured(self, make: Callable[[], Measurement], stop: threading.Event) -> Report:
@@ -54,13 +54,13 @@ class Comparing(Background[Report]):
                 self.tell(report)
         except (ValueError, OSError, engine.ModelError) as refusal:
             report = replace(report, fault=str(refusal))
-        except Exception as error:  # the user must hear of it
+        except Exception as error:  # shown to the user
             report = replace(report, fault=with_place(error))
         return replace(report, over=True, stopped=stop.is_set())
 
 
 def _command(measurement: Measurement) -> tuple[str, str]:
-    """The command, or else why there is none."""
+    """Return the command, or the reason why there is none."""
     try:
         return measurement.command(), ""
     except ValueError as why:

@@ -1,4 +1,4 @@
-"""A lesson worked out in the background: the engine may have to be compiled for it first."""
+"""Compute a lesson in the background, since the engine may have to be compiled for it first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.jobs.background import Background
 
 @dataclass(frozen=True)
 class Opened:
-    """The lesson, or why there is none; it is measured once all is over."""
+    """The lesson, or the reason for its failure; it is measured once `over` is true."""
 
     lesson: engine.Lesson | None = None
     fault: str = ""
@@ -28,7 +28,7 @@ class LessonOpening(Background[Opened]):
         super().__init__("lesson", lambda fault: Opened(fault=fault))
 
     def start(self, name: str, model: engine.Model, state: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
-        """Make a lesson of one state, q, v and tau; nothing happens while another is made."""
+        """Make a lesson of one state q, v, tau; does nothing while another is being made."""
         self.run(partial(self._make, name, model, state))
 
     def _make(

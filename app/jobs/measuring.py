@@ -1,7 +1,6 @@
-"""The measurement for the automatic choice, in the background.
+"""The measurement for the automatic algorithm selection, in the background.
 
-It is made in a process that Stop ends, whatever is being compiled; a measurement that was stopped leaves nothing on
-disk.
+It runs in a process that Stop can end, even while compiling; a stopped measurement leaves nothing on disk.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ from app.jobs.background import Background
 
 
 class Measure(Protocol):
-    """Such as `engine.measure_algorithms`."""
+    """A function such as `engine.measure_algorithms`."""
 
     def __call__(self, progress: Callable[[int, int], None], *, stop: Callable[[], bool]) -> object | None:
-        """Call `progress` with the number of cases done and that of all; answer None where `stop` answered True."""
+        """Call `progress` with the numbers of cases done and in total; return None if `stop` returned True."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the measurement is."""
+    """The progress of the measurement."""
 
     done: float = 0.0
     """The share of the cases, 0 … 1."""
     over: bool = False
     stopped: bool = False
     fault: str = ""
-    """Why it failed."""
+    """Why it failed; else empty."""
 
 
 class Measuring(Background[Progress]):
@@ -43,7 +42,7 @@ class Measuring(Background[Progress]):
         self._measure = measure
 
     def start(self) -> None:
-        """Measure; nothing happens while one is running."""
+        """Measure; does nothing while a measurement is running."""
         self.run(self._measured)
 
     def _measured(self, stop: threading.Event) -> Progress:

@@ -1,4 +1,4 @@
-"""Writing a repaired copy of a robot's file, in the background: a large file takes a second or more to check again."""
+"""Write a repaired copy of a robot's file in the background; checking a large file again takes a second or more."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from app.jobs.background import Background
 
 @dataclass(frozen=True)
 class Repaired:
-    """What became of the copy."""
+    """The result of writing the copy."""
 
     path: str
     count: int = 0
-    """How many places were repaired."""
+    """The number of repaired places."""
     left: tuple[engine.Diagnostic, ...] = ()
-    """What is still wrong with the copy."""
+    """Problems that remain in the copy."""
     fault: str = ""
-    """Why there is none."""
+    """Why the copy was not written; else empty."""
     over: bool = True
 
 
@@ -30,7 +30,7 @@ class Repairing(Background[Repaired]):
         super().__init__("repair", lambda fault: Repaired("", fault=f"the copy was not written: {fault}"))
 
     def start(self, path: str, copy: str, package_dirs: Iterable[str]) -> None:
-        """Write the copy, in the place of a file that is there; nothing happens while one is being written."""
+        """Write the copy, replacing any existing file; does nothing while one is being written."""
         folders = tuple(package_dirs)
         self.run(lambda _: _repaired(path, copy, folders))
 

@@ -1,4 +1,4 @@
-"""Results of a study read, and runs of its samples computed again, in the background."""
+"""Read the results of a study, and recompute runs of its samples, in the background."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANIFEST = "study.json"
 
 @dataclass(frozen=True)
 class Opened:
-    """The results, or why there are none."""
+    """The results, or the reason why they could not be read."""
 
     results: engine.StudyResults | None = None
     fault: str = ""
@@ -28,7 +28,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Computed:
-    """The run of a sample: the file that has it, or why there is none; `differs`: the columns with other numbers."""
+    """A sample's run: its file or the reason for failure; `differs` lists the columns with different values."""
 
     sample: int = -1
     path: str = ""
@@ -44,7 +44,7 @@ class StudyOpening(Background[Opened]):
         super().__init__("study", lambda fault: Opened(fault=fault))
 
     def start(self, path: str) -> None:
-        """Read the results of a study's file, folder of results or manifest; nothing happens while others are read."""
+        """Read results by study file, results folder or manifest; does nothing while others are being read."""
         self.run(partial(_read, path))
 
 
@@ -55,12 +55,12 @@ class SampleRun(Background[Computed]):
         super().__init__("sample", lambda fault: Computed(fault=fault))
 
     def start(self, results: engine.StudyResults, sample: int, folder: Path) -> None:
-        """Write the sample's run to a file in the folder; nothing happens while another is computed."""
+        """Write the sample's run to a file in the folder; does nothing while another is computed."""
         self.run(partial(_compute, results, sample, folder))
 
 
 def folder_of(path: str) -> Path:
-    """The folder of results that a study's file, that folder or a file in it is of."""
+    """Return the results folder of a study file, of that folder itself or of a file in it."""
     place = Path(path)
     if place.is_dir():
         return place
@@ -89,5 +89,5 @@ def _compute(results: engine.StudyResults, sample: int, folder: Path, _: threadi
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two numbers have the same bits; what is none equals what is none."""
+    """Return whether two numbers are equal; NaN equals NaN."""
     return bool(np.array_equal(np.array(one, float), np.array(other, float), equal_nan=True))
