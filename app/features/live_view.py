@@ -1,4 +1,4 @@
-"""A script's simulation in the window while it runs, see `engine.show`: followed as it is recorded."""
+"""Show a script's simulation in the window while it runs and is recorded, see `engine.show`."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from app.simulation.messages import Loaded
 if TYPE_CHECKING:
     from app.window import Window
 
-LOOK, LOOK_FOR_NEXT = 16, 250  # ms between two looks at what the script has written, and for another script
+LOOK, LOOK_FOR_NEXT = 16, 250  # ms between two reads of the script's frames, and between two checks for another script
 TIP = "Watch the simulation of a Python script that has called engine.show"
 
 
 class LiveView(QObject):
-    """Reads the link of one script into the window's recording, and follows it while its newest frame is shown."""
+    """Reads one script's link into the window's recording, and follows its newest frame while that is shown."""
 
     def __init__(self, window: Window):
         super().__init__(window)
         self._window, self._bench, self._replay = window, window.workbench, window.workbench.replay
         self.reader: engine.LiveReader | None = None
-        """Of the script that is shown; None for none, or once it has ended."""
+        """The reader of the current script; None without one, or once it has ended."""
         self._free: engine.FreeWindow | None = None  # once the script has ended
-        self._before: tuple[str, Camera] | None = None  # the robot that a script showed, and how it was looked at
-        self._tips: dict[QAction | QMenu | QWidget, str] = {}  # those of what is disabled, as they were
+        self._before: tuple[str, Camera] | None = None  # the robot that a script showed, and its camera
+        self._tips: dict[QAction | QMenu | QWidget, str] = {}  # original tooltips of disabled controls
         self.action = make_action(window, "&Connect to script", self._connect, tip=TIP)
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
         self._timer = QTimer(self)
@@ -56,7 +56,7 @@ class LiveView(QObject):
         self._open(None)
 
     def _open(self, folder: Path | None) -> None:
-        """Show that link; None for that of the script that called `engine.show` last."""
+        """Show a link folder; None means that of the last script that called `engine.show`."""
         try:
             run_file = engine.LiveReader(folder).run_file
         except (OSError, ValueError) as fault:
@@ -85,7 +85,7 @@ class LiveView(QObject):
         self._window.refresh()
 
     def _look(self) -> None:
-        """Record what has been written, and show the newest frame where the one before it is shown."""
+        """Record new frames, and show the newest if the newest before was shown."""
         self._look_for_next()
         reader, replay, before = self.reader, self._replay, self._replay.growing
         if reader is None or before is None or self._bench.loading:
@@ -102,7 +102,7 @@ class LiveView(QObject):
             self._end(f"{reader.script} has ended; its run stays on the timeline")
 
     def _end(self, message: str) -> None:
-        """The script is over: its run stays, until another script shows itself here."""
+        """Finish the script: keep its run, and wait for another script."""
         self._forget()
         self._tell(message)
         with suppress(OSError):
@@ -111,7 +111,7 @@ class LiveView(QObject):
         self._window.refresh()
 
     def _look_for_next(self) -> None:
-        """Show the script that has taken this window, which waits for one as long as nothing goes on here."""
+        """Show a script that has taken this window; stop waiting once the simulation continues here."""
         if self._free is None or self._bench.loading:
             return
         if not self._replay.opened:
@@ -133,10 +133,10 @@ class LiveView(QObject):
     def _why_not(self) -> str:
         return f"{self._replay.script} drives the robot"
 
-    # What the script does is not done here.
+    # Controls disabled while a script drives the robot.
 
     def _refresh(self) -> None:
-        """Disable what acts on the robot, and tell by what the script simulates it, while a script drives it."""
+        """While a script drives the robot, disable controls that act on it, and show the script's settings."""
         driven = self._replay.driven
         for each in self._acting() if driven or self._tips else ():
             self._tips.setdefault(each, each.toolTip())
@@ -149,7 +149,7 @@ class LiveView(QObject):
             self._show_means(self._replay.growing.setups[-1])
 
     def _acting(self) -> list[QAction | QMenu | QWidget]:
-        """What acts on the robot. Actions and menus are enabled by others when the window is refreshed."""
+        """Return the controls that act on the robot. Others enable actions and menus when the window is refreshed."""
         window, features, run = self._window, self._window.features, self._window.run
         terrain = cast(GroundView, features[GroundView]).menu
         controller, drive = cast(ControllerView, features[ControllerView]), cast(DriveView, features[DriveView])
@@ -160,7 +160,7 @@ class LiveView(QObject):
         return [*actions, *files, *menus, *panels, window.batch, window.joints, drive.form]
 
     def _show_means(self, setup: engine.Setup) -> None:
-        """In the status bar, instead of those by which the window would simulate the robot."""
+        """Show the script's simulation settings in the status bar, in place of the window's."""
         status, settings = self._window.status, setup.settings
         status.note_label.setText(self._why_not())
         status.note_label.setToolTip(f"To drive it here {self._replay.ways_on}")

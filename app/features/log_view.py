@@ -1,4 +1,4 @@
-"""Help › Log: what the window has told, with the time, to read again and to copy."""
+"""Help › Log: past messages of the window with their times, to read and to copy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZE = (760, 460)  # px
 
 @dataclass(frozen=True)
 class Entry:
-    """A message, when it was told, and what more there is to know."""
+    """A message, its time and its details."""
 
     when: datetime
     text: str
@@ -36,7 +36,7 @@ class Entry:
 
 
 class LogView:
-    """Keeps the last messages of the status bar and of the simulation, and shows them."""
+    """Keeps the latest messages of the status bar and of the simulation, and shows them."""
 
     def __init__(self, window: Window):
         self._window = window
@@ -50,11 +50,11 @@ class LogView:
         self._text: QPlainTextEdit
 
     def add(self, text: str, detail: str = "") -> None:
-        """Keep a message."""
+        """Append a message."""
         if not text:
             return
         if self.entries and self.entries[-1].text == text and not detail:
-            return  # told again as it stands
+            return  # repeated unchanged
         self.entries.append(Entry(datetime.now().astimezone(), text, detail))
         if self.dialog is not None:
             self._text.appendPlainText(str(self.entries[-1]))
@@ -70,7 +70,7 @@ class LogView:
 
     @property
     def text(self) -> str:
-        """All that is kept, a message a line."""
+        """The whole log, one message a line."""
         return "\n".join(map(str, self.entries))
 
     def show(self) -> None:
@@ -87,7 +87,7 @@ class LogView:
         dialog = QDialog(self._window)
         dialog.setWindowTitle("Log")
         dialog.resize(*SIZE)
-        self._text = QPlainTextEdit(dialog)  # made here: one that gets another parent would lose its font
+        self._text = QPlainTextEdit(dialog)  # given its parent here, since reparenting would lose the font
         self._text.setReadOnly(True)
         self._text.setMaximumBlockCount(4 * KEPT)
         self._text.setFont(type_scale.fixed())

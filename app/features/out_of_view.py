@@ -1,4 +1,4 @@
-"""Over the picture: a button that says where the robot is when no part of it is in sight, and shows it."""
+"""A button over the viewport that points to the robot when it is out of view, and shows it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from app.simulation.messages import Loaded, Snapshot
 if TYPE_CHECKING:
     from app.window import Window
 
-BEAT = 150  # ms from a picture to the look at whether the robot is in it
-MARGIN = 16  # px from the picture's edges
+BEAT = 150  # ms from a frame to the check whether it contains the robot
+MARGIN = 16  # px from the viewport's edges
 ARROWS = "→↘↓↙←↖↑↗"  # by eighths of a turn
 
 
 class OutOfView(QObject):
-    """Looks after pictures; a batch, of which many robots are drawn, is left out."""
+    """Checks drawn frames; batches, which draw many robots, are skipped."""
 
     def __init__(self, window: Window):
         super().__init__(window)
         self._viewport = window.viewport
-        self._frame: Snapshot | None = None  # that is shown
-        self._moving = np.zeros(0, np.int64)  # the links that are not fixed to the world, which may be drawn nowhere
+        self._frame: Snapshot | None = None  # the snapshot shown
+        self._moving = np.zeros(0, np.int64)  # links not fixed to the world; fixed ones may have no geometry
         self.button = QPushButton(window.viewport, objectName="note")
         self.button.setToolTip("Fit the robot in the view (F)")
         self.button.clicked.connect(window.view_controls.fit.trigger)
@@ -60,7 +60,7 @@ class OutOfView(QObject):
         size, center = (viewport.width(), viewport.height()), viewport.center
         origins = seen_at(viewport.camera, size, frame.link_poses[self._moving, :3, 3] + center)
         if np.any(np.all((origins > 0) & (origins < size), axis=1)):
-            return None  # of most pictures: the robot's bounds take longer
+            return None  # in most frames, and faster than computing the robot's bounds
         low, high = viewport.robot_bounds
         return way_to(viewport.camera, size, low + center, high + center)
 

@@ -1,4 +1,4 @@
-"""The entries of View › Overlays: each shows one thing more of the robot; what is chosen is remembered."""
+"""The entries of View › Overlays: each toggles one overlay; choices are remembered."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OverlayView:
 
     def __init__(self, window: Window):
         self._settings, self._bench, self._overlays = window.settings, window.workbench, window.viewport.overlays
-        self._robot = 0  # of a batch, that whose trails are drawn
+        self._robot = 0  # the robot of a batch whose trails are drawn
         self.actions: dict[str, QAction] = {}
         shown: set[str] = set(kept(self._settings, KEY, []))
         menu = window.menus.overlays

@@ -1,4 +1,4 @@
-"""Help › Command palette: any action of the window by a few letters of its name."""
+"""Help › Command palette: find any action of the window by typing part of its name."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
 NOTHING = "No command has these words"
 LAST = 5
-"""Commands that were used last, which stand first while nothing is typed."""
+"""The number of recent commands, listed first while no text is entered."""
 
 
 class Command(NamedTuple):
-    """An action, with the menus that lead to it in front of its name."""
+    """An action; its name includes the menus that lead to it."""
 
     name: str
     action: QAction
 
 
 class Palette(QDialog):
-    """A line in which to type, over the commands that have all its words, the likeliest first."""
+    """A search field above the commands that match all its words, the best match first."""
 
     def __init__(self, window: Window, commands: Sequence[Command], last: Sequence[str]):
         super().__init__(window, Qt.WindowType.Popup)
@@ -76,7 +76,7 @@ class Palette(QDialog):
         self._step(1)
 
     def _step(self, by: int) -> None:
-        """Mark the next command that can be used."""
+        """Select the next enabled command."""
         row = self.list.indexOfTopLevelItem(self.list.currentItem())
         rows = [k for k in range(self.list.topLevelItemCount()) if not self.list.topLevelItem(k).isDisabled()]
         after = [k for k in rows if (k > row if by > 0 else k < row)]
@@ -84,7 +84,7 @@ class Palette(QDialog):
             self.list.setCurrentItem(self.list.topLevelItem(after[0] if by > 0 else after[-1]))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The arrows move in the list while one types."""
+        """Let the arrow keys move in the list while typing."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             by = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
             if by is not None:
@@ -102,12 +102,12 @@ class Palette(QDialog):
 
     @property
     def last(self) -> list[str]:
-        """The names of the commands that were used last."""
+        """The names of the commands used last."""
         return self._last
 
 
 class PaletteView:
-    """Makes the entry, and the palette anew whenever it is asked for."""
+    """Adds the menu entry, and makes a new palette for each request."""
 
     def __init__(self, window: Window):
         self._window = window
@@ -117,7 +117,7 @@ class PaletteView:
         self.palette: Palette | None = None
 
     def show(self) -> None:
-        """Open it, with the keyboard in its line."""
+        """Open the palette, and focus its search field."""
         last = [] if self.palette is None else self.palette.last
         found = of_menus(self._window)
         commands = [Command(f"{menu} › {name}", action) for menu, name, action in found if action is not self.action]
@@ -127,9 +127,9 @@ class PaletteView:
 
 
 def ranked(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
-    """Those that have all words of a text: first where a word of the name begins with it, then by the menus' order.
+    """Return commands with all words of a text: first those with words that begin with them, then in menu order.
 
-    Where none has, those whose own name has its letters in that order: some were left out.
+    If there are none, return those whose own name contains the letters in that order.
     """
     words = text.casefold().split()
     found = [each for each in commands if all(word in each.name.casefold() for word in words)]
@@ -146,7 +146,7 @@ def ranked(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[
 
 
 def _own(command: Command) -> str:
-    """Its name without the menus."""
+    """Return a command's name without the menus, in lower case."""
     return command.name.casefold().rpartition("› ")[2]
 
 

@@ -1,4 +1,4 @@
-"""Pictures of what is shown, and films of the run, in any size, with the overlays."""
+"""Export images of the view and videos of the run, in any size, with the overlays."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from app.features.run_exports import RunExports
     from app.window import Window
 
-AHEAD = 3  # views that wait for the thread
-FEED = 5  # ms between two of them
-WAIT = 0.1  # s between two looks of the thread at whether to stop
+AHEAD = 3  # views queued for the thread
+FEED = 5  # ms between two views
+WAIT = 0.1  # s between two checks by the thread for a stop request
 
 
 class _Stopped(Exception):
-    """The user does not want the file any more."""
+    """Raised when the user cancels the export."""
 
 
 class PictureExports:
-    """The entries of File › Export for pictures; `exports` writes one file at a time, whatever is in it."""
+    """The entries of File › Export for images and videos; `exports` writes one file at a time, of any kind."""
 
     def __init__(self, window: Window, exports: RunExports):
         self._window, self._bench, self._exports = window, window.workbench, exports
@@ -50,12 +50,12 @@ class PictureExports:
         window.loaded.connect(self._stop_feeding)
 
     def refresh(self, busy: bool) -> None:
-        """Enable what can be done now."""
+        """Enable the actions that are available."""
         run = self._bench.replay.chosen
         self.picture.setEnabled(self._bench.model is not None and not busy)
         self.film.setEnabled(run is not None and len(run) > 1 and not busy)
 
-    # Pictures.
+    # Images.
 
     def _ask_picture(self) -> None:
         dialog = PictureDialog(self._window, self._shown_size(), LARGEST)
@@ -64,7 +64,7 @@ class PictureExports:
         dialog.deleteLater()
 
     def save_picture(self, path: str, size: tuple[int, int], transparent: bool) -> None:
-        """Write what is shown as PNG."""
+        """Write the current view as PNG."""
         view, studio = self._window.viewport.view_of(size), Studio(self._window.viewport.font())
 
         def work(_: threading.Event) -> str:
@@ -74,7 +74,7 @@ class PictureExports:
 
         self._exports.begin(work, f"rendering {Path(path).name} …", studio.close)
 
-    # Films.
+    # Videos.
 
     def _ask_film(self) -> None:
         if (reason := why_no_film()) is not None:
@@ -87,7 +87,7 @@ class PictureExports:
         dialog.deleteLater()
 
     def save_film(self, path: str, order: FilmOrder) -> None:
-        """Write the run that the timeline shows as MP4; views are made here, a few at a time, and drawn in a thread."""
+        """Write the timeline's run as MP4; views are made here, a few at a time, and drawn in a thread."""
         run = self._bench.replay.chosen
         if run is None:
             return
@@ -121,13 +121,13 @@ class PictureExports:
             yield view
 
     def _feed(self) -> None:
-        """Hand the thread its next view, if there is room; None after the last."""
+        """Give the thread its next view, if the queue has room; None after the last."""
         if not self._exports.writing.running:
             self._feeder.stop()
         elif not self._views.full():
             try:
                 view = next(self._coming, None)
-            except Exception:  # the film is not whole
+            except Exception:  # the video is incomplete
                 self._stop_feeding()
                 raise
             self._views.put(view)
@@ -135,7 +135,7 @@ class PictureExports:
                 self._feeder.stop()
 
     def _stop_feeding(self, *_: object) -> None:
-        """Give up the film whose views are still to be made: they would be of another scene."""
+        """Cancel a video with views still to be made: they would show another scene."""
         if self._feeder.isActive():
             self._feeder.stop()
             self._exports.writing.stop()
@@ -151,7 +151,7 @@ class PictureExports:
 
 
 def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.Event) -> Iterator[NDArray[np.uint8]]:
-    """What comes through the queue, drawn; what comes twice is drawn once."""
+    """Yield the drawn views of the queue; repeated views are drawn once."""
     drawn: tuple[View, NDArray[np.uint8]] | None = None
 
     def look_up() -> None:

@@ -1,4 +1,4 @@
-"""Moving obstacles and free bodies by a right drag: along the ground, with Shift up and down, with Ctrl around."""
+"""Move obstacles and free bodies by a right drag: horizontally, with Shift vertically, with Ctrl about the vertical."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from app.gl.picking import ray
 if TYPE_CHECKING:
     from app.window import Window
 
-TURN = np.radians(0.5)  # for each pixel
+TURN = np.radians(0.5)  # rad per pixel
 
 
 @dataclass
 class Grip:
-    """What the mouse holds: the row of the scene's list and what it was there, and where it was taken."""
+    """The grabbed object: its row in the scene's list, its initial state and the grabbed point."""
 
     row: int
     thing: Thing
     point: np.ndarray
-    """(3,), m, of the world."""
+    """(3,), m, in the world."""
     cursor: QPointF
     now: np.ndarray
-    """(4, 4): where it is by now."""
+    """(4, 4), the current pose."""
 
 
 class Placing(QObject):
-    """Takes right drags that begin on an obstacle, or while nothing plays on a free body, and leaves all others."""
+    """Handles right drags that begin on an obstacle, or while paused on a free body; ignores all others."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -47,7 +47,7 @@ class Placing(QObject):
         return cast(SceneView, self._window.features[SceneView])
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the mouse's events of a drag."""
+        """Handle the mouse events of a drag."""
         if isinstance(event, QMouseEvent):
             if event.type() == QEvent.Type.MouseButtonPress and self.grip is None:
                 return event.button() == Qt.MouseButton.RightButton and self._grab(event.position())
@@ -61,7 +61,7 @@ class Placing(QObject):
         return super().eventFilter(watched, event)
 
     def under(self, at: QPointF) -> tuple[int, np.ndarray, int] | None:
-        """What is seen there: its row in the scene's list, −1 for the robot; the point (3,); its link, −1 if none."""
+        """Return the scene list row (−1: the robot), point (3,) and link (−1: none) under the cursor."""
         hit, obstacle = self._viewport.under(at.x(), at.y()), self._viewport.obstacle_under(at.x(), at.y())
         if obstacle is not None and (hit is None or obstacle.distance < hit.distance):
             return obstacle.link, obstacle.point, -1
@@ -71,7 +71,7 @@ class Placing(QObject):
         return (len(self._scene.obstacles) + part if part >= 0 else -1), hit.point, hit.link
 
     def _click(self, at: QPointF) -> None:
-        """Choose the obstacle that was clicked; links are chosen by others."""
+        """Select the clicked obstacle; links are selected elsewhere."""
         found = self.under(at)
         if found is not None and 0 <= found[0] < len(self._scene.obstacles):
             self._window.selection.choose(-1)
@@ -86,7 +86,7 @@ class Placing(QObject):
         row, point, _ = found
         part = row - len(self._scene.obstacles)
         if part >= 0 and (self._bench.playing or not self._bench.is_free(part)):
-            return False  # which is pulled at
+            return False  # which is pulled instead
         thing = self._scene.things[row]
         self.grip = Grip(row, thing, point, at, thing.pose)
         self._scene.choose(row)
@@ -113,7 +113,7 @@ class Placing(QObject):
             self._bench.place_part(grip.row - len(self._scene.obstacles), pose)
 
     def _on_plane(self, at: QPointF, normal: np.ndarray) -> np.ndarray | None:
-        """Where the line of sight meets the plane through the point that was taken; None where it does not."""
+        """Intersect the line of sight with the plane through the grabbed point; None without an intersection."""
         viewport = self._viewport
         eye, direction = ray(viewport.camera, (viewport.width(), viewport.height()), (at.x(), at.y()))
         eye = eye - viewport.center

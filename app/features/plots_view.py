@@ -1,4 +1,4 @@
-"""Plots in the window: their dock, what is sampled for them, and which a robot had when it was last open."""
+"""Plots in the window: their dock, sampling of their quantities, and each robot's last layout."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from app.window import Window
 
 REMEMBERED = 20  # robots
-AT_ONCE = 200  # frames of a script's run that are taken between two pictures; older ones are worked out beside
-LOOK = 50  # ms between two looks at what was worked out
-SLACK = 0.1  # s before the end of a run, from where on samples may be missing
-LOOKED_AT = 1000  # times of a run at which samples may be missing
+AT_ONCE = 200  # frames of a script's run evaluated per update; older ones are computed in the background
+LOOK = 50  # ms between two checks for computed curves
+SLACK = 0.1  # s before the end of a run, within which samples may be missing
+LOOKED_AT = 1000  # times of a run checked for missing samples
 
 
 class PlotsView:
-    """Has the simulation sample what is plotted, once the panel was in sight and until it is closed."""
+    """Samples the plotted quantities from when the panel is first visible until it is closed."""
 
     def __init__(self, window: Window):
         self._window, self._bench, self._settings = window, window.workbench, window.settings
@@ -41,14 +41,14 @@ class PlotsView:
             Dock("Plots", self.panel, BOTTOM, "Compare", "plots", Qt.Key.Key_P, "Plot any quantity over time (P)")
         )
         window.toolbar.addAction(self.action)
-        self._robot, self._name = 0, ""  # which of a batch, and what it is called
+        self._robot, self._name = 0, ""  # the robot's index in a batch, and its name
         self._watched: tuple[Quantity, ...] | None = ()
         self._active = False
-        self._shown: engine.Run | None = None  # a moment of which is shown
-        self._last = 0  # its last frame then
-        self._curves: dict[Quantity, Series] = {}  # that were worked out of it
-        self._newest: engine.Run | None = None  # which is sampled
-        self._taken: tuple[engine.Run | None, int] = None, 0  # of a script's run, up to which frame
+        self._shown: engine.Run | None = None  # the recorded run shown
+        self._last = 0  # its last frame when its curves were requested
+        self._curves: dict[Quantity, Series] = {}  # computed from that run
+        self._newest: engine.Run | None = None  # the run being sampled
+        self._taken: tuple[engine.Run | None, int] = None, 0  # a script's run, and the last frame evaluated
         self._recorded, self._timer = RecordedCurves(self._bench.replay.recording), QTimer(window)
         self._timer.timeout.connect(self._look)
         window.closing.connect(self._recorded.close)
@@ -64,7 +64,7 @@ class PlotsView:
         window.closing.connect(self._remember)
 
     def _set_robot(self, event: Loaded) -> None:
-        """The plots that the robot had when it was open last, else those that are there, as far as it has such."""
+        """Restore the robot's last plots, or keep the current ones as far as its quantities allow."""
         self._remember()
         self._bench.probe.take()
         self._forget_run()
@@ -91,14 +91,14 @@ class PlotsView:
 
     @property
     def _present(self) -> engine.Run | None:
-        """The run whose newest frames are shown: the simulation's, or a script's; None while others are."""
+        """The run followed live, the simulation's or a script's; None while a recorded frame is shown."""
         replay = self._bench.replay
         if replay.follows:
             return replay.growing
         return None if replay.active else replay.newest
 
     def _take_of_script(self, run: engine.Run) -> None:
-        """What a script's run has of what is plotted since the last time, as if it were sampled here."""
+        """Add the plotted quantities of a script's new frames, as if sampled here."""
         if not self._active or not self.panel.quantities:
             return
         known, last = self._taken
@@ -109,11 +109,11 @@ class PlotsView:
         times, values = evaluate(recording, wanted, range(begin, run.last + 1))
         if len(times):
             self.panel.add([Samples(self._robot, wanted.quantities, times, values)])
-        if known is not run or begin > last + 1:  # what came before is worked out beside
+        if known is not run or begin > last + 1:  # earlier frames are computed in the background
             self._work_out(run, recording.span(run))
 
     def _show_present(self, newest: engine.Run | None) -> None:
-        """Show what was sampled; a branch goes on from the curves of the run that it left."""
+        """Show the live samples; a branch continues the curves of its parent run."""
         before = self._newest
         if newest is not None and newest is not before:
             if newest.left is not None:
@@ -125,15 +125,15 @@ class PlotsView:
         self.panel.show_recorded(None)
         self.panel.show_cursor(math.nan)
 
-    # A recorded run.
+    # Recorded runs.
 
     def _show_moment(self, time: float) -> None:
-        """The run of which a moment is shown, in curves that are worked out from its frames as far as they must be."""
+        """Show the recorded run of the current frame; missing curves are computed from its frames."""
         run = self._bench.replay.run
         if run is None or not self._active:
             self.panel.show_cursor(time)
             return
-        if (run, run.last) != (self._shown, self._last):  # another, or it went on meanwhile
+        if (run, run.last) != (self._shown, self._last):  # another run, or it has grown
             self._forget_run()
             self._shown, self._last = run, run.last
         span = self._bench.replay.recording.span(run)
@@ -142,18 +142,18 @@ class PlotsView:
         self._work_out(run, span)
 
     def _sampled(self, run: engine.Run) -> dict[Quantity, Series]:
-        """What was sampled of it while it ran."""
+        """Return the curves sampled while the run was live."""
         return dict(self.panel.sampled) if run is self._newest else {}
 
     def _lacking(self, run: engine.Run, times: np.ndarray) -> tuple[Quantity, ...]:
-        """What is plotted and was not sampled at some of these times."""
+        """Return the plotted quantities that lack samples at some of these times."""
         sampled = self._sampled(run)
         return tuple(
             each for each in self.panel.quantities if each not in sampled or np.any(sampled[each].lacks(times))
         )
 
     def _values(self, run: engine.Run) -> dict[Quantity, float]:
-        """At the moment that is shown, of what was not sampled there."""
+        """Return the values at the current frame of quantities without a sample there."""
         replay = self._bench.replay
         if (frame := replay.frame) is None or not (lacking := self._lacking(run, np.array([frame.time]))):
             return {}
@@ -170,7 +170,7 @@ class PlotsView:
             self._timer.start(LOOK)
 
     def _look(self) -> None:
-        """Show what is worked out."""
+        """Show the computed curves."""
         curves, run, replay = self._recorded.poll(), self._shown, self._bench.replay
         if curves is not None and curves.wanted.run is self._present:
             self._report(curves)
@@ -200,14 +200,14 @@ class PlotsView:
         self._window.refresh()
 
     def _seek(self, time: float) -> None:
-        """Show that moment of the recording."""
+        """Show the frame of the recording at a time, s."""
         self._bench.look_back()
         self._bench.replay.playing = False
         self._bench.replay.seek(time)
         self._window.refresh()
 
     def _set_seen(self, seen: bool) -> None:
-        self.panel.seen = seen  # a tab behind another is visible to Qt
+        self.panel.seen = seen  # Qt also reports a dock behind another tab as visible
 
     def _begin(self) -> None:
         if not self._active:
@@ -232,7 +232,7 @@ class PlotsView:
             self._newest = run
             self._work_out(run, self._bench.replay.recording.span(run))
 
-    # From one run of the program to the next.
+    # Persistent layouts.
 
     def _remembered(self) -> dict[str, list[list[str]]]:
         try:

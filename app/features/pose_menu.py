@@ -1,4 +1,4 @@
-"""Simulation › Pose: the poses that a robot's SRDF names, and the neutral one; also above the sliders."""
+"""Simulation › Pose: the named poses of a robot's SRDF and the neutral pose; also above the sliders."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from app.simulation.starting import first_pose, start_of
 if TYPE_CHECKING:
     from app.window import Window
 
-MARGIN = 2  # px around the button, in the header of the joints
+MARGIN = 2  # px around the button in the joints' header
 
 
 class PoseMenu(QObject):
-    """Makes the menu and the button, and says in which pose a robot begins where that is not the neutral one."""
+    """Makes the menu and the button, and reports a start pose other than the neutral one."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -42,7 +42,7 @@ class PoseMenu(QObject):
         window.refreshed.connect(self._refresh)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The button stands over the numbers, wherever they are."""
+        """Keep the button over the value column."""
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
             self._place()
         return super().eventFilter(watched, event)
@@ -54,7 +54,7 @@ class PoseMenu(QObject):
         self.button.setGeometry(place)
 
     def _take(self, event: Loaded) -> None:
-        """List another robot's poses; with what is beside it, those of the robot alone."""
+        """List a new robot's poses; in a scene with other bodies, the robot's own."""
         robot = event.model.parts[0].model if event.model.parts else event.model
         self.menu.clear()
         for name in dict.fromkeys(("neutral", *robot.group_states)):
@@ -62,7 +62,7 @@ class PoseMenu(QObject):
             action = self.menu.addAction(name.replace("&", "&&"))
             action.setToolTip("Every joint at zero, or at its nearer limit" if state is None else _joints_of(state))
             action.triggered.connect(partial(self._set, name))
-        start, scalar = start_of(robot), robot.q_of_v[robot.q_of_v >= 0]  # the base is put down
+        start, scalar = start_of(robot), robot.q_of_v[robot.q_of_v >= 0]  # the base's height depends on the ground
         if start.outside and robot is event.model and np.allclose(event.start[scalar], first_pose(robot)[scalar]):
             first, more = start.outside[0], len(start.outside) - 1
             whose = f"{first} and {more} more" if more else first

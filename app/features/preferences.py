@@ -1,4 +1,4 @@
-"""Edit › Preferences: all that the window remembers of how its user wants it, which menus have as well."""
+"""Edit › Preferences: the settings that the window remembers, which are in menus too."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from app.window import Window
 
 Feature = TypeVar("Feature")
-STEP = 64  # MB, of the recording limit's arrows
+STEP = 64  # MB, step of the recording limit
 
 
 class Preferences:
-    """Makes the entry, and the dialog when it is opened for the first time."""
+    """Adds the menu entry, and makes the dialog when first opened."""
 
     def __init__(self, window: Window):
         self._window = window
@@ -36,7 +36,7 @@ class Preferences:
         return cast(Feature, self._window.features[kind])
 
     def show(self) -> None:
-        """Open the dialog, beside which the window stays in use."""
+        """Open the dialog, without blocking the window."""
         if self.dialog is None:
             self.dialog = self._made()
         self.theme.setCurrentIndex(self.theme.findData(self._of(Appearance).choice))

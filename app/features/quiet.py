@@ -1,4 +1,4 @@
-"""Measuring for the automatic choice while the window rests: at low priority, and ended by the first touch."""
+"""Measure for the automatic selection while the window is idle: at low priority, until any user input."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import engine
 from app.desktop.settings import kept
 from app.jobs.measuring import Measure, Measuring
 
-REST = 120.0  # s without input or work before it begins: by then what is compiled at rest is, for most robots
-LOOK = 1000  # ms between two looks
+REST = 120.0  # s without input or work before it begins; by then most robots' idle compilation has finished
+LOOK = 1000  # ms between two checks
 NICE = 19  # the operating system's lowest priority
-MESSAGE = 10_000  # ms that the last word stays
-LOAD = 0.25  # processes that others keep busy, for each core, above which it does not begin
+MESSAGE = 10_000  # ms that the final message is shown
+LOAD = 0.25  # load average per core above which it does not begin
 KEY = "measure_at_rest"  # the settings' key
 BATTERIES = Path("/sys/class/power_supply")
 TOUCHES = {getattr(QEvent.Type, name) for name in ("KeyPress", "ShortcutOverride", "MouseButtonPress", "Wheel", "Drop")}
@@ -30,12 +30,12 @@ DONE = "measured: the automatic choice now takes the fastest algorithm on this m
 
 
 def measure_quietly(progress: Callable[[int, int], None], *, stop: Callable[[], bool]) -> object | None:
-    """`engine.measure_algorithms` that stands back for everything else."""
+    """Run `engine.measure_algorithms` at the lowest priority."""
     return engine.measure_algorithms(progress, stop=stop, nice=NICE)
 
 
 def disturbed() -> bool:
-    """Whether others keep the processor busy, or a battery is what it runs on, as far as the system tells."""
+    """Return whether the processor is busy or runs on battery, as far as the system reports it."""
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > LOAD * (os.cpu_count() or 1):
         return True
     with suppress(OSError):
@@ -44,14 +44,14 @@ def disturbed() -> bool:
 
 
 class QuietMeasuring(QObject):
-    """Begins a measurement once a machine that was never measured has rested, and ends it as soon as it does not.
+    """Starts a measurement on an unmeasured machine once it is idle, and stops it on any activity.
 
-    `busy` tells whether the window is at work. `action` turns it on and off, which lasts; `label`, in the status bar,
-    says how far it is.
+    `busy` returns whether the window is working. `action` turns measuring on and off, which is remembered; `label`, in
+    the status bar, shows the progress.
     """
 
     over = pyqtSignal()
-    """The measurement is done, or has failed; one that was ended begins anew after another rest."""
+    """The measurement is complete or has failed; a stopped one restarts after the next idle period."""
 
     def __init__(
         self, window: QMainWindow, settings: QSettings, busy: Callable[[], bool], measure: Measure = measure_quietly
@@ -72,7 +72,7 @@ class QuietMeasuring(QObject):
         self._timer.start(LOOK)
 
     def eventFilter(self, _receiver: QObject, event: QEvent) -> bool:
-        # All of the program's events come by here; to ask of what class they are is cheap.
+        # All of the program's events pass here; a type check is cheap.
         if isinstance(event, (QInputEvent, QDropEvent)) and event.type() in TOUCHES:
             self._since = time.monotonic()
             if self.measuring.running:
@@ -80,7 +80,7 @@ class QuietMeasuring(QObject):
         return False
 
     def look(self) -> None:
-        """Begin, go on or end, as the window is at work or at rest."""
+        """Start, continue or stop, depending on activity."""
         now, running = time.monotonic(), self.measuring.running
         wanted = self.action.isChecked() and (running or not (self._asked or engine.measured()))
         self._watch(wanted)
@@ -94,7 +94,7 @@ class QuietMeasuring(QObject):
             self._say(0.0)
 
     def _watch(self, wanted: bool) -> None:
-        """See touches only while they matter: Qt asks who sees them at each of its events, thousands for a window."""
+        """Filter events only while needed: Qt calls filters for every event, thousands for a window."""
         application = QApplication.instance()
         if wanted:
             application.installEventFilter(self)
@@ -112,7 +112,7 @@ class QuietMeasuring(QObject):
             return
         self.label.clear()
         if not progress.stopped:
-            self._asked = True  # a fault would come again
+            self._asked = True  # an error would recur
             self._bar.showMessage(progress.fault or DONE, MESSAGE)
             self.over.emit()
 
@@ -120,7 +120,7 @@ class QuietMeasuring(QObject):
         self.label.setText(f"idle: measuring algorithms, {done:.0%}")
 
     def close(self) -> None:
-        """End it, and wait until it has ended."""
+        """Stop measuring, and wait for the thread."""
         self._timer.stop()
         QApplication.instance().removeEventFilter(self)
         self.measuring.close()

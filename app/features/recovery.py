@@ -1,4 +1,4 @@
-"""What the window does about runs that end badly: it notes what is open, tells of faults, and offers what was left."""
+"""Crash recovery: note the open robot, report errors, and offer to reopen it after a crash."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from app.window import Window
 
 
-MOST = 8  # programs at a time that note what they have open
+MOST = 8  # programs running at once that note their open robots
 
 
 class Recovery(QObject):
-    """Belongs to one window; `left` is what the run before it left, which is offered at once."""
+    """Belongs to one window; `left` is the crashed run's session, offered at once."""
 
     _failed = pyqtSignal(str, object)  # from any thread
 
     def __init__(self, window: Window, reports: Reports, left: Left | None, runs: KeptRuns | None = None):
-        """`runs` has the run that was going on, if it was kept."""
+        """`runs` offers the interrupted run, if it was saved."""
         super().__init__(window)
         self._window, self._reports, self._begun, self._runs = window, reports, time.time(), runs
         self.box: QMessageBox | None = None
@@ -91,7 +91,7 @@ class Recovery(QObject):
 
 
 class Care(NamedTuple):
-    """The reports, what a run before left, and what keeps other programs from them as long as it lives."""
+    """The reports, the previous crash if any, and the lock that reserves them for this program."""
 
     reports: Reports
     left: Left | None
@@ -99,10 +99,10 @@ class Care(NamedTuple):
 
 
 def begin(folder: Path | None = None) -> Care:
-    """The reports in a folder, by default the platform's place, and what was left last by a run that ended badly.
+    """Install reports in a folder, by default the platform's, and find the last crashed run.
 
-    Each program that runs has a session of its own there. Of several that ended badly this one takes the place of the
-    last; the others' sessions stay for the next starts.
+    Each running program has its own session there. After several crashes this program takes over the latest; the other
+    sessions remain for the next starts.
     """
     if folder is None:
         place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation)
@@ -121,7 +121,7 @@ def begin(folder: Path | None = None) -> Care:
 
 
 def _lock(folder: Path, number: int) -> QLockFile | None:
-    """The lock of the program of that number, held; None where another has it, or there can be none."""
+    """Acquire the lock of the program with this number; None if it is taken or cannot be made."""
     lock = QLockFile(str(folder / numbered(LOCK, number)))
     lock.setStaleLockTime(0)
     return lock if lock.tryLock(0) else None

@@ -1,4 +1,4 @@
-"""A robot's file that changes is read again: pose, camera and settings stay, and it plays on if it played."""
+"""Reload a robot's file when it changes: pose, camera and settings stay, and playing continues."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from app.simulation.messages import Event, Loaded, Refused, Settings
 if TYPE_CHECKING:
     from app.window import Window
 
-LOOK = 400  # ms between two looks at the file
-LASTING = 10.0  # s of recording that do not go unasked
+LOOK = 400  # ms between two checks of the file
+LASTING = 10.0  # s of recording that are not discarded automatically
 KEY = "reload"  # the setting
 
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """What stays of the robot that is read again."""
+    """The state to restore after reloading."""
 
     path: str
     model: engine.Model
@@ -39,10 +39,10 @@ class Before:
 
 
 class Reloading:
-    """Looks at the file twice a second; one that is being written is left alone until it rests.
+    """Checks the file twice a second, and reloads it once it no longer changes.
 
-    Where keyframes or a lasting recording would go, or the file may run any Python, a change is told, and waits for
-    `reload`.
+    If keyframes or a long recording would be lost, or the file may run any Python, it only reports the change, and
+    waits for `reload`.
     """
 
     def __init__(self, window: Window):
@@ -54,8 +54,8 @@ class Reloading:
         check(self.watching, kept(self._settings, KEY, True))
         window.menus.file.put(self.action, self.watching, apart=True)
         self._path = ""
-        self._known = self._seen = (0, 0)  # the file as it was read, and as it was at the last look
-        self._asked = "", (0, 0)  # the path that is being opened, and its file as it was then
+        self._known = self._seen = (0, 0)  # the file as read, and as last checked
+        self._asked = "", (0, 0)  # the path being opened, and its signature at that time
         self._before: Before | None = None
         self._timer = QTimer(window)
         self._timer.timeout.connect(self.look)
@@ -72,7 +72,7 @@ class Reloading:
         self.action.setEnabled(bool(self._path))
 
     def look(self) -> None:
-        """Read the file again, or tell of it, if it has changed, and has not since the last look."""
+        """Reload or report the file if it has changed, and is unchanged since the last check."""
         if not self._path or self._bench.loading or not self.watching.isChecked():
             return
         now, before = signature(self._path), self._seen
@@ -87,26 +87,26 @@ class Reloading:
             self.reload()
 
     def _tell(self, what_follows: str) -> None:
-        """Say once that the file has changed."""
+        """Report once that the file has changed."""
         self._known = self._seen
         text = f"{Path(self._path).name} has changed; F5 reloads it, {what_follows}"
         self._window.statusBar().showMessage(text)
 
     def _would_go(self) -> bool:
-        """Whether something of the recording would go by reading again that the user may want."""
+        """Return whether reloading would discard recorded data that the user may want."""
         replay, time_view = self._bench.replay, cast(TimeView, self._window.features[TimeView])
         recording = replay.recording
         lasts = sum(end - begin for begin, end in map(recording.span, recording.runs))
         return replay.active or bool(time_view.keyframes.all) or lasts > LASTING
 
     def _note(self) -> None:
-        """Know a file as it was before it is read: what is written meanwhile is a change."""
+        """Store a file's signature before it is read, so that later writes count as changes."""
         loading = self._bench.loading
         if loading and loading != self._asked[0]:
             self._asked = loading, signature(loading)
 
     def reload(self) -> None:
-        """Read it again now."""
+        """Reload the file now."""
         bench = self._bench
         if not self._path or bench.model is None or bench.newest is None:
             return

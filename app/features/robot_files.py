@@ -1,4 +1,4 @@
-"""The robot's file: the entries of the File menu that open one, and files that are dropped on the window."""
+"""Robot files: entries of the File menu that open them, and files dropped on the window."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from app.workbench import Workbench
 if TYPE_CHECKING:
     from app.window import Window
 
-NAMED = 3  # files that were dropped beside the one that opens
+NAMED = 3  # ignored files of a drop that the message names
 
 
 class RobotFiles:
-    """Opens what the user chooses on a workbench; `refresh` is called after each change."""
+    """Opens the user's files on a workbench; `refresh` is called after each change."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class RobotFiles:
     ):
         self._window, self._bench, self._refresh = window, bench, refresh
         self.others: dict[str, Callable[[str], None]] = {}
-        """What opens files that are no robots, by their suffix."""
+        """Functions that open other kinds of files, by suffix."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
         self.package_menu = PackageMenu(window, settings, package_dirs)
         bench.package_dirs = self.package_menu.folders
@@ -48,13 +48,13 @@ class RobotFiles:
         self.open_action = make_action(window, "&Open…", self._ask, keys.Open, icon="open", tip="Open a robot")
         menus.file.put(self.open_action, self.recent_menu, self.robots_menu, self.package_menu)
         menus.file.addAction(make_action(window, "&Quit", window.close, keys.Quit))
-        self._left = ""  # what was not opened of the files that were dropped
+        self._left = ""  # message on dropped files that were not opened
         window.loaded.connect(self._tell_of_others)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._set_package_dirs)
 
     def open(self, path: str | Path, floating: bool = False, trust_xacro: bool = False) -> None:
-        """Load a robot's file; the window stays usable meanwhile. `trust_xacro` lets a xacro file run any Python."""
+        """Load a robot's file without blocking the window. `trust_xacro` lets a xacro file run any Python."""
         if (opener := self.others.get(Path(path).suffix)) is not None:
             opener(str(path))
             return
@@ -66,7 +66,7 @@ class RobotFiles:
         self.open(path, self._bench.opening_floating, trust_xacro=True)
 
     def drop(self, event: QDropEvent) -> None:
-        """Open the first of the files that were dropped."""
+        """Open the first dropped file."""
         first, *others = dropped_files(event)
         event.acceptProposedAction()
         self.open(first)
@@ -77,7 +77,7 @@ class RobotFiles:
             self._window.statusBar().showMessage(self._left, MESSAGE)
 
     def _tell_of_others(self, _: object) -> None:
-        """Say it again once the robot is open, which clears the status line."""
+        """Repeat the message once the robot is open, since opening clears the status bar."""
         if self._left:
             self._window.statusBar().showMessage(self._left, MESSAGE)
         self._left = ""
@@ -93,5 +93,5 @@ class RobotFiles:
 
 
 def dropped_files(event: QDropEvent) -> list[str]:
-    """The local files of a drop."""
+    """Return the local files of a drop."""
     return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]

@@ -1,4 +1,4 @@
-"""The chosen link: the picture, the tree and the inspector follow one another."""
+"""Synchronise the selected link in the viewport, the tree and the inspector."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from app.window import Window
 
 WIDTH = 330  # px
-REFRESH = 0.1  # s between two updates of the inspector while something moves
+REFRESH = 0.1  # s between two updates of the inspector while playing
 TIP = "Links, joints and their properties (L)"
 
 
 class RobotView:
-    """Makes the Robot dock, and keeps it, the picture and `window.selection` the same."""
+    """Adds the Robot dock, and synchronises it with the viewport and `window.selection`."""
 
     def __init__(self, window: Window):
         self._bench, self._viewport, self.selection = window.workbench, window.viewport, window.selection
@@ -32,7 +32,7 @@ class RobotView:
         window.docks.share(Qt.Orientation.Horizontal, {"Robot": WIDTH})
         self._fixed: tuple[Section, ...] = ()
         self._due, self._column, self._facts = 0.0, window.joint_column, window.joint_column.facts
-        self._listed: engine.Model | None = None  # the robot whose links the tree has: only where it is seen
+        self._listed: engine.Model | None = None  # the robot in the tree, which is filled only while visible
         self.panel.tree.chosen.connect(self.selection.choose)
         self._viewport.clicked.connect(self.selection.choose)
         self.selection.changed.connect(self._follow)
@@ -72,6 +72,6 @@ class RobotView:
         link = self.selection.link
         of_link = (*live_facts(self._bench.model, link, frame), *self._fixed) if link >= 0 else ()
         robot = robot_facts(self._bench.model, frame) if not of_link or len(shown) > 1 else ()
-        for each in shown:  # where both are seen, the link stands beside the tree and the robot below its joints
+        for each in shown:  # if both are visible, the link is beside the tree and the robot below its joints
             alone = len(shown) == 1
             each.show_sections((of_link or robot) if alone else robot if each is self._facts else of_link)

@@ -1,4 +1,4 @@
-"""What starts, stops and sets up a run: the actions of the Simulation menu, and the tool bar's."""
+"""Actions that control a run: the Simulation menu and the tool bar."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PLAY_RECORDED_TIP = "Play the recording from this frame, or pause (Space); End r
 
 
 class RunControls(QObject):
-    """Turns what is pressed into the workbench's methods."""
+    """Connects actions to the workbench's methods."""
 
     changed = pyqtSignal()
-    """The workbench was told something."""
+    """Emitted after a call of the workbench."""
     begun = pyqtSignal()
-    """A run goes on, or a new one begins: what was said of the one before is over."""
+    """Emitted when a run continues or begins, so that messages on the previous one are cleared."""
     resetting = pyqtSignal()
-    """The robot is about to go back to where the run began."""
+    """Emitted before the robot is reset to the start of the run."""
 
     def __init__(self, window: QMainWindow, bench: Workbench):
         super().__init__(window)
@@ -59,7 +59,7 @@ class RunControls(QObject):
         )
 
     def refresh(self, measuring: bool) -> None:
-        """Bring them to the workbench's state; nothing plays while it is `measuring`."""
+        """Update the actions from the workbench's state; playing is disabled while `measuring`."""
         bench, there = self._bench, self._bench.model is not None
         for action in (self.reset, self.gravity, self.hold):
             action.setEnabled(there)
@@ -77,7 +77,7 @@ class RunControls(QObject):
         check(self.floating, bench.floating)
         robot = bench.model.parts[0].model if bench.model is not None and bench.model.parts else bench.model
         floats = robot is not None and any(joint.kind == "floating" for joint in robot.joints)
-        self.floating.setEnabled(bench.source is not None and (bench.floating or not floats))  # a file is read again
+        self.floating.setEnabled(bench.source is not None and (bench.floating or not floats))  # a file is reloaded
 
     def _toggle(self) -> None:
         self.begun.emit()

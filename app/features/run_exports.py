@@ -1,4 +1,4 @@
-"""The entries of File that open and export runs, and that make pictures of them."""
+"""The File menu's entries that export runs, images and videos; also plays opened runs."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from app.simulation.messages import Loaded, Snapshot
     from app.window import Window
 
-LOOK = 50  # ms between two looks at whether a file is written
-WRITING = 30.0  # s that closing waits for a file which is being written
+LOOK = 50  # ms between two checks of the export's progress
+WRITING = 30.0  # s, at most, to wait on closing for a file being written
 
 
 class _Stopped(Exception):
-    """The user does not want the file any more."""
+    """Raised when the user cancels the export."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What became of a file."""
+    """The progress or result of an export."""
 
     message: str
     over: bool = True
 
 
 class RunExports:
-    """Writes the run that the timeline shows, in a thread, and plays what was opened."""
+    """Exports the timeline's run in a thread, and plays opened runs."""
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
@@ -87,7 +87,7 @@ class RunExports:
         self.pictures.refresh(self.writing.running)
 
     def _follow(self, _: Snapshot) -> None:
-        """A run that has just begun can be exported while it goes on."""
+        """Enable the export of a run that has just begun."""
         if not self.trajectory.isEnabled():
             self._refresh()
 
@@ -107,15 +107,15 @@ class RunExports:
         dialog.deleteLater()
 
     def write(self, path: str, kind: str, interval: float | None = None) -> None:
-        """Write the run that is shown, as "npz" or "csv", whatever the file's name; `interval` as `writer` takes it."""
+        """Write the current run as "npz" or "csv", whatever the file's name; `interval` as for `writer`."""
         if self._bench.replay.chosen is not None and not self.writing.running:
             work = self.writer(path, kind, interval)
             self.begin(work, f"writing {Path(path).name} …", stoppable=interval is not None)
 
     def writer(self, path: str, kind: str, interval: float | None = None) -> Callable[[threading.Event], str]:
-        """What writes the run that is shown now, in a thread, and returns what has become of it.
+        """Return a function that writes the current run in a thread, and returns a message on the result.
 
-        `interval`: from row to row, s; 0 for each step, None for the frames as they are recorded.
+        `interval`: between rows, s; 0 for each step, None for the frames as recorded.
         """
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
         model = bench.model
@@ -156,9 +156,9 @@ class RunExports:
         finish: Callable[[], None] = lambda: None,
         stoppable: bool = False,
     ) -> None:
-        """Do that in a thread, which answers what has become of it, and `finish` here; all of it is told.
+        """Run `work` in a thread, then `finish` here; show the message that `work` returns.
 
-        Work that is `stoppable` looks at the event it is given.
+        With `stoppable`, `work` checks the event that it is passed.
         """
 
         def told(stop: threading.Event) -> Written:
@@ -174,14 +174,14 @@ class RunExports:
         self._refresh()
 
     def tell(self, message: str) -> None:
-        """How far the work is, from its thread."""
+        """Report progress from the export's thread."""
         self.writing.tell(Written(message, over=False))
 
     def _stop(self) -> None:
         self.writing.stop()
 
     def _hold_back(self, event: QCloseEvent) -> None:
-        """Ask before an export that takes long is given up."""
+        """Ask before closing discards a long export."""
         if not (self.writing.running and self._stoppable) or self._given_up:
             return
         event.ignore()
@@ -204,9 +204,9 @@ class RunExports:
         self._window.close()
 
     def _close(self) -> None:
-        """Have a run's file written to its end, and a film, which takes long, given up.
+        """On closing, finish the file of a run, but cancel a video, which takes long.
 
-        Either way the thread is waited for: one that draws while the program ends crashes it.
+        Wait for the thread in either case: drawing while the program exits would crash it.
         """
         self.writing.close(patience=WRITING)
 
@@ -224,7 +224,7 @@ class RunExports:
                 self._window.close()
 
     def _play_opened(self, event: Loaded) -> None:
-        """Play a run that was opened from a file; runs that were kept, or go on, are shown at their end."""
+        """Play a run opened from a file; show saved or growing runs at their end."""
         replay = self._bench.replay
         if replay.opened:
             run = replay.runs[-1]
