@@ -1,4 +1,4 @@
-"""The Scene dock: the terrain; obstacles, free bodies and other robots, added, changed and removed."""
+"""The Scene dock: add, change and remove terrain, obstacles, free bodies and other robots."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 LINE = 160  # characters of a message in the status bar, at most
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
-OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: the edges of what is added
+OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: edge lengths of new objects
 MESHES = "Meshes (*.stl *.obj *.dae *.ply *.glb *.gltf *.off);;All files (*)"
 ROBOTS = "Robots (*.urdf *.xacro *.xml);;All files (*)"
 
 
 @dataclass(frozen=True, eq=False)
 class Before:
-    """What stays of the robot when other parts are put beside it."""
+    """The state to restore after parts are added beside the robot."""
 
     state: State
     camera: Camera
@@ -52,10 +52,10 @@ class Before:
 
 
 class SceneView(QObject):
-    """Makes the dock, and brings what is done there to the workbench."""
+    """Adds the dock, and passes its edits to the workbench."""
 
     _read = pyqtSignal(object, object)
-    """A model, or why a file has none, and the model beside which it is to be; from a thread that reads."""
+    """A model or the reason why it failed to load, and the model to join; emitted from the loading thread."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -100,16 +100,16 @@ class SceneView(QObject):
     def _entry(self, text: str, tip: str, slot: Callable[[], None]) -> None:
         self.adding.addAction(make_action(self._window, text, lambda: slot(), tip=tip))
 
-    # What there is.
+    # Contents.
 
     @property
     def obstacles(self) -> tuple[engine.Obstacle, ...]:
-        """Those of the scene, which come first in the list."""
+        """The obstacles of the scene, first in the list."""
         return self._bench.settings.scene.obstacles
 
     @property
     def things(self) -> tuple[Thing, ...]:
-        """All of the list, as they stand now."""
+        """All objects of the list, in their current state."""
         bench = self._bench
         fast = [things.of_obstacle(each, k) for k, each in enumerate(self.obstacles)]
         return (
@@ -118,7 +118,7 @@ class SceneView(QObject):
         )
 
     def show(self) -> None:
-        """Bring the panel to the present state."""
+        """Update the panel."""
         there = self._bench.model is not None
         self.adding.setEnabled(there)
         self.panel.setEnabled(there)
@@ -127,7 +127,7 @@ class SceneView(QObject):
         self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
 
     def _show_if(self, shown: bool) -> None:
-        """What changed while the dock was closed, as another robot, is in the list when it opens."""
+        """Update the list when the dock opens."""
         if shown:
             self.show()
 
@@ -138,7 +138,7 @@ class SceneView(QObject):
             self.show()
 
     def _follow(self, row: int) -> None:
-        """Choose in the picture what was chosen in the list."""
+        """Select in the viewport the object selected in the list."""
         part = row - len(self.obstacles)
         self._window.selection.choose(self._bench.root_of_part(part) if part >= 0 else -1)
         self._overlays.choose_obstacle(row if part < 0 else -1)
@@ -149,21 +149,21 @@ class SceneView(QObject):
             self.choose(len(self.obstacles) + part)
 
     def choose(self, row: int) -> None:
-        """Turn the list to that row, −1 for none."""
+        """Select a row of the list, −1 for none."""
         self.panel.show_things(self.things, not self._bench.playing)
         self.panel.choose(row)
         self._overlays.choose_obstacle(row if row < len(self.obstacles) else -1)
 
-    # What is done.
+    # Edits.
 
     def add(self, shape: str, free: bool) -> None:
-        """Put a new obstacle, or a free body, in front of the robot."""
+        """Add an obstacle or a free body in front of the robot."""
         size = self._window.viewport.robot_size
         edge = round_length((BODY if free else OBSTACLE) * size)
         self._put(things.new(shape, edge, free, self._place(edge), [each.name for each in self.things]))
 
     def _place(self, edge: float) -> np.ndarray:
-        """(3,): on the ground in front of the robot, beside what was put there before."""
+        """Return a position (3,) on the ground in front of the robot, clear of other objects."""
         lower, upper = self._window.viewport.robot_bounds
         place = np.array([upper[0] + edge, (lower[1] + upper[1]) / 2, 0.0])
         every = self.things
@@ -181,7 +181,7 @@ class SceneView(QObject):
             self._set_parts(lambda: [*self._bench.parts, things.body_of(thing, thing.pose)], row, f"Add {thing.name}")
 
     def change(self, row: int, thing: Thing) -> None:
-        """Have that thing in the place of the one in a row."""
+        """Replace the object in a row."""
         if row < len(self.obstacles):
             told = _changed(self.things[row], thing)
             self._set_obstacles([*self.obstacles[:row], thing, *self.obstacles[row + 1 :]], row, told)
@@ -201,7 +201,7 @@ class SceneView(QObject):
         self._set_parts(made, row, _changed(before, thing))
 
     def remove(self, row: int) -> None:
-        """Take away what is in a row."""
+        """Remove the object in a row."""
         number, parts, told = row - len(self.obstacles), self._bench.parts, f"Remove {self.things[row].name}"
         if number < 0:
             self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1, told)
@@ -213,7 +213,7 @@ class SceneView(QObject):
             self.remove(self.panel.row)
 
     def duplicate(self, row: int) -> None:
-        """Put another one of a row's beside it."""
+        """Add a copy of a row's object beside it."""
         every = self.things
         thing, pose = every[row], every[row].pose.copy()
         pose[1, 3] += 1.5 * max(thing.size, default=0.2 * self._window.viewport.robot_size)
@@ -238,7 +238,7 @@ class SceneView(QObject):
     def _set_parts(
         self, parts: Callable[[], Sequence[engine.Part]], row: int, told: str = "", state: State | None = None
     ) -> None:
-        """Put those beside the robot, which keeps its pose, settings and drives, or has those of a state."""
+        """Set the parts beside the robot, which keeps its pose, settings and drives, or takes those of `state`."""
         bench = self._bench
         if bench.loading:
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
@@ -269,11 +269,11 @@ class SceneView(QObject):
             self._bring_into_view(self.things[before.row])
 
     def restore(self, state: State) -> None:
-        """Have the parts of a state beside the robot, and all else that it sets."""
+        """Restore a state: its parts beside the robot, settings, pose and drives."""
         self._set_parts(lambda: state.parts[1:], self.panel.row, state=state)
 
     def _bring_into_view(self, thing: Thing) -> None:
-        """Move the camera back where the thing is not seen."""
+        """Move the camera back if the object is out of view."""
         at, edge = thing.pose[:3, 3], max(thing.size, default=0.0)
         self._window.viewport.bring_into_view(at - edge, at + edge)
 
@@ -290,7 +290,7 @@ class SceneView(QObject):
             self.add_robot(path, free)
 
     def add_robot(self, path: str, free: bool) -> None:
-        """Put the robot of a file beside the present one, on a fixed or a free base, once it is read."""
+        """Load a robot's file in a thread and add it to the scene, on a fixed or a free base."""
         beside, package_dirs = self._bench.model, self._bench.package_dirs
 
         def read() -> None:
@@ -298,14 +298,14 @@ class SceneView(QObject):
                 found: engine.Model | str = engine.load(path, package_dirs, floating=free)
             except (ValueError, OSError) as fault:
                 found = refusal(path, fault)
-            with suppress(RuntimeError):  # the window is gone
+            with suppress(RuntimeError):  # the window is closed
                 self._read.emit(found, beside)
 
         self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
         threading.Thread(target=read, name="robot beside", daemon=True).start()
 
     def _put_robot(self, found: engine.Model | str, beside: engine.Model) -> None:
-        """Put a robot that was read beside that one, unless it has gone meanwhile; or tell why there is none."""
+        """Add a loaded robot unless the model has changed meanwhile, or show why loading failed."""
         if isinstance(found, str):
             line = " ".join(found.split())
             self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
@@ -319,7 +319,7 @@ class SceneView(QObject):
 
 
 def _changed(before: Thing, after: Thing) -> str:
-    """What was done to a thing, in words."""
+    """Describe a change of an object."""
     moved = not np.array_equal(before.pose, after.pose)
     sized = before.size != after.size
     return f"{'Move' if moved else 'Resize' if sized else 'Change'} {before.name}"

@@ -1,4 +1,4 @@
-"""Which link is chosen: in the picture, in the tree, or by whatever else follows it."""
+"""The selected link, shared by the viewport, the tree and other views."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ NONE = -1
 
 
 class Selection(QObject):
-    """One link, or none."""
+    """One selected link, or none."""
 
     changed = pyqtSignal(int)
-    """The link, −1 for none."""
+    """The selected link, −1 for none."""
 
     def __init__(self, parent: QObject | None = None):
         super().__init__(parent)
         self.link = NONE
-        """Its index in `model.link_names`; −1 for none."""
+        """The link's index in `model.link_names`; −1 for none."""
 
     def choose(self, link: int) -> None:
-        """Choose that link, or with −1 none."""
+        """Select a link; −1 selects none."""
         if link != self.link:
             self.link = link
             self.changed.emit(link)

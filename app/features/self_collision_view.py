@@ -1,4 +1,4 @@
-"""Simulation › Self-collision: whether the robot's links touch each other."""
+"""Simulation › Self-collision: contacts between the robot's links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_SHAPES = "The robot's file has no <collision> shapes"
 
 
 class SelfCollisionView:
-    """Lets the user choose, for robots that have shapes to touch with."""
+    """Toggles self-collision, for robots with collision shapes."""
 
     def __init__(self, window: Window):
         self._bench = window.workbench
@@ -28,6 +28,6 @@ class SelfCollisionView:
         model = self._bench.model
         bare = model is not None and not model.collisions
         on = self._bench.settings.scene.self_collision
-        self.action.setEnabled(model is not None and (on or not bare))  # what is on can be turned off
+        self.action.setEnabled(model is not None and (on or not bare))  # it can always be turned off
         self.action.setToolTip(NO_SHAPES if bare else TIP)
         check(self.action, on)

@@ -1,4 +1,4 @@
-"""The ground and the obstacles of a session, as JSON has them, and back; heights as packed numbers. Free of Qt."""
+"""Convert a session's ground and obstacles to JSON data and back; heights are compressed. Free of Qt."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy as np
 import engine
 
 MOST = 1_000_000
-"""Heights that a session keeps: those of a height field with more have a file of their own."""
+"""The maximum number of heights in a session; larger height fields have a file of their own."""
 
 
 def fits(scene: engine.Scene) -> bool:
-    """Whether a session keeps it."""
+    """Return whether a session can contain the scene."""
     return not isinstance(scene.ground, engine.HeightField) or scene.ground.heights.size <= MOST
 
 
 def write(scene: engine.Scene) -> dict[str, Any] | None:
-    """JSON's form of a scene; None for one that is too large for a session."""
+    """Return a scene as JSON data; None if it is too large for a session."""
     if not fits(scene):
         return None
     ground, text = scene.ground, None
@@ -43,7 +43,7 @@ def write(scene: engine.Scene) -> dict[str, Any] | None:
 
 
 def read(text: dict[str, Any]) -> engine.Scene:
-    """The inverse of `write`. Raises ValueError, in a few words, for what was never written."""
+    """Parse a scene written by `write`. Raises ValueError, in a few words, for other data."""
     try:
         return engine.Scene(
             None if text["ground"] is None else _ground(text["ground"]),

@@ -1,7 +1,7 @@
-"""What a session's file says, judged before any of it is used. Free of Qt.
+"""Read and validate session files before use. Free of Qt.
 
-Only numbers that are finite come through `read`; the other functions take one part each and raise ValueError, with a
-few words that name it, where that part is not what was saved.
+`read` accepts finite numbers only; the other functions take one part each and raise ValueError, with a few words that
+name it, if that part is invalid.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from app.simulation.spread import LARGEST, Spread
 
 VERSION = 2
 FAR = 1e9
-"""m: where no camera stands, and no robot."""
+"""m, the limit for cameras and robots."""
 KEPT = ("dt", "integrator", "gravity", "ground", "algorithm", "device", "automatic", "held")
-"""Of `Settings`; `driven`, `by_velocity` and `gains` are kept by names of joints, the rest in parts of their own."""
+"""Fields of `Settings`; `driven`, `by_velocity` and `gains` are saved by joint name, the rest in other parts."""
 _NAMES = {
     "integrator": engine.INTEGRATORS,
     "device": ("auto", *engine.SIMULATION_ALGORITHMS),
@@ -36,11 +36,11 @@ _KINDS = {bool: "true or false", float: "a number", str: "a text", list: "a list
 
 
 class NoSession(ValueError):
-    """A file that is no session, or one that cannot be opened, in a sentence."""
+    """Raised, with a sentence, if a file is not a session or cannot be opened."""
 
 
 def read(path: str) -> dict[str, Any]:
-    """The session in a file. Raises OSError, and NoSession for what is none or is of a later kind."""
+    """Read the session in a file. Raises OSError, and NoSession if it is invalid or of a later version."""
     try:
         engine.refuse_endless(path)
     except ValueError as fault:
@@ -63,7 +63,7 @@ def read(path: str) -> dict[str, Any]:
 
 
 def settings(session: dict[str, Any], present: Settings, model: engine.Model) -> Settings:
-    """The present settings with those that were kept; joints are found by their names."""
+    """Return the present settings updated from the session; joints are matched by name."""
     kept = _part(session, "settings", {})
     names = {name: v for v, name in enumerate(model.coordinate_names)}
     values = {name: _of_kind(name, kept[name], getattr(present, name)) for name in KEPT if name in kept}
@@ -88,18 +88,18 @@ def settings(session: dict[str, Any], present: Settings, model: engine.Model) ->
 
 
 def parts(session: dict[str, Any]) -> list[Any]:
-    """What is beside the robot, as `engine.parts_of_text` reads it."""
+    """Return the parts beside the robot, as `engine.parts_of_text` reads them."""
     return list(_part(session, "parts", []))
 
 
 def scene(session: dict[str, Any], present: engine.Scene) -> engine.Scene:
-    """The ground and the obstacles; the present ones where the session says nothing of them."""
+    """Return the ground and the obstacles; the present ones if the session has none."""
     kept = session.get("scene")
     return present if kept is None else session_scene.read(_of_kind("scene", kept, {}))
 
 
 def batch(session: dict[str, Any], present: Spread) -> Spread:
-    """How many robots there are, and how they differ."""
+    """Return the number of robots and their variations."""
     kept, values = _part(session, "batch", {}), {}
     for name, like in asdict(present).items():
         value = _of_kind(name, kept.get(name, like), float(like))
@@ -113,7 +113,7 @@ def batch(session: dict[str, Any], present: Spread) -> Spread:
 
 
 def drives(session: dict[str, Any]) -> dict[str, Drive]:
-    """What drives joints, by the names of their coordinates."""
+    """Return the drives of joints by coordinate name."""
     found, plain = {}, asdict(Drive())
     for name, kept in _part(session, "drives", {}).items():
         kept = _of_kind(f"the drive of {name}", kept, {})
@@ -125,7 +125,7 @@ def drives(session: dict[str, Any]) -> dict[str, Drive]:
 
 
 def beside(session: dict[str, Any]) -> tuple[str, Kept] | None:
-    """The file of the robot beside, and how it stood there; None where the session has none."""
+    """Return the second robot's file and state; None if the session has none."""
     kept = _part(session, "beside", {})
     if not kept:
         return None
@@ -142,7 +142,7 @@ def beside(session: dict[str, Any]) -> tuple[str, Kept] | None:
 
 
 def recording(session: dict[str, Any], path: str) -> str:
-    """The file beside a session's that its recording is in; empty where it has none."""
+    """Return the path of the session's recording in the same folder; empty if there is none."""
     name = str(_part(session, "recording", ""))
     if name and name != Path(name).name:
         raise ValueError(f"the recording {name:.60} is not in the folder of the session")
@@ -150,18 +150,18 @@ def recording(session: dict[str, Any], path: str) -> str:
 
 
 def moment(session: dict[str, Any]) -> float | None:
-    """The time of the recorded moment that was shown, s; None where it was the present."""
+    """Return the time of the recorded frame that was shown, s; None for the live state."""
     kept = session.get("moment")
     return None if kept is None else float(_of_kind("moment", kept, 1.0))
 
 
 def speed(session: dict[str, Any], present: float) -> float:
-    """Simulated seconds per wall second; as it is where the session does not say."""
+    """Return simulated seconds per wall second; the present value if the session has none."""
     return float(_of_kind("speed", _part(session, "settings", {}).get("speed", present), 1.0))
 
 
 def pose(session: dict[str, Any], model: engine.Model, start: np.ndarray) -> np.ndarray:
-    """(nq,): where the joints that were kept stood, by their names; others as in `start`."""
+    """(nq,): saved joint positions, matched by name; the others from `start`."""
     kept, q = _part(session, "pose", {}), start.copy()
     for joint in model.joints:
         values, width = kept.get(joint.name), joint.q.stop - joint.q.start
@@ -176,7 +176,7 @@ def pose(session: dict[str, Any], model: engine.Model, start: np.ndarray) -> np.
 
 
 def camera(session: dict[str, Any], present: Camera) -> Camera:
-    """The present camera where the session says nothing else."""
+    """Return the present camera updated from the session."""
     kept = _part(session, "camera", {})
     names = ("distance", "azimuth", "elevation", "parallel")
     values = {name: _of_kind(name, kept[name], getattr(present, name)) for name in names if name in kept}
@@ -188,12 +188,12 @@ def camera(session: dict[str, Any], present: Camera) -> Camera:
 
 
 def layout(session: dict[str, Any]) -> str:
-    """Where the docks were, as Qt writes it, in base 64."""
+    """Return the layout of the docks, as Qt saves it, in base 64."""
     return str(_part(session, "layout", ""))
 
 
 def plots(session: dict[str, Any]) -> list[list[str]]:
-    """The keys of the quantities in each plot."""
+    """Return the keys of the quantities in each plot."""
     return [_texts("plots", _of_kind("plots", keys, [])) for keys in _part(session, "plots", [])]
 
 
@@ -211,7 +211,7 @@ def _whole(text: str) -> int | float:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name that no file can have, being too long
+    except OSError:  # too long for a file name
         return False
 
 
@@ -220,7 +220,7 @@ def _part(session: dict[str, Any], name: str, none: Any) -> Any:
 
 
 def _of_kind(name: str, value: Any, like: Any) -> Any:
-    """The value, if it is of the kind that `like` is."""
+    """Return the value if it has the type of `like`. Raises ValueError otherwise."""
     kind = next(kind for kind in _KINDS if isinstance(like, kind))
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
@@ -230,7 +230,7 @@ def _of_kind(name: str, value: Any, like: Any) -> Any:
 
 
 def _numbers(name: str, values: Any, count: int) -> list[float]:
-    """So many numbers."""
+    """Return `count` numbers. Raises ValueError for other values."""
     found = [_of_kind(name, value, 0.0) for value in _of_kind(name, values, [])]
     if len(found) != count:
         raise ValueError(f"{name:.60} came as {len(found)} numbers; expected {count}")

@@ -1,8 +1,8 @@
-"""Sessions: what is open as a JSON file, which later versions still open, with its recording in a file beside it.
+"""Sessions: the window's state in a JSON file that later versions can open, with the recording in a file beside it.
 
-The recording is the run that the timeline shows, as `main.py view` plays it: a session goes on from its last moment, or
-shows the one that was looked at. What a version does not know of a file it leaves out, and what a file lacks stays as
-it is. A controller is named in the file, but nothing of it runs by opening a session.
+The recording is the timeline's run, as `main.py view` plays it. A session continues from its last frame, or shows the
+recorded frame that was shown. Unknown data in a file is ignored, and missing data leaves the state unchanged. The file
+names a controller, but opening a session does not run it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PASSING = "the robot of this run has a temporary file only, which no session can
 
 
 class Sessions:
-    """Makes the entries of File, saves sessions and opens them."""
+    """Adds the entries to the File menu, and saves and opens sessions."""
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
@@ -99,7 +99,7 @@ class Sessions:
         return f"Opening {path}"
 
     def _tell(self, act: Callable[[str], str], path: str) -> OSError | NoSession | None:
-        """Do that with a file, and show what it answers, if anything, or what is wrong, which is returned."""
+        """Call `act` on a file and show its message; show and return an error."""
         try:
             done = act(path)
         except (OSError, NoSession) as fault:
@@ -110,7 +110,7 @@ class Sessions:
         return None
 
     def save(self, path: str) -> bool:
-        """Write what is open, then, in a thread, its recording and that there is one; whether that goes on.
+        """Write the session, then in a thread its recording; return whether that thread was started.
 
         Raises OSError, also while another file is being written.
         """
@@ -139,9 +139,9 @@ class Sessions:
         return True
 
     def session(self) -> dict[str, Any]:
-        """What is open, as JSON has it."""
+        """Return the window's state as JSON data."""
         bench, window, model = self._bench, self._window, self._bench.model
-        there = bench.newest is not None and np.all(np.isfinite(bench.newest.q))  # which a robot that diverged is not
+        there = bench.newest is not None and np.all(np.isfinite(bench.newest.q))  # not finite if the robot diverged
         q = bench.newest.q if there else bench.initial
         settings, camera = bench.settings, window.viewport.camera
         return {
@@ -172,7 +172,7 @@ class Sessions:
         }  # fmt: skip
 
     def open(self, path: str) -> None:
-        """Load the session's robot, and what else the file has once that is there. Raises OSError and NoSession."""
+        """Load the session's robot, then restore the rest. Raises OSError and NoSession."""
         session = session_text.read(path)
         fault, recording, parts = "", "", list[Any]()
         try:
@@ -185,7 +185,7 @@ class Sessions:
 
     def _open(self, opening: Opening) -> None:
         self._opening, robot = opening, opening.session["robot"]
-        if opening.recording and not opening.parts:  # else the recording has them, with the robot
+        if opening.recording and not opening.parts:  # otherwise the recording contains them with the robot
             self._bench.set_robot_of_run(opening.recording, robot["path"])
         floating, told = bool(robot.get("floating", False)), opening.parts
         self._bench.open(
@@ -228,7 +228,7 @@ class Sessions:
                 self._bench.set_joint_drive(rows[name], drive)
 
     def _go_on(self, session: dict[str, Any]) -> None:
-        """From the last moment of the recording, which has all but waves; or show the one that was shown."""
+        """Continue from the last recorded frame, and restore waves, which it lacks; or show the saved frame."""
         bench, replay = self._bench, self._bench.replay
         bench.recent = [bench.path, *(path for path in bench.recent[1:] if path != bench.path)]
         replay.to_last()
@@ -239,11 +239,11 @@ class Sessions:
         bench.branch()
         rows = {row.name: row.effort_v for row in bench.coordinates if row.driveable}
         for name, drive in session_text.drives(session).items():
-            if name in rows and not drive.plain:  # what is plain is in the frame
+            if name in rows and not drive.plain:  # plain drives are in the frame
                 bench.drives.set(rows[name], drive)
 
     def _put_beside(self, session: dict[str, Any]) -> None:
-        """The robot that stood beside, if the session says whether there was one."""
+        """Restore the second robot, if the session contains that entry."""
         if "beside" in session:
             self._beside.close()
             if (found := session_text.beside(session)) is not None:
@@ -257,7 +257,7 @@ class Sessions:
     def _hear(self, event: Event) -> None:
         if isinstance(event, Refused) and (opening := self._opening) is not None:
             self._opening = None
-            if opening.recording:  # the robot may be there without it
+            if opening.recording:  # the robot may load without it
                 why = event.diagnostics[0].fault if event.diagnostics else "it cannot be read"
                 self._open(opening._replace(recording="", fault=f"its recording: {why}"))
             elif opening.parts:
@@ -266,7 +266,7 @@ class Sessions:
 
 
 class Opening(NamedTuple):
-    """A session that is being opened, its recording's file, what was wrong so far, and what is beside the robot."""
+    """A session being opened: its recording's path, the error so far, and the parts beside the robot."""
 
     session: dict[str, Any]
     recording: str
@@ -275,7 +275,7 @@ class Opening(NamedTuple):
 
     @property
     def file(self) -> str:
-        """What the workbench opens."""
+        """The file that the workbench opens."""
         return self.recording or str(self.session["robot"]["path"])
 
 
@@ -285,7 +285,7 @@ def _write(path: str, session: dict[str, Any]) -> None:
 
 
 def _fault(part: Callable[[], object]) -> str:
-    """What is wrong with a part of a session that is taken up by calling this; nothing where it is."""
+    """Restore one part of a session; return the error, empty if none."""
     try:
         part()
     except ValueError as fault:

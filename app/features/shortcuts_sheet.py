@@ -1,4 +1,4 @@
-"""Help › Keyboard shortcuts: a sheet that is made from the actions themselves, whenever it is opened."""
+"""Help › Keyboard shortcuts: a sheet built from the actions each time it is opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 OTHER = "Other"
-SIZE, SHARE = (560, 640), 0.9  # px, and at most so much of the window
+SIZE, SHARE = (560, 640), 0.9  # px, and the maximum share of the window
 MOUSE = (
     "Shortcuts work whatever has the focus, except while text is edited; Return presses, Up and Down change the "
     "focused control. Drag rotates the view, Shift-drag or the middle button pans, the wheel zooms; a click "
@@ -26,7 +26,7 @@ MOUSE = (
 
 
 class Shortcut(NamedTuple):
-    """An action as the sheet has it: the menu it is in, what it is called, what it does, and its keys."""
+    """A row of the sheet: the action's menu, name, tooltip and keys."""
 
     menu: str
     name: str
@@ -35,7 +35,7 @@ class Shortcut(NamedTuple):
 
 
 class ShortcutsSheet:
-    """Makes the entry, and the sheet."""
+    """Adds the menu entry, and makes the sheet."""
 
     def __init__(self, window: Window):
         self._window = window
@@ -45,7 +45,7 @@ class ShortcutsSheet:
         self.dialog: QDialog | None = None
 
     def show(self) -> None:
-        """Open the sheet, or bring it to the front."""
+        """Open the sheet, replacing an open one."""
         if self.dialog is not None:
             self.dialog.close()
         dialog = self.dialog = QDialog(self._window)
@@ -90,7 +90,7 @@ def _add(tree: QTreeWidget, menu: str, rows: list[Shortcut]) -> None:
 
 
 def shortcuts(window: QMainWindow) -> Iterator[Shortcut]:
-    """All actions of a window that have keys, in the order of its menus; those in none come last."""
+    """Yield all actions of a window that have keys, in menu order; actions without a menu are last."""
     seen: set[QAction] = set()
     for menu, name, action in of_menus(window):
         if action.shortcuts() and action not in seen:
@@ -103,7 +103,7 @@ def shortcuts(window: QMainWindow) -> Iterator[Shortcut]:
 
 
 def of_menus(window: QMainWindow) -> Iterator[tuple[str, str, QAction]]:
-    """All actions of a window's menus, each after its menu of the bar and its name with the menus that lead there."""
+    """Yield all actions in a window's menus, each with its top menu and its name with any submenus."""
     for top in window.menuBar().actions():
         if top.menu() is not None:
             for within, action in _in_menu(top.menu()):
@@ -111,12 +111,12 @@ def of_menus(window: QMainWindow) -> Iterator[tuple[str, str, QAction]]:
 
 
 def keys_of(action: QAction) -> str:
-    """Its shortcuts, as this system writes them."""
+    """Return an action's shortcuts in the system's notation."""
     return " or ".join(key.toString(QKeySequence.SequenceFormat.NativeText) for key in action.shortcuts())
 
 
 def _in_menu(menu: QMenu, within: str = "") -> Iterator[tuple[str, QAction]]:
-    """Its actions and those of the menus in it, each with the names of the menus that lead there."""
+    """Yield the actions of a menu and its submenus, with the names of the submenus."""
     menu.aboutToShow.emit()  # some are filled only then
     for action in menu.actions():
         if action.menu() is not None:
@@ -126,5 +126,5 @@ def _in_menu(menu: QMenu, within: str = "") -> Iterator[tuple[str, QAction]]:
 
 
 def _plain(text: str) -> str:
-    """A menu's text as it is read."""
+    """Return a menu's text without mnemonics and ellipsis."""
     return text.replace("&&", "\0").replace("&", "").replace("\0", "&").rstrip("…")

@@ -1,4 +1,4 @@
-"""The status bar: what the window is doing, and by what the robot is simulated, each a button that changes it."""
+"""The status bar: the window's activity and the simulation's settings, as buttons that change them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from app.workbench import Workbench
 
 GRAVITY_NOTE = "gravity is off: floating base and no ground"
 FALL_NOTE = "no ground: the floating base falls"
-SOFT = 2.0  # times: from where on it is said that the integrator softens the gains
+SOFT = 2.0  # times, the minimum factor at which softer gains are reported
 SOFT_TIP = (
     "{integrator} bounds automatic gains by the time step, so that held joints sag, {joint} most.\n"
     "Select the implicit integrator, or a step shorter than {dt:g} ms, or set gains of your own"
 )
-NAMED = 3  # joints that a passing message names
+NAMED = 3  # joints that a temporary message names
 READING = "Loading meshes: {} of {}"
 STEP_TIP = "Time step and integrator: click to change them"
 CHOSEN_TIP = "Time step and integrator, automatic for this robot: click to change them"
@@ -49,14 +49,14 @@ class Status:
         )
         for each in shown:
             bar.addPermanentWidget(each)
-        bar.give_way(robot)  # of which the title bar tells
+        bar.give_way(robot)  # shown in the title bar too
 
     def show_busy(self, bench: Workbench, reading: tuple[int, int] | None) -> None:
-        """Say what is waited for; `reading`: how many meshes have been read of how many, None for all."""
+        """Show the current activity; `reading`: numbers of meshes loaded and in total, None if complete."""
         self.loading_label.setText(_busy(bench) or (READING.format(*reading) if reading else ""))
 
     def show(self, bench: Workbench) -> None:
-        """Say what that workbench does."""
+        """Show the state of the workbench."""
         model, settings = bench.model, bench.settings
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
         count = len(bench.overloaded)
@@ -81,14 +81,14 @@ class Status:
         self.device_button.setToolTip(f"Device of the simulation: click to change it\n{why}")
 
     def show_findings(self, severities: Sequence[str]) -> None:
-        """Count the diagnostics on their button, which goes where there are none."""
+        """Show the number of diagnostics on their button, which is hidden if there are none."""
         self.findings_button.setVisible(bool(severities))
         self.findings_button.setText(str(len(severities)))
         self.findings_button.setIcon(theme.icon("error" if "error" in severities else "warning"))
 
 
 def too_heavy(names: Sequence[str], every: bool = False) -> str:
-    """Which joints sink though they are held, in a sentence that names the first, or every one."""
+    """Return a sentence on the held joints that sag, naming the first ones, or all with `every`."""
     shown = names if every or len(names) <= NAMED + 1 else names[:NAMED]
     *others, last = [*shown, f"{len(names) - NAMED} more joints"] if len(shown) < len(names) else shown
     listed = f"{', '.join(others)} and {last}" if others else last
@@ -96,7 +96,7 @@ def too_heavy(names: Sequence[str], every: bool = False) -> str:
 
 
 def _chosen(name: str, asked: str) -> str:
-    """What is in use, and whether it is the automatic choice."""
+    """Return the name in use, marked if it was selected automatically."""
     return f"{name} (auto)" if asked == "auto" else name
 
 

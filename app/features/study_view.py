@@ -1,4 +1,4 @@
-"""File › Open study: the results of a study as charts, and the run of the sample that is clicked, with its timeline."""
+"""File › Open study: the results of a study as charts, and the clicked sample's run on the timeline."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from app.simulation.messages import Loaded
 if TYPE_CHECKING:
     from app.window import Window
 
-LOOK = 30  # ms between two looks at whether results are read, or a run is computed
+LOOK = 30  # ms between two checks whether results are read or a run is computed
 HEIGHT = 400  # px of the dock
 FILES = "Studies (*.toml study.json);;All files (*)"
 TABLES = "Tables (*.csv *.parquet)"
 
 
 class StudyView(QObject):
-    """The action, the dock, and what is read and computed for it."""
+    """The action and the dock of a study, and its background jobs."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -40,7 +40,7 @@ class StudyView(QObject):
         self._folder = tempfile.TemporaryDirectory(suffix=KEPT_SUFFIX, ignore_cleanup_errors=True)
         self._trusted = ""  # the folder whose controller may run
         self._next: int | None = None  # the sample that waits while another is computed
-        self._shown = ""  # what the status bar says once the run is there
+        self._shown = ""  # the status bar's message once the run is shown
         self.question: QMessageBox | None = None
         self.dock_action = window.docks.add(
             Dock("Study", self.panel, BOTTOM, "Compare", "study", "", "Results of a study", HEIGHT)
@@ -60,7 +60,7 @@ class StudyView(QObject):
         window.closing.connect(self._close)
 
     def open(self, path: str) -> None:
-        """Read the results of a study: its file, their folder, or a file in that."""
+        """Read the results of a study from its file, its results folder, or a file in that folder."""
         self._window.docks["Study"].show()
         self._window.docks["Study"].raise_()
         self.panel.show_none(f"Reading {folder_of(path).name} …")
@@ -68,7 +68,7 @@ class StudyView(QObject):
         self._timer.start()
 
     def show_run(self, sample: int) -> None:
-        """Compute the run of a sample again, and open it."""
+        """Recompute the run of a sample, and open it."""
         results = self.panel.results
         if results is None or results.study is None:
             return
@@ -89,7 +89,7 @@ class StudyView(QObject):
             self.open(path)
 
     def _ask_for_trust(self, sample: int, controller: Path) -> None:
-        """Whether the user's own code, which a study names, may run here."""
+        """Ask whether the study's controller, which is user code, may run."""
         box = self.question = QMessageBox(self._window)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle("Catena")
@@ -126,7 +126,7 @@ class StudyView(QObject):
             self._timer.stop()
 
     def _tell(self, _: Loaded) -> None:
-        """Say which run is shown once it is, since opening clears the status bar."""
+        """Show a message on the opened run, since opening clears the status bar."""
         if self._shown:
             self._window.statusBar().showMessage(self._shown, MESSAGE)
         self._shown = ""

@@ -1,4 +1,4 @@
-"""Time in the window: the timeline, the actions that move along it, keyframes, and going on from any moment."""
+"""Time in the window: the timeline, its actions, keyframes and branches."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import engine
     from app.window import Window
 
-REFRESH = 0.1  # s between two looks at the recording while it grows
+REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s
 BUDGETS, DEFAULT_BUDGET = (16, 65536), 512  # MB
 
 
 class TimeView:
-    """The timeline mirrors the workbench's `Replay`, and has it show what is sought."""
+    """Shows the workbench's `Replay` on the timeline, and seeks in it."""
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
@@ -88,7 +88,7 @@ class TimeView:
         self.memory = make("&Recording limit…", self._ask_budget)
 
     def _place(self) -> None:
-        """The timeline stands under the picture."""
+        """Put the timeline below the viewport."""
         middle = QWidget()
         layout = QVBoxLayout(middle)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -107,14 +107,14 @@ class TimeView:
         menu.put(self.keyframe, self.keyframes, *self.jumps, apart=True)
         menu.put(self.memory, apart=True)
 
-    # From the user.
+    # User input.
 
     def _seek(self, seconds: float) -> None:
         shown = self._replay.active, self._replay.playing
         self._bench.look_back()
         self._replay.playing = False
         self._replay.seek(seconds)
-        if shown == (True, False):  # as while the handle is dragged
+        if shown == (True, False):  # while the handle is dragged
             self._refresh()
         else:
             self._window.refresh()
@@ -141,7 +141,7 @@ class TimeView:
         self._window.refresh()
 
     def _toggle(self) -> None:
-        """Play the recording from its first moment, where the present is shown."""
+        """Play or pause; from the live state, play the recording from its first frame."""
         if not self._replay.active:
             self._to_end(False)
         self._replay.toggle()
@@ -174,7 +174,7 @@ class TimeView:
         frame = shown.frame or shown.recording.frame(run, run.last)
         numbered = {each.number: each for each in shown.runs}
         while run.left is not None and run.last < run.own and run.left[0] in numbered:
-            run = numbered[run.left[0]]  # whose moment it is: a branch without a step of its own is in no file
+            run = numbered[run.left[0]]  # the frame's own run; files omit a branch without steps
         known = next((each for each in self.keyframes.all if each.run is run and each.frame.time == frame.time), None)
         if known is not None:
             self._window.statusBar().showMessage(f"{known.name} is at {frame.time:.3f} s already", MESSAGE)
@@ -193,7 +193,7 @@ class TimeView:
             self._jump(replace(keyframe, run=self._replay.chosen))
 
     def _next(self, on: bool) -> Keyframe | None:
-        """The nearest keyframe of what the timeline shows, after the moment that is shown or before it."""
+        """Return the nearest keyframe on the timeline after or before the current frame."""
         replay, run = self._replay, self._replay.chosen
         if run is None:
             return None
@@ -212,7 +212,7 @@ class TimeView:
         return self._replay.recording.budget // 2**20
 
     def set_budget(self, megabytes: int) -> None:
-        """Take that limit, and remember it."""
+        """Set the recording limit, and remember it."""
         self._settings.setValue("recording_megabytes", megabytes)
         self._replay.recording.budget = megabytes * 2**20
         self._refresh()
@@ -223,10 +223,10 @@ class TimeView:
         if done:
             self.set_budget(megabytes)
 
-    # To the user.
+    # Display.
 
     def _show(self, _: Snapshot) -> None:
-        if self._played and not self._replay.playing:  # it has come to its end
+        if self._played and not self._replay.playing:  # playback has ended
             self._window.refresh()
         now = time.perf_counter()
         if now > self._due or not self._bench.playing:
@@ -234,7 +234,7 @@ class TimeView:
             self._refresh()
 
     def _name_moments(self) -> None:
-        """What has a name is in files that are written from now on."""
+        """Pass the keyframes to files written from now on, and update their marks."""
         self._bench.name_moments(self.keyframes.told)
         self._show_marks()
 
@@ -252,7 +252,7 @@ class TimeView:
         self.bar.setVisible(there)
         self.bar.track.show_span(start, end, at, None if run is None or run.left is None else run.left[1])
         self.bar.track.show_live(not replay.active or replay.follows)
-        shown = self._bench.time if replay.frame is None else at  # what is recorded may be ahead of the picture
+        shown = self._bench.time if replay.frame is None else at  # the recording may be ahead of the view
         self.bar.show_time(shown, end, not replay.active or replay.follows, replay.script if replay.follows else "")
         self.bar.show_memory(recording.bytes, recording.budget)
         self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
@@ -270,14 +270,14 @@ class TimeView:
         self._show_marks()
 
     def _last_tip(self) -> str:
-        """What Go to end does."""
+        """Return the tooltip of Go to end."""
         if self._replay.driven:
             return f"Follow {self._replay.script} again (End)"
         return "The last frame of the recording (End)" if self._replay.opened else self._live_tip
 
 
 def _name(run: engine.Run) -> str:
-    """How the list of runs calls one."""
+    """Return a run's name in the list of runs."""
     if run.left is None:
         return f"Run {run.number}"
     return f"Run {run.number}, from run {run.left[0]} at {run.left[1]:.2f} s"

@@ -1,4 +1,4 @@
-"""Edit › Undo and Redo: of poses, drives, obstacles, bodies and settings, what a person did to them."""
+"""Edit › Undo and Redo: for the user's changes of poses, drives, obstacles, bodies and settings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from app.window import Window
 
 MOST = 200
-"""Deeds that can be undone."""
-TOGETHER = 1.0  # s within which deeds of one kind are one: the steps of a slider
+"""The maximum number of actions that can be undone."""
+TOGETHER = 1.0  # s within which actions of one kind are merged, such as steps of a slider
 
 
 class UndoView:
-    """Makes the entries, and a stack of what the workbench tells of."""
+    """Adds the menu entries, and stacks the actions that the workbench reports."""
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
@@ -47,13 +47,13 @@ class UndoView:
         window.refreshed.connect(self._refresh)
 
     def _refresh(self) -> None:
-        """Nothing is undone while a robot is on its way."""
+        """Disable undo and redo while a robot is loading."""
         still = not self._bench.loading
         self.undo.setEnabled(still and self.stack.canUndo())
         self.redo.setEnabled(still and self.stack.canRedo())
 
     def _take(self, event: Loaded) -> None:
-        """Another robot begins anew; the same with something else beside it goes on."""
+        """Clear the stack for a new robot; keep it if only other parts changed."""
         robot = event.model.parts[0].model if event.model.parts else event.model
         if robot is not self._robot:
             self.stack.clear()
@@ -76,7 +76,7 @@ class UndoView:
 
 
 class _Command(QUndoCommand):
-    """A deed, which was done when it was pushed."""
+    """An action that was already done when it was pushed."""
 
     def __init__(self, deed: Deed, put: Callable[[State, str], None]):
         super().__init__(algorithm_words(deed.text))
@@ -86,7 +86,7 @@ class _Command(QUndoCommand):
         return hash(self.deed.kind) & 0x7FFFFFFF
 
     def mergeWith(self, other: QUndoCommand | None) -> bool:
-        """Be one with the next, where that follows at once and is of the same kind."""
+        """Merge with the next action of the same kind if it follows within `TOGETHER`."""
         if not isinstance(other, _Command) or not self.deed.steady or other._when - self._when > TOGETHER:
             return False
         self.deed, self._when = replace(self.deed, text=other.deed.text, after=other.deed.after), other._when
@@ -104,5 +104,5 @@ class _Command(QUndoCommand):
 
 
 def _told(parts: tuple[engine.Part, ...]) -> list[object]:
-    """What tells parts from others; each time that a model is composed they are new."""
+    """Return keys that identify parts, which are new objects in each composed model."""
     return [(id(part.model), part.prefix, np.asarray(part.pose).tobytes()) for part in parts]

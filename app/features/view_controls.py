@@ -1,4 +1,4 @@
-"""What is seen: the actions of the View menu that turn the camera, and that show more than the robot."""
+"""The View menu's camera actions and the collision shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ViewControls:
-    """Fits, follows, and shows collision shapes."""
+    """Actions that fit the view, follow the robot, and show collision shapes."""
 
     def __init__(self, window: Window):
         self._bench, self._viewport = window.workbench, window.viewport
@@ -29,7 +29,7 @@ class ViewControls:
         )
         window.menus.view.put(self.fit, self.follow)
         window.menus.overlays.put(self.collisions)
-        self._fit_before = 0.0  # simulated s, from which a reset goes back
+        self._fit_before = 0.0  # simulated s at the time of a reset
         window.run.resetting.connect(self._await_reset)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
@@ -38,7 +38,7 @@ class ViewControls:
         self._viewport.follow = on
 
     def _await_reset(self) -> None:
-        """Bring a robot that was followed back into view, once it has gone back."""
+        """After a reset, bring a followed robot back into view."""
         if self._bench.floats and self._viewport.follow:
             self._fit_before = self._bench.time
 

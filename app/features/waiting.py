@@ -1,4 +1,4 @@
-"""Over the picture: what Play waits for, while the robot does not move yet."""
+"""A note in the viewport on the reason why the robot does not move yet after Play."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from app.picture.note import PictureNote
 if TYPE_CHECKING:
     from app.window import Window
 
-SOON = 700  # ms without motion after which it is said why
-BEAT = 500  # ms from one look to the next
+SOON = 700  # ms without motion before the reason is shown
+BEAT = 500  # ms between two checks
 
 
 class Waiting(QObject):
-    """Shows a sentence with the seconds that are left, until the first motion."""
+    """Shows the reason and the remaining seconds, until the first motion."""
 
     def __init__(self, window: Window):
         super().__init__(window)
         self._bench = window.workbench
         self.note = PictureNote(window.viewport)
         self._due, self._moved, self._since = 0.0, -1.0, 0.0  # when code is due; the time shown, and since when
-        self._told = 0.0  # seconds that compiling was said to take
+        self._told = 0.0  # estimated compile time, s
         self._timer = QTimer(self, interval=BEAT)
         self._timer.timeout.connect(self._look)
         window.refreshed.connect(self._begin)
@@ -43,7 +43,7 @@ class Waiting(QObject):
             self.note.say("")
 
     def _look(self) -> None:
-        """Say what is waited for, unless the robot has moved lately."""
+        """Show the reason, unless the robot has moved recently."""
         now = time.monotonic()
         if self._bench.time != self._moved:
             self._moved, self._since = self._bench.time, now
@@ -54,7 +54,7 @@ class Waiting(QObject):
 
 
 def waits_for(compiling: float, left: float) -> str:
-    """The sentence, where compiling takes some seconds or the GPU is prepared, and so many seconds are left."""
+    """Return the message for compiling, with `left` s remaining, or for preparing the GPU if `compiling` is 0."""
     if not compiling:
         return "Preparing the GPU. The simulation starts when it is ready."
     until = f"about {left:.0f} s left" if left >= 1 else "almost ready"

@@ -1,4 +1,4 @@
-"""Wrenches from outside in the window: the Forces dock, which follows the chosen link."""
+"""External wrenches in the window: the Forces dock, which follows the selected link."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIP = "Apply a force and a moment to a link (E)"
 
 
 class WrenchView:
-    """Makes the dock, and brings what is set there to `Workbench.forces`."""
+    """Adds the dock, and passes its wrenches to `Workbench.forces`."""
 
     def __init__(self, window: Window):
         self._bench, self._overlays = window.workbench, window.viewport.overlays
@@ -45,7 +45,7 @@ class WrenchView:
             self._draw_set()
 
     def _draw(self, frame: Snapshot) -> None:
-        """Arrows for what acts in that frame; the mouse's spring is drawn as a spring, but in what is recorded."""
+        """Draw arrows for the frame's wrenches; live, the mouse's spring is drawn as a spring instead."""
         if not frame.recorded:
             self._draw_set()
         else:
