@@ -72,8 +72,10 @@ class LessonView(QObject):
 
         ValueError for a name that is none.
         """
-        engine.Lesson.title_of(name)
+        title = engine.Lesson.title_of(name)
         self._wanted = name, step
+        if self.panel.lesson is None:
+            self.panel.show_none(f"Computing the lesson: {title} …")
         self._dock.show()
         self._dock.raise_()
         if self._bench.model is None and not self._bench.loading:

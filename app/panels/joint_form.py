@@ -43,7 +43,7 @@ class JointForm(QWidget):
     gains_asked = pyqtSignal(object)
     """(kp, kd) that are asked for; None for those that suit the robot."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.motion = QLabel()
         self.mode, self.wave = QComboBox(), QComboBox()

@@ -66,6 +66,14 @@ def test_each_lesson_goes_to_its_end(qtbot, taught, name, robot):
     assert panel.step is seen[0]
 
 
+def test_while_a_lesson_is_computed_the_panel_says_which(qtbot, opened):
+    window = opened("humanoid")
+    view = window.features[LessonView]
+    view.open("dca")
+    assert view.panel.text.toPlainText() == "Computing the lesson: Divide and conquer: handles and the tree …"
+    wait(qtbot, lambda: view.panel.lesson is not None)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_question_is_checked(qtbot, taught, name):
     panel = taught(name, engine.chain(5), 1000).panel
@@ -212,9 +220,9 @@ def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
     assert panel.picture.isVisible()
     wait(qtbot, lambda: not panel.picture._stale)
     place, box = panel.picture._place(), panel.picture._renderer.viewBoxF()
-    # In the middle of the bar of the part of links 6 to 9, on the second row of bars but one.
+    # In the middle of the bar of the part of links 6 to 9, on the second row of bars.
     scale = place.width() / box.width()
-    at = (place.topLeft() + QPointF(10 + 420 * 7 / 9, 22 + 24 * 2 + 7) * scale).toPoint()
+    at = (place.topLeft() + QPointF(10 + 420 * 7 / 9, 22 + 24 + 7) * scale).toPoint()
     qtbot.mouseClick(panel.picture, Qt.MouseButton.LeftButton, pos=at)
     assert "Links 6 to 9" in panel.handles.text()
     lit = view._viewport.overlays._lit

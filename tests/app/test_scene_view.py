@@ -241,7 +241,7 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
     wait(qtbot, lambda: bench.model is not None and bench.newest is not None)
     view.add("sphere", False)
     view.add("box", True)
-    settled(qtbot, scene)
+    settled(qtbot, view)
     window.run.play.trigger()
     wait(qtbot, lambda: bench.newest.time > 0.2)
     window.run.play.trigger()

@@ -124,7 +124,7 @@ def test_a_step_is_that_of_the_text():
     simulation = engine.Simulation(model, v=v, scene=scene, device="cpu", algorithm="abia", integrator="implicit")
     simulation.step()
     settings = text.Settings(1e-3, "implicit", zero, zero, scene=scene)
-    after = text.step(model, model.neutral(), v, text.Acting(zero, zero), settings)
+    after = text.step(model, model.neutral(), v, text.Inputs(zero, zero), settings)
     assert simulation.contacts.number[0] == len(after.problem.contacts) > 0
     np.testing.assert_allclose(simulation.v[0], after.v, atol=1e-8)
     np.testing.assert_allclose(simulation.q[0], after.q, atol=1e-8)
