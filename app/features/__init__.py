@@ -1,1 +1,1 @@
-"""What attaches itself to the window: each module is a feature, entered in `attaching`; the window knows none else."""
+"""Features of the window: each module attaches itself and is entered in `attaching`; the window knows no others."""

@@ -1,4 +1,4 @@
-"""Dark or light: as the system has it, or as the user chooses in View."""
+"""The View menu's choice of a dark or light theme, or the system's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHOICES = {
 
 
 class Appearance(QObject):
-    """The choice is remembered."""
+    """Applies the selected theme and remembers it."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -49,12 +49,12 @@ class Appearance(QObject):
 
     @property
     def choice(self) -> str:
-        """One of `CHOICES`."""
+        """The current choice, one of `CHOICES`."""
         name = kept(self._settings, KEY, "system")
         return name if name in CHOICES else "system"
 
     def choose(self, name: str) -> None:
-        """Take it, and remember it."""
+        """Apply a choice and remember it."""
         self._settings.setValue(KEY, name)
         self._follow()
 

@@ -1,8 +1,8 @@
-"""What attaches itself to the window: one line for each feature.
+"""The list of features that are attached to the window.
 
-A feature is a class that is made with the window. It makes its actions (`actions.make_action`), puts them into menus
-(`window.menus`) and into the tool bar (`window.toolbar`), adds its docks (`window.docks.add`), and connects to
-what it has to know of: `window.loaded`, `framed`, `happened`, `refreshed` and `closing`. It is found by its class:
+A feature is a class constructed with the window. It makes its actions (`actions.make_action`), puts them into menus
+(`window.menus`) and into the tool bar (`window.toolbar`), adds its docks (`window.docks.add`), and connects to the
+window's signals `loaded`, `framed`, `happened`, `refreshed` and `closing`. Its class is its key:
 `window.features[ContactView]`.
 """
 
@@ -89,4 +89,4 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     DriftView,
     OutOfView,
 )
-"""In the order of their entries in menus."""
+"""All features, in the order of their menu entries."""

@@ -1,4 +1,4 @@
-"""What the batch panel asks for, and what the viewport and the panel show of a batch."""
+"""The batch in the window: connects the batch panel and the viewport to the workbench."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from app.simulation.spread import Spread
 from app.workbench import Workbench
 
 REFRESH = 0.15  # s between two updates of the panel while something moves
-STEADY = 0.9  # of the mean time of pictures, that the one before has: so that its text does not flicker
+STEADY = 0.9  # weight of the previous mean frame time, so that its text does not flicker
 
 
 class BatchView:
-    """Fills panel and viewport from a workbench, and tells it what the user asks for."""
+    """Updates panel and viewport from a workbench, and passes the user's settings to it."""
 
     def __init__(self, panel: BatchPanel, viewport: Viewport, bench: Workbench, changed: Callable[[], None]):
         self._panel, self._viewport, self._bench, self._changed = panel, viewport, bench, changed
@@ -35,18 +35,18 @@ class BatchView:
         viewport.picked.connect(bench.look_at)
 
     def set_model(self, model: engine.Model) -> None:
-        """A new robot, which stands alone."""
+        """Take a new single robot."""
         self._frame = None
         self._crowd.set_size(*self._viewport.robot_bounds)
         self._panel.set_model(model)
         self._panel.show_drawing(1, 0.0)
 
     def show_settings(self, settings: Settings) -> None:
-        """The batch that is asked for."""
+        """Show the settings of the batch."""
         self._panel.show_spread(settings.spread)
 
     def show(self, frame: Snapshot) -> None:
-        """The newest state."""
+        """Show the newest state."""
         self._frame = frame
         self._draw()
         now = time.perf_counter()
@@ -55,7 +55,7 @@ class BatchView:
             self._tell()
 
     def drawn(self, seconds: float) -> None:
-        """A picture took so long."""
+        """Update the mean frame time with the last frame's."""
         robots = 1 if self._frame is None or self._frame.batch is None else len(self._frame.batch.energy)
         if robots != self._robots:
             self._robots, self._seconds = robots, seconds
@@ -74,7 +74,7 @@ class BatchView:
         self._viewport.set_poses(frame.link_poses, self.batch_of(frame), frame.robot, frame.contacts)
 
     def batch_of(self, frame: Snapshot) -> Batch | None:
-        """How a state's robots are drawn; None for a single one."""
+        """Return the drawing data of a state's robots; None for a single one."""
         if (state := frame.batch) is None:
             return None
         self._crowd.looked_at = frame.robot

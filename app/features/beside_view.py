@@ -1,4 +1,4 @@
-"""File › Open second robot: a second robot that stands and plays beside the first, to compare the two."""
+"""File › Open second robot: simulate a second robot beside the first for comparison."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from app.simulation.messages import Loaded, Snapshot
 if TYPE_CHECKING:
     from app.window import Window
 
-LOOK = 30  # ms between two looks at whether the file is read
+LOOK = 30  # ms between two checks whether the file is loaded
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "The second robot is not recorded: it stays at its last live state"
 CROWDED = "The second robot is hidden while a batch is shown"
-GAP = 0.12  # of the larger robot's size, between the two
+GAP = 0.12  # of the larger robot's size
 TIP = "Load a second robot and simulate both side by side"
 
 
 @dataclass(frozen=True)
 class Read:
-    """What became of a file."""
+    """The result of reading a file."""
 
     model: engine.Model | None
     fault: str = ""
@@ -49,7 +49,7 @@ class Read:
 
 
 class BesideView(QObject):
-    """Reads the second robot's file, has it simulated, and shows it in the picture and in its dock."""
+    """Loads the second robot, simulates it, and shows it in the viewport and in its dock."""
 
     _told = pyqtSignal(str)
     _mesh_read = pyqtSignal()
@@ -58,15 +58,15 @@ class BesideView(QObject):
         super().__init__(window)
         self._window, self._bench, self._viewport = window, window.workbench, window.viewport
         self.model: engine.Model | None = None
-        """The robot beside; None where there is none."""
+        """The second robot; None if there is none."""
         self.path = ""
-        """Its file."""
-        self._asked: Asked | None = None  # where it stands, and in which state it is to be at first
-        self._kept: Kept | None = None  # what a session says of it, until it is put there
-        self._opening: tuple[str, Kept | None] | None = None  # the file that is being read, and what a session says
+        """The second robot's file."""
+        self._asked: Asked | None = None  # its position and initial state
+        self._kept: Kept | None = None  # its data in a session, until it is placed
+        self._opening: tuple[str, Kept | None] | None = None  # the file being read, and its data in a session
         self._note = ""
         self._scene: Scene | None = None
-        self._placed = self._fit_due = False  # the latter: the camera is to show both once the second is drawn
+        self._placed = self._fit_due = False  # `_fit_due`: fit both robots in view once the second is drawn
         self._first = ""  # the first robot's file
         self._pressed, self._due, self._link = QPointF(), 0.0, -1
         self._reading = _reading()
@@ -119,9 +119,9 @@ class BesideView(QObject):
             self.open(path)
 
     def open(self, path: str | Path, *_: object, kept: Kept | None = None) -> None:
-        """Have the robot in that file beside the present one, as a session has `kept` it; it is read in a thread.
+        """Load the second robot from a file in a thread; `kept` is its data in a session.
 
-        What is being read already is dropped.
+        Any file already being read is dropped.
         """
         if self._bench.model is None:
             return
@@ -158,7 +158,7 @@ class BesideView(QObject):
         self._window.refresh()
 
     def _take_meshes(self) -> None:
-        """Once it is known how large it is it is put beside the other."""
+        """Update the meshes, and place the robot once its size is known."""
         if self._scene is None:
             return
         self._scene.update()
@@ -170,7 +170,7 @@ class BesideView(QObject):
             return
         self._placed = True
         poses = np.asarray(engine.link_poses(self.model, self.model.neutral()))
-        right = self._viewport.camera.axes()[0]  # level, so that both stand side by side as they are looked at
+        right = self._viewport.camera.axes()[0]  # horizontal, so that they are side by side on the screen
         place = apart(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
         kept, self._kept = self._kept, None
         self._asked = Asked(self.model, place) if kept is None else kept.of(self.model, place)
@@ -180,7 +180,7 @@ class BesideView(QObject):
         self._bench.companion.set(self._asked)
 
     def close(self) -> None:
-        """Take it away, and read none that is being read."""
+        """Remove the second robot, and cancel any reading."""
         self._drop_reading()
         if self._scene is not None:
             self._scene.close(wait=False)
@@ -194,12 +194,12 @@ class BesideView(QObject):
         self._window.refresh()
 
     def _dismiss(self) -> None:
-        """It was closed by its user: its dock, which came with it, goes too."""
+        """Close the robot and hide its dock, on the user's command."""
         self._window.docks["Second robot"].hide()
         self.close()
 
     def _drop_reading(self) -> None:
-        """Have nothing come of what is being read, if anything is."""
+        """Discard the file being read, if any."""
         if self._opening is not None:
             self._opening, self._reading = None, _reading()
             self._timer.stop()
@@ -211,7 +211,7 @@ class BesideView(QObject):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What a session keeps of it, or of the one that is being read; nothing where there is none."""
+        """Its data for a session, also while it is being read; empty if there is none."""
         path, kept = self._opening or (self.path, self._kept)
         if not path:
             return {}
@@ -234,9 +234,9 @@ class BesideView(QObject):
             self._scene.close()
 
     def _take_robot(self, event: Loaded) -> None:
-        """Another robot is the first now: the one beside finds its place anew, and both are shown.
+        """Place the second robot again beside a new first robot, and fit both in view.
 
-        Where the same file was read again the camera stays.
+        The camera stays if the same file was reloaded.
         """
         self._fit_due, self._first = self._fit_due or event.path != self._first, event.path
         self._viewport.overlays.set_companion(None)
@@ -255,7 +255,7 @@ class BesideView(QObject):
             self._viewport.overlays.set_companion(None)
             return
         if self._asked is not None and self._asked.state is not None:
-            self._asked = replace(self._asked, state=None)  # it was in it
+            self._asked = replace(self._asked, state=None)  # the initial state has been applied
         self._viewport.overlays.set_companion(self._scene.content, state.link_poses)
         if self._fit_due:
             self._fit_due = False
@@ -276,7 +276,7 @@ class BesideView(QObject):
         return super().eventFilter(watched, event)
 
     def _click(self, link: int) -> None:
-        """Choose the link of the robot beside that was clicked, where none of the first is before it."""
+        """Select the clicked link of the second robot, unless a link of the first is in front."""
         drawn = self._viewport.overlays.companion
         if drawn is None:
             return
@@ -302,12 +302,12 @@ class BesideView(QObject):
 
 
 def _reading() -> Background[Read]:
-    """What reads one file; what is asked for last has one of its own."""
+    """Return a reader for one file; each request has its own."""
     return Background("beside", lambda fault: Read(None, fault))
 
 
 def apart(one: Box, other: Box, way: np.ndarray) -> float:
-    """How far, m, the second box is moved along a unit vector (3,) to stand beyond the first, with a gap between."""
+    """Return how far, m, to move the second box along a unit vector (3,) beyond the first, with a gap."""
     (_, end), (start, _) = (
         (float((np.minimum(lower * way, upper * way)).sum()), float(np.maximum(lower * way, upper * way).sum()))
         for lower, upper in (one, other)

@@ -1,4 +1,4 @@
-"""From where the robot is seen: standard views, views saved by name, without perspective, and on the whole screen."""
+"""Camera views: standard, saved by name, orthographic and full screen."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ STANDARD = (
     ("B&ottom", "Ctrl+7", -QUARTER, -QUARTER),
     ("&Isometric", "0", np.pi / 4, float(np.arctan(np.sqrt(0.5)))),
 )
-"""Names, keys, and the azimuth and elevation, rad, from which the camera looks; a robot looks along x."""
+"""Names, keys, and the camera's azimuth and elevation, rad; a robot faces along x."""
 
 
 class CameraViews:
-    """The entries of View that move the camera."""
+    """The View menu's entries that move the camera."""
 
     def __init__(self, window: Window):
         self._window, self._viewport, self._settings = window, window.viewport, window.settings
@@ -67,7 +67,7 @@ class CameraViews:
         self._viewport.see(replace(self._viewport.camera, parallel=on))
 
     def _turn_full(self) -> None:
-        """To the whole screen, and back to what it was, which may be maximised; a desktop has keys for both too."""
+        """Toggle full screen, restoring the previous state, also maximised; the desktop has keys for this too."""
         self._window.setWindowState(self._window.windowState() ^ Qt.WindowState.WindowFullScreen)
         self._show_full()
 
@@ -99,7 +99,7 @@ class CameraViews:
             self.keep(name.strip())
 
     def keep(self, name: str) -> None:
-        """Save where the camera is, instead of any view of that name."""
+        """Save the camera under a name, replacing any view of that name."""
         at = self._viewport.camera
         self._saved[name] = [*at.target.tolist(), at.distance, at.azimuth, at.elevation, float(at.parallel)]
         self._store()
@@ -119,7 +119,7 @@ class CameraViews:
 
 
 def _read(text: str) -> dict[str, list[float]]:
-    """The views in the settings, by name; none where these are damaged."""
+    """Parse the saved views by name; return none if they are damaged."""
     try:
         views = {str(name): [float(x) for x in view] for name, view in json.loads(text).items() if len(view) == 7}
         return {name: view for name, view in views.items() if all(map(math.isfinite, view))}

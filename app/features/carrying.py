@@ -1,4 +1,4 @@
-"""What stays of a robot when it is read again, or another model takes its place: found by the names of its joints."""
+"""Carry pose and settings over to a reloaded or different model, matching joints by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.workbench import Workbench
 
 
 def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start: np.ndarray) -> np.ndarray:
-    """(nq,): where joints of the same name and kind stood; others as in `start`."""
+    """(nq,): positions of joints with the same name and kind; the others from `start`."""
     pose, old = start.copy(), {joint.name: joint for joint in before.joints}
     for joint in model.joints:
         was = old.get(joint.name)
@@ -23,7 +23,7 @@ def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start
 
 
 def carried_settings(settings: Settings, before: engine.Model, model: engine.Model) -> Settings:
-    """The settings, with the velocities that are driven in a way of their own found by their names."""
+    """Return the settings with individually driven velocities matched by name."""
     names = {name: v for v, name in enumerate(model.coordinate_names)}
     now = {v: names[name] for v, name in enumerate(before.coordinate_names) if name in names}
     return replace(
@@ -35,7 +35,7 @@ def carried_settings(settings: Settings, before: engine.Model, model: engine.Mod
 
 
 def put_back(bench: Workbench, state: State, start: np.ndarray, posed: bool) -> None:
-    """Set what a state has, its pose only if `posed`; joints are found by names, others stand as at `start`."""
+    """Restore a state's settings and drives, its pose only if `posed`; joints without a match are as in `start`."""
     model = bench.model
     settings = carried_settings(state.settings, state.model, model)
     with bench.unnoted():

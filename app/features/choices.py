@@ -1,4 +1,4 @@
-"""The exclusive choices of how to simulate, as actions: integrator, time step, algorithm and device."""
+"""Exclusive choices for the simulation, as actions: integrator, time step, algorithm and device."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
 
 
 class Choices:
-    """The exclusive choices of integrator, time step, algorithm and device, as menus show them."""
+    """Exclusive choices of integrator, time step, algorithm and device for menus."""
 
     def __init__(self, window: QWidget, bench: Workbench):
         self._bench = bench
@@ -44,14 +44,14 @@ class Choices:
         self.show()
 
     def fill_steps(self, menu: QMenu) -> None:
-        """The entries of the menu for time steps and integrators."""
+        """Add the entries for time steps and integrators to a menu."""
         menu.addAction(self.chosen)
         for group in (self.time_steps, self.integrators):
             menu.addSeparator()
             menu.addActions(group.actions())
 
     def show(self, *_: object) -> None:
-        """Mark what is in force, and enable what serves the robot."""
+        """Check the current choices, and enable those that the robot supports."""
         settings = self._bench.settings
         check(self.chosen, settings.automatic)
         for action, dt in zip(self.time_steps.actions(), TIME_STEPS, strict=True):
@@ -69,7 +69,7 @@ def _show(
     label: Callable[[str], str],
     tips: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Mark the entry in force; those that do not serve say why, in short beside their names, in full as their tips."""
+    """Check the current entry; disabled ones show the reason briefly beside their names and fully in the tooltip."""
     for action in group.actions():
         name = action.data()
         why = refusals.get(name, "")

@@ -1,4 +1,4 @@
-"""Contacts in the window: the entry that shows them, and what the status bar says of steps that are not exact."""
+"""Contacts in the window: their overlay, and a status bar warning of inexact contact forces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 TIP = "Contact points and forces: green sticks, orange slips"
-READ = 2.0  # s that a residual stays to be read
+READ = 2.0  # s that a residual remains displayed
 MISSED = (
     "Contact forces are not exact: since the last frame a step left a residual of {:.1e} of the maximum velocity,\n"
     "above the tolerance of {:.0e}. A smaller time step may help."
@@ -25,7 +25,7 @@ MISSED = (
 
 
 class ContactView:
-    """Contacts are shown until the user turns them off, which is remembered: without them nothing is drawn anyway."""
+    """Shows contacts until the user turns them off, which is remembered; without contacts nothing is drawn."""
 
     def __init__(self, window: Window):
         self._settings, self._viewport = window.settings, window.viewport
@@ -43,7 +43,7 @@ class ContactView:
         self._viewport.show_contacts(on)
 
     def show(self, frame: Snapshot) -> None:
-        """Tell of a residual above the tolerance; of one that was, for a while."""
+        """Show a residual above the tolerance, and keep it displayed for `READ` s."""
         residual = frame.residual
         if residual > engine.CONTACT_TOLERANCE:
             self._until = time.perf_counter() + READ

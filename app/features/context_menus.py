@@ -1,4 +1,4 @@
-"""Right-click menus: of links in the picture and the tree, things of the scene, joints, plots, and moments of a run."""
+"""Context menus: for links in the viewport and the tree, scene objects, joints, plots and times of a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEAR = 7  # px, from a keyframe's mark on the timeline
 
 
 class ContextMenus(QObject):
-    """Makes each menu when it is asked for; the last one is `shown`."""
+    """Makes each menu on request; the last one is `shown`."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -48,7 +48,7 @@ class ContextMenus(QObject):
         return cast(Feature, self._window.features[kind])
 
     def _attach(self, *_: object) -> None:
-        """Follow the panels, which are all there by now."""
+        """Connect to the panels, which all exist now."""
         if self._attached:
             return
         self._attached = True
@@ -65,7 +65,7 @@ class ContextMenus(QObject):
             )
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A right click in the picture that moves nothing asks for a menu."""
+        """Show a menu for a right click in the viewport without a drag."""
         if isinstance(event, QMouseEvent) and event.button() == Qt.MouseButton.RightButton:
             if event.type() == QEvent.Type.MouseButtonPress:
                 self._pressed = event.position()
@@ -82,7 +82,7 @@ class ContextMenus(QObject):
             self.shown = menu
             menu.popup(at)
 
-    # What there is a menu of.
+    # Menus by subject.
 
     def _of_picture(self, at: QPointF) -> QMenu | None:
         if self._bench.model is None:
@@ -103,7 +103,7 @@ class ContextMenus(QObject):
         return None if link is None else self.of_link(int(link))
 
     def of_link(self, link: int, point: np.ndarray | None = None) -> QMenu:
-        """The menu of a link, which was clicked at `point` (3,) of the world, if it was in the picture."""
+        """Return the menu of a link; `point` (3,) is the clicked point in the world, if in the viewport."""
         model, name = self._bench.model, self._bench.model.link_names[link]
         menu = self._titled(name)
         self._entry(menu, "&Inspect", lambda: self._inspect(link))
@@ -123,7 +123,7 @@ class ContextMenus(QObject):
         return scene.adding if row < 0 else self._of_thing(row)
 
     def _of_thing(self, row: int, point: np.ndarray | None = None) -> QMenu:
-        """The menu of what is in a row of the scene's list."""
+        """Return the menu of an object in a row of the scene's list."""
         menu = self._titled(self._of(SceneView).things[row].name)
         if point is not None:
             self._entry(menu, "&Centre the view here", lambda: self._center(point))
@@ -138,7 +138,7 @@ class ContextMenus(QObject):
         self._entry(menu, "&Remove", lambda: scene.remove(row))
 
     def _of_joint(self, menu: QMenu, row: int) -> None:
-        """Add to the menu of a row of joints what can be done with it besides driving it."""
+        """Add a joint's further commands to the menu of its row."""
         coordinate = self._bench.coordinates[row]
         menu.addSeparator()
         zero = self._entry(menu, "Move to &zero", lambda: self._window.joints.moved.emit(row, 0.0))
@@ -183,7 +183,7 @@ class ContextMenus(QObject):
         self._entry(menu, "&Copy time", lambda: _copy(f"{seconds:.6g}"))
         return menu
 
-    # What they do.
+    # Commands.
 
     def _titled(self, title: str) -> QMenu:
         menu = QMenu(self._window)
@@ -198,7 +198,7 @@ class ContextMenus(QObject):
         return action
 
     def _add_plots(self, menu: QMenu, subject: str, name: str) -> None:
-        """A menu of what can be plotted of a joint or a link, each with all of its parts."""
+        """Add a menu of the plots of a joint or link, each with all components."""
         if self._known[0] is not self._bench.model:
             self._known = self._bench.model, catalogue(self._bench.model)
         plots = menu.addMenu("&Plot")
@@ -217,7 +217,7 @@ class ContextMenus(QObject):
                 view.panel.plot(quantity)
 
     def _at_moment(self, seconds: float, action: QAction) -> None:
-        """Do that with a moment of the run."""
+        """Trigger an action at a time of the run."""
         self._of(TimeView).bar.track.sought.emit(seconds)
         action.trigger()
 

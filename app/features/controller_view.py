@@ -1,4 +1,4 @@
-"""The controller in the window: choosing its file, reading it again when it is saved, and what it says."""
+"""The controller in the window: selecting its file, reloading it when saved, and its messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.simulation.messages import ControllerChanged, Event
 if TYPE_CHECKING:
     from app.window import Window
 
-LOOK = 300  # ms between two looks at whether the file was saved
+LOOK = 300  # ms between two checks whether the file was saved
 RECENT = "controller_folder"  # the settings' key
 TIP = "Drive the joints by a Python function control(t, q, v); the file runs with your user rights"
 END_TIP = "Stop the controller; joints that were held before are held again"
@@ -29,7 +29,7 @@ RUNS = "{} drives the joints; it is reloaded when it is saved and at each reset"
 
 
 class ControllerView(QObject):
-    """Brings a file to `Workbench.controller` when the user chooses it, and never otherwise."""
+    """Passes a file to `Workbench.controller`, only when the user selects it."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -53,7 +53,7 @@ class ControllerView(QObject):
             self.load(path)
 
     def load(self, path: str) -> None:
-        """Have the file's function drive the joints, and their gains no more."""
+        """Let the file's function drive the joints in place of their gains."""
         if not self._bench.controller.path:
             self._held = self._bench.settings.held
         self._bench.set_held(False)
@@ -63,14 +63,14 @@ class ControllerView(QObject):
         self._window.refresh()
 
     def _stop(self) -> None:
-        """Stop it; the joints are held again where they were before."""
+        """Stop the controller; joints held before are held again."""
         self._bench.controller.unload()
         if self._held:
             self._bench.set_held(True)
         self._window.refresh()
 
     def _look(self) -> None:
-        """Have the file read again where it is another by now."""
+        """Reload the file if it changed."""
         path = self._bench.controller.path
         now = signature(path) if path else GONE
         if now not in (GONE, self._read):

@@ -1,6 +1,6 @@
-"""Pulling at a link with the mouse while the robot plays: right drag, or Ctrl and left drag, as a spring.
+"""Pull a link with a spring while the robot plays: drag with the right button, or with Ctrl and the left one.
 
-Other simulators do it so too: Newton's viewer by the right button, MuJoCo's by Ctrl and a button.
+Other simulators do the same: Newton's viewer with the right button, MuJoCo's with Ctrl and a button.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from app.window import Window
 
 HELP = "While the simulation runs, drag a link with the right button, or with Ctrl and the left one"
-SOON = 0.5  # s, after which it is said what is waited for
+SOON = 0.5  # s until the reason for a delay is shown
 COMPILING = "compiling, once for this machine"
 
 
 @dataclass
 class Hold:
-    """What the mouse holds: a point (3,) in the frame of a link, m, and the place (3,) it is pulled to."""
+    """The grabbed point (3,) in the frame of a link, m, and the target (3,) to which it is pulled."""
 
     link: int
     point: np.ndarray
     target: np.ndarray
     depth: float
-    """How far from the eye the target stays, along the line of sight, m."""
+    """The target's distance from the eye along the line of sight, m."""
     button: Qt.MouseButton
     cursor: QPointF
     since: float
-    """When it was taken, by time.perf_counter."""
+    """The time of the grab, by time.perf_counter."""
     over: bool = False
-    """Whether it pulls no more, as after a reset, though the button is still down."""
+    """Whether it no longer pulls, as after a reset, although the button is still down."""
 
 
 class Dragging(QObject):
-    """Turns drags over the picture into `Workbench.forces`, and shows the spring."""
+    """Turns drags in the viewport into `Workbench.forces`, and draws the spring."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -67,7 +67,7 @@ class Dragging(QObject):
         self.action.setEnabled(self._bench.model is not None)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the mouse's events of a drag, and leave all others to the viewport."""
+        """Handle the mouse events of a drag; leave all others to the viewport."""
         if isinstance(event, QMouseEvent):
             if event.type() == QEvent.Type.MouseButtonPress and self.hold is None:
                 return self._grab(event)
@@ -83,7 +83,7 @@ class Dragging(QObject):
         return super().eventFilter(watched, event)
 
     def _grab(self, event: QMouseEvent) -> bool:
-        """Take hold of the link under the mouse, if it is asked for and there is one; whether that is so."""
+        """Grab the link under the cursor if the buttons request it; return whether the event is handled."""
         held_down = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         right, left = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
         if not (event.button() == right or (event.button() == left and held_down)):
@@ -111,7 +111,7 @@ class Dragging(QObject):
         hold, viewport = self.hold, self._viewport
         if hold.over:
             return
-        if not self._bench.playing:  # a click is no drag, but asks for a menu
+        if not self._bench.playing:  # a click opens a menu
             self._status.showMessage("The spring acts while the simulation runs: press Space", MESSAGE)
         hold.cursor = cursor
         hold.target = viewport.at_depth(cursor.x(), cursor.y(), hold.depth)
@@ -128,7 +128,7 @@ class Dragging(QObject):
             self._let_go()
 
     def _show(self, frame: Snapshot) -> None:
-        """Draw the spring from where the point is now to the cursor."""
+        """Draw the spring from the point's current position to the cursor."""
         if (hold := self.hold) is None or hold.over:
             return
         if not self._bench.forces.grabbed:
@@ -148,13 +148,13 @@ class Dragging(QObject):
 
 
 def force_text(force: np.ndarray) -> str:
-    """A force (3,), N, in three digits."""
+    """Format a force (3,), N, with three digits."""
     strength = float(np.linalg.norm(force))
     return f"{strength / 1e3:.3g} kN" if strength >= 999.5 else f"{strength:.3g} N"
 
 
 class SpringLayer(QWidget):
-    """Lies over the picture: a line from what is pulled to the cursor, with the force beside it."""
+    """An overlay on the viewport: a line from the pulled point to the cursor, and the force."""
 
     def __init__(self, viewport: Viewport):
         super().__init__(viewport)
@@ -162,11 +162,11 @@ class SpringLayer(QWidget):
         self._point: QPointF | None = None
         self.cursor_at = QPointF()
         self.text = ""
-        """What is written."""
+        """The text beside the cursor."""
         self.hide()
 
     def show_spring(self, point: QPointF | None, cursor: QPointF | None, text: str) -> None:
-        """Draw it between these places of the widget; nothing where there is no point in sight."""
+        """Draw the spring between two widget positions; hide it if `point` is None."""
         self._point, self.cursor_at, self.text = point, cursor or QPointF(), text
         self.setGeometry(self.parentWidget().rect())
         self.setVisible(point is not None)

@@ -1,4 +1,4 @@
-"""Over the picture: which link moves, and how fast, of a robot that should rest."""
+"""A note in the viewport that names a moving link of a robot that should be at rest, and its speed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class DriftView:
-    """Looks at each state that is shown, live or recorded."""
+    """Watches each displayed state, live or recorded."""
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
@@ -44,7 +44,7 @@ class DriftView:
             cast(LogView, self._window.features[LogView]).add(text)
 
     def _driven(self) -> bool:
-        """Whether anything but setpoints of positions moves the joints, so that it need not rest."""
+        """Return whether anything besides position setpoints moves the joints, so that the robot need not rest."""
         bench = self._bench
         rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
         if bench.replay.active and bench.replay.frame is not None:
@@ -54,6 +54,6 @@ class DriftView:
 
 
 def sentence(drift: Drift, names: tuple[str, ...]) -> str:
-    """What drifts, and why it should not."""
+    """Describe the drift, and why it should not occur."""
     speed = prefixed(drift.speed, "m/s", digits=2)
     return f"{names[drift.link]} moves at {speed} although its contacts stick and its setpoints are constant"

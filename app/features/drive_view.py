@@ -1,4 +1,4 @@
-"""The drives of joints in the window: a form at the row of the joint that is chosen in the table."""
+"""The drives of joints in the window: a form at the selected row of the joints table."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from app.simulation.messages import Loaded, Snapshot
 if TYPE_CHECKING:
     from app.window import Window
 
-REFRESH = 0.1  # s between two updates of what moves
+REFRESH = 0.1  # s between two updates of changing values
 WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"
 
 
 class DriveView:
-    """Opens the form at a row of the Joints dock, and brings what is entered there to the workbench."""
+    """Opens the form at a row of the Joints dock, and passes its values to the workbench."""
 
     def __init__(self, window: Window):
         self._window, self._bench, self._table = window, window.workbench, window.joints
-        self.form = JointForm(window)  # it ends with the window, whether or not it was ever shown
+        self.form = JointForm(window)  # owned by the window even if never shown
         self.form.hide()
         self.index = -1
-        self._gains_of: tuple[object, ...] = ()  # which joint's, and under which settings
+        self._gains_of: tuple[object, ...] = ()  # the joint and the settings of `_gains`
         self._gains = 0.0, 0.0
         self._drive_shown = Drive()
         self.weight_action = make_action(window, "Gravity &compensation", self._carry, tip=WEIGHT_TIP)
@@ -53,7 +53,7 @@ class DriveView:
             self.choose(current.row())
 
     def choose(self, index: int) -> None:
-        """Show the form at that row of the table; one that no drive moves, as of a free base, has none."""
+        """Show the form at a row of the table; undriven coordinates, as of a free base, have none."""
         if not self._bench.coordinates[index].driveable:
             self.index = -1
             self._table.close_row()
@@ -65,7 +65,7 @@ class DriveView:
             QWidget.setTabOrder(one, next_one)
 
     def _show(self) -> None:
-        """Bring the form to what drives the joint."""
+        """Update the form from the joint's drive."""
         bench = self._bench
         self.weight_action.setEnabled(any(row.driveable for row in bench.coordinates))
         special = {k: bench.drives[row.effort_v] for k, row in enumerate(bench.coordinates)}
@@ -93,14 +93,14 @@ class DriveView:
         if (self._bench.playing and now < self._due) or not 0 <= self.index < len(self._bench.coordinates):
             return
         self._due = now + REFRESH
-        if self._bench.drive_of(self.index) != self._drive_shown:  # by the table, its slider or a reset
+        if self._bench.drive_of(self.index) != self._drive_shown:  # changed by the table, its slider or a reset
             self._show_drive()
         v = self._bench.coordinates[self.index].effort_v
         self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
 
     def _drive(self, drive: Drive) -> None:
         bench, row = self._bench, self._bench.coordinates[self.index]
-        if math.isnan(drive.value):  # another mode begins: at rest where the joint stands
+        if math.isnan(drive.value):  # a new mode starts at rest at the current position
             here = row.value(bench.newest.q) if drive.mode == "target" and bench.newest is not None else 0.0
             drive = replace(drive, value=here)
         try:
@@ -114,7 +114,7 @@ class DriveView:
         self._window.refresh()
 
     def _carry(self) -> None:
-        """Have every joint carry its weight, or, where all do, none."""
+        """Turn gravity compensation on for all joints, or off if all have it."""
         bench = self._bench
         rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
         on = not all(bench.drive_of(k).weight for k in rows)

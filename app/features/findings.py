@@ -1,4 +1,4 @@
-"""What is wrong with the file, its meshes or the run, as the diagnostics dock shows it; it comes back after a run."""
+"""Problems of the file, its meshes or the run in the diagnostics dock; the file's return after a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FindingsView:
         self._run_stopped = False
 
     def show_file(self, raised: bool) -> None:
-        """Show what was found in the file that was read last, the dock only if it is to be `raised`."""
+        """Show the problems of the file read last; show its dock only if `raised`."""
         self._run_stopped = False
         findings = self._bench.findings
         if not findings.refused:
@@ -35,12 +35,12 @@ class FindingsView:
             self._dock.raise_()
 
     def add_of_meshes(self, diagnostics: list[engine.Diagnostic]) -> None:
-        """What the viewport found while it read the meshes."""
+        """Add problems that the viewport found in the meshes."""
         self._of_meshes = [*self._of_meshes, *diagnostics]
         self._panel.add(diagnostics)
 
     def show_stop(self, message: str, detail: str) -> None:
-        """Show why a run ended by itself; `detail` is the text of a fault in the program."""
+        """Show why a run stopped by itself; `detail` is the traceback of an internal error."""
         self._run_stopped = True
         cure = "press Reset, then try a smaller time step"
         if detail:
@@ -52,14 +52,14 @@ class FindingsView:
         self._dock.raise_()
 
     def show_refused(self, refused: Refused) -> None:
-        """Show why a file that holds no robot was refused, until the next run."""
+        """Show why a file without a robot was rejected, until the next run."""
         self._run_stopped = True
         self._panel.show_file(refused.path, f"{Path(refused.path).name} was not loaded", list(refused.diagnostics))
         self._dock.show()
         self._dock.raise_()
 
     def show_controller_fault(self, message: str) -> None:
-        """Show why a controller drives the robot no more."""
+        """Show why a controller stopped driving the robot."""
         self._run_stopped = True
         cure = "fix the file and save it: it is reloaded; until then the controller applies no efforts"
         diagnostic = engine.Diagnostic("error", None, "controller", message, cure)
@@ -68,7 +68,7 @@ class FindingsView:
         self._dock.raise_()
 
     def forget_stop(self) -> bool:
-        """After a run that ended by itself: show the file's findings again. Answers whether there was such a run."""
+        """Show the file's problems again after a run stopped by itself; return whether one had."""
         if not self._run_stopped:
             return False
         of_meshes = self._of_meshes

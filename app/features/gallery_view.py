@@ -1,4 +1,4 @@
-"""The gallery over the empty view: robots that ship, until one is opened."""
+"""The gallery of bundled robots over the empty viewport."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARGIN = 16  # px around it
 
 
 class GalleryView(QObject):
-    """Shows the gallery while there is no robot, and none is being read."""
+    """Shows the gallery while no robot is open or loading."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -52,4 +52,4 @@ class GalleryView(QObject):
             self._fit()
             self.gallery.raise_()
         elif focused:
-            viewport.setFocus()  # else the next control has it, and the arrows
+            viewport.setFocus()  # otherwise the next control gets it, and the arrow keys

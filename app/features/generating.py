@@ -1,4 +1,4 @@
-"""File › Generate: chains and trees that the window shows while their numbers are chosen, and that can be saved."""
+"""File › Generate: chains and trees, shown while their parameters are edited, that can be saved."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from app.window import Window
 
 MOST = 2000  # links
-STEPS = 100  # of the slider for each power of ten
-PAUSE = 250  # ms without a change, after which the robot is made
+STEPS = 100  # of the slider, per power of ten
+PAUSE = 250  # ms without a change before the robot is made
 CHAIN, TREE = "chain", "tree"
 MARGIN = 12  # px
 
 
 class Generator(QDialog):
-    """Asks for a robot's numbers, and has the window show it."""
+    """A dialog for a robot's parameters, which the window shows."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -129,7 +129,7 @@ class Generator(QDialog):
         self._due.start(PAUSE)
 
     def _follow(self) -> None:
-        """Bring what can be chosen to what was; no more than all joints slide or are balls."""
+        """Enable the controls that apply; prismatic and ball joints together are at most 100 %."""
         is_tree = self.kind.currentText() == TREE
         self.branching.setEnabled(is_tree)
         self.floating.setEnabled(is_tree)
@@ -140,7 +140,7 @@ class Generator(QDialog):
 
     @property
     def model(self) -> engine.Model:
-        """The robot of these numbers."""
+        """The robot with these parameters."""
         count, seed = self.links.value(), self.seed.value()
         shares = {"prismatic": self.prismatic.value() / 100, "spherical": self.spherical.value() / 100}
         if self.kind.currentText() == CHAIN:
@@ -148,7 +148,7 @@ class Generator(QDialog):
         return engine.tree(count, seed, self.branching.value() / 100, floating=self.floating.isChecked(), **shares)
 
     def make(self) -> None:
-        """Have the window show it."""
+        """Show the robot in the window."""
         self._due.stop()
         model = self.model
         self._window.workbench.open(model)
@@ -162,7 +162,7 @@ class Generator(QDialog):
             self.write(path)
 
     def write(self, path: str) -> None:
-        """Save what is shown, and open the file."""
+        """Save the robot, and open the file."""
         try:
             with engine.replacing(path) as file:
                 file.write(engine.to_urdf(self.model).encode())
@@ -174,7 +174,7 @@ class Generator(QDialog):
 
 
 class Generating:
-    """Makes the entry, and the dialog when it is first asked for."""
+    """Adds the menu entry, and makes the dialog when first requested."""
 
     def __init__(self, window: Window):
         self._window = window
@@ -184,7 +184,7 @@ class Generating:
         self.dialog: Generator | None = None
 
     def show(self) -> None:
-        """Open the dialog, and show its robot where no other is open."""
+        """Open the dialog, and show its robot if no other is open."""
         if self.dialog is None:
             self.dialog = Generator(self._window)
             self.dialog.move(self._place(self.dialog.sizeHint().width()))
@@ -198,7 +198,7 @@ class Generating:
             self.dialog.note.setText(f"{open_now.name} stays open until a setting is changed or Generate is pressed")
 
     def _place(self, width: int) -> QPoint:
-        """Over the docks on the right, and not over what the dialog makes."""
+        """Return a position over the docks on the right, clear of the viewport."""
         window = self._window
         top = window.viewport.mapTo(window, QPoint()).y()
         return window.mapToGlobal(QPoint(window.width() - width - MARGIN, top))

@@ -1,4 +1,4 @@
-"""The ghost in the window: its dock, and how the picture shows it."""
+"""The ghost in the window: its dock and its overlay."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIP = "A second simulation of the robot, with another algorithm, time step or pr
 
 
 class GhostView(QObject):
-    """Asks the workbench for a ghost, and shows the one that snapshots tell of."""
+    """Requests a ghost from the workbench, and shows the one in the snapshots."""
 
     _told = pyqtSignal(str)
 

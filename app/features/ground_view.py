@@ -1,4 +1,4 @@
-"""Simulation › Terrain: what robots stand on, and how the picture shows it."""
+"""Simulation › Terrain: the ground under robots and its display."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ SHAPES = (
     ("S&tairs", grounds.STAIRS, "Flat ground with steps in front of the robot"),
 )
 SETTINGS_TIP = "Numbers of the terrain, such as angle, height and seed: in the Scene panel"
-SOON = 0.5  # s, after which it is said what is waited for
-BEAT = 50  # ms between two looks at whether it is there
-KNOWN = 256  # scenes whose numbers are remembered, more than can be undone
+SOON = 0.5  # s until the reason for a delay is shown
+BEAT = 50  # ms between two checks whether the code is ready
+KNOWN = 256  # scenes with remembered parameters, more than can be undone
 CELL, FEWEST, MOST = 0.1, 1e-4, 1e3  # m
 
 
 class GroundView:
-    """Lets the user choose the ground, and draws it where a robot stands."""
+    """Lets the user select the ground, and draws it for models with contact."""
 
     def __init__(self, window: Window):
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
@@ -60,7 +60,7 @@ class GroundView:
         self.form.changed.connect(self.take)
         self._present = engine.Scene(), Terrain(grounds.FLAT)
         self._made = deque([self._present], KNOWN)  # the newest first
-        self._kind = ""  # of the ground that came last; empty for one that is chosen anew
+        self._kind = ""  # of the last ground; empty for a newly selected one
         self.note, self._ahead, self._timer = PictureNote(window.viewport), CodeAhead(), QTimer(window, interval=BEAT)
         self._awaited, self._since = self._present, 0.0
         self._timer.timeout.connect(self._look)
@@ -84,7 +84,7 @@ class GroundView:
         self.form.kind.setFocus()
 
     def choose(self, kind: str) -> None:
-        """Have the robot stand on ground of that kind, one of `grounds.KINDS`, as large as suits it."""
+        """Select a kind of ground, one of `grounds.KINDS`, scaled to the robot."""
         if kind == grounds.FIELD:
             self._ask()
         else:
@@ -94,11 +94,11 @@ class GroundView:
             self.take(grounds.usual(kind, viewport.robot_size, float(front)))
 
     def take(self, terrain: Terrain) -> None:
-        """Have the robot stand on that ground, and see it."""
+        """Set the ground, and show it."""
         self._put(grounds.scene_of(terrain, self._window.viewport.robot_size), terrain)
 
     def _put(self, scene: engine.Scene, terrain: Terrain) -> None:
-        """Have the robot stand there, while it plays once there is code for that: until then it goes on where it is."""
+        """Set the ground; while playing, only once its code is compiled, so that the robot keeps moving until then."""
         self._forget()
         bench = self._bench
         if not bench.playing or bench.device != "cpu":
@@ -111,7 +111,7 @@ class GroundView:
         self._refresh()
 
     def _look(self) -> None:
-        """Whether there is code for the ground that was chosen."""
+        """Set the selected ground once its code is ready."""
         scene, terrain = self._awaited
         if self._ahead.poll():
             self._forget()
@@ -120,7 +120,7 @@ class GroundView:
             self.note.say(waits_for(terrain.kind, self._ahead.left))
 
     def _forget(self) -> None:
-        """Nothing is waited for any more."""
+        """Stop waiting for code."""
         self._timer.stop()
         self._ahead.cancel()
         self.note.say("")
@@ -137,21 +137,21 @@ class GroundView:
         self._kind = terrain.kind
 
     def _show_stairs(self, scene: engine.Scene, turned: bool) -> None:
-        """Have them in view, from their front where they are new."""
+        """Bring the stairs into view, from the front if they are new."""
         viewport, ends = self._window.viewport, np.array([end for each in scene.obstacles for end in _corners(each)])
         viewport.bring_into_view(ends.min(0), ends.max(0))
         if turned and np.cos(viewport.camera.azimuth) > 0:
             viewport.see(replace(viewport.camera, azimuth=np.pi - viewport.camera.azimuth))
 
     def _among(self, scene: engine.Scene) -> engine.Scene:
-        """The scene with the obstacles that there are, but for steps, which go with their stairs."""
+        """Return the scene with the present obstacles, except steps of the previous stairs."""
         present = self._bench.settings.scene
         steps = self._of(present)[0].obstacles
         others = tuple(each for each in present.obstacles if each not in steps)
         return replace(scene, obstacles=others + scene.obstacles, self_collision=present.self_collision)
 
     def _of(self, scene: engine.Scene) -> tuple[engine.Scene, Terrain]:
-        """The ground that a scene is of, which may have come with a session or a frame: alone, and its numbers."""
+        """Return the ground of a scene alone and its parameters; it may come from a session or a frame."""
         there = set(scene.obstacles)
         known = [each for each in self._made if each[0].ground == scene.ground and set(each[0].obstacles) <= there]
         other = engine.Scene(ground=scene.ground), grounds.terrain_of(scene.ground)
@@ -161,12 +161,12 @@ class GroundView:
         return made, terrain
 
     def _ask(self) -> None:
-        self._refresh()  # the kind before stays marked unless a file is chosen
+        self._refresh()  # the present kind remains checked unless a file is selected
         files = "Heights (*.npy);;All files (*)"
         if not (path := ask_file(self._window, "Open a height field", kinds=files)):
             return
         try:
-            grounds.of_file(path, CELL)  # before anything is asked of a file that has no heights
+            grounds.of_file(path, CELL)  # reject a file without heights before the dialog opens
             cell, given = QInputDialog.getDouble(
                 self._window, "Height field", f"Metres from one height of {Path(path).name} to the next:",
                 CELL, FEWEST, MOST, 4,
@@ -196,12 +196,12 @@ class GroundView:
 
 
 def waits_for(kind: str, left: float) -> str:
-    """What is said while code is made for a kind of ground, for so many seconds yet."""
+    """Return the message shown while code is compiled for a kind of ground; `left` in s."""
     until = f"about {left:.0f} s left" if left >= 1 else "almost ready"
     return f"{kind}: compiling once on this computer, {until}. The robot stays on the present terrain until then."
 
 
 def _corners(obstacle: engine.Obstacle) -> Iterator[np.ndarray]:
-    """The lowest and the highest corner of a box that is not rotated."""
+    """Yield the lowest and the highest corner of an axis-aligned box."""
     center, half = np.asarray(obstacle.pose)[:3, 3], np.array(obstacle.size) / 2
     yield from (center - half, center + half)

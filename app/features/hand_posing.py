@@ -1,4 +1,4 @@
-"""Posing the robot with the mouse while nothing plays: a link is dragged, or by its handles shifted and turned."""
+"""Pose the paused robot with the mouse: drag a link, or its handles for translation and rotation."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ HELP = (
     "follow; or click it, and drag an arrow or a ring"
 )
 SHOWN = 5e-4, np.radians(0.05)
-"""m and rad: a pose that misses its target by less is not told of."""
+"""m and rad: smaller errors of a pose are not shown."""
 
 
 @dataclass
 class Hold:
-    """What the mouse holds: a point (3,) in a link's frame, m, `depth` from the eye; or a handle of the link."""
+    """The grabbed point (3,) in a link's frame, m, `depth` from the eye; or a handle of the link."""
 
     link: int
     point: np.ndarray
@@ -38,11 +38,11 @@ class Hold:
     start: QPointF
     drag: Drag | None = None
     moved: bool = False
-    """Whether it is a drag by now, and no click."""
+    """Whether it is a drag rather than a click."""
 
 
 class HandPosing(QObject):
-    """Turns drags over the picture into `Workbench.move_link`, and shows the handles of the selected link."""
+    """Turns drags in the viewport into `Workbench.move_link`, and shows the selected link's handles."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -68,7 +68,7 @@ class HandPosing(QObject):
         self._show()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take the mouse's events of a drag, and leave all others to the viewport."""
+        """Handle the mouse events of a drag; leave all others to the viewport."""
         if not isinstance(event, QMouseEvent):
             return super().eventFilter(watched, event)
         kind = event.type()
@@ -86,7 +86,7 @@ class HandPosing(QObject):
         return super().eventFilter(watched, event)
 
     def _hover(self, event: QMouseEvent) -> None:
-        """Mark the handle under the cursor, unless the camera moves."""
+        """Highlight the handle under the cursor, unless the camera moves."""
         if event.buttons() == Qt.MouseButton.NoButton:
             found = self.handles.mark(event.position())
             self._viewport.setCursor(Qt.CursorShape.ArrowCursor if found is None else Qt.CursorShape.PointingHandCursor)
@@ -108,7 +108,7 @@ class HandPosing(QObject):
         return True
 
     def _take_point(self, event: QMouseEvent) -> bool:
-        """Take the link under the cursor, if that is asked for and it can be moved; whether that is so."""
+        """Grab the link under the cursor if requested and movable; return whether it was grabbed."""
         with_ctrl = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         right, left = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
         if not (event.button() == right or (event.button() == left and with_ctrl)):
@@ -143,7 +143,7 @@ class HandPosing(QObject):
         self.handles.update()
 
     def _show_line(self, at: QPointF, text: str) -> None:
-        """A line from the point that is held to the cursor, which it leaves where the point cannot follow."""
+        """Draw a line from the grabbed point to the cursor, visible where the point cannot follow."""
         frame = self._bench.newest
         pose = frame.link_poses[self.hold.link]
         self.line.show_spring(self._viewport.place(pose[:3, :3] @ self.hold.point + pose[:3, 3]), at, text)
@@ -163,7 +163,7 @@ class HandPosing(QObject):
         self._show()
 
     def _show(self) -> None:
-        """The handles of the selected link, where it can be moved; while a link is dragged otherwise, none."""
+        """Show the handles of the selected link if it can be moved, and none while a link is dragged directly."""
         link, frame = self._window.selection.link, self._bench.newest
         free = self.hold is None or self.hold.drag is not None
         there = free and frame is not None and link < len(frame.link_poses) and self._bench.can_pose(link)
@@ -171,7 +171,7 @@ class HandPosing(QObject):
 
 
 def left_text(found: engine.Reach) -> str:
-    """How far from its target a pose leaves the link, in words; nothing where it is there."""
+    """Format the remaining error of a pose; empty if it is within `SHOWN`."""
     if found.distance > SHOWN[0]:
         return f", {1e3 * found.distance:.0f} mm out of reach"
     return f", {np.degrees(found.angle):.1f} ° out of reach" if found.angle > SHOWN[1] else ""

@@ -1,4 +1,4 @@
-"""File › Open last run: what was recorded and not saved, when the window was closed, killed, or had another robot."""
+"""File › Open last run: unsaved runs from a window closed or killed, or with another robot since."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from app.window import Window
 
 
-LOOK = 500  # ms between two looks at whether runs are kept
+LOOK = 500  # ms between two checks whether saving fails
 
 
 class KeptRuns(QObject):
-    """Belongs to one window, whose runs are kept in folders in `root`."""
+    """Saves the runs of one window in folders in `root`."""
 
     def __init__(self, window: Window, root: Path):
         super().__init__(window)
@@ -31,7 +31,7 @@ class KeptRuns(QObject):
         self.action = make_action(window, "Open &last run", self._open, "Ctrl+Shift+T")
         window.menus.file.insertAction(window.files.recent_menu.menuAction(), self.action)
         window.menus.file.aboutToShow.connect(self._refresh)
-        window.menus.file.aboutToHide.connect(lambda: self.action.setEnabled(True))  # there may soon be one
+        window.menus.file.aboutToHide.connect(lambda: self.action.setEnabled(True))  # a run may exist soon
         window.loaded.connect(self._set_robot)
         window.refreshed.connect(self._tell_fault)
         self._timer = QTimer(self)
@@ -47,7 +47,7 @@ class KeptRuns(QObject):
 
     @property
     def last(self) -> Path | None:
-        """The newest folder that no window writes to."""
+        """The newest folder to which no window writes."""
         found = keeping.kept(self.keeper.root)
         return found[0] if found else None
 
@@ -72,7 +72,7 @@ class KeptRuns(QObject):
             self._window.statusBar().showMessage(text, MESSAGE)
 
     def _tell_fault(self) -> None:
-        """Show a fault while it lasts; what others tell meanwhile stays."""
+        """Show an error while it lasts; other messages meanwhile remain."""
         fault, bar = self.keeper.fault, self._window.statusBar()
         if fault == self._told:
             return
@@ -89,5 +89,5 @@ class KeptRuns(QObject):
 
 
 def place() -> Path:
-    """The platform's folder for what programs keep."""
+    """Return the platform's folder for application data."""
     return Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation)) / "runs"

@@ -1,4 +1,4 @@
-"""Keyframes: moments with names, which stay though their recording goes on, or drops them."""
+"""Keyframes: named frames, which remain even if the recording drops them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Keyframes(QMenu):
         self._fill()
 
     def add(self, run: engine.Run, frame: engine.RecordedFrame) -> Keyframe:
-        """A keyframe under a name that can be changed."""
+        """Add a keyframe with a default name."""
         self._count += 1
         keyframe = Keyframe(NAMELESS.format(self._count), run, frame)
         self.all.append(keyframe)
@@ -50,11 +50,11 @@ class Keyframes(QMenu):
 
     @property
     def told(self) -> tuple[tuple[int, float, str], ...]:
-        """Of each the run's number, the time in s and the name, as files have them."""
+        """The run number, time in s and name of each keyframe, as in files."""
         return tuple((each.run.number, each.frame.time, each.name) for each in self.all)
 
     def restore(self, recording: engine.Recording, told: Sequence[tuple[int, float, str]]) -> None:
-        """Those that a file tells of, as far as its recording has their moments, instead of all that are there."""
+        """Replace all keyframes by those of a file whose times the recording contains."""
         runs = {run.number: run for run in recording.runs}
         self.all.clear()
         for number, time, name in told:
@@ -71,7 +71,7 @@ class Keyframes(QMenu):
         self._changed()
 
     def seen_in(self, run: engine.Run | None, runs: Sequence[engine.Run]) -> list[Keyframe]:
-        """Those of a run, and of the run that it left up to that moment, in the order of their times."""
+        """Return the keyframes of a run, and of its ancestors before the branch, sorted by time."""
         found, until, numbered = [], math.inf, {each.number: each for each in runs}
         while run is not None:
             found += [each for each in self.all if each.run is run and each.frame.time <= until]
@@ -87,7 +87,7 @@ class Keyframes(QMenu):
             self.addAction(NONE_YET).setEnabled(False)
 
     def put_entries(self, menu: QMenu, keyframe: Keyframe) -> None:
-        """Put what can be done with a keyframe into a menu."""
+        """Add the commands for a keyframe to a menu."""
         for text, slot in (
             ("&Go to", self._jump),
             ("&Continue from here", self._start),

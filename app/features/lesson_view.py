@@ -1,4 +1,4 @@
-"""Help › Lessons: an algorithm of the papers at work on the robot that is open, and its links lit in the picture."""
+"""Help › Lessons: an algorithm of the papers on the open robot, with its links highlighted."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from app.window import Window
 
 ROBOT = "arm7"
-"""The robot of a lesson that is opened in the empty window."""
-LOOK = 30  # ms between two looks at whether a lesson is ready
-PRESENTED, USUAL = 0.55, 430  # of the window, for a lecture; px of the dock otherwise
+"""The robot of a lesson that is opened in an empty window."""
+LOOK = 30  # ms between two checks whether a lesson is ready
+PRESENTED, USUAL = 0.55, 430  # of the window, in presentation size; otherwise px of the dock
 STRENGTH = 0.75
-"""How much of a lit link's own colour is hidden."""
+"""The opacity of a highlight over a link's own colour."""
 
 
 class LessonView(QObject):
-    """The menu of lessons, and the dock of the one that is shown."""
+    """The menu of lessons, and the dock of the current one."""
 
     def __init__(self, window: Window):
         super().__init__(window)
         self._window, self._bench, self._viewport = window, window.workbench, window.viewport
         self.panel, self._opening = LessonPanel(), LessonOpening()
-        self._wanted: tuple[str, int] | None = None  # the lesson and the step, from 0, that wait for a robot
+        self._wanted: tuple[str, int] | None = None  # the lesson and the step, from 0, waiting for a robot
         self._state: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self.action = window.docks.add(Dock("Lesson", self.panel, RIGHT, beside="Joints", icon="lesson", tip="Lesson"))
         self._dock = window.docks["Lesson"]
@@ -60,7 +60,7 @@ class LessonView(QObject):
         self.panel.again.connect(self._open_again)
         self.panel.asked.connect(self.open)
         window.selection.changed.connect(self._pick)
-        self._in_sight = False  # behind another tab a dock is not, although Qt has it visible
+        self._in_sight = False  # Qt also reports a dock behind another tab as visible
         self._dock.visibilityChanged.connect(self._come_into_sight)
         theme.signals.changed.connect(lambda: self._light(self.panel.step))
         window.framed.connect(self._keep)
@@ -68,9 +68,9 @@ class LessonView(QObject):
         window.closing.connect(self._close)
 
     def open(self, name: str, step: int = 0) -> None:
-        """Show a lesson from a step on, from 0, on the robot that is open, or on one that ships.
+        """Show a lesson from a step, from 0, on the open robot, or on one that ships.
 
-        ValueError for a name that is none.
+        Raises ValueError for an unknown name.
         """
         title = engine.Lesson.title_of(name)
         self._wanted = name, step
@@ -102,7 +102,7 @@ class LessonView(QObject):
         self._start()
 
     def _take_robot(self, _: Loaded) -> None:
-        """The lesson goes on with another robot, once its state is known."""
+        """Restart the lesson with a new robot once its state is known."""
         self._state = None
         if self._wanted is None and self.panel.lesson is not None:
             if not self._dock.isHidden():
@@ -121,7 +121,7 @@ class LessonView(QObject):
         if found.over:
             self._timer.stop()
         if found.lesson is not None and found.lesson is self.panel.lesson:
-            self.panel.refresh()  # it is measured
+            self.panel.refresh()  # its measurement is complete
             self._start()
             return
         if self._wanted is None:
@@ -129,7 +129,7 @@ class LessonView(QObject):
         name, step = self._wanted
         lesson = found.lesson
         if lesson is not None and (lesson.name != name or lesson.model is not self._bench.model):
-            self._start()  # another was asked for meanwhile, or another robot opened
+            self._start()  # another lesson was requested or another robot opened meanwhile
             return
         self._wanted = None
         if lesson is None:
@@ -138,7 +138,7 @@ class LessonView(QObject):
             self.panel.show_lesson(lesson, step)
 
     def _pick(self, link: int) -> None:
-        """The part of the chain that has a link which is selected."""
+        """Select the part of the chain that contains a selected link."""
         if self._in_sight:
             self.panel.pick_of(link)
 
@@ -147,7 +147,7 @@ class LessonView(QObject):
         self._light(self.panel.step)
 
     def _light(self, step: engine.LessonStep | None) -> None:
-        """Links in the colours of what is known of them; their own where no lesson is in sight."""
+        """Colour links by how much is known of them; restore their own colours if no lesson is visible."""
         overlays = self._viewport.overlays
         if step is None or not self._in_sight or step.lesson.model is not self._bench.model:
             overlays.light(None)

@@ -1,1 +1,1 @@
-"""The recording of a run: taking it, moving in it, and its files. Free of Qt."""
+"""The recording of a run: replaying it, saving it automatically, and its files. Free of Qt."""

@@ -1,13 +1,12 @@
-"""`Keeper`: writes what is recorded to files while it goes on, so that no end of the program loses a run.
+"""`Keeper`: save recordings to files while they grow, so that a run survives any end of the program.
 
-Nobody is asked whether to save. A simulation's window is closed many times a day, and a question at each time would be
-answered without being read; nor could it be asked when the program is killed. As browsers and drawing programs do, the
-program keeps what was made, and offers it at the next start. What nobody wants goes by itself: the newest `KEPT` are
-kept, in at most `ROOM` bytes.
+The user is never asked whether to save. A simulator's window is closed many times a day, so users would dismiss such a
+question unread, and a killed program cannot ask. As browsers and drawing programs do, the program saves the runs and
+offers them at the next start. Old runs are deleted automatically: the newest `KEPT` remain, in at most `ROOM` bytes.
 
-The runs of one robot are a folder: files of `engine.save_part` in the order of their names, and a lock while they grow.
-What is recorded is on the disk `PERIOD` seconds later; so there is little to write when the window closes, however long
-the run is. The folder takes no more room than the recording may in memory: then its oldest parts go.
+The runs of one robot are a folder: files of `engine.save_part` ordered by name, and a lock while they grow. Frames are
+saved within about `PERIOD` seconds, so little remains to write when the window closes, however long the run is. The
+folder takes no more space than the recording may in memory; beyond that its oldest parts are deleted.
 """
 
 from __future__ import annotations
@@ -31,34 +30,34 @@ from app.desktop.reasons import reason
 from app.recording import run_files
 
 KEPT, ROOM = 5, 2**30
-PERIOD = 3.0  # s between two looks at what was recorded
-SHARE = 0.1  # of the time, that writing may take
-PARTING = 2.0  # s that `close` writes at most
-LARGEST = 8 * 2**20  # bytes of a part, about
+PERIOD = 3.0  # s between two checks for new frames
+SHARE = 0.1  # of the time, that writing may take at most
+PARTING = 2.0  # s, at most, that `close` writes
+LARGEST = 8 * 2**20  # bytes of a part, approximately
 FRAMES = 1000  # of a part
-LOCKING = 1000  # ms that another window may hold the lock of a new folder, to see whether it grows
-ATTEMPTS = 3  # to write frames while the oldest go
+LOCKING = 1000  # ms that another window may hold the lock of a new folder while checking whether it grows
+ATTEMPTS = 3  # to write frames while the oldest are being dropped
 NAME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d)\.(\d\d)\.\d\d\.\d+ (.*)", re.DOTALL)
-"""Of a folder, without its suffix: day, hour and minute at which its runs began, and the robot's name."""
+"""Matches folder names without suffix: day, hour and minute at which the runs began, and the robot's name."""
 LOCK, CUT_SHORT = "lock", "cut short"
-"""Files beside the parts: the lock, and what tells that the end of a run is missing."""
+"""Files beside the parts: the lock, and a marker that the end of a run is missing."""
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where a robot came from, as `Workbench` tells it."""
+    """The origin of a robot, as `Workbench` reports it."""
 
     model: engine.Model
     path: str
     floating: bool
     package_dirs: tuple[str, ...]
     folder: Path | None = None
-    """That of the kept runs that were opened."""
+    """The folder from which saved runs were opened, if any."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Written:
-    """How far a run is written: the last frame, the one from which the next part goes on, and that last one's q."""
+    """The progress of writing a run: its last written frame, the start of the next part, and the last frame's q."""
 
     last: int
     following: int
@@ -66,7 +65,7 @@ class _Written:
 
 
 class _RobotsRuns:
-    """The runs of one robot, and what of them is written. Belongs to the keeper's thread, but for its making."""
+    """The runs of one robot, and how far they are written. Used by the keeper's thread only, once it is made."""
 
     def __init__(
         self, root: Path, recording: engine.Recording, model: engine.Model | None, opened: tuple[engine.Run, ...]
@@ -74,43 +73,43 @@ class _RobotsRuns:
         self.recording, self.model = recording, model
         self.origin: Origin | None = None
         self.named: tuple[tuple[int, float, str], ...] = ()
-        """Moments that have names, see `run_files.Moment`."""
-        self._named: dict[Path, tuple[tuple[int, float, str], ...]] = {}  # as they are written, in each folder
-        self._known: tuple[tuple[int, float, str], ...] = ()  # of runs from a file, as the file has them
+        """Named keyframes, see `run_files.Moment`."""
+        self._named: dict[Path, tuple[tuple[int, float, str], ...]] = {}  # as written in each folder
+        self._known: tuple[tuple[int, float, str], ...] = ()  # of runs from a file, as in that file
         self._root, self._opened = root, opened
         self._folder: Path | None = None
         self._lock: QLockFile | None = None
         self._written: dict[engine.Run, _Written] = {}
-        self._parts: deque[tuple[Path, int]] = deque()  # and their bytes
+        self._parts: deque[tuple[Path, int]] = deque()  # paths with their sizes in bytes
         self._count = 0
         self.whole = False
-        """Whether all was written when it was last tried."""
+        """Whether the last attempt wrote everything."""
 
     def begin(self, origin: Origin) -> None:
-        """Where the robot came from; the moments of kept runs that were opened have their names by now."""
+        """Set the robot's origin; call it once the keyframes of opened runs are set."""
         self._known = self.named
         if origin.folder is not None:
             self._named[origin.folder] = self.named
         self.origin = origin
 
     def attempt(self, keeper: Keeper) -> str:
-        """Write what is new; why that cannot be, in a sentence, else empty."""
+        """Write new frames; return an error sentence, empty on success."""
         self.whole, fault = False, ""
         for _ in range(ATTEMPTS):
             try:
                 self.whole = self._write(keeper)
-            except IndexError as error:  # the oldest frames may go meanwhile
+            except IndexError as error:  # the oldest frames may be dropped meanwhile
                 fault = f"runs are not kept: {error}"
             except (OSError, ValueError, MemoryError) as error:
                 return f"runs are not kept: {reason(error)}"
-            except Exception as error:  # else the thread would end, and nobody would hear of it
+            except Exception as error:  # otherwise the thread would end unnoticed
                 return f"runs are not kept: {type(error).__name__}: {error}"
             else:
                 return ""
         return fault
 
     def _write(self, keeper: Keeper) -> bool:
-        """Write what is new; whether there was time for all of it. Raises OSError and ValueError."""
+        """Write new frames; return False if time ran out. Raises OSError and ValueError."""
         if self.origin is None or self.origin.model is not self.model:
             return True
         for run in self._wanted():
@@ -124,7 +123,7 @@ class _RobotsRuns:
         return True
 
     def _write_names(self, folder: Path | None) -> None:
-        """Write the names of moments, into the folder that was opened where nothing was stepped since."""
+        """Write the keyframes' names; without new steps, into the folder that was opened."""
         named = self.named
         if folder is None or named == self._named.get(folder, ()) or not folder.is_dir():
             return
@@ -133,10 +132,10 @@ class _RobotsRuns:
         self._named[folder] = named
 
     def end(self) -> None:
-        """Nothing is written any more."""
+        """Stop writing, and release the lock."""
         if self._lock is None:
             return
-        with suppress(OSError):  # somebody has taken the folder away
+        with suppress(OSError):  # the folder was deleted or moved
             if not self.whole:
                 (self._folder / CUT_SHORT).touch()
         self._lock.unlock()
@@ -144,10 +143,10 @@ class _RobotsRuns:
             prune(self._root)
 
     def _wanted(self) -> list[engine.Run]:
-        """The runs in which steps were taken or moments named here, and those that they left, from files too."""
+        """Return the runs with new steps or keyframes, and the runs from which they branched, also from files."""
         runs = self.recording.runs
         wanted = {run.number for run in runs if run not in self._opened and self._is_stepped(run)}
-        if wanted or self.origin.folder is None:  # else the names go into the folder that was opened
+        if wanted or self.origin.folder is None:  # otherwise the names go into the opened folder
             wanted |= {number for number, *_ in set(self.named) - set(self._known)}
         for run in reversed(runs):
             if run.number in wanted and run.left is not None:
@@ -159,8 +158,8 @@ class _RobotsRuns:
         return end > (run.left[1] if run.left else start)
 
     def _due(self, run: engine.Run) -> int | None:
-        """The frame from which it is to be written; None where nothing is new."""
-        if run.last < run.own:  # a branch in which no step was taken
+        """Return the frame at which writing continues; None if nothing is new."""
+        if run.last < run.own:  # a branch without steps
             return None
         written = self._written.get(run)
         if written is None:
@@ -202,10 +201,10 @@ class _RobotsRuns:
         return self._folder
 
     def _fill(self, folder: Path) -> QLockFile:
-        """Lock a new folder, which is answered, and put the robot there where it has no file that lasts."""
+        """Lock a new folder and copy the robot into it if it has no permanent file. Returns the lock."""
         lock = QLockFile(str(folder / LOCK))
         lock.setStaleLockTime(0)
-        if not lock.tryLock(LOCKING):  # else another window might take it for whole, or for empty
+        if not lock.tryLock(LOCKING):  # otherwise another window might take it for complete, or for empty
             raise OSError(f"{folder} cannot be locked")
         source = self.origin.model.source
         if source is None:
@@ -213,19 +212,19 @@ class _RobotsRuns:
             if "urdf" in text:
                 (folder / run_files.ROBOT).write_text(text["urdf"], "utf-8")
             (folder / run_files.ROBOT_TEXT).write_text(json.dumps(text), "utf-8")
-        elif Path(source).parent.parent == self._root:  # which may go
+        elif Path(source).parent.parent == self._root:  # which may be deleted
             shutil.copyfile(source, folder / run_files.ROBOT)
-            with suppress(FileNotFoundError):  # which older versions did not write
+            with suppress(FileNotFoundError):  # missing in folders of older versions
                 shutil.copyfile(Path(source).with_name(run_files.ROBOT_TEXT), folder / run_files.ROBOT_TEXT)
         return lock
 
 
 class Keeper:
-    """Keeps the runs of a recording, and of those that are handed over, in a thread of its own."""
+    """Saves the runs of the current recording, and of earlier ones handed over, in a thread of its own."""
 
     def __init__(self, root: Path, recording: engine.Recording):
         self.root, self.fault = root, ""
-        """`fault`: why runs are not kept, in a sentence; else empty."""
+        """`fault`: why runs are not saved, in a sentence; else empty."""
         self._recording, self._present = recording, _RobotsRuns(root, recording, None, ())
         self._before: deque[_RobotsRuns] = deque()
         self._until, self._complete = math.inf, False
@@ -235,27 +234,27 @@ class Keeper:
 
     @property
     def time_is_up(self) -> bool:
-        """Whether the program has to end."""
+        """Whether the time for writing at program exit has run out."""
         return time.monotonic() > self._until
 
     def set_robot(self, origin: Origin) -> None:
-        """Where the present robot came from; until this is told, nothing of it is written."""
+        """Set the current robot's origin; nothing of it is written before."""
         self._present.begin(origin)
 
     def name_moments(self, model: engine.Model, named: tuple[tuple[int, float, str], ...]) -> None:
-        """These moments of runs of that robot have names."""
+        """Set the named keyframes of that robot's runs."""
         if self._present.model is model:
             self._present.named = named
 
     def hand_over(self, left: engine.Recording, model: engine.Model, opened: tuple[engine.Run, ...]) -> None:
-        """The runs of the robot before, which are whole, since there is another, with runs that were `opened`."""
+        """Hand over the complete runs of the previous robot; `opened` are runs of the new robot from a file."""
         before, self._present = self._present, _RobotsRuns(self.root, self._recording, model, opened)
         before.recording = left
         self._before.append(before)
         self._wake.set()
 
     def close(self) -> bool:
-        """Write what is left, in `PARTING` s at most; whether there was time for all of it."""
+        """Write the rest, in at most `PARTING` s; return whether everything was written."""
         self._until = time.monotonic() + PARTING
         self._wake.set()
         self._thread.join(PARTING + 1.0)
@@ -276,26 +275,26 @@ class Keeper:
         self._complete = all(runs.whole for runs in left)
 
     def _write(self) -> None:
-        """Write what is new of each robot, of one whatever became of another."""
+        """Write new frames of each robot, independently of errors in others."""
         before, faults = list(self._before), []
         for runs in before:
             faults.append(runs.attempt(self))
             if runs.whole:
                 self._before.remove(runs)
                 runs.end()
-        while len(self._before) > KEPT:  # the others are tried again
+        while len(self._before) > KEPT:  # the others are retried
             self._before.popleft().end()
         faults.append(self._present.attempt(self))
         self.fault = next(filter(None, faults), "")
 
 
 def parts(folder: Path) -> list[Path]:
-    """Its files, in their order."""
+    """Return the part files of a folder in order."""
     return sorted(folder.glob(f"*{run_files.SUFFIX}"))
 
 
 def is_growing(folder: Path) -> bool:
-    """Whether a window that is open writes to it."""
+    """Return whether an open window writes to the folder."""
     lock = QLockFile(str(folder / LOCK))
     lock.setStaleLockTime(0)
     if not lock.tryLock(0):
@@ -305,19 +304,19 @@ def is_growing(folder: Path) -> bool:
 
 
 def kept(root: Path) -> list[Path]:
-    """The folders of runs to which no window writes, the newest first; not what others have put or renamed there."""
+    """Return folders of saved runs to which no window writes, the newest first; others' files are ignored."""
     named = (each for each in root.glob(f"*{run_files.KEPT_SUFFIX}") if NAME.fullmatch(each.stem))
     return [each for each in sorted(named, reverse=True) if not is_growing(each)]
 
 
 def words(folder: Path) -> str:
-    """Whose runs they are, of a folder in `kept`, and since when."""
+    """Describe a folder of `kept`: the robot and the start time."""
     day, hour, minute, robot = NAME.fullmatch(folder.stem).groups()
     return f"{robot}, of {day} {hour}:{minute}"
 
 
 def prune(root: Path) -> None:
-    """Let all but the newest go, and those that are empty."""
+    """Delete empty folders, and all but the newest."""
     room = ROOM
     for number, folder in enumerate(kept(root)):
         size = sum(path.stat().st_size for path in parts(folder))

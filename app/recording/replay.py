@@ -1,4 +1,4 @@
-"""`Replay`: which moment of the recording is shown instead of the present, and its playing on. Free of Qt."""
+"""`Replay`: select and play recorded frames in place of the live state. Free of Qt."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ from app.simulation.spread import deviations
 
 
 class Replay:
-    """Shows frames of a recording to the thread that asks; while `run` is None the present is shown."""
+    """Shows frames of a recording to the calling thread; while `run` is None, the live state is shown."""
 
     def __init__(self, recording: engine.Recording):
         self.recording = recording
         self.run: engine.Run | None = None
         self.frame: engine.RecordedFrame | None = None
-        """What is shown; None for the present."""
+        """The frame shown; None for the live state."""
         self.opened = False
-        """Whether a file's run is shown and nothing goes on from it yet: there is no present to go back to."""
+        """Whether a run from a file is shown and not yet continued; there is no live state to return to."""
         self.growing: engine.Run | None = None
-        """The run of a script that shows it while it goes on, see `engine.show`."""
+        """The growing run of a script, see `engine.show`."""
         self.script = ""
         """The name of that script; empty once it has ended."""
         self.playing = False
         self.speed = 1.0
         """Recorded seconds per wall second."""
         self.robot = 0
-        """Which one of a batch is looked at."""
+        """The index of the selected robot in a batch."""
         self._fresh = False
-        self._wall = self._time = 0.0  # when it was last looked at, and the time of the run that is due then
+        self._wall = self._time = 0.0  # when it was last advanced, and the run time due then
 
     @property
     def active(self) -> bool:
-        """Whether it is not the present that is shown."""
+        """Whether a recorded frame is shown."""
         return self.frame is not None
 
     @property
     def runs(self) -> tuple[engine.Run, ...]:
-        """Those that can be looked at, the one that is going on last, if any is."""
+        """The runs that can be shown; a running simulation's run is the last."""
         runs = self.recording.runs
         return runs[:-1] if self.opened else runs
 
     @property
     def newest(self) -> engine.Run | None:
-        """The run that is going on."""
+        """The run of the live simulation, if any."""
         return None if self.opened or not (runs := self.recording.runs) else runs[-1]
 
     @property
     def chosen(self) -> engine.Run | None:
-        """The run that a timeline shows."""
+        """The run that the timeline shows."""
         return self.newest if self.run is None else self.run
 
     def show(self, index: int, run: engine.Run | None = None) -> None:
-        """The frame of that number of a run, by default of the one that is shown, or the nearest that there is."""
+        """Show a frame of a run, by default of the current one; the index is clamped to its frames."""
         run = run or self.chosen
         if run is None or not len(run):
             return
-        for _ in range(3):  # the oldest may go meanwhile
+        for _ in range(3):  # the oldest may be dropped meanwhile
             try:
                 frame = self.recording.frame(run, min(max(index, run.first), run.last))
             except IndexError:
@@ -71,62 +71,62 @@ class Replay:
             return
 
     def show_frame(self, frame: engine.RecordedFrame, run: engine.Run) -> None:
-        """A frame that may be gone from its run."""
+        """Show a frame, even one already dropped from its run."""
         self.run, self.frame, self._fresh, self._time = run, frame, True, frame.time
 
     def seek(self, seconds: float) -> None:
-        """The last frame at or before a time of the run."""
+        """Show the last frame at or before a time of the run."""
         if (run := self.chosen) is not None and len(run):
             self.show(self.recording.at(run, seconds), run)
 
     def move(self, frames: int) -> None:
-        """So many frames on or back; from the present back from the newest."""
+        """Move by a number of frames; from the live state, relative to the newest."""
         run = self.chosen
         if run is not None and len(run):
             self.playing = False
             self.show((run.last if self.frame is None else self.frame.index) + frames, run)
 
     def skip(self, seconds: float) -> None:
-        """So many seconds on or back."""
+        """Move by a number of seconds."""
         run = self.chosen
         if run is not None and len(run):
             here = self.recording.span(run)[1] if self.frame is None else self.frame.time
             self.seek(here + seconds)
 
     def to_last(self) -> None:
-        """The last frame of the run that is shown."""
+        """Show the last frame of the current run."""
         if (run := self.chosen) is not None:
             self.playing = False
             self.show(run.last, run)
 
     def leave(self) -> None:
-        """Back to the present."""
+        """Return to the live state."""
         self.run = self.frame = None
         self.playing = self.opened = False
 
     @property
     def follows(self) -> bool:
-        """Whether the newest frame of a script's run is shown, and so is the next."""
+        """Whether the newest frame of a script's run is shown, so that new frames are followed."""
         return bool(self.script) and self.run is self.growing and self.at_end and not self.playing
 
     @property
     def driven(self) -> bool:
-        """Whether a script drives the robot, and nothing goes on from its run here."""
+        """Whether a script drives the robot and its run has not been continued here."""
         return bool(self.script) and self.opened
 
     @property
     def reason(self) -> str:
-        """Why what is shown cannot be acted on, in a few words."""
+        """Why the frame shown cannot be acted on, in a few words."""
         return f"{self.script} drives the robot" if self.driven else "a recorded frame is shown"
 
     @property
     def ways_on(self) -> str:
-        """What the user may do where what was asked for is for the present alone."""
+        """Actions that the user can take where a request needs the live state."""
         branch = "press Branch here (Ctrl+B) to continue from it"
         return branch if self.opened else f"{branch}, or End to return to the live simulation"
 
     def toggle(self) -> None:
-        """Play on from what is shown, from the beginning where that is the end; or pause."""
+        """Play from the current frame, from the start if it is the last one; or pause."""
         if self.run is None or self.frame is None:
             return
         self.playing = not self.playing
@@ -136,16 +136,16 @@ class Replay:
 
     @property
     def at_end(self) -> bool:
-        """Whether what is shown is its run's last frame."""
+        """Whether the last frame of the run is shown."""
         return self.run is not None and self.frame is not None and self.frame.index >= self.run.last
 
     @property
     def at_present(self) -> bool:
-        """Whether what is shown is where the simulation goes on."""
+        """Whether the frame shown is the newest of the live run."""
         return self.at_end and self.run is self.newest
 
     def advance(self) -> None:
-        """Come to the frame that is due by now, if it plays."""
+        """Show the frame due at this time, if playing."""
         if not self.playing or self.run is None or self.frame is None:
             return
         now = time.perf_counter()
@@ -154,12 +154,12 @@ class Replay:
         index = self.recording.at(self.run, due)
         if index != self.frame.index:
             self.show(index, self.run)
-        self._time = due  # not the frame's: else what is slow would never come to the next
+        self._time = due  # not the frame's, or slow playback would never reach the next
         if self.at_end:
             self.playing = False
 
     def take(self) -> Snapshot | None:
-        """What is shown, if it is another than at the last call."""
+        """Return the current frame as a snapshot; None if it did not change since the last call."""
         self.advance()
         if not self._fresh or self.frame is None:
             return None
@@ -168,7 +168,7 @@ class Replay:
 
 
 def effort_in(frame: engine.RecordedFrame, robot: int, sampled: bool) -> np.ndarray:
-    """(nv,), N m or N: what drives give in a frame; NaN where gains pull in a sampled run, which has no setpoints."""
+    """(nv,), N m or N: efforts of the drives in a frame; NaN for gains in a sampled run, which lacks setpoints."""
     settings, at = frame.setup.settings, frame.checkpoint
     effort = settings.effort(*(x.astype(float) for x in (at.q, at.v, at.tau, at.target)))[robot]
     kp = settings.kp[robot if len(settings.kp) > 1 else 0]
@@ -176,7 +176,7 @@ def effort_in(frame: engine.RecordedFrame, robot: int, sampled: bool) -> np.ndar
 
 
 def snapshot(frame: engine.RecordedFrame, robot: int, sampled: bool = False) -> Snapshot:
-    """A frame as the window shows states, with the robot of that number looked at; see `effort_in`."""
+    """Convert a frame to a snapshot with the robot of that index selected; see `effort_in`."""
     model, at = frame.setup.model, frame.checkpoint
     robot = robot if robot < len(at.q) else 0
     into = Snapshot(model)

@@ -1,4 +1,4 @@
-"""Runs and files: what is recorded is exported, and what a file holds is opened as a recording. Free of Qt."""
+"""Export recorded runs to files, and open files as recordings. Free of Qt."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from app.simulation.spread import Spread
 
 SUFFIX = ".npz"
 MOMENTS, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"
-"""In a folder of kept runs: the moments that have names, a robot that has no other file, and that to the bit."""
+"""Files in a folder of saved runs: named keyframes, a robot without another file, and its exact data."""
 KEYFRAMES = "keyframes"
-"""Among the settings of a run's file: the moments that have names."""
+"""The key of named keyframes among the settings of a run's file."""
 MOST_MOMENTS, LONGEST_NAME = 10_000, 200
 KEPT_SUFFIX = ".runs"
-"""Of folders with the parts of runs, see `keeping`."""
+"""The suffix of folders with the parts of runs, see `keeping`."""
 LINK_SUFFIX = ".link"
-"""Of the folder in which the script writes what a window shows of it."""
+"""The suffix of the folder to which a script writes frames for a window."""
 
 
 def describe(settings: Settings | None) -> dict[str, Any] | None:
-    """The window's settings as JSON knows them; but for the scene, which the file has with its simulation's."""
-    if settings is None:  # of a simulation that was no window's
+    """Return the window's settings as JSON data, without the scene, which the simulation's settings contain."""
+    if settings is None:  # of a simulation without a window
         return None
     sets = {"driven": sorted(settings.driven), "by_velocity": sorted(settings.by_velocity)}
     text = asdict(replace(settings, scene=LEVEL)) | sets
@@ -36,7 +36,7 @@ def describe(settings: Settings | None) -> dict[str, Any] | None:
 
 
 def understand(text: Any) -> Settings | None:
-    """Settings that `describe` wrote, in this version or another: what is not known is left out."""
+    """Parse settings written by `describe` in any version; unknown ones are ignored."""
     if not isinstance(text, dict):
         return None
     known = _known(Settings(), text)
@@ -49,13 +49,13 @@ def understand(text: Any) -> Settings | None:
 
 
 def _known(default: Any, text: dict[str, Any]) -> dict[str, Any]:
-    """The values of fields that are plain, brought to their types."""
+    """Return the values of plain fields, converted to their types."""
     plain = {field.name: type(getattr(default, field.name)) for field in fields(default)}
     return {name: kind(text[name]) for name, kind in plain.items() if name in text and kind in (int, float, bool, str)}
 
 
 def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[str, ...]) -> dict[str, Any]:
-    """What the file of a run says of it, by the names of `main.py run`'s arguments."""
+    """Return the facts stored in a run's file, named like the arguments of `main.py run`."""
     settings = setup.settings
     return {
         "robot": robot, "floating": floating, "no_mimic": False, "package_dir": list(package_dirs),
@@ -67,17 +67,17 @@ def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[s
 
 
 def is_passing(path: str) -> bool:
-    """Whether a file is in a folder of kept runs or of a script's link, and goes with them."""
+    """Return whether a file is in a folder of saved runs or of a script's link, and is deleted with it."""
     return Path(path).parent.suffix in (KEPT_SUFFIX, LINK_SUFFIX)
 
 
 def is_live(path: str) -> bool:
-    """Whether it is the run of a script that shows it while it goes on, see `engine.show`."""
+    """Return whether a file is the growing run of a script, see `engine.show`."""
     return Path(path).parent.suffix == LINK_SUFFIX
 
 
 class Moment(NamedTuple):
-    """A moment of a run that has a name; `time` in s."""
+    """A named keyframe of a run; `time` in s."""
 
     run: int
     time: float
@@ -85,7 +85,7 @@ class Moment(NamedTuple):
 
 
 def moments(told: Any) -> tuple[Moment, ...]:
-    """The moments that a file tells of; what is none is left out."""
+    """Parse the keyframes in a file; invalid ones are ignored."""
     found = []
     for each in told[:MOST_MOMENTS] if isinstance(told, list) else ():
         try:
@@ -97,21 +97,21 @@ def moments(told: Any) -> tuple[Moment, ...]:
 
 
 def lasting(model: engine.Model, path: str) -> dict[str, Any]:
-    """What a file says of the robot of its run: where its file is, or its text where it has none that stays."""
+    """Return the robot's entry for a file: its path, or its text if it has no permanent file."""
     if model.source is not None and not is_passing(path):
         return {"robot": path}
     return engine.robot_as_text(model)
 
 
 def which(run: engine.Run, runs: Sequence[engine.Run]) -> str:
-    """How a run is told apart from the others that are recorded."""
+    """Return words that identify a run among the recorded ones."""
     if len(runs) == 1:
         return "the run"
     return f"run {run.number}, one of {len(runs)}"
 
 
 def extent(run: engine.Run, written: engine.Trajectory) -> str:
-    """From when to when a run is written, and where a part of it is another's."""
+    """Describe the time span of a written run, and the part that it shares with another run."""
     start, end = written.time[[0, -1]]
     text = f"{start:.2f} to {end:.2f} s"
     if run.left is not None and run.left[1] > start:
@@ -122,7 +122,7 @@ def extent(run: engine.Run, written: engine.Trajectory) -> str:
 
 
 def read(path: str) -> list[engine.SavedRun]:
-    """What the file of a run holds, or the files of a folder of parts, but for those that are damaged.
+    """Read a run's file, or all undamaged files in a folder of parts.
 
     Raises ValueError and OSError as `engine.read_run` does.
     """
@@ -138,9 +138,9 @@ def read(path: str) -> list[engine.SavedRun]:
 
 
 def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "") -> Callable[..., engine.Model]:
-    """`load` for a run's file: its robot, or the one in the file `robot`; the run is there once the robot is.
+    """Return a loader of run files: it returns the run's robot, or that of the file `robot`, and sets the recording.
 
-    Raises ValueError and OSError as `engine.read_run` and `load` do.
+    The loader raises ValueError and OSError as `engine.read_run` and `load` do.
     """
 
     def open_run(path: str, package_dirs: tuple[str, ...] = (), trust_xacro: bool = False, **_: object) -> engine.Model:
@@ -177,7 +177,7 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
 
 
 def _robot_file(saved: engine.SavedRun, robot: str) -> str:
-    """Where the robot of a run is, or the one that was given instead; ValueError where that is nowhere."""
+    """Return the path of a run's robot, or of the given one. Raises ValueError if it is not found."""
     name, named = Path(saved.path).name, robot or saved.settings.get("robot")
     if not isinstance(named, str) or not named:
         raise ValueError(f"{name} names no robot; say which: main.py view RUN.npz --robot FILE")
@@ -193,7 +193,7 @@ def _robot_file(saved: engine.SavedRun, robot: str) -> str:
 
 
 def _with_robot(saved: engine.SavedRun, folder: Path) -> engine.SavedRun:
-    """A part of kept runs with what its folder says of a robot that has no other file."""
+    """Return a part with the robot that its folder stores if the robot has no other file."""
     try:
         told = engine.read_json(folder / ROBOT_TEXT)
     except (OSError, ValueError, RecursionError):
@@ -202,7 +202,7 @@ def _with_robot(saved: engine.SavedRun, folder: Path) -> engine.SavedRun:
 
 
 def named_in(folder: Path) -> tuple[Moment, ...]:
-    """The moments that have names in a folder of kept runs."""
+    """Return the named keyframes in a folder of saved runs."""
     try:
         return moments(engine.read_json(folder / MOMENTS))
     except (OSError, ValueError, RecursionError):
