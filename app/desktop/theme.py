@@ -98,7 +98,7 @@ def palette(colors: Mapping[str, str]) -> Iterator[None]:
 
 
 def curve_color(number: int) -> str:
-    """Return a curve's colour; neighbours are distinct with normal and with colour-deficient vision."""
+    """Return a curve's colour; all differ for normal and for colour-deficient vision."""
     return (_DARK_CURVES if is_dark() else _LIGHT_CURVES)[number % CURVE_COUNT]
 
 

@@ -1,4 +1,4 @@
-"""Problems of the file, its meshes or the run in the diagnostics dock; the file's return after a run."""
+"""Problems of the file, its meshes or the run, shown in the diagnostics dock."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ CELL, FEWEST, MOST = 0.1, 1e-4, 1e3  # m
 
 
 class GroundView:
-    """Lets the user select the ground, and draws it for models with contact."""
+    """Lets the user select the ground, and draws the scene around the robot."""
 
     def __init__(self, window: Window):
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays

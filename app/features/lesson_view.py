@@ -147,7 +147,7 @@ class LessonView(QObject):
         self._light(self.panel.step)
 
     def _light(self, step: engine.LessonStep | None) -> None:
-        """Colour links by how much is known of them; restore their own colours if no lesson is visible."""
+        """Colour links by their state in the step; restore their own colours if no lesson is visible."""
         overlays = self._viewport.overlays
         if step is None or not self._in_sight or step.lesson.model is not self._bench.model:
             overlays.light(None)

@@ -62,7 +62,7 @@ class PoseMenu(QObject):
             action = self.menu.addAction(name.replace("&", "&&"))
             action.setToolTip("Every joint at zero, or at its nearer limit" if state is None else _joints_of(state))
             action.triggered.connect(partial(self._set, name))
-        start, scalar = start_of(robot), robot.q_of_v[robot.q_of_v >= 0]  # the base's height depends on the ground
+        start, scalar = start_of(robot), robot.q_of_v[robot.q_of_v >= 0]  # the base is put on the ground
         if start.outside and robot is event.model and np.allclose(event.start[scalar], first_pose(robot)[scalar]):
             first, more = start.outside[0], len(start.outside) - 1
             whose = f"{first} and {more} more" if more else first
