@@ -1,6 +1,6 @@
 """The times of a comparison: a row per algorithm, below a heading per model and number type with its own axis.
 
-From zero on times are bars. Where they differ much the axis is logarithmic, which has no zero: there they are dots.
+Times are bars that start at zero. Where they differ much the axis is logarithmic and has no zero: there they are dots.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from app.desktop.actions import algorithm_name, device_name
 COLUMNS = ("algorithm", "one call", "median", "slowdown", "on the GPU", "residual")
 NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))
 ROW_HEIGHT, HEADING_HEIGHT = 24, 28  # px
-LABEL_WIDTH = 76  # px, of a number on the axis and some room
-WIDE = 20  # times as long: then dots stand at multiples of the fastest
-BARS = 130  # px that they have at least, before residuals are left out
+LABEL_WIDTH = 76  # px, of a number on the axis and its margin
+WIDE = 20  # ratio of slowest to fastest above which the axis shows multiples of the fastest
+BARS = 130  # px, the least width of the bars; below it the residuals are hidden
 DOT = 5.0  # px, the radius of a dot
-NAMES = 0.26  # of the view's width may be names
+NAMES = 0.26  # largest share of the view's width for names
 PICTURE_WIDTH, PICTURE_SCALE = 980, 2
 BADGES = {"wrong": "error", "failed": "error", "refused": "faint", "waiting": "faint"}
-"""The verdicts that have no time, with their colours."""
+"""Colours of the verdicts that have no time."""
 
 Role = Qt.ItemDataRole
 Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 def duration(seconds: float) -> str:
-    """A time with its unit, in three digits."""
+    """Return a time with its unit, in three digits."""
     unit, scale = next(
         (u, s) for u, s in (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s"
     )
@@ -44,7 +44,7 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """Times from zero on; where they differ by more than `WIDE`, multiples of the fastest, logarithmic."""
+    """An axis of times from zero on, or, where they differ by more than `WIDE`, of their logarithms."""
 
     least: float
     """The smallest median or bound of one, s."""
@@ -55,7 +55,7 @@ class Axis:
 
     @classmethod
     def of(cls, rows: list[engine.AlgorithmResult]) -> Axis | None:
-        """One on which all medians and intervals fit; None where there are none."""
+        """Return an axis that holds all medians and intervals; None if there are no medians."""
         medians = [row.host for row in rows if row.host]
         if not medians:
             return None
@@ -69,13 +69,13 @@ class Axis:
         return self.last > WIDE * self.first
 
     def place(self, seconds: float) -> float:
-        """0 at its left end, 1 at its right end."""
+        """Return a time's position: 0 at the left end, 1 at the right end."""
         if self.multiples:
             return math.log(seconds / self.least) / math.log(self.last / self.least)
         return seconds / self.last
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """Some marks, at most so many, by their places, with their words."""
+        """Return at most `most` ticks: their positions and labels."""
         if self.multiples:
             decades = int(math.log10(self.last / self.first))
             stride = max(1, math.ceil((decades + 1) / most))
@@ -92,7 +92,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Heading:
-    """What the rows below it have in common."""
+    """The heading of a group of rows: their model, number type and axis."""
 
     model: str
     text: str
@@ -101,7 +101,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of the rows above it, in a sentence."""
+    """A sentence about the rows above it."""
 
     text: str
 
@@ -110,16 +110,16 @@ Line = Heading | Finding | engine.AlgorithmResult
 
 
 class BarTable(QAbstractTableModel):
-    """Each robot's heading, then its results, and what was found of them."""
+    """A table model: for each robot and number type a heading, the results and the findings about them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.rows: list[Line] = []
         self.axes: list[Axis | None] = []
-        """Of each row."""
+        """The axis of each row."""
 
     def show_results(self, results: Sequence[engine.AlgorithmResult], findings: Sequence[str] = ()) -> bool:
-        """Show these, and sentences that begin with robot and number type; whether there are other rows than before."""
+        """Show results and findings, which begin with robot and number type; return whether the set of rows changed."""
         groups: dict[tuple[str, str], list[engine.AlgorithmResult]] = {}
         for result in results:
             groups.setdefault((result.model, result.dtype), []).append(result)
@@ -198,7 +198,7 @@ HINTS = (
 
 
 def cell(row: engine.AlgorithmResult, column: int) -> str:
-    """What a row's column says."""
+    """Return the text of a row's column."""
     if column == NAME:
         return f"{algorithm_name(row.algorithm)}  ·  {device_name(row.device)}"
     if column == RESIDUAL:
@@ -224,7 +224,7 @@ def _digits(ratio: float) -> str:
 
 
 def hover(row: engine.AlgorithmResult) -> str:
-    """All numbers of a row."""
+    """Return a tooltip with all numbers of a row."""
     lines = [
         f"{algorithm_name(row.algorithm)} on {device_name(row.device)}, {row.dtype}, {row.model}, batch {row.batch:,}"
     ]
@@ -317,7 +317,7 @@ def _paint_time(painter: QPainter, track: QRectF, axis: Axis | None, row: engine
         return
     end, middle = track.left() + axis.place(row.host) * track.width(), track.center().y()
     tint = QColor(theme.legible(engine.algorithm_color(row.algorithm)))
-    if axis.multiples:  # lines lead from the names to the dots
+    if axis.multiples:  # lines from the names to the dots
         painter.drawLine(QPointF(track.left(), middle), QPointF(track.right(), middle))
         _paint_interval(painter, track, axis, row)
         painter.setPen(QPen(theme.color("ground"), 1.5))
@@ -359,7 +359,7 @@ def _paint_badge(painter: QPainter, box: QRectF, row: engine.AlgorithmResult) ->
 
 
 class BarView(QTableView):
-    """The table; the whole of it as a picture."""
+    """The table's view, which can also render all rows as a picture."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -388,7 +388,7 @@ class BarView(QTableView):
             self.setColumnWidth(column, advance(widest) + 22)
 
     def show_results(self, results: Sequence[engine.AlgorithmResult], findings: Sequence[str] = ()) -> None:
-        """Show these, and what was found of them; names that are long widen their column."""
+        """Show results and findings; long names widen their column."""
         self._findings = findings
         self.setColumnHidden(DEVICE, all(row.on_device is None for row in results))
         if not self.table.show_results(results, findings):
@@ -410,7 +410,7 @@ class BarView(QTableView):
         self._fit()
 
     def _fit(self) -> None:
-        """Give the names the room that they need, and most to the bars; residuals go where there is little."""
+        """Give the names the width they need and the bars most of the rest; hide the residuals where space is short."""
         names, width = min(max(self._longest + 24, 120), int(NAMES * self.width())), self.viewport().width()
         self.setColumnWidth(NAME, names)
         numbers = sum(self.columnWidth(column) for column in (MEDIAN, RATIO, DEVICE) if not self.isColumnHidden(column))
@@ -422,7 +422,7 @@ class BarView(QTableView):
         self._fit()
 
     def picture(self) -> QPixmap:
-        """All rows, in sight or not."""
+        """Return a picture of all rows, including those scrolled out of view."""
         view = BarView()
         view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.show_results([row for row in self.table.rows if isinstance(row, engine.AlgorithmResult)], self._findings)

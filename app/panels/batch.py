@@ -1,4 +1,4 @@
-"""The batch panel: how many robots, how far they differ, how they are shown, and a heat map with a cell for each."""
+"""The batch panel: number of robots, their deviations, how they are shown, and a heat map with a cell for each."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from app.simulation.spread import LARGEST, Spread
 ONE = "One robot. More are copies of it, with random deviations up to what is set here."
 ALIKE = "all alike: set Pose ±, Mass ± or Friction ±"
 NARROW = 64  # px of a box at least
-STEPS = 12  # of the slider, from one power of two to the next
-PAUSE = 250  # ms without a change, after which robots are made as asked
-SMOOTH = 1 / 15  # s for a picture, up to which motion looks smooth
+STEPS = 12  # slider steps per power of two
+PAUSE = 250  # ms without a change, after which the batch is requested
+SMOOTH = 1 / 15  # s per frame, up to which motion looks smooth
 FRICTION = "Friction and damping of each joint: maximum deviation from robot 0, percent"
-MARGIN = 0.8  # of the robots that would just draw smoothly, that are promised to
+MARGIN = 0.8  # share of the computed number of robots that draw smoothly, which the note states
 
 
 class BatchPanel(QWidget):
-    """Asks for batches, and shows one."""
+    """The controls of a batch, and the state of the current one."""
 
     asked = pyqtSignal(Spread)
-    """The robots that are asked for, once nothing has changed for a moment."""
+    """The requested robots, emitted once no setting has changed for `PAUSE`."""
     arranged = pyqtSignal(str)
     """One of `ARRANGEMENTS`."""
     colored = pyqtSignal(str)
     """One of `COLORINGS`."""
     chosen = pyqtSignal(int)
-    """The robot to be looked at."""
+    """The robot to select."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class BatchPanel(QWidget):
         self.note.setWordWrap(True)
         theme.tint(self.note, "faint")
         self.map = HeatMap()
-        self._noted = 0  # robots that the note is about
+        self._noted = 0  # number of robots that the note describes
         self._tell()
         self._arrange()
         self._due = QTimer(self, singleShot=True, interval=PAUSE)
@@ -86,7 +86,7 @@ class BatchPanel(QWidget):
         self.set_model(None)
 
     def _tell(self) -> None:
-        """Tooltips, and the names that screen readers say."""
+        """Set the tooltips, and the accessible names for screen readers."""
         tips = {
             self.robots: f"Robots of the batch, 1 to {LARGEST}; robot 0 is the one that the others are copies of",
             self.pose: "Initial pose: maximum offset of each joint from robot 0, rad (m if prismatic)",
@@ -147,12 +147,12 @@ class BatchPanel(QWidget):
 
     @property
     def spread(self) -> Spread:
-        """What is asked for."""
+        """The requested batch."""
         mass, friction = self.mass.value() / 100, self.friction.value() / 100
         return Spread(self.robots.value(), self.pose.value(), mass, friction, self.seed.value())
 
     def set_model(self, model: engine.Model | None) -> None:
-        """The robot that copies are made of."""
+        """Set the robot that the batch copies."""
         self.setEnabled(model is not None)
         rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
         self.friction.setEnabled(rubs)
@@ -160,9 +160,9 @@ class BatchPanel(QWidget):
         self.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
 
     def show_spread(self, spread: Spread) -> None:
-        """The batch that there is."""
+        """Show the current batch, unless a change by the user is pending."""
         if self._due.isActive():
-            return  # the user is about to ask for another
+            return  # a change by the user is pending
         if spread != self.spread:
             shares = (self.mass, spread.mass), (self.friction, spread.friction)
             with ExitStack() as blocked:
@@ -178,15 +178,15 @@ class BatchPanel(QWidget):
     def show_state(
         self, energy: NDArray[np.float64], deviation: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int
     ) -> None:
-        """What each robot is at, and which one is looked at."""
-        if len(energy) != self._noted:  # no picture of them is drawn yet
+        """Show each robot's energy or deviation, how many diverged, and which robot is selected."""
+        if len(energy) != self._noted:  # no frame of this batch has been drawn yet
             self._noted = len(energy)
             self.note.setText(ONE if len(energy) == 1 else f"{len(energy)} robots")
         name = ENERGY if self.coloring.currentText() == ENERGY else DEVIATION
         self.map.show_values(name, UNITS[name], energy if name == ENERGY else deviation, diverged, robot)
         if self.map.hasFocus() and len(energy) == 1:
-            self.slider.setFocus()  # else something beyond the panel would have it
-        for widget in (self.map, self.count):  # of one robot there is nothing to compare
+            self.slider.setFocus()  # else a widget outside the panel would take the focus
+        for widget in (self.map, self.count):  # a single robot has nothing to be compared with
             widget.setVisible(len(energy) > 1)
         lost = int(np.count_nonzero(diverged))
         alike = not (self.spread.pose or self.spread.mass or self.spread.friction)
@@ -195,7 +195,7 @@ class BatchPanel(QWidget):
         theme.tint(self.count, "error" if lost else "text")
 
     def show_drawing(self, robots: int, seconds: float) -> None:
-        """Tell how many robots this computer draws smoothly, after a picture of so many took so long."""
+        """Estimate how many robots draw smoothly, from the time in s that one frame of `robots` took."""
         self._noted = robots
         if robots == 1:
             self.note.setText(ONE)
@@ -208,7 +208,7 @@ class BatchPanel(QWidget):
         self.asked.emit(self.spread)
 
     def _wait(self) -> None:
-        """Ask soon, unless something else changes before."""
+        """Request the batch after `PAUSE`; each further change restarts the wait."""
         self._due.start()
 
     def _take_slider(self, value: int) -> None:

@@ -1,4 +1,4 @@
-"""The panel of a robot that stands beside the first: both in numbers, and the link that was clicked."""
+"""The panel of the second robot: both robots in numbers, and the link that was clicked."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ HINT = "Click a link of either robot to see its properties"
 
 
 class BesidePanel(QWidget):
-    """A column for each of the two robots."""
+    """A table with a column for each of the two robots."""
 
     closed = pyqtSignal()
-    """The robot beside is to go."""
+    """The user wants to close the second robot."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,18 +53,18 @@ class BesidePanel(QWidget):
         self.show_names("", "")
 
     def show_names(self, first: str, beside: str) -> None:
-        """The names of both robots; an empty one for none."""
+        """Show the names of both robots; an empty `beside` means that there is no second robot."""
         self.table.setHorizontalHeaderLabels([first, beside])
         for widget in (self.table, self.link, self.close_button):
             widget.setVisible(bool(beside))
         self.link.setText(HINT)
 
     def show_note(self, text: str) -> None:
-        """What is to be told of the robot beside, above all why it is not there."""
+        """Show a note on the second robot, above all why it could not be opened."""
         self.note.setText(text)
         self.note.setVisible(bool(text))
 
     def show_column(self, column: int, values: Sequence[str]) -> None:
-        """What is known of a robot, by `ROWS`."""
+        """Fill a robot's column with values in the order of `ROWS`."""
         for row, value in enumerate(values):
             self.table.item(row, column).setText(value)

@@ -1,7 +1,7 @@
-"""The surface of a plot: curves over time with their axes, which the mouse and the keys zoom, move and read.
+"""The surface of a plot: curves over time with their axes, zoomed, panned and read with mouse and keys.
 
-It is painted by hand, with lines one pixel wide that are drawn again beside themselves: Qt draws those some fifty times
-as fast as wider ones, and a plot that follows a simulation is drawn 15 times a second.
+It is painted by hand. A thick line is several lines one pixel wide with small offsets: Qt draws those some fifty times
+as fast as wide ones, and a plot that follows a simulation is drawn 15 times a second.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from app.desktop import theme, type_scale
 from app.desktop.numbers import PREFIXES
 from app.plotting.quantities import Unit
 
-LEFT, RIGHT, TOP = 64, 10, 6  # px around the curves, the last above them and below
-EDGE = 3  # px that words keep from the right edge
+LEFT, RIGHT, TOP = 64, 10, 6  # px from a curve within which the mouse shows its value
+EDGE = 3  # factor and share of the visible time, per key press or wheel notch
 NEAR = 20  # px around a curve within which the mouse shows its numbers
 ZOOM, PAN = 1.25, 0.1  # of what is in sight, for a key or a notch of the wheel
 TALL, WIDE = 30, 80  # px from one tick to the next, at least
-THICK = 0.6  # px of the screen from one drawing of a line to the next
-FLOOR = 1e-17  # what a logarithmic axis shows of zero
+THICK = 0.6  # px of the screen between the copies of a line
+FLOOR = 1e-17  # drawn in place of zero on a logarithmic axis
 _Key = Qt.Key
 KEYS = (_Key.Key_Plus, _Key.Key_Equal, _Key.Key_Minus, _Key.Key_PageUp, _Key.Key_PageDown, _Key.Key_0)
 _Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -34,7 +34,7 @@ _Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What is drawn of a curve: `time` and `value` (N,), in the unit that is shown, NaN where it has a gap."""
+    """A curve to draw: `time` and `value` (N,), in the displayed unit, NaN in gaps."""
 
     name: str
     color: str
@@ -44,29 +44,29 @@ class Curve:
 
 
 class Canvas(QWidget):
-    """The wheel zooms time about the mouse, with Ctrl or over the axis the values. A drag moves time, with Shift it
-    frames what to see, with Ctrl it seeks a moment. A double click follows the newest again.
+    """The plot's widget. The wheel zooms time about the mouse, with Ctrl or over the axis the values. A drag pans time,
+    with Shift it frames a region to zoom into, with Ctrl it seeks a time. A double click follows the newest sample.
     """
 
     zoomed = pyqtSignal(int)
-    """The user changed what is in sight: 0 of time, 1 of the values, 2 of both."""
+    """The user changed the visible range: 0 of time, 1 of the values, 2 of both."""
     pointed = pyqtSignal(float)
     """The time, s, under the mouse; NaN once it has left."""
     chosen = pyqtSignal()
-    """The user pressed in it."""
+    """The user pressed a mouse button here."""
     sought = pyqtSignal(float)
-    """The time, s, of the moment that the user wants to be shown."""
+    """The time, s, to which the user seeks."""
     live_asked = pyqtSignal()
-    """The newest is to be followed again, with all values in sight."""
+    """The user wants to follow the newest sample again, with all values visible."""
 
     def __init__(self) -> None:
         super().__init__()
         self.time, self.values = (0.0, 10.0), (-1.0, 1.0)
-        """What is in sight, s and the unit that is shown; of a logarithmic unit the powers of ten."""
+        """Visible ranges: time in s, and values in the displayed unit; powers of ten if the unit is logarithmic."""
         self.unit, self.title = Unit(""), ""
         self.curves: Sequence[Curve] = ()
         self.pointer = self.marked = math.nan
-        """Times, s, at which there are lines: under the mouse, and where the window stands."""
+        """Times, s, of the vertical lines: under the mouse, and the time that the window shows."""
         self._mouse: QPointF | None = None
         self._grip: tuple[QPointF, tuple[float, float]] | None = None
         self._frame: QRectF | None = None
@@ -81,7 +81,7 @@ class Canvas(QWidget):
 
     @property
     def area(self) -> QRectF:
-        """Where the curves are."""
+        """The rectangle of the curves."""
         return QRectF(LEFT, TOP, max(self.width() - LEFT - RIGHT, 10), max(self.height() - 2 * TOP, 10))
 
     # Between numbers and pixels.
@@ -126,7 +126,7 @@ class Canvas(QWidget):
         self._draw_note(painter, area)
 
     def _draw_axes(self, painter: QPainter, area: QRectF) -> str:
-        """The grid and its numbers; answers the prefix of the values' unit."""
+        """Draw the grid and its numbers; return the SI prefix of the values' unit."""
         line, faint = theme.color("edge"), theme.color("faint")
         line.setAlphaF(0.6)
         exponent = self._exponent()
@@ -144,14 +144,14 @@ class Canvas(QWidget):
         return PREFIXES[exponent]
 
     def _exponent(self) -> int:
-        """The power of ten in which the values' axis is told."""
+        """The power of ten by which the values' axis is scaled."""
         most = max(map(abs, self.values))
         if not self.unit.prefixes or most <= 0:
             return 0
         return min(max(3 * math.floor(math.log10(most) / 3), min(PREFIXES)), max(PREFIXES))
 
     def said(self, value: float) -> str:
-        """A number as its axis has it, with its unit; a dash for none."""
+        """Return a number with its unit, scaled as on the axis; a dash if it is not finite."""
         if not math.isfinite(value):
             return "–"
         if self.unit.logarithmic:
@@ -177,7 +177,7 @@ class Canvas(QWidget):
                 painter.drawPolyline(line.translated(0, below))
 
     def _draw_title(self, painter: QPainter, area: QRectF, prefix: str) -> None:
-        """What the values are along their axis; the unit alone where there is no room."""
+        """Draw title and unit along the values' axis; the unit alone if space is short."""
         unit = f"{prefix}{self.unit.label}"
         unit = f"({unit})" if unit else ""
         metrics = painter.fontMetrics()
@@ -191,7 +191,7 @@ class Canvas(QWidget):
         painter.restore()
 
     def _draw_note(self, painter: QPainter, area: QRectF) -> None:
-        """Name and numbers of the curve that the mouse is near to."""
+        """Draw the name and values of the curve near the mouse."""
         near = self.near(self._mouse) if self._mouse is not None and self._grip is None else None
         if near is None:
             return
@@ -213,7 +213,7 @@ class Canvas(QWidget):
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     def near(self, position: QPointF) -> tuple[Curve, int] | None:
-        """The curve that is nearest to a place, and which of its points; None where none is near."""
+        """Return the curve nearest to a position and the index of its nearest point; None if none is within `NEAR`."""
         best: tuple[float, Curve, int] | None = None
         for curve in self.curves:
             if not len(curve.time):
@@ -227,7 +227,7 @@ class Canvas(QWidget):
     # The mouse and the keys.
 
     def zoom(self, factor: float, at: float | None = None) -> None:
-        """See so many times as much of time, about a time, by default the middle."""
+        """Multiply the visible time span by `factor`, about a time, by default the middle."""
         start, end = self.time
         at = (start + end) / 2 if at is None else at
         self.time = at - (at - start) * factor, at + (end - at) * factor
@@ -291,7 +291,7 @@ class Canvas(QWidget):
         self.pointed.emit(self.time_at(place.x()) if inside else math.nan)
 
     def event(self, event: QEvent) -> bool:
-        """Have its keys before the window's shortcuts."""
+        """Take this widget's keys before the window's shortcuts do."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and event.key() in KEYS:
             event.accept()
             return True
@@ -313,7 +313,7 @@ class Canvas(QWidget):
 
 
 def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
-    """Round numbers between two, at most so many; `whole` ones where asked."""
+    """Return at most `most` round numbers between two; integers if `whole`."""
     if not (math.isfinite(low) and math.isfinite(high) and high > low):
         return []
     step = 10.0 ** math.floor(math.log10((high - low) / max(most, 1)))
@@ -324,5 +324,5 @@ def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float
 
 
 def number(value: float) -> str:
-    """A tick's number, without the noise of its last digits."""
+    """Return a tick's label, without rounding noise."""
     return f"{value + 0.0:.6g}" if abs(value) > 1e-12 else "0"

@@ -17,27 +17,27 @@ from app.plotting.quantities import Quantity, Unit
 from app.plotting.series import Series
 
 DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.PenStyle.DotLine, "┅"))
-"""Once all colours are taken the next curves are dashed, then dotted; and how names show that."""
+"""Line styles, used in turn once all colours are taken, and the characters that show them beside the names."""
 STYLES = theme.CURVE_COUNT * len(DASHES)
 LEAST_HEIGHT = 124  # px
-MARGIN = 0.06  # of the values' span, beyond them
-WORD_JOINER, AS_IT_IS = "\u2060", "white-space:pre-wrap"  # else lines break at slashes and figure spaces
-WIDTH = 5  # figures of a value in the names, so that they stay where they are
+MARGIN = 0.06  # share of the values' span, added above and below
+WORD_JOINER, AS_IT_IS = "\u2060", "white-space:pre-wrap"  # else lines would break at slashes and figure spaces
+WIDTH = 5  # characters reserved for a value beside its name, so that the text does not shift
 EMPTY = "empty plot: tick a quantity in the list"
 
 
 class Chart(QWidget):
-    """Curves below their names, of which each shows its value: where the mouse is, at the cursor, or the last."""
+    """Curves below their names, each with its value: at the mouse, at the cursor, or the last."""
 
     removed = pyqtSignal(object)
-    """The `Quantity` whose curve the user does not want any more."""
+    """The `Quantity` whose curve the user removes."""
 
     def __init__(self) -> None:
         super().__init__()
         self.quantities: list[Quantity] = []
         self.unit: Unit | None = None
         self.fits = True
-        """Whether all values are kept in sight."""
+        """Whether the value range follows the curves."""
         self._styles: dict[Quantity, int] = {}
         self.names, self.canvas = QLabel(wordWrap=True), Canvas()
         self.names.setTextInteractionFlags(
@@ -58,27 +58,27 @@ class Chart(QWidget):
     # Which curves.
 
     def add(self, quantity: Quantity) -> None:
-        """A curve more; of the unit of those that are there."""
+        """Add a curve; it has the unit of the existing ones."""
         taken = set(self._styles.values())
         self._styles[quantity] = min(set(range(STYLES)) - taken, default=len(taken) % STYLES)
         self.quantities.append(quantity)
         self._name()
 
     def drop(self, quantity: Quantity) -> None:
-        """Take its curve away."""
+        """Remove a quantity's curve."""
         self.quantities.remove(quantity)
         del self._styles[quantity]
         self._name()
 
     def tint(self, quantity: Quantity) -> str:
-        """The colour of its curve."""
+        """Return the colour of a quantity's curve."""
         return theme.curve_color(self._styles[quantity])
 
     def _dash(self, quantity: Quantity) -> tuple[Qt.PenStyle, str]:
         return DASHES[self._styles[quantity] // theme.CURVE_COUNT]
 
     def _name(self) -> None:
-        """The axis tells what all curves have in common, and the unit."""
+        """Set the axis title to the kind that all curves share, and the unit."""
         self.unit = self.quantities[0].unit if self.quantities else None
         kinds = {quantity.kind for quantity in self.quantities}
         self.canvas.unit, self.canvas.title = self.unit or Unit(""), kinds.pop() if len(kinds) == 1 else ""
@@ -86,14 +86,14 @@ class Chart(QWidget):
 
     @property
     def _titled(self) -> bool:
-        """Whether the kind that all curves have in common is told but once."""
+        """Whether the kind that all curves share is shown once, as the title."""
         return bool(self.canvas.title) and all(quantity.short for quantity in self.quantities)
 
     def _short(self, quantity: Quantity) -> str:
         return quantity.short if self._titled else quantity.label
 
     def show_chosen(self, on: bool) -> None:
-        """Whether it is the plot that takes the next curve."""
+        """Mark this plot, or not, as the one that takes the next curve."""
         if self.names.property("chosen") != on:
             self.names.setProperty("chosen", on)
             self.names.style().unpolish(self.names)
@@ -102,14 +102,14 @@ class Chart(QWidget):
     # What is in sight.
 
     def fit(self) -> None:
-        """Keep all values in sight."""
+        """Let the value range follow the curves again."""
         self.fits = True
 
     def _zoomed(self, axis: int) -> None:
         self.fits = self.fits and axis == 0
 
     def draw(self, series: Mapping[Quantity, Series]) -> None:
-        """The curves, as far as they are in sight."""
+        """Draw the curves within the visible time span."""
         canvas, (start, end) = self.canvas, self.canvas.time
         curves = []
         for quantity in self.quantities:
@@ -137,9 +137,9 @@ class Chart(QWidget):
     def show_values(
         self, series: Mapping[Quantity, Series], time: float, known: Mapping[Quantity, float], removable: bool = True
     ) -> None:
-        """The names, with the values at a time, or the last where that is NaN; `removable`: with what removes each.
+        """Show the names and the values at a time, the last if it is NaN; `removable` adds a remove link to each.
 
-        `known` values, SI, at that time come before the nearest samples.
+        `known` values at that time, SI, take precedence over the nearest samples.
         """
         faint = theme.COLORS["faint"]
         title = f'<span style="color:{faint}">{self.canvas.title}:</span>&nbsp; ' if self._titled else ""
@@ -166,7 +166,7 @@ def _at(line: Series, time: float) -> float:
 
 
 def shown(quantity: Quantity, series: Series, value: np.ndarray) -> np.ndarray:
-    """SI values of a curve as they are shown: in its unit, and from its beginning where it is a difference."""
+    """Convert a curve's SI values to its unit, relative to its first sample if the quantity is a difference."""
     if quantity.relative and len(series):
         value = value - series.value[0]
     return value * quantity.unit.scale

@@ -1,4 +1,4 @@
-"""The compare panel: what to measure on the left, what was found on the right, filling in as it comes."""
+"""The compare panel: measurement settings on the left, results on the right, updated while it runs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from app.panels.bars import BarView
 from app.panels.compare_form import CompareForm
 from app.panels.growth import GrowthView, crossing_text
 
-REFRESH = 100  # ms between two looks at the measurement
+REFRESH = 100  # ms between two polls of the measurement
 FORM_WIDTH = (325, 340)  # px, at least and at most
 RESULT_WIDTH = 480  # px: for names, dots, medians and ratios
-LISTED = 4  # faults, and crossings, that are listed in words
+LISTED = 4  # number of errors, and of crossings, listed in text
 EMPTY = (
     "Choose robots and algorithms on the left, then press Start.\n"
     "All run on the same states in turns; results are checked by inverse dynamics."
@@ -41,7 +41,7 @@ EMPTY = (
 
 
 class Elided(QLabel):
-    """A line that ends in an ellipsis where it is too long."""
+    """A one-line label that ends in an ellipsis if its text is too long."""
 
     def paintEvent(self, _: QPaintEvent) -> None:
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.contentsRect().width())
@@ -49,17 +49,17 @@ class Elided(QLabel):
 
 
 class ComparePanel(QWidget):
-    """Starts and stops a measurement, shows it, and hands it on: as a command, a picture, a table."""
+    """Starts and stops a measurement, shows its results, and exports them as a command, a picture or a table."""
 
     message = pyqtSignal(str)
-    """A passing message, such as where a file was written."""
+    """A short status message, such as the path of a written file."""
 
     def __init__(self) -> None:
         super().__init__()
         self.form, self.bars, self.growth = CompareForm(), BarView(), GrowthView()
         self.comparing = Comparing()
         self.report = Report()
-        """The latest."""
+        """The latest report."""
         self.start_button = self._button("Start", self.start, "Measure the selected algorithms")
         self.stop_button = self._button("Stop", self.stop, "Stop; the results so far are kept")
         self.start_button.setProperty("primary", True)
@@ -100,7 +100,7 @@ class ComparePanel(QWidget):
     def _arrange(self) -> None:
         left = QVBoxLayout()
         left.setContentsMargins(10, 8, 10, 8)
-        left.addWidget(self.start_button)  # on top, in sight also where the panel has little height
+        left.addWidget(self.start_button)  # on top, so that it is visible also in a low panel
         left.addWidget(self.stop_button)
         left.addWidget(self.form, 1)
         side = QWidget()
@@ -129,21 +129,21 @@ class ComparePanel(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(side, FORM_WIDTH[1])  # all that it may have, before the results get more than they need
+        layout.addWidget(side, FORM_WIDTH[1])  # the form grows to its maximum width first
         layout.addWidget(line)
         layout.addLayout(right, 1)
 
     @property
     def running(self) -> bool:
-        """Whether a measurement is under way."""
+        """Whether a measurement is running."""
         return self.comparing.running
 
     def set_loaded(self, model: engine.Model, floating: bool) -> None:
-        """List the robot that the window shows; `floating`: its root was set free."""
+        """List the robot that the window shows; `floating` means that its root was set free."""
         self.form.set_loaded(model, floating)
 
     def start(self) -> None:
-        """Measure what the form asks for."""
+        """Start the measurement that the form describes."""
         self.report = Report()
         self.comparing.start(self.form.request())
         self._timer.start(REFRESH)
@@ -153,23 +153,23 @@ class ComparePanel(QWidget):
         self._refresh()
 
     def stop(self) -> None:
-        """End the measurement, whatever it is doing."""
+        """Stop the measurement as soon as possible."""
         self.comparing.stop()
         self.stop_button.setEnabled(False)
         self._show_status("stopping …")
 
     def close_thread(self) -> None:
-        """End the measurement's thread, and wait until it has."""
+        """Stop the measuring thread and wait until it has ended."""
         self._timer.stop()
         self.comparing.close()
 
     def copy(self) -> None:
-        """Put the command that repeats the measurement on the clipboard."""
+        """Copy the command that repeats the measurement to the clipboard."""
         QGuiApplication.clipboard().setText(self.report.command)
         self.message.emit("Copied: " + self.report.command)
 
     def save_picture(self, path: str) -> None:
-        """Write what is shown as a PNG. Raises OSError."""
+        """Write the visible results as a PNG. Raises OSError."""
         shown = self.growth if self.pages.currentWidget() is self.growth else self.bars
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -178,7 +178,7 @@ class ComparePanel(QWidget):
             file.write(buffer.data().data())
 
     def save_csv(self, path: str) -> None:
-        """Write the numbers, times in s. Raises OSError."""
+        """Write the results as CSV, times in s. Raises OSError."""
         with engine.replacing(path) as file:
             file.write(self.report.found.csv().encode())
 
@@ -201,7 +201,7 @@ class ComparePanel(QWidget):
         self.message.emit(f"Written: {path}")
 
     def _poll(self) -> None:
-        """Take in what the measuring thread has found."""
+        """Take and show the measuring thread's latest report."""
         report = self.comparing.poll()
         if report is None:
             return
@@ -221,7 +221,7 @@ class ComparePanel(QWidget):
             self._refresh()
 
     def _show_report(self) -> None:
-        """What the latest report says in words, in place of what an earlier one or a complaint did."""
+        """Show the latest report in words, in place of an earlier one or an error message."""
         report = self.report
         found = report.found
         self._say("\n".join(_sentences(report)))
@@ -265,9 +265,9 @@ class ComparePanel(QWidget):
 
 
 def _sentences(report: Report) -> list[str]:
-    """What went wrong, and at the end of a growth where curves cross; a table has its findings below its rows."""
+    """Return the errors and, once a growth measurement is over, the crossings; a table shows its findings itself."""
     found = report.found
-    if found is None:  # looked at first, since what measures is imported where it is named
+    if found is None:  # tested first, since `engine` imports its measuring code only when it is named
         return []
     if isinstance(found, engine.ComparisonResult):
         return _faults(found.rows)
@@ -276,7 +276,7 @@ def _sentences(report: Report) -> list[str]:
 
 
 def _faults(rows: Iterable[engine.AlgorithmResult]) -> list[str]:
-    """What went wrong in an algorithm, with the line where it is a user's."""
+    """Return the errors of failed and wrong algorithms, with the line number for a user's own function."""
     faults = (
         f"{algorithm_name(row.algorithm)} {row.verdict}: {row.reason}"
         for row in rows

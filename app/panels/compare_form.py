@@ -1,4 +1,4 @@
-"""What is to be measured: robots, algorithms, devices, number types, batch and time, or how times grow."""
+"""The measurement form: robots, algorithms, devices, number types, batch size and time, or how times grow."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ DEVICES: dict[str, tuple[str, ...] | None] = {"all": None, "CPU": ("cpu",), "GPU
 DTYPES = {"float64": ("float64",), "float32": ("float32",), "both": ("float64", "float32")}
 BOTH = 2
 LONGEST, LARGEST = 12, 20
-"""Powers of two: the links of a chain, and the robots of a batch."""
-STEPS = 16  # of the slider, from one power of two to the next
-SENSIBLE_BATCH = 4096  # to measure up to, where none was set
-BATCH_STEP = 4  # from one batch to the next, where times over it are measured
+"""Largest powers of two: the links of a chain, and the robots of a batch."""
+STEPS = 16  # slider steps per power of two
+SENSIBLE_BATCH = 4096  # largest batch measured by default
+BATCH_STEP = 4  # ratio of successive batch sizes, where times are measured over the batch
 
 
 class CompareForm(QWidget):
-    """The choices, and the measurement that they ask for."""
+    """The settings, and the measurement that they describe."""
 
     changed = pyqtSignal()
     failed = pyqtSignal(str)
-    """What is wrong with a user's file."""
+    """The problem with a user's file."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class CompareForm(QWidget):
         self.loaded.setHidden(True)
         for path in sorted(engine.ROBOTS.glob("*.urdf")):
             self.robot_box.add(path.stem, path.stem)
-        self._shown, self._was = self._ships("arm7"), Unchecked  # and its tick before it was shown
+        self._shown, self._was = self._ships("arm7"), Unchecked  # and its check state before it was shown
         self._shown.setCheckState(Checked)
         self.chain = self.robot_box.add("", None, checked=True)
         for name in ALGORITHMS:
@@ -134,18 +134,18 @@ class CompareForm(QWidget):
 
     @property
     def chain_length(self) -> int:
-        """The links of the generated chain."""
+        """The number of links of the generated chain."""
         return self.length.value()
 
     def _move_slider(self, links: int) -> None:
-        """Bring the slider to a number that was typed."""
+        """Move the slider to a number that was typed."""
         if links != self._slider_length():
             blocked = self.links.blockSignals(True)
             self.links.setValue(round(math.log2(links) * STEPS))
             self.links.blockSignals(blocked)
 
     def _slider_length(self) -> int:
-        """Where the slider stands: powers of two and of ten, and between them numbers of two digits."""
+        """Return the slider's length: powers of two and of ten, and between them numbers of two digits."""
         octave, rest = divmod(self.links.value(), STEPS)
         links = 2 ** (octave + rest / STEPS)
         ten = 10 ** round(math.log10(links))
@@ -154,9 +154,9 @@ class CompareForm(QWidget):
         return int(round(links, -max(0, int(math.log10(links)) - 1))) if rest else 1 << octave
 
     def set_loaded(self, model: engine.Model, floating: bool) -> None:
-        """List the robot that the window shows, its root set free or not, in place of the one that it showed before.
+        """List the robot that the window shows, its root free or not, in place of the previous one.
 
-        One that ships is in the list already.
+        A robot that ships is in the list already.
         """
         self._shown.setCheckState(self._was)
         ships = model.source is not None and Path(model.source).parent == engine.ROBOTS and not floating
@@ -171,7 +171,7 @@ class CompareForm(QWidget):
         return next(item for item in self.robot_box.entries if item.data(Role) == name)
 
     def problem(self) -> str:
-        """Why nothing can be measured by these choices; empty where all is well."""
+        """Return why these settings cannot be measured; "" if they can."""
         if not self.algorithm_box.ticked:
             return "Choose at least one algorithm"
         if self.measure.currentIndex() == TIMES and not self._models():
@@ -179,7 +179,7 @@ class CompareForm(QWidget):
         return ""
 
     def request(self) -> Callable[[], Measurement]:
-        """What makes the measurement; it reads files, and so belongs in the measuring thread."""
+        """Return a function that makes the measurement; it reads files, so the measuring thread must call it."""
         names: tuple[str, ...] | None = tuple(item.data(Role) for item in self.algorithm_box.ticked)
         if names == ALGORITHMS:
             names = None
@@ -194,7 +194,7 @@ class CompareForm(QWidget):
         return partial(growth, "batch", _sizes(BATCH_STEP, batch), model=f"chain:{chain}")
 
     def add_own(self, path: str, function: str) -> None:
-        """Put a user's function on the list, chosen; once only."""
+        """Add a user's function to the list, selected; do nothing if it is there."""
         name = f"{path}:{function}"
         if name not in [item.data(Role) for item in self.algorithm_box.entries]:
             self.algorithm_box.add(f"{Path(path).name}:{function}", name, checked=True).setToolTip(name)
@@ -236,7 +236,7 @@ class CompareForm(QWidget):
 
 
 def functions(path: Path) -> list[str]:
-    """The names of a Python file's own functions, without running it. Raises OSError, or ValueError with the line."""
+    """Return a Python file's public functions, without running it. Raises OSError, or ValueError with the line."""
     try:
         tree = ast.parse(engine.file_content(path))
     except SyntaxError as fault:
@@ -254,6 +254,6 @@ def _choices(names: Iterable[str]) -> QComboBox:
 
 
 def _sizes(factor: int, largest: int) -> tuple[int, ...]:
-    """Powers of a factor up to the largest, and the largest itself."""
+    """Return the powers of a factor up to the largest size, and that size itself."""
     powers = [factor**power for power in range(int(math.log(largest, factor) + 1e-9) + 1)]
     return tuple(sorted({*powers, largest}))

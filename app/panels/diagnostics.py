@@ -1,4 +1,4 @@
-"""The diagnostics panel: what is wrong with a file, where, and what to do about it."""
+"""The diagnostics panel: the problems of a file, their lines, and how to fix them."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from app.jobs.repairing import Repaired, Repairing
 LEAST_HEIGHT = 40  # px
 COLUMNS = ("line", "element", "problem", "fix")
 LINE, ELEMENT, FAULT, CURE = range(4)
-ELEMENT_WIDTH = 200  # px that it takes at most
-PAD = 10  # px beside the words of a cell
-POLL = 50  # ms between looks at the copy that is being written
+ELEMENT_WIDTH = 200  # px, its largest width
+PAD = 10  # px beside the text of a cell
+POLL = 50  # ms between polls of the copy being written
 TRUST_TIP = (
     "The file may run any Python code with your user rights: open it\n"
     "only if you trust its source. You are asked each time."
 )
-EXCERPT = 2  # lines of the file before and after the one at fault
+EXCERPT = 2  # lines of the file before and after the one with the problem
 
 
 class Wrapped(QStyledItemDelegate):
-    """Makes rows of a tree as high as their words, wrapped into their columns: of itself the tree asks for one line."""
+    """Makes tree rows as high as their wrapped text; by default a row has one line."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
         size = super().sizeHint(option, index)
@@ -56,16 +56,16 @@ class Wrapped(QStyledItemDelegate):
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().initStyleOption(option, index)
-        option.decorationAlignment = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter  # as the words beside it
+        option.decorationAlignment = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter  # as the text beside it
 
 
 class DiagnosticsPanel(QWidget):
-    """A row per diagnostic of one file; the chosen one's place in the file is shown below."""
+    """A row per diagnostic of one file; below them the lines around the selected one."""
 
     open_copy = pyqtSignal(str)
-    """The path of a repaired copy that is to be opened."""
+    """The path of a repaired copy to open."""
     trusted = pyqtSignal(str)
-    """The path of a xacro file that the user trusts, this once."""
+    """The path of a xacro file that the user trusts for this one opening."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class DiagnosticsPanel(QWidget):
         self._timer.timeout.connect(self._poll)
         self._source: list[str] = []
         self.diagnostics: list[engine.Diagnostic] = []
-        """What is shown, in its order."""
+        """The diagnostics shown, in their order."""
         self.summary = QLabel()
         self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.outcome = QLabel(wordWrap=True)
@@ -117,7 +117,7 @@ class DiagnosticsPanel(QWidget):
         for column in (FAULT, CURE):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         view.setColumnWidth(LINE, 64)
-        header.sectionResized.connect(lambda *_: view.scheduleDelayedItemsLayout())  # rows are as high as their words
+        header.sectionResized.connect(lambda *_: view.scheduleDelayedItemsLayout())  # row heights depend on wrapping
         view.setVerticalScrollMode(QTreeWidget.ScrollMode.ScrollPerPixel)
         view.currentItemChanged.connect(lambda item: self._show_excerpt(item))
         theme.signals.changed.connect(self._dress)
@@ -154,9 +154,9 @@ class DiagnosticsPanel(QWidget):
     def show_file(
         self, path: str, title: str, diagnostics: Iterable[engine.Diagnostic], package_dirs: Iterable[str] = ()
     ) -> None:
-        """Replace what is shown by the diagnostics of another file, summed up after the title.
+        """Show the diagnostics of another file, with their count after the title.
 
-        In `package_dirs` the file's packages were looked for.
+        `package_dirs` are the folders that were searched for the file's packages.
         """
         self._path, self._title, self.diagnostics = path, title, []
         self._package_dirs = tuple(package_dirs)
@@ -171,11 +171,11 @@ class DiagnosticsPanel(QWidget):
             self.list.setCurrentItem(self.list.topLevelItem(0))
 
     def show_trust_button(self, on: bool) -> None:
-        """Whether the file was refused for what only a trusted xacro file may do."""
+        """Show or hide the button for a file that was refused for what only a trusted xacro file may do."""
         self.trust_button.setVisible(on)
 
     def add(self, diagnostics: Iterable[engine.Diagnostic]) -> None:
-        """Append what was found later, for instance a mesh that could not be read."""
+        """Append later diagnostics, for instance of a mesh that could not be read."""
         for each in diagnostics:
             self.diagnostics.append(each)
             item = QTreeWidgetItem([str(each.line or ""), *map(_breakable, (each.element, each.fault, each.cure))])
@@ -192,7 +192,7 @@ class DiagnosticsPanel(QWidget):
         self.excerpt.setVisible(any(each.line for each in self.diagnostics) and bool(self._source))
 
     def copy(self) -> None:
-        """Put the chosen diagnostics, or all if one or none is chosen, on the clipboard."""
+        """Copy the selected diagnostics to the clipboard, or all if at most one is selected."""
         chosen = [self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()]
         rows = sorted(chosen) if len(chosen) > 1 else range(self.count)
         QGuiApplication.clipboard().setText("\n".join(f"{self._path}: {self.diagnostics[row]}" for row in rows))
@@ -204,7 +204,7 @@ class DiagnosticsPanel(QWidget):
             self.repair(copy)
 
     def repair(self, copy: str) -> None:
-        """Write a repaired copy of the file, in the place of one that is there; what became of it is told here."""
+        """Write a repaired copy of the file, replacing an existing one; the result is shown in this panel."""
         self.repair_button.setEnabled(False)
         self._show_outcome(f"Writing {copy} …")
         self._repairing.start(self._path, copy, self._package_dirs)
@@ -220,13 +220,13 @@ class DiagnosticsPanel(QWidget):
         self._show_outcome(done.fault or _outcome(done), written=not done.fault)
 
     def _show_outcome(self, outcome: str, written: bool = False) -> None:
-        """Say what became of the copy."""
+        """Show the result of writing the copy."""
         self.outcome.setText(outcome)
         self.outcome.setVisible(bool(outcome))
         self.open_button.setVisible(written)
 
     def close_thread(self) -> None:
-        """Wait a moment for a copy that is being written; one that is not whole by then never takes its place."""
+        """Wait briefly for a copy that is being written; an incomplete one never replaces its target."""
         self._timer.stop()
         self._repairing.close()
 
@@ -247,16 +247,16 @@ class DiagnosticsPanel(QWidget):
             text = escape(self._source[number - 1].expandtabs(2)).replace(" ", "&nbsp;")
             mark = "▸" if number == line else "&nbsp;"
             self.excerpt.appendHtml(f'<span style="color:{tint}">{mark}{number:5d}&nbsp;&nbsp;{text}</span>')
-        self.excerpt.moveCursor(QTextCursor.MoveOperation.Start)  # a resize brings it into sight
+        self.excerpt.moveCursor(QTextCursor.MoveOperation.Start)  # else a resize would scroll to the cursor
 
 
 def _breakable(text: str) -> str:
-    """The words with places for line breaks in paths and long names."""
+    """Insert places for line breaks into paths and long names."""
     return re.sub(r"(?<=[/\\_.=])(?=\w)", "\u200b", text)
 
 
 def _counts(diagnostics: Iterable[engine.Diagnostic]) -> str:
-    """Such as "2 errors, 1 warning"; empty where there are none."""
+    """Return a summary such as "2 errors, 1 warning"; "" if there are none."""
     parts = []
     for severity in ("error", "warning"):
         count = sum(each.severity == severity for each in diagnostics)
@@ -266,7 +266,7 @@ def _counts(diagnostics: Iterable[engine.Diagnostic]) -> str:
 
 
 def _outcome(done: Repaired) -> str:
-    """Such as "Written: arm-repaired.urdf, with 3 repairs. 1 warning is left, to be fixed by hand."."""
+    """Return such as "Written: arm-repaired.urdf, with 3 repairs. 1 warning is left, to be fixed by hand."."""
     written = f"Written: {done.path}, with {done.count} repair{'s' * (done.count != 1)}."
     if not done.left:
         return f"{written} No problems remain."
@@ -275,8 +275,8 @@ def _outcome(done: Repaired) -> str:
 
 
 def _lines(path: str) -> list[str]:
-    """The lines of a text file; none where it cannot be read, as a pipe that nobody writes to."""
+    """Return the lines of a text file; none if it cannot be read, as with a pipe that has no writer."""
     try:
         return engine.file_content(path).decode("utf-8", "replace").splitlines()
-    except (OSError, ValueError):  # a name that no file can have
+    except (OSError, ValueError):  # the ValueError of an invalid file name
         return []

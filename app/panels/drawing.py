@@ -1,4 +1,4 @@
-"""A drawing in SVG that fills a widget as far as its proportions allow, drawn in the colours in force."""
+"""An SVG drawing scaled to fit its widget, in the colours of the current theme."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MARGIN = 8  # px
 
 
 class Drawing(QWidget):
-    """Shows what `show_drawing` was given, and asks it again when the palette changes."""
+    """Shows the drawing made by the function given to `show_drawing`, called again when the palette changes."""
 
     clicked = pyqtSignal(QPointF)
-    """Where in the drawing, in its own units."""
+    """The clicked position, in the drawing's units."""
 
     def __init__(self, name: str):
         super().__init__()
@@ -29,7 +29,7 @@ class Drawing(QWidget):
         theme.signals.changed.connect(self._dress)
 
     def show_drawing(self, draw: Callable[[Mapping[str, str]], str]) -> None:
-        """Show what `draw` makes of a palette: SVG, or "" for nothing."""
+        """Show the SVG that `draw` returns for a palette; "" for nothing."""
         self._draw = draw
         self._dress()
 
@@ -43,7 +43,7 @@ class Drawing(QWidget):
             self._stale = False
 
     def height_for(self, width: int) -> int:
-        """How high the drawing is where it is so wide, margins included, px; 0 where there is none."""
+        """Return the drawing's height for a width, margins included, px; 0 if there is none."""
         self._load()
         box = self._renderer.viewBoxF()
         return 0 if box.isEmpty() else round((width - 2 * MARGIN) * box.height() / box.width()) + 2 * MARGIN
@@ -64,7 +64,7 @@ class Drawing(QWidget):
         self._renderer.render(painter, self._place())
 
     def _place(self) -> QRectF:
-        """Where the drawing is in the widget."""
+        """Return the drawing's rectangle in the widget."""
         room, size = self.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN), self._renderer.viewBoxF().size()
         scale = min(room.width() / size.width(), room.height() / size.height())
         left = room.left() + (room.width() - scale * size.width()) / 2

@@ -1,4 +1,4 @@
-"""The gallery: the robots that ship, each with its picture, its name and a line, to be opened by a click or a key."""
+"""The gallery: the robots that ship, each with a picture, a name and a line, opened by a click or a key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINES = {
     "humanoid": "As tall as a person, 30 joints",
     "snake50": "Fifty modules hang from a column",
 }
-"""What each robot is; in the order in which they are shown, others after them."""
+"""A description of each robot, in display order; other robots follow."""
 TITLE = "Open a robot"
 LESSONS = 'Or see how forward dynamics runs in parallel: <a href="lessons">lessons</a>.'
 WORDS = "Drop a URDF here, open one with Ctrl+O, or start with an example:"
@@ -39,12 +39,12 @@ CARD = QSize(172, 158)
 PICTURE = QSize(128, 96)
 GAP = 8  # px
 COLUMNS = 4
-VEIL, EDGE = 0.8, 14  # how much of the picture behind is covered, and px around what stands on it
+VEIL, EDGE = 0.8, 14  # opacity of the veil over the frame behind, and px around its content
 PATH, LINE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 
 
 class Card(QStyledItemDelegate):
-    """Paints a robot: its picture, its name, and a line."""
+    """Paints a robot's card: picture, name and description."""
 
     def sizeHint(self, _: QStyleOptionViewItem, __: QModelIndex) -> QSize:
         return CARD + QSize(GAP, GAP)
@@ -77,7 +77,7 @@ class Card(QStyledItemDelegate):
 
 
 class Cards(QListWidget):
-    """The robots in a grid; Space opens as Enter and a click do."""
+    """The robots in a grid; Space, Enter and a click open one."""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         opens = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
@@ -88,12 +88,12 @@ class Cards(QListWidget):
 
 
 class Gallery(QWidget):
-    """What an empty window shows."""
+    """The content of an empty window."""
 
     chosen = pyqtSignal(str)
-    """The path of the robot that is to be opened."""
+    """The path of the robot to open."""
     lessons_asked = pyqtSignal()
-    """The lessons are asked for."""
+    """The user requested the lessons."""
 
     def __init__(self, parent: QWidget | None = None):
         super().__init__(parent)
@@ -134,12 +134,12 @@ class Gallery(QWidget):
 
     def _dress(self) -> None:
         lessons = self._words[-1]
-        lessons.clear()  # the same text would keep the link's colour
+        lessons.clear()  # else the unchanged text would keep the link's colour
         lessons.setText(LESSONS)
         self.cards.viewport().update()
 
     def paintEvent(self, _: QPaintEvent) -> None:
-        """A veil over the picture, whose lines else run through the words."""
+        """Paint a veil over the frame behind, so that its lines do not cross the text."""
         painter, veil = QPainter(self), theme.color("panel")
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -148,7 +148,7 @@ class Gallery(QWidget):
         painter.drawRoundedRect(self._column.geometry().adjusted(-EDGE, -EDGE, EDGE, EDGE), 12, 12)
 
     def fit(self, rect: QRect) -> None:
-        """Take the middle of a rectangle, with as many columns as it has room for."""
+        """Centre the cards in a rectangle, with as many columns as fit."""
         self.setGeometry(rect)
         step, bar = CARD.width() + GAP, self.cards.verticalScrollBar().sizeHint().width() + GAP
         columns = max(1, min(COLUMNS, (rect.width() - bar) // step))
@@ -162,7 +162,7 @@ class Gallery(QWidget):
 
 
 def _shipped() -> list[Path]:
-    """The files of the robots that ship, those of `LINES` first."""
+    """Return the files of the robots that ship, those of `LINES` first."""
     order = list(LINES)
     paths = sorted(engine.ROBOTS.glob("*.urdf"))
     return sorted(paths, key=lambda path: order.index(path.stem) if path.stem in order else len(order))

@@ -1,4 +1,4 @@
-"""The ghost panel: what is different about the ghost, and how far it is from the robot."""
+"""The ghost panel: the ghost's settings, and its distance from the robot."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ALIKE = "Same settings as the robot: select what should differ"
 STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}
 PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
 SCALE = ((0.16, 0.72, 0.86), (0.98, 0.90, 0.35), (0.90, 0.16, 0.20))
-"""The colours of a ghost, from where it is near to where it is far; also for who does not tell red from green."""
+"""The colours of a ghost from near to far, distinguishable also with red-green colour blindness."""
 NEAR, FAR = -6.0, -1.0
-"""Of the robot's size, as powers of ten: deviations that have the first colour and the last."""
+"""The deviations of the first and the last colour, as powers of ten relative to the robot's size."""
 STRENGTH = 0.85
 
 
 def tints(deviation: np.ndarray, size: float) -> np.ndarray:
-    """(links, 4): each link's colour and how much of it is seen, for deviations (links,) of a robot of that size, m."""
+    """Return each link's colour and opacity, (links, 4), for deviations (links,) of a robot of that size, m."""
     share = np.log10(np.maximum(deviation, 1e-300) / size)
     share = np.clip((share - NEAR) / (FAR - NEAR), 0.0, 1.0)
     made = np.full((len(deviation), 4), STRENGTH, np.float32)
@@ -40,7 +40,7 @@ def tints(deviation: np.ndarray, size: float) -> np.ndarray:
 
 
 class Legend(QWidget):
-    """The colours, and the deviations that they stand for."""
+    """The colour scale with its deviations."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,12 +63,12 @@ class Legend(QWidget):
 
 
 class GhostPanel(QWidget):
-    """Choices above, numbers below."""
+    """Settings above, numbers below."""
 
     asked = pyqtSignal(object)
     """`GhostSettings`, or None for no ghost."""
     met = pyqtSignal()
-    """The ghost is to go where the robot is."""
+    """The user wants to reset the ghost to the robot's state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class GhostPanel(QWidget):
 
     @property
     def settings(self) -> GhostSettings | None:
-        """What is chosen; None for no ghost."""
+        """The selected settings; None for no ghost."""
         if not self.on.isChecked():
             return None
         return GhostSettings(
@@ -140,7 +140,7 @@ class GhostPanel(QWidget):
         )
 
     def set_algorithms(self, names: Sequence[str]) -> None:
-        """Those that simulate the present robot; what was chosen stays so where it can."""
+        """List the algorithms that simulate the current robot; keep the selection if possible."""
         if [self.algorithm.itemData(k) for k in range(1, self.algorithm.count())] == list(names):
             return
         chosen = self.algorithm.currentData()
@@ -158,7 +158,7 @@ class GhostPanel(QWidget):
         self.asked.emit(self.settings)
 
     def show_state(self, ghost: GhostState | None, links: Sequence[str], waiting: bool = False) -> None:
-        """Say how far the ghost is from the robot, whose links have those names; `waiting`: it may come yet."""
+        """Show the ghost's distance from the robot with these link names; `waiting`: a ghost is being prepared."""
         self.meet.setEnabled(ghost is not None)
         self.alike.setVisible(ghost is not None and ghost.worst == 0.0 and self.settings == GhostSettings())
         if ghost is None or not len(ghost.deviation):

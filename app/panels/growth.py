@@ -18,20 +18,20 @@ from app.desktop.actions import algorithm_words
 from app.panels.bars import duration, hover
 
 AXES = {"links": "links of the chain", "batch": "robots in the batch"}
-NEAR = 24  # px around a point within which the mouse shows its numbers
+NEAR = 24  # px from a point within which the mouse shows its numbers
 PICTURE_SCALE = 2
-CROSSINGS = 6  # that are marked: those of the lowest curves
+CROSSINGS = 6  # largest number of marked crossings, lowest times first
 
 
 class DurationAxis(pg.AxisItem):
-    """Powers of ten of a second, with their units."""
+    """An axis with a label at each power of ten of a second."""
 
     def logTickStrings(self, values: list[float], _scale: float, _spacing: float) -> list[str]:
         return [duration(10.0**value) if abs(value - round(value)) < 1e-9 else "" for value in values]
 
 
 class SizeAxis(pg.AxisItem):
-    """The sizes that were measured."""
+    """An axis with a label at each measured size."""
 
     def __init__(self) -> None:
         super().__init__("bottom")
@@ -42,7 +42,7 @@ class SizeAxis(pg.AxisItem):
 
 
 class GrowthPlot(pg.PlotWidget):
-    """Both axes are logarithmic. The mouse over a point shows its numbers."""
+    """A plot with logarithmic axes. The mouse over a point shows its numbers."""
 
     def __init__(self) -> None:
         self._sizes = SizeAxis()
@@ -63,7 +63,7 @@ class GrowthPlot(pg.PlotWidget):
         self.dress()
 
     def dress(self) -> None:
-        """Take the palette's colours."""
+        """Apply the palette's colours."""
         colors = theme.COLORS
         self.setBackground(colors["ground"])
         for side in ("left", "bottom"):
@@ -75,7 +75,7 @@ class GrowthPlot(pg.PlotWidget):
         self._forget()
 
     def show_growth(self, growth: engine.Growth) -> None:
-        """Show the curves as far as they are known."""
+        """Show the curves measured so far."""
         self.setLabel("bottom", AXES[growth.axis], color=theme.COLORS["faint"])
         curves = growth.curves()
         if set(self._curves) - set(curves):
@@ -101,7 +101,7 @@ class GrowthPlot(pg.PlotWidget):
         self.hide_note()
 
     def _mark(self, growth: engine.Growth, curves: dict[str, dict[int, float]]) -> None:
-        """A dot where curves cross, with the size, lowest first."""
+        """Mark the crossings of curves with a dot and the size, lowest first."""
         for mark in self._marks:
             self.removeItem(mark)
         self._marks = []
@@ -127,7 +127,7 @@ class GrowthPlot(pg.PlotWidget):
                 self._marks.append(mark)
 
     def _point_at(self, position: QPointF) -> None:
-        """Show the numbers of the point that the mouse is near to."""
+        """Show the numbers of the point near the mouse."""
         box = self.getPlotItem().vb
         near = None
         for point in self._points:
@@ -152,7 +152,7 @@ class GrowthPlot(pg.PlotWidget):
 
 
 class GrowthView(QWidget):
-    """The plot, below the names of its curves."""
+    """The plot below the names of its curves."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ class GrowthView(QWidget):
 
     @cached_property
     def plot(self) -> GrowthPlot:
-        """Made when there is something to show: few windows ever show it."""
+        """The plot, made on first use, since few windows show it."""
         plot = GrowthPlot()
         self._layout.addWidget(plot, 1)
         return plot
@@ -179,7 +179,7 @@ class GrowthView(QWidget):
             self.show_growth(self._growth)
 
     def show_growth(self, growth: engine.Growth) -> None:
-        """Show the curves as far as they are known."""
+        """Show the curves measured so far."""
         self._growth = growth
         self.plot.show_growth(growth)
         curves = dict.fromkeys(point.curve for point in growth.points)
@@ -187,7 +187,7 @@ class GrowthView(QWidget):
         self.names.setText(" &nbsp; ".join(dots))
 
     def picture(self) -> QPixmap:
-        """All of it as it stands, without the numbers of a point."""
+        """Return a picture of the view, without the numbers of a point."""
         self.plot.hide_note()
         pixmap = QPixmap(self.size() * PICTURE_SCALE)
         pixmap.setDevicePixelRatio(PICTURE_SCALE)
@@ -200,7 +200,7 @@ def _tint(curve: str) -> str:
 
 
 def crossing_text(crossing: engine.Crossing, axis: str) -> str:
-    """A crossing in words, where times grow along the axis "links" or "batch"."""
+    """Describe a crossing; `axis` is "links" or "batch"."""
     words = crossing.words()
     unit = {"links": "link", "batch": "robot"}[axis] + ("" if words == "about 1" else "s")
     return (
@@ -209,7 +209,7 @@ def crossing_text(crossing: engine.Crossing, axis: str) -> str:
 
 
 def _time_at(curve: dict[int, float], size: float) -> float:
-    """A curve's time at a size, by a straight line between the logarithms of its points."""
+    """Interpolate a curve's time at a size, linearly between the logarithms of its points."""
     sizes = sorted(curve)
     times = [math.log(curve[each]) for each in sizes]
     return float(np.exp(np.interp(math.log(size), np.log(sizes), times)))

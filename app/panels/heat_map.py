@@ -1,4 +1,4 @@
-"""A cell for each robot of a batch, coloured by a number, above the scale; a click or the arrow keys choose one."""
+"""A cell for each robot of a batch, coloured by a number, above the scale; a click or the arrow keys select one."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from app.desktop.numbers import prefixed
 from app.picture.crowd import DIVERGED, ramp, shares
 
 Key = Qt.Key
-LEAST = 120  # px of its height
-RAMP = 64  # colours of the scale
-BAR, SPACE = 10, 5  # px of the scale's height, and around it
-MARKED = 7  # px of a cell, from which on a diverged robot's has a cross
+LEAST = 120  # px, the least height
+RAMP = 64  # colours in the scale
+BAR, SPACE = 10, 5  # px, the scale's height, and the space around it
+MARKED = 7  # px, the least cell size at which a diverged robot's cell has a cross
 
 
 class HeatMap(QWidget):
-    """The cells, row by row as robots stand in a grid; diverged robots are red, with a cross where there is room."""
+    """The cells, row by row as the robots in their grid; diverged robots are red, with a cross where there is room."""
 
     chosen = pyqtSignal(int)
-    """The robot that was clicked, or come to with the keys."""
+    """The robot selected by a click or a key."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class HeatMap(QWidget):
     def show_values(
         self, name: str, unit: str, values: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int
     ) -> None:
-        """A number for each robot, which robots have diverged, and which is looked at."""
+        """Show a number for each robot, the diverged robots, and the selected one."""
         self._name, self._unit = name, unit
         self.values, self.diverged, self.robot = values.copy(), diverged.copy(), robot
         part, self.low, self.high = shares(self.values, ~self.diverged)
@@ -62,24 +62,24 @@ class HeatMap(QWidget):
 
     @property
     def side(self) -> int:
-        """Cells in a row."""
+        """The number of cells in a row."""
         return max(1, math.ceil(math.sqrt(len(self.values))))
 
     def cell(self, robot: int) -> QRectF:
-        """Where a robot's cell is."""
+        """Return the rectangle of a robot's cell."""
         size = self._size
         corner = self._corner
         return QRectF(corner.x() + robot % self.side * size, corner.y() + robot // self.side * size, size, size)
 
     def robot_at(self, point: QPointF) -> int | None:
-        """The robot whose cell is there."""
+        """Return the robot whose cell contains a point; None if there is none."""
         place = point - self._corner
         column, row = math.floor(place.x() / self._size), math.floor(place.y() / self._size)
         robot = row * self.side + column
         return robot if 0 <= column < self.side and row >= 0 and robot < len(self.values) else None
 
     def text(self, robot: int) -> str:
-        """What is known of a robot, in a line."""
+        """Describe a robot in one line."""
         what = (
             "diverged, and frozen"
             if self.diverged[robot]
@@ -93,7 +93,7 @@ class HeatMap(QWidget):
 
     @property
     def _above(self) -> int:
-        """px above the scale, which lies right below the cells."""
+        """The height, px, above the scale, which is directly below the cells."""
         return max(1, min(self.width(), self.height() - BAR - 3 * SPACE - self.fontMetrics().height()))
 
     @property
@@ -122,7 +122,7 @@ class HeatMap(QWidget):
         painter.drawRect(frame)
 
     def _draw_scale(self, painter: QPainter) -> None:
-        """The colours from the least to the greatest number, with both, and what they are."""
+        """Draw the colour scale with the smallest and the largest number and the quantity's name."""
         bar = QRectF(0, self._above + SPACE, self.width(), BAR)
         colors = np.full((1, RAMP, 4), 255, np.uint8)
         colors[0, :, :3] = np.round(255 * ramp(np.linspace(0, 1, RAMP)))

@@ -1,4 +1,4 @@
-"""The last samples of a few durations, and their statistics: what the timing panel shows."""
+"""The last samples of a few durations and their statistics, for the timing panel."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-MEMORY = 300  # samples that the statistics and the plots look back on
+MEMORY = 300  # samples in the statistics and the plots
 COLUMNS = ("now", "min", "99 %", "median", "before")
 MINIMUM, MOST, MEDIAN, BEFORE = 1, 2, 3, 4
 
 
 class History:
-    """The last `MEMORY` samples of a few durations, in seconds; the statistics are of those since `mark`.
+    """The last `MEMORY` samples of a few durations, in seconds; the statistics cover those since `mark`.
 
-    `shown` are the names of those that there are now, of all `names`. What is not among them stays in the samples, for
-    the plot, and in the sum before the mark.
+    `shown`, a subset of `names`, are the durations in `statistics`. The others stay in the samples, for the plot, and
+    in the sum before the mark.
     """
 
     def __init__(self, names: Sequence[str], shown: Sequence[str] = ()):
         self.names, self.shown = tuple(names), tuple(shown or names)
         self.count = self.marked = self.changes = 0
-        """The samples there are, those before the mark, and how often anything changed since the start."""
+        """The number of samples, of those before the mark, and of changes since the start."""
         self.before = np.full(len(self.names) + 1, np.nan)
-        """The medians of what was before the mark, NaN where it was not shown, with that of the sum last."""
+        """The medians from before the mark, NaN if not shown then, with the sum's last."""
         self._ring = np.zeros((MEMORY, len(self.names)))
 
     def add(self, seconds: Mapping[str, float]) -> None:
-        """One sample, by name; 0 for what is not among them."""
+        """Add one sample, by name; 0 for missing names."""
         self._ring[self.count % MEMORY] = [seconds.get(name, 0.0) for name in self.names]
         self.count += 1
         self.changes += 1
@@ -39,7 +39,7 @@ class History:
         self.before[:] = np.nan
 
     def mark(self) -> None:
-        """What comes from now on is of another kind."""
+        """Start the statistics again: later samples are of another kind."""
         before = self._all()[:, MEDIAN]
         shown = [*(name in self.shown for name in self.names), True]
         self.before = np.where(shown, before, np.nan)
@@ -47,7 +47,7 @@ class History:
         self.changes += 1
 
     def show(self, names: Sequence[str]) -> bool:
-        """Set what `statistics` is of, in this order. Returns whether that changed."""
+        """Select the durations of `statistics` and their order. Return whether that changed."""
         if tuple(names) == self.shown:
             return False
         self.shown = tuple(names)
@@ -56,13 +56,13 @@ class History:
 
     @property
     def samples(self) -> np.ndarray:
-        """(samples, names), the oldest first."""
+        """The samples, oldest first, (samples, names)."""
         if self.count <= MEMORY:
             return self._ring[: self.count]
         return np.roll(self._ring, -(self.count % MEMORY), axis=0)
 
     def statistics(self) -> np.ndarray:
-        """(shown + 1, 5): the `COLUMNS` of each duration that is shown, and last of the sum of all, in seconds."""
+        """Return the `COLUMNS`, s, of each shown duration and last of the sum of all, (shown + 1, 5)."""
         return self._all()[[*map(self.names.index, self.shown), -1]]
 
     def _all(self) -> np.ndarray:
