@@ -1,4 +1,4 @@
-"""What the inspector says of a link: labels and numbers with their units, from a model and a state."""
+"""The inspector's labels and numbers with their units, from a model and a state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEGREES = 180 / math.pi
 
 
 class Row(NamedTuple):
-    """A line: what it is, its numbers as text, and a tip that says more."""
+    """A line: label, numbers as text, and an explanatory tooltip."""
 
     label: str
     text: str
@@ -34,7 +34,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Mass:
-    """Of the body that a link belongs to: kg, its centre of mass in the link's frame, m, and kg m² about that centre.
+    """A body's mass, kg, its centre of mass in the link's frame, m, and its inertia about that centre, kg m².
 
     `principal` (3,) are the principal moments, `axes` (3, 3) has their axes as columns, both in the link's frame.
     """
@@ -47,7 +47,7 @@ class Mass:
 
 
 def mass_of(model: engine.Model, link: int) -> Mass | None:
-    """None for what is fixed to the world."""
+    """Return the mass of a link's body; None if it is fixed to the world."""
     body = int(model.link_body[link])
     if body < 0:
         return None
@@ -62,7 +62,7 @@ def mass_of(model: engine.Model, link: int) -> Mass | None:
 
 
 def fixed_facts(model: engine.Model, link: int) -> tuple[Section, ...]:
-    """What does not change while a robot moves: mass, inertia, the joint and its limits."""
+    """Return the facts that do not depend on the state: mass, inertia, the joint and its limits."""
     return (_mass_section(model, link), *_joint_sections(model, link))
 
 
@@ -115,7 +115,7 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
 
 
 def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
-    """What is known of a whole robot in a state: its size, energy, the joint nearest to its effort limit, contact."""
+    """Return the facts about a whole robot: size, energy, the joint nearest to its effort limit, contact."""
     mass = float(model.mass.sum())
     kinetic, potential = engine.energy(model, frame.q, frame.v)
     size = f"{_count(len(model.link_names), 'link')}, {_count(len(model.joints), 'joint')}, {model.nv} DoF"
@@ -127,7 +127,7 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     if mass > 0:
         now.insert(0, Row("centre of mass, mm", _fixed(1000 * center_of_mass(model, frame.link_poses)), "in the world"))
     shares = np.abs(frame.effort) / np.where(model.effort_limit > 0, model.effort_limit, np.inf)
-    if np.any(shares > 0):  # NaN where nobody has looked
+    if np.any(shares > 0):  # NaN where no efforts were sampled
         most = int(np.nanargmax(shares))
         now.append(Row("highest load", f"{model.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"))
     if frame.contacts is not None:
@@ -137,7 +137,7 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
 
 
 def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:
-    """What changes with the state: the joint's motion and effort, the link's pose and twist, what touches it."""
+    """Return the facts that change with the state: joint motion and effort, link pose and twist, contacts."""
     pose = frame.link_poses[link]
     twist = engine.link_twists(model, frame.q, frame.v)[link]
     motion = [
@@ -182,7 +182,7 @@ def _joint_state(model: engine.Model, link: int, frame: Snapshot) -> tuple[Row, 
 
 
 def roll_pitch_yaw(R: np.ndarray) -> np.ndarray:
-    """(3,), rad: the turns about the fixed axes x, y, z, one after another, that make R (3, 3)."""
+    """Return the angles, (3,) rad, of successive rotations about the fixed axes x, y, z that make R (3, 3)."""
     pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
     if math.hypot(R[0, 0], R[1, 0]) < 1e-9:
         return np.array([math.atan2(-R[1, 2], R[1, 1]), pitch, 0.0])
@@ -194,7 +194,7 @@ def _count(count: int, name: str) -> str:
 
 
 def _number(value: float, digits: int = 4) -> str:
-    """So many digits, without an exponent where people need none."""
+    """Format a number with `digits` significant digits, without an exponent for common magnitudes."""
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞" if value < 0 else "–"
     if abs(value) < 1e-9:
@@ -205,11 +205,11 @@ def _number(value: float, digits: int = 4) -> str:
 
 
 def _fixed(values: np.ndarray | float) -> str:
-    """Numbers that change, beside each other, to a hundredth, so that they do not jump."""
+    """Format changing numbers to two decimals, so that their width stays steady."""
     return " ".join(f"{float(value) + 0.0:.2f}".replace("-0.00", "0.00") for value in np.atleast_1d(values))
 
 
 def _vector(values: np.ndarray, digits: int = 3) -> str:
-    """Numbers beside each other, in so many digits; what is far less than the greatest of them is nothing."""
+    """Format numbers in a row, with `digits` digits; values far below the largest are shown as 0."""
     least = 1e-6 * float(np.abs(values).max(initial=0.0))
     return " ".join(_number(float(value) if abs(value) > least else 0.0, digits) for value in values)

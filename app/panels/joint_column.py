@@ -1,4 +1,4 @@
-"""The joints' table, and below it what is known of the robot, where rows leave room, or of the selected link."""
+"""The joint table, and below it facts about the robot, if space permits, or about the selected link."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from PyQt6.QtWidgets import QFrame, QVBoxLayout, QWidget
 from app.panels.joints import JointPanel
 from app.panels.robot import Inspector
 
-MOST = 100  # times as much of the height goes to the joints, up to what they need
+MOST = 100  # stretch of the joints relative to the facts, up to their full height
 UNBOUNDED = 16_777_215  # px, Qt's QWIDGETSIZE_MAX
-LEAST = 150  # px that the facts have at least; with less they are left out
-SHARE = 0.45  # of the height, which the facts of a selected link have where rows leave no room
+LEAST = 150  # px, the least height of the facts; with less they are hidden
+SHARE = 0.45  # largest share of the height for the facts of a selected link, if rows leave no space
 
 
 class JointColumn(QWidget):
-    """Shares its height between both."""
+    """Divides its height between the table and the facts."""
 
     def __init__(self, joints: JointPanel):
         super().__init__()
@@ -31,14 +31,14 @@ class JointColumn(QWidget):
         layout.addWidget(joints, MOST)
         layout.addWidget(self._line)
         layout.addWidget(self.facts, 1)
-        self._later = QTimer(self, singleShot=True)  # a row that opens, or a robot that comes, changes many heights
+        self._later = QTimer(self, singleShot=True)  # opening a row or a robot changes many heights
         self._later.timeout.connect(self._share)
         joints.verticalHeader().sectionResized.connect(lambda *_: self._later.start(0))
         joints.table.modelReset.connect(lambda: self._later.start(0))
         self._share()
 
     def ask(self, asked: bool) -> None:
-        """Have the facts seen, whatever the joints need, or where these leave room."""
+        """Show the facts whatever the joints need, or only if space permits."""
         if asked is not self._asked:
             self._asked = asked
             self._share()

@@ -1,4 +1,4 @@
-"""The form of one joint below its row of the table: what drives it, as which wave, by which gains, and how it moves."""
+"""The form of one joint below its row of the table: drive mode, wave, gains and motion."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.desktop import theme
 from app.panels.number_box import DecimalBox
 
 MOST = 1e6
-NARROW = 56  # px of a number's box at least
+NARROW = 56  # px, the least width of a number's box
 MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}
 MODE_TIP = (
     "Position: gains kp and kd hold a position. Velocity: the gain kd holds a velocity, with gravity compensation. "
@@ -36,12 +36,12 @@ WEIGHT_TIP = "The effort that balances gravity at this joint is added"
 
 
 class JointForm(QWidget):
-    """Shows one joint, and asks for what the user enters. Numbers are in the units of the table."""
+    """Shows one joint, and emits what the user enters. Numbers are in the units of the table."""
 
     driven = pyqtSignal(object)
-    """The `Drive` that is asked for."""
+    """The requested `Drive`."""
     gains_asked = pyqtSignal(object)
-    """(kp, kd) that are asked for; None for those that suit the robot."""
+    """The requested (kp, kd); None for automatic gains."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -108,12 +108,12 @@ class JointForm(QWidget):
 
     @property
     def controls(self) -> tuple[QWidget, ...]:
-        """As one reads them."""
+        """The controls in reading order."""
         drive, wave = (self.mode, self.value, self.weight), (self.wave, self.amplitude, self.period)
         return *drive, *wave, self.kp, self.kd, self.suited, self.away
 
     def show_joint(self, row: Coordinate | None, drive: Drive, gains: tuple[float, float]) -> None:
-        """Show how that joint is driven, and its gains kp and kd."""
+        """Show a joint's drive and its gains kp and kd."""
         self._row = row
         can = row is not None and row.driveable
         for widget in (self.mode, self.value, self.wave, self.weight, self.kp, self.kd, self.suited):
@@ -153,7 +153,7 @@ class JointForm(QWidget):
         self.value.setToolTip(self._limits())
 
     def show_motion(self, velocity: float, effort: float) -> None:
-        """The joint's velocity, rad/s or m/s, and its drive's effort, N m or N; NaN where it is not known."""
+        """Show the joint's velocity, rad/s or m/s, and its drive's effort, N m or N; NaN where unknown."""
         if (row := self._row) is None or not row.driveable:
             self.motion.clear()
             return
@@ -173,7 +173,7 @@ class JointForm(QWidget):
 
     @property
     def _scale(self) -> float:
-        """Shown numbers per SI unit."""
+        """The displayed number per SI unit."""
         return 1.0 if self.mode.currentData() == "effort" else self._row.scale
 
     def _drive(self) -> Drive:
@@ -191,7 +191,7 @@ class JointForm(QWidget):
         self.driven.emit(self._drive())
 
     def _ask_mode(self) -> None:
-        """Begin another mode with nothing: the joint stays where it is; kd alone would let its weight sink."""
+        """Request another mode without a motion: the joint stays where it is; with kd alone it would sink."""
         mode = self.mode.currentData()
         self.driven.emit(Drive(mode, math.nan, weight=self.weight.isChecked() or mode == "velocity"))
 

@@ -1,4 +1,4 @@
-"""The coordinates of a robot and their present values, as a table of rows."""
+"""A Qt table model of a robot's coordinates and their current values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.desktop import theme
 NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
 
 Role = Qt.ItemDataRole
-# Put together here, since a table asks for them for each of its cells whenever it is painted.
+# Combined once here, since a table requests them for each cell whenever it is painted.
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 READ = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
@@ -24,20 +24,20 @@ TYPED = READ | Qt.ItemFlag.ItemIsEditable
 
 
 class JointTable(QAbstractTableModel):
-    """The coordinates and their present values, as Qt reads them."""
+    """The coordinates and their current values, a row each."""
 
     edited = pyqtSignal(int, float)
-    """Row, and the value asked for in rad or m."""
+    """A row, and the requested value in rad or m."""
     driven = pyqtSignal(int, float)
-    """Row, and its target in rad or m where it is held, else its effort in N m or N."""
+    """A row, and its setpoint in rad or m if its position is held, else its effort in N m or N."""
 
     def __init__(self) -> None:
         super().__init__()
         self.rows: Sequence[Coordinate] = ()
         self.held: frozenset[int] = frozenset()
-        """The rows that gains pull to a target; the others are driven by an effort."""
+        """The rows whose position gains hold; the others are driven by an effort."""
         self.drives: Mapping[int, Drive] = {}
-        """Those of rows that are driven by a velocity, by a wave, or beside their weight."""
+        """The drives of rows with a velocity, a wave, or gravity compensation."""
         self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
@@ -95,7 +95,7 @@ class JointTable(QAbstractTableModel):
         return True
 
     def _drive(self, number: int, role: int) -> object:
-        """The target, or the effort, of a row: in words or as a number in the unit shown."""
+        """The setpoint or effort of a row: as text, or as a number in the displayed unit."""
         row = self.rows[number]
         if not row.driveable or row.effort_v >= len(self.target):
             return None
@@ -108,17 +108,17 @@ class JointTable(QAbstractTableModel):
         return f"{'→ ' if mode == 'target' else ''}{wave}{row.shown(value, mode)}"
 
     def mode(self, number: int) -> str:
-        """What drives a row, one of `drives.MODES`."""
+        """Return a row's drive mode, one of `drives.MODES`."""
         if number in self.drives:
             return self.drives[number].mode
         return "target" if number in self.held else "effort"
 
     def unit(self, number: int, column: int) -> str:
-        """In which a row's value is, or in its drive's column what drives it."""
+        """Return the unit of a row's value, or in the drive column that of its setpoint."""
         return self.rows[number].unit_of(self.mode(number) if column == DRIVE else "target")
 
     def _motion(self, row: Coordinate, column: int, role: int) -> str | None:
-        """The velocity, or what the drive gives, of a row; its tip has the limit."""
+        """Return a row's velocity or drive effort; the tooltip has the limit."""
         if not row.driveable or row.effort_v >= len(self.v):
             return None
         value, limit, unit = self.v[row.effort_v] * row.scale, row.velocity * row.scale, f"{row.unit}/s"

@@ -1,7 +1,7 @@
 """The joint panel: a row per coordinate with a slider that sets it and follows it.
 
-The sliders are painted, not widgets, so that a thousand rows cost no more than those in sight. One row may be opened:
-it is as much higher as the widget that stands below its line.
+The sliders are painted, not widgets, so that a thousand rows cost no more than the visible ones. One row may be opened:
+its height grows by that of a widget shown below its line.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from app.desktop import theme
 from app.panels.joint_table import DRIVE, EFFORT, NAME, SLIDER, VALUE, VELOCITY, JointTable
 from app.panels.number_box import DecimalBox
 
-WIDE = 560  # px, from which on velocities and efforts are shown
+WIDE = 560  # px, the least width at which velocities and efforts are shown
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
-MOST_EFFORT = 1e5  # N m or N, that can be typed where a joint has no effort limit
-NAMES = 0.4  # of the width, that the names take at most
+MOST_EFFORT = 1e5  # N m or N, the largest effort to type if a joint has no effort limit
+NAMES = 0.4  # largest share of the width for names
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
-SLIDER_LEAST = 62  # px that a slider has at least: longer names end in an ellipsis, and stand whole in their tips
+SLIDER_LEAST = 62  # px, the least width of a slider; longer names are elided, with the full name in the tooltip
 
 
 def _table(index: QModelIndex) -> JointTable:
@@ -48,7 +48,7 @@ class Painter(QStyledItemDelegate):
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().initStyleOption(option, index)
-        option.rect.setHeight(ROW_HEIGHT)  # of an opened row the line alone
+        option.rect.setHeight(ROW_HEIGHT)  # only the first line of an opened row
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         super().paint(painter, option, index)
@@ -94,7 +94,7 @@ class Painter(QStyledItemDelegate):
 
 
 def groove_of(cell: QRect) -> QRectF:
-    """Where a slider's groove lies in its cell."""
+    """Return the rectangle of a slider's groove in its cell."""
     margin = HANDLE + 4
     return QRectF(cell.left() + margin, cell.top() + ROW_HEIGHT // 2 - 2.5, max(cell.width() - 2 * margin, 1.0), 4.0)
 
@@ -108,35 +108,35 @@ SEEN = 1e-4  # rad or m: a smaller change is not shown
 
 
 class JointPanel(QTableView):
-    """The table with its sliders; a row held by the mouse stays where the mouse holds it, also during play."""
+    """The table with its sliders; a dragged slider stays under the mouse, also during play."""
 
     moved = pyqtSignal(int, float)
-    """Row, and the value asked for in rad or m."""
+    """A row, and the requested value in rad or m."""
     released = pyqtSignal(int)
-    """The row that the mouse has let go of."""
+    """The row whose slider the mouse released."""
     mode_asked = pyqtSignal(int, bool)
-    """Row, and whether an effort is to drive it, rather than gains that hold it."""
+    """A row, and whether it is to be driven by effort instead of holding its position."""
     menu_made = pyqtSignal(object, int)
-    """A `QMenu` for a row, to which whoever has something to do with joints adds."""
+    """A row's context `QMenu` and the row; features add their entries to it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._opened: tuple[int, QWidget] | None = None
         self.table = JointTable()
         self.driven = self.table.driven
-        """Row, and the target or effort that was typed."""
+        """A row, and the setpoint or effort that was typed."""
         self.setModel(self.table)
         self.setItemDelegate(Painter(self))
         self.table.edited.connect(self._move)
         self._held: tuple[int, float] | None = None
-        self._shown = np.zeros(0)  # (nq,): the state that was shown last
+        self._shown = np.zeros(0)  # (nq,): the last state shown
         self._longest = 0
         self.nothing = NO_ROBOT
-        """What stands where there are no rows."""
+        """The text shown if there are no rows."""
         self.setShowGrid(False)
-        self.setTabKeyNavigation(False)  # arrows go from cell to cell, Tab to what is open at a row
+        self.setTabKeyNavigation(False)  # arrow keys move between cells, Tab enters the opened row's widget
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names that begin alike differ at their ends
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names with a common beginning differ at their ends
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -166,10 +166,10 @@ class JointPanel(QTableView):
         self._fit()
 
     def _fit(self) -> None:
-        """Give the names the room that they need, and leave enough of it to the sliders."""
+        """Give the names the width they need, but leave enough to the sliders."""
         for column in (VELOCITY, EFFORT):
             self.setColumnHidden(column, self.width() < WIDE)
-        numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # none of a hidden one
+        numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
         room = self.viewport().width() - numbers - SLIDER_LEAST
         self.setColumnWidth(NAME, max(70, min(self._longest + 20, 170, int(NAMES * self.width()), room)))
 
@@ -179,7 +179,7 @@ class JointPanel(QTableView):
         self._place()
 
     def updateGeometries(self) -> None:
-        """Also called where the table was scrolled."""
+        """Place the opened row's widget again; Qt also calls this after scrolling."""
         super().updateGeometries()
         self._place()
 
@@ -188,17 +188,17 @@ class JointPanel(QTableView):
         self._place()
 
     def open_row(self, row: int, widget: QWidget) -> None:
-        """Show a widget below the line of a row, in place of that of another."""
+        """Show a widget below a row's line, and close any other opened row."""
         self.close_row()
         widget.setParent(self.viewport())
         self._opened = row, widget
         self.setRowHeight(row, ROW_HEIGHT + widget.sizeHint().height())
         widget.show()
-        self.updateGeometries()  # else it scrolls no further than it could before
+        self.updateGeometries()  # else the scroll range would be too small for the taller row
         self.scrollTo(self.table.index(row, NAME))
 
     def close_row(self) -> None:
-        """Hide the widget, and give its room back."""
+        """Hide the opened row's widget and restore the row's height."""
         if self._opened is not None:
             (row, widget), self._opened = self._opened, None
             widget.hide()
@@ -219,12 +219,12 @@ class JointPanel(QTableView):
             painter.drawText(around, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self.nothing)
 
     def show_held(self, rows: frozenset[int]) -> None:
-        """Which rows gains hold."""
+        """Set the rows whose position gains hold."""
         self.table.held = rows
         self.viewport().update()
 
     def show_drives(self, drives: Mapping[int, Drive]) -> None:
-        """Which rows are driven otherwise than by a constant target or effort."""
+        """Set the drives of rows that have more than a constant setpoint or effort."""
         self.table.drives = drives
         self.viewport().update()
 
@@ -234,13 +234,13 @@ class JointPanel(QTableView):
             self.row_menu(row).popup(event.globalPos())
 
     def row_menu(self, row: int) -> QMenu:
-        """What can be done with a row: what drives it, and what others add."""
+        """Return a row's context menu: its drive mode, and entries of other features."""
         menu = self.mode_menu(row) if self.table.rows[row].holdable else QMenu(self)
         self.menu_made.emit(menu, row)
         return menu
 
     def mode_menu(self, row: int) -> QMenu:
-        """The choice of what drives a row."""
+        """Return the menu of a row's drive mode."""
         menu = QMenu(self)
         either = QActionGroup(menu)
         for text, by_effort in (("Hold position", False), ("Drive by effort", True)):
@@ -252,13 +252,13 @@ class JointPanel(QTableView):
         return menu
 
     def show_motion(self, v: np.ndarray, effort: np.ndarray) -> None:
-        """Follow the velocities and what the drives give, (nv,) each; they are seen where there is room for them."""
+        """Show velocities and drive efforts, (nv,) each, if the columns are visible."""
         self.table.v, self.table.effort = v.copy(), effort.copy()
         if not self.isColumnHidden(VELOCITY):
             self.viewport().update()
 
     def show_state(self, q: np.ndarray, target: np.ndarray, tau: np.ndarray) -> None:
-        """Follow the state q, (nq,), the targets and efforts, (nv,). A row in the hand asks for its value again."""
+        """Show the state q, (nq,), setpoints and efforts, (nv,). A dragged row requests its value again."""
         self._shown = q.copy()
         same = np.array_equal(target, self.table.target) and np.array_equal(tau, self.table.tau)
         if self._held is None and same and np.abs(q - self.table.q).max(initial=0.0) < SEEN:
@@ -276,13 +276,13 @@ class JointPanel(QTableView):
         self.viewport().update()
 
     def put_back(self) -> None:
-        """What was asked for is not granted: the mouse lets go, and the state is shown that there is."""
+        """Release the slider and show the actual state, since a requested value was refused."""
         self._held = None
         self.table.q[:] = self._shown
         self.viewport().update()
 
     def slider_position(self, row: int, value: float) -> QPointF:
-        """Where in the viewport the handle of a row stands at a value (rad or m)."""
+        """Return the handle's position in the viewport for a row's value (rad or m)."""
         groove = groove_of(self.visualRect(self.table.index(row, SLIDER)))
         return QPointF(_place(self.table.rows[row], value, groove), groove.center().y())
 

@@ -1,4 +1,4 @@
-"""The panel of a lesson: a step's words, its picture, the time it takes, the lines carried out, and the transport."""
+"""The lesson panel: a step's text, picture, processor time and code, and the playback controls."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from app.desktop import theme, type_scale
 from app.panels.drawing import Drawing
 from app.panels.lesson_question import KeySlider, QuestionForm
 
-SECONDS = 2.5  # that a step is shown at speed 1
-LARGER = 1.6  # type, for a lecture
-WORDS = 0.375  # of the height that words and picture share, which the words have at least
+SECONDS = 2.5  # per step, at speed 1
+LARGER = 1.6  # font scale for a lecture
+WORDS = 0.375  # least share of the text in the height of text and picture
 SPEEDS = (0.5, 1.0, 2.0, 5.0)
 PICK = "Click a part in the picture, or a link of the robot, for its two equations in numbers."
 CHOOSE = "Choose a lesson in Help › Lessons."
@@ -37,17 +37,17 @@ class LessonPanel(QWidget):
     """Shows one lesson, step by step."""
 
     shown = pyqtSignal(object)
-    """`engine.LessonStep`: another step is shown; None where there is no lesson."""
+    """The `engine.LessonStep` now shown; None if there is no lesson."""
     again = pyqtSignal()
-    """The lesson is asked for on the robot's present state."""
+    """The user requested the lesson for the robot's current state."""
     asked = pyqtSignal(str)
-    """Another lesson, of that name, is asked for."""
+    """The name of another lesson that the user requested."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lesson: engine.Lesson | None = None
         self.number = 0
-        """Of the step that is shown, from 0."""
+        """The index of the current step, from 0."""
         self.title, self.text = QLabel(wordWrap=True), QTextBrowser()
         self.title.setFont(type_scale.font("heading", bold=True))
         self.title.setMargin(8)
@@ -88,7 +88,7 @@ class LessonPanel(QWidget):
         layout.addWidget(self.question)
         layout.addLayout(self._transport())
         self._large = False
-        self._tab = 0  # the one that the user wants, where it has something
+        self._tab = 0  # the tab that the user selected, shown where it has content
         self.tabs.tabBarClicked.connect(self._choose_tab)
         self.tabs.currentChanged.connect(self._share)
         self._timer = QTimer(self)
@@ -97,7 +97,7 @@ class LessonPanel(QWidget):
         self.show_none(CHOOSE)
 
     def _timed(self) -> QWidget:
-        """Counted times, and measured ones below."""
+        """The counted times, with the measured ones below."""
         timed, self.measured = QWidget(), QLabel(wordWrap=True)
         self.measured.setMargin(8)
         column = QVBoxLayout(timed)
@@ -142,7 +142,7 @@ class LessonPanel(QWidget):
     # What is shown.
 
     def show_none(self, reason: str) -> None:
-        """Show no lesson, and why."""
+        """Show the reason why there is no lesson."""
         self.pause()
         self.lesson, self.number, self._part = None, 0, None
         self.pull.hide()
@@ -161,7 +161,7 @@ class LessonPanel(QWidget):
         self.shown.emit(None)
 
     def show_lesson(self, lesson: engine.Lesson, number: int = 0) -> None:
-        """Show a lesson from a step on, from 0."""
+        """Show a lesson, starting at step `number`, from 0."""
         self.pause()
         self._part = None
         self.lesson, self.number = lesson, min(max(number, 0), len(lesson.steps) - 1)
@@ -181,7 +181,7 @@ class LessonPanel(QWidget):
 
     @property
     def step(self) -> engine.LessonStep | None:
-        """The step that is shown."""
+        """The current step; None if there is no lesson."""
         return self.lesson.steps[self.number] if self.lesson else None
 
     def _show(self) -> None:
@@ -211,8 +211,8 @@ class LessonPanel(QWidget):
         self._share()
 
     def _share(self) -> None:
-        """Give words the room that they need, as far as a picture as wide as the panel leaves it, until a user moves
-        the handle between them."""
+        """Give the text the height it needs, but leave enough for a picture as wide as the panel; do nothing once the
+        user has moved the splitter handle."""
         room = sum(self._parts.sizes())
         if self._moved or self.tabs.isHidden() or not room:
             return
@@ -236,14 +236,14 @@ class LessonPanel(QWidget):
 
     @property
     def marks(self) -> engine.LessonMarks:
-        """The part that is picked, or what a pull has changed."""
+        """The selected part, or the parts that a pull has changed."""
         if self._part is not None:
             return engine.LessonMarks(part=(self._part.first, self._part.last))
         joint = self.pull.currentIndex() - 1
         return self.lesson.pulled(joint) if joint >= 0 else engine.LessonMarks()
 
     def _show_picture(self) -> None:
-        """The picture with what is marked, and the equations of a part that is picked."""
+        """Show the picture with its marks, and the equations of a selected part."""
         step, marks = self.step, self.marks
         self.pull.setVisible(self.lesson.has_pull)
         self.picture.show_drawing(partial(step.picture, marks=marks))
@@ -259,7 +259,7 @@ class LessonPanel(QWidget):
             self._pick(self.step.part_at(at.x(), at.y()))
 
     def pick_of(self, link: int) -> None:
-        """Pick the largest part that has a link of the model, where parts are shown; none for a link below 0."""
+        """Select the largest part that contains a link of the model, if parts are shown; none for a link below 0."""
         if self.step is not None and self.step.parts:
             self._pick(self.step.part_of(link) if link >= 0 else None)
 
@@ -268,16 +268,16 @@ class LessonPanel(QWidget):
         self._show_picture()
 
     def refresh(self) -> None:
-        """Show the step again, of which more is known."""
+        """Show the step again, since more is known about it."""
         self._show()
 
     def present(self, on: bool) -> None:
-        """Have the type large enough for a projector, or as it is everywhere."""
+        """Switch between type that is large enough for a projector and the usual size."""
         self._large = on
         self._dress()
 
     def _dress(self) -> None:
-        """Fonts, which another palette takes back, and colours."""
+        """Apply fonts, which a new palette resets, and colours."""
         on = self._large
         self.title.setFont(type_scale.font("title" if on else "heading", bold=True))
         for browser, font in ((self.text, type_scale.font()), (self.code, type_scale.fixed())):
@@ -311,7 +311,7 @@ class LessonPanel(QWidget):
     # The transport.
 
     def go(self, number: int) -> None:
-        """Show the step of that number, from 0."""
+        """Show the step with this index, from 0."""
         if self.lesson and 0 <= number < len(self.lesson.steps) and number != self.number:
             self.number, self._part = number, None
             self._show()
@@ -329,7 +329,7 @@ class LessonPanel(QWidget):
         return self._timer.isActive()
 
     def toggle(self) -> None:
-        """Play from here, from the start where it is at its end; or pause."""
+        """Pause, or play from the current step, from the start if it is the last."""
         if self.playing or self.lesson is None:
             self.pause()
             return

@@ -1,4 +1,4 @@
-"""The question of a lesson: typed, chosen or dragged, and whether the answer is right."""
+"""The form of a lesson's question: typed, selected or dragged answers, and whether they are right."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from app.desktop import theme
 RIGHT, NOT_YET = "Right.", "Not yet."
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End, *_ENTER)
-_HELD = ~Qt.KeyboardModifier.KeypadModifier  # with any of these a key means something else
+_HELD = ~Qt.KeyboardModifier.KeypadModifier  # modifiers with which a key has another meaning
 
 
 class KeySlider(QSlider):
-    """A slider that has its keys before the window's shortcuts, among which they are."""
+    """A slider that takes its keys before the window's shortcuts, some of which they are."""
 
     entered = pyqtSignal()
     """Return was pressed."""
@@ -46,7 +46,7 @@ class KeySlider(QSlider):
 
 
 class QuestionForm(QWidget):
-    """Asks a lesson's question, and says whether what was typed or chosen is right."""
+    """Asks a lesson's question, and shows whether the answer given is right."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,13 +74,13 @@ class QuestionForm(QWidget):
         self._question: engine.LessonQuestion | None = None
 
     def present(self, font: QFont) -> None:
-        """Have all words in a font."""
+        """Apply a font to all widgets of the form."""
         self.setFont(font)
         for each in self.findChildren(QWidget):
             each.setFont(font)
 
     def ask(self, question: engine.LessonQuestion | None) -> None:
-        """Show a question, or none."""
+        """Show a question; hide the form for None."""
         self.setVisible(question is not None)
         if question == self._question:
             return

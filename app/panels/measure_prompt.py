@@ -1,4 +1,4 @@
-"""Asks to measure the algorithms where the automatic choice rests on no measurement, and shows how far that is."""
+"""A prompt to measure the algorithms where the automatic choice has no measurement, with the progress of doing so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PyQt6.QtWidgets import QGridLayout, QLabel, QProgressBar, QPushButton, QSiz
 from app.desktop import theme
 from app.jobs.measuring import Measuring
 
-REFRESH = 100  # ms between two looks at the measurement
+REFRESH = 100  # ms between two polls of the measurement
 UNMEASURED = "chosen by reference timings; not measured on this machine yet"
 MEASURING = "measuring; simulation and comparison are paused"
 MEASURE_TIP = "Time every algorithm on this machine (one to two minutes) for the automatic choice"
@@ -16,12 +16,12 @@ STOP_TIP = "Stop the measurement and discard it"
 
 
 class MeasurePrompt(QWidget):
-    """A sentence and a button; while it measures, a bar besides."""
+    """A sentence and a button, with a progress bar while measuring."""
 
     asked = pyqtSignal()
-    """The button was pressed: `start` is waited for."""
+    """The button was pressed; the owner should call `start`."""
     over = pyqtSignal()
-    """The measurement has ended, well or not."""
+    """The measurement has ended, successfully or not."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,18 +43,18 @@ class MeasurePrompt(QWidget):
         self._show_state(UNMEASURED)
 
     def start(self) -> None:
-        """Measure."""
+        """Start the measurement."""
         self.measuring.start()
         self._timer.start(REFRESH)
         self.progress.setValue(0)
         self._show_state(MEASURING)
 
     def show_error(self, fault: str) -> None:
-        """Say in place of the sentence why nothing was measured."""
+        """Show why nothing was measured, in place of the sentence."""
         self._show_state(fault, "error")
 
     def close_thread(self) -> None:
-        """End the measurement's thread, and wait until it has."""
+        """Stop the measuring thread and wait until it has ended."""
         self._timer.stop()
         self.measuring.close()
 
@@ -66,7 +66,7 @@ class MeasurePrompt(QWidget):
             self.asked.emit()
 
     def _poll(self) -> None:
-        """Take in how far the measuring thread is."""
+        """Show the measuring thread's latest progress."""
         progress = self.measuring.poll()
         if progress is None:
             return

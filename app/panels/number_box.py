@@ -1,4 +1,4 @@
-"""Boxes for numbers that are typed: `DecimalBox`, and `NumberBox` without buttons, which ends in no zeros."""
+"""Boxes for typed numbers: `DecimalBox`, and `NumberBox` without buttons or trailing zeros."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from PyQt6.QtWidgets import QDoubleSpinBox, QMainWindow
 
 from app.desktop.actions import MESSAGE
 
-WIDTH = 56  # px at least
-LONGEST = 100  # characters of what is typed
+WIDTH = 56  # px, the least width
+LONGEST = 100  # largest number of characters typed
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
 _TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
 _SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
 def _value(node: ast.expr) -> float:
-    """Of a term of numbers, π and + − · /; raises ValueError for any other."""
+    """Evaluate a term of numbers, π and + − · /; raises ValueError for any other."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return float(node.value)
     if isinstance(node, ast.Name) and node.id in ("pi", "π"):
@@ -33,15 +33,14 @@ def _value(node: ast.expr) -> float:
 
 
 class DecimalBox(QDoubleSpinBox):
-    """Takes numbers as they are written anywhere, 12.5, 12,5 or 1e3, whatever the language, and terms such as 3*pi/2.
+    """Accepts numbers as 12.5, 12,5 or 1e3, whatever the language, and terms such as 3*pi/2.
 
-    Else a comma would separate groups of digits in some languages, and a point in others: what is typed to be 12.5
-    would be 125. A number beyond the box's limits becomes the limit when it is typed to its end, which the status bar
-    of the window says.
+    Else a comma would group digits in some languages and be the decimal mark in others: 12.5 could become 125.
+    A number beyond the limits becomes the limit once editing ends, with a message in the window's status bar.
     """
 
     def _plain(self, text: str) -> str:
-        """What stands between prefix and suffix, with a point for a comma."""
+        """Return the text between prefix and suffix, with a point in place of a comma."""
         text = text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()
         return text.replace(",", ".").replace("\N{MINUS SIGN}", "-")
 
@@ -58,7 +57,7 @@ class DecimalBox(QDoubleSpinBox):
         if not _TERM.fullmatch(plain) or len(plain) > LONGEST:
             state = QValidator.State.Invalid
         elif not _BEGUN.fullmatch(plain):
-            state = QValidator.State.Intermediate  # until it is typed to its end
+            state = QValidator.State.Intermediate  # until it is complete
         elif number is None or not self.minimum() <= number <= self.maximum():
             state = QValidator.State.Intermediate
         else:
@@ -66,7 +65,7 @@ class DecimalBox(QDoubleSpinBox):
         return state, text, place
 
     def fixup(self, text: str | None) -> str:
-        """The nearest number that the box takes, of one that is beyond its limits; else the one before."""
+        """Return the typed number clamped to the limits, or the previous value if it is not a number."""
         number = self._number(text or "")
         taken = self.value() if number is None else min(max(number, self.minimum()), self.maximum())
         if number is not None and number != taken:
@@ -74,7 +73,7 @@ class DecimalBox(QDoubleSpinBox):
         return self.prefix() + self.textFromValue(taken) + self.suffix()
 
     def _say(self, asked: float, taken: float) -> None:
-        """That a limit is taken for what was asked."""
+        """Show that the typed number was replaced by a limit."""
         window = self.parentWidget()
         while window is not None and not isinstance(window, QMainWindow):
             window = window.parentWidget()
@@ -90,7 +89,7 @@ class DecimalBox(QDoubleSpinBox):
 
 
 class NumberBox(DecimalBox):
-    """Tells of a number once it is typed to its end; arrow keys change it by a tenth of its power of ten."""
+    """Emits a number once editing ends; arrow keys change it by a tenth of its power of ten."""
 
     def __init__(self, low: float, high: float, decimals: int) -> None:
         super().__init__()

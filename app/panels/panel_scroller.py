@@ -1,4 +1,4 @@
-"""A place for a panel that may have less room than it asks for."""
+"""A scroll area for a panel that may get less space than it needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PyQt6.QtWidgets import QFrame, QScrollArea, QWidget
 
 
 class PanelScroller(QScrollArea):
-    """Scrolls a widget where it has less than its least size; a resizable one scrolls below its favoured height."""
+    """Scrolls a widget only below its minimum size; `widgetResizable` would scroll it below its size hint."""
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -21,13 +21,13 @@ class PanelScroller(QScrollArea):
 
     def _fit(self) -> None:
         room, least = self.maximumViewportSize(), self.widget().minimumSizeHint()
-        if least.height() > room.height():  # the bar that this needs takes width, for which no second bar is wanted
+        if least.height() > room.height():  # the vertical bar takes width; a horizontal bar is not wanted
             room.setWidth(room.width() - self.verticalScrollBar().sizeHint().width())
         self.widget().resize(room.expandedTo(least))
 
 
 def scrolled(panel: QWidget) -> PanelScroller:
-    """A panel that widens no window: it scrolls where it has too little room, and as the focus moves within it."""
+    """Return a scroll area for a panel, so that it widens no window; it scrolls to the focused widget."""
     scroller = PanelScroller(frameShape=QFrame.Shape.NoFrame, focusPolicy=Qt.FocusPolicy.NoFocus)
     scroller.setWidget(panel)
     return scroller

@@ -1,4 +1,4 @@
-"""A box that names what is ticked of a list, and opens the list over the window, however little room its panel has."""
+"""A combo box that names the ticked entries of a list, and opens that list over the window, however small its panel."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from PyQt6.QtWidgets import (
 
 Role = Qt.ItemDataRole.UserRole
 Checked, Unchecked = Qt.CheckState.Checked, Qt.CheckState.Unchecked
-EDGE = 30  # px of an entry beside its text
+EDGE = 30  # px beside an entry's text
 
 
 class Ticks(QStyledItemDelegate):
-    """A click anywhere on an entry checks it or not, as one on its box does."""
+    """Toggles an entry's check box on a click anywhere on the entry."""
 
     def editorEvent(
         self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: QModelIndex
@@ -38,7 +38,7 @@ class Ticks(QStyledItemDelegate):
 
 
 class _Popup(QFrame):
-    """Closes by Escape or Return, or by a click beside it."""
+    """Closes on Escape, Return, or a click outside."""
 
     def __init__(self, parent: QWidget):
         super().__init__(parent, Qt.WindowType.Popup, objectName="popup")
@@ -52,9 +52,9 @@ class _Popup(QFrame):
 
 
 class PickBox(QComboBox):
-    """The ticked entries of `list`, joined by commas; `kind` is what they are called where all are or none is.
+    """The ticked entries of `list`, joined by commas; `kind` names them if all or none are ticked.
 
-    `footer` stands below the list.
+    `footer` is shown below the list.
     """
 
     def __init__(self, kind: str, footer: QWidget | None = None):
@@ -74,7 +74,7 @@ class PickBox(QComboBox):
             layout.addWidget(footer)
 
     def add(self, text: str, what: object, checked: bool = False) -> QListWidgetItem:
-        """Add an entry that stands for `what`."""
+        """Add an entry with the data `what`."""
         item = QListWidgetItem(text, self.list)
         item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
         item.setData(Role, what)
@@ -83,7 +83,7 @@ class PickBox(QComboBox):
 
     @property
     def entries(self) -> list[QListWidgetItem]:
-        """Those that can be seen."""
+        """The visible entries."""
         return [item for row in range(self.list.count()) if not (item := self.list.item(row)).isHidden()]
 
     @property
@@ -92,19 +92,19 @@ class PickBox(QComboBox):
 
     @property
     def text(self) -> str:
-        """What the box says."""
+        """The text shown in the box."""
         ticked, entries = self.ticked, self.entries
         if 1 < len(ticked) == len(entries):
             return f"all {len(ticked)} {self._kind}"
         return ", ".join(item.text() for item in ticked) or f"no {self._kind}"
 
     def refresh(self) -> None:
-        """Say what is ticked now."""
+        """Show the currently ticked entries."""
         self.setToolTip(self.text)
         self.update()
 
     def showPopup(self) -> None:
-        """Below the box, or above it where the screen ends."""
+        """Open the list below the box, or above it if the screen has too little space below."""
         rows, area = len(self.entries), self.screen().availableGeometry()
         edges = 2 * self.list.frameWidth() + 2
         self.list.setFixedHeight(min(rows * self.list.sizeHintForRow(0) + edges, area.height() // 2))

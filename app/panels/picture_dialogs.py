@@ -1,4 +1,4 @@
-"""The dialogs that ask how large a picture or a film is to be, and what of the run a film shows."""
+"""The dialogs for the size of a picture or film, and for the part of the run that a film shows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from PyQt6.QtWidgets import (
 from app.panels.number_box import DecimalBox
 
 SIZES = ((1280, 720), (1920, 1080), (3840, 2160), (1080, 1080))
-RATES = (24.0, 25.0, 30.0, 50.0, 60.0)  # pictures a second
+RATES = (24.0, 25.0, 30.0, 50.0, 60.0)  # frames per second
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
 
 
 class SizeChoice(QWidget):
-    """A width and a height in pixels, or one of some sizes."""
+    """Boxes for a width and a height in pixels, and a list of common sizes."""
 
     def __init__(self, size: tuple[int, int], largest: int):
         super().__init__()
@@ -43,7 +43,7 @@ class SizeChoice(QWidget):
         self.choose(size)
 
     def choose(self, size: tuple[int, int]) -> None:
-        """That size."""
+        """Set the size."""
         self.width_box.setValue(size[0])
         self.height_box.setValue(size[1])
 
@@ -53,7 +53,7 @@ class SizeChoice(QWidget):
 
 
 class PictureDialog(QDialog):
-    """Asks for a picture's size, and whether nothing is to be behind the robot."""
+    """Asks for a picture's size, and whether its background is transparent."""
 
     def __init__(self, parent: QWidget, size: tuple[int, int], largest: int):
         super().__init__(parent)
@@ -68,7 +68,7 @@ class PictureDialog(QDialog):
 
 @dataclass(frozen=True)
 class FilmOrder:
-    """What a film is to show: `start` and `end` in s of the run, `speed` in recorded seconds per second."""
+    """The settings of a film: `start` and `end` in s of the run, `speed` in recorded seconds per second."""
 
     size: tuple[int, int]
     rate: float
@@ -78,7 +78,7 @@ class FilmOrder:
 
 
 class FilmDialog(QDialog):
-    """Asks for a film's size, pictures a second, speed, and part of the run."""
+    """Asks for a film's size, frame rate, speed, and part of the run."""
 
     def __init__(self, parent: QWidget, size: tuple[int, int], largest: int, span: tuple[float, float]):
         super().__init__(parent)
@@ -114,7 +114,7 @@ class FilmDialog(QDialog):
 
     @property
     def order(self) -> FilmOrder:
-        """What was asked for."""
+        """The requested film."""
         start = min(self.start.value(), self.end.value())
         return FilmOrder(
             self.choice.size_asked, self.rate.currentData(), self.speed.currentData(), start, self.end.value()

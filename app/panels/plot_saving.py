@@ -1,4 +1,4 @@
-"""What the plots panel saves: its numbers and its picture."""
+"""Saving of the plots panel's numbers and picture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARGIN = 8  # px
 
 
 def picture(panel: PlotsPanel) -> QPixmap:
-    """All plots as they stand, one below the other, in the light palette and in twice their size."""
+    """Return all plots as shown, stacked vertically, in the light palette and at twice their size."""
     width, height = panel.axis.width(), panel.axis.height()
     whole = QSize(width, sum(chart.height() for chart in panel.charts) + height)
     pixmap = QPixmap(whole * PICTURE_SCALE)
@@ -46,7 +46,7 @@ def picture(panel: PlotsPanel) -> QPixmap:
 
 
 def _draw_names(painter: QPainter, html: str, place: QRectF) -> None:
-    """What a label would say, in the palette in force."""
+    """Draw a label's rich text in the palette in force."""
     document, context = QTextDocument(), QAbstractTextDocumentLayout.PaintContext()
     document.setDocumentMargin(0)
     document.setTextWidth(place.width())
@@ -59,7 +59,7 @@ def _draw_names(painter: QPainter, html: str, place: QRectF) -> None:
 
 
 class PlotSaving:
-    """The entries of the panel's menu, and what they do."""
+    """The save entries of the panel's menu, and their actions."""
 
     def __init__(self, panel: PlotsPanel):
         self._panel = panel
@@ -68,7 +68,7 @@ class PlotSaving:
         self.menu.addAction("&Picture (PNG)…", self._ask_picture)
 
     def save_picture(self, path: str) -> None:
-        """Write all plots as they stand as a PNG. Raises OSError."""
+        """Write all plots as shown as a PNG. Raises OSError."""
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         picture(self._panel).save(buffer, "PNG")

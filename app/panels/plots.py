@@ -1,4 +1,4 @@
-"""The plots panel: a list of quantities, and plots of those that are ticked, one for each unit."""
+"""The plots panel: a list of quantities, and plots of the ticked ones, at least one for each unit."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from app.plotting.probe import Samples
 from app.plotting.quantities import Quantity
 from app.plotting.series import Series
 
-REFRESH = 67  # ms between two pictures: 15 a second
+REFRESH = 67  # ms between two frames: 15 fps
 WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s
 WINDOW = 10.0
 MOST = 32  # curves
-EACH = 8  # curves of one entry of the menu for whole groups
+EACH = 8  # largest number of curves that one entry of the group menu adds
 LIST_WIDTH, LIST_LEAST = 200, 150  # px
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Joint &positions", "joint", ("position",)),
@@ -54,31 +54,31 @@ WELCOME = "Tick quantities in the list, or choose one of the <b>Groups</b>."
 
 
 class PlotsPanel(QWidget):
-    """Shows samples as they come, at most 15 times a second and only while it is in sight."""
+    """Shows samples as they arrive, at most 15 times a second and only while it is visible."""
 
     wanted = pyqtSignal()
     """`quantities` has changed."""
     message = pyqtSignal(str)
     sought = pyqtSignal(float)
-    """The time, s, of a moment that the user wants to be shown."""
+    """The time, s, to which the user seeks."""
     live_asked = pyqtSignal()
-    """The present is to be shown instead of a recorded moment."""
+    """The user wants to see the present instead of a recorded frame."""
     shown = pyqtSignal()
-    """It has come into sight."""
+    """The panel has become visible."""
 
     def __init__(self) -> None:
         super().__init__()
         self.charts: list[Chart] = []
         self.current: Chart | None = None
-        """The plot that takes the next curve, if it has the unit."""
+        """The plot that takes the next curve, if the unit matches."""
         self.seen = True
-        """Whether no other tab hides it."""
+        """Whether the panel's tab is the visible one."""
         self._series: dict[Quantity, Series] = {}
         self._recorded: Mapping[Quantity, Series] | None = None
         self._span = (math.inf, -math.inf)
         self._live, self._pointed, self._cursor = True, math.nan, math.nan
-        self._values: Mapping[Quantity, float] = {}  # at the cursor, where they are known better than by the curves
-        self._anew = False  # whether the times in sight are to be chosen anew, around the cursor
+        self._values: Mapping[Quantity, float] = {}  # at the cursor, where they are more exact than the curves
+        self._anew = False  # whether the visible time range is to be chosen again, around the cursor
         self._stale = False
         self.list = QuantityList()
         self.list.setMinimumWidth(LIST_LEAST)
@@ -156,7 +156,7 @@ class PlotsPanel(QWidget):
         return tools
 
     def dress(self) -> None:
-        """Take the theme's colours."""
+        """Apply the theme's colours."""
         for chart in self.charts:
             chart.show_values(self.series, self._cursor, self._values)
         self._arrange()
@@ -165,33 +165,33 @@ class PlotsPanel(QWidget):
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
-        """All that are plotted."""
+        """All plotted quantities."""
         return tuple(self._series)
 
     @property
     def layout_keys(self) -> list[list[str]]:
-        """The keys of the quantities of each plot, by which `restore` finds them again."""
+        """The keys of each plot's quantities, as `set_plots` takes them."""
         return [[quantity.key for quantity in chart.quantities] for chart in self.charts]
 
     def set_quantities(self, quantities: Catalogue, plots: Sequence[Sequence[str]] = ()) -> None:
-        """Those of another robot, with plots of those whose keys are given, as far as there are such."""
+        """Set another robot's quantities, with plots of those whose keys it has."""
         self.list.set_quantities(quantities)
         self.set_plots(plots)
 
     def set_plots(self, plots: Sequence[Sequence[str]]) -> None:
-        """Plots of the quantities with these keys, as far as there are such, instead of those that are there."""
+        """Replace all plots by plots of the quantities with these keys, as far as they exist."""
         self._remove_charts()
         for keys in plots:
             found = [each for each in map(self.list.model.quantities.named, keys) if each is not None]
             self.current = None
             for quantity in found[: MOST - len(self._series)]:
-                fits = self.current is not None and self.current.unit == quantity.unit  # a joint's kind may be another
+                fits = self.current is not None and self.current.unit == quantity.unit  # a joint's kind may differ
                 self._add(quantity, self.current if fits else self._new_chart())
         self._arrange()
         self.wanted.emit()
 
     def plot(self, quantity: Quantity, on: bool = True) -> None:
-        """Plot it in the plot that was pressed last if that has its unit, else in another; or do not any more."""
+        """Plot a quantity in the current plot if the unit matches, else in another; or remove it."""
         if on == (quantity in self._series):
             return
         if not on:
@@ -216,7 +216,7 @@ class PlotsPanel(QWidget):
             self.message.emit(f"{len(missing)} of {len(group)} are plotted; tick more of them in the list")
 
     def remove(self, quantity: Quantity) -> None:
-        """Do not plot it any more."""
+        """Remove a quantity's curve."""
         chart = next(chart for chart in self.charts if quantity in chart.quantities)
         chart.drop(quantity)
         del self._series[quantity]
@@ -226,13 +226,13 @@ class PlotsPanel(QWidget):
         self.wanted.emit()
 
     def remove_all(self) -> None:
-        """Plot nothing any more."""
+        """Remove all curves."""
         self._remove_charts()
         self._arrange()
         self.wanted.emit()
 
     def new_plot(self) -> None:
-        """An empty plot, which takes the next curve."""
+        """Add an empty plot, which takes the next curve."""
         if all(chart.quantities for chart in self.charts):
             self._new_chart()
         self._arrange()
@@ -278,7 +278,7 @@ class PlotsPanel(QWidget):
         self._arrange()
 
     def _arrange(self) -> None:
-        """Bring everything to what is plotted."""
+        """Update all widgets to the plotted quantities."""
         for chart in self.charts:
             chart.show_chosen(chart is self.current and len(self.charts) > 1)
         self.axis.show_times(self.charts[0].canvas if self.charts else None)
@@ -293,7 +293,7 @@ class PlotsPanel(QWidget):
     # The samples.
 
     def add(self, blocks: Sequence[Samples]) -> None:
-        """Take in what was sampled."""
+        """Add new samples."""
         for block in blocks:
             for quantity, value in zip(block.quantities, block.values.T, strict=True):
                 if (line := self._series.get(quantity)) is not None:
@@ -301,43 +301,43 @@ class PlotsPanel(QWidget):
         self._stale |= bool(blocks)
 
     def fill(self, quantity: Quantity, time: NDArray[np.float64], value: NDArray[np.float64]) -> None:
-        """Take in what was worked out of the recording, (N,) each, where nothing was sampled."""
+        """Add values computed from the recording, (N,) each, where there are no samples."""
         if (line := self._series.get(quantity)) is not None:
             self._series[quantity] = line.filled(time, value)
             self._stale = True
 
     def clear(self) -> None:
-        """Forget all samples."""
+        """Discard all samples."""
         for line in self._series.values():
             line.clear()
         self._stale = True
 
     def interrupt(self) -> None:
-        """Leave a gap up to the next samples."""
+        """Leave a gap before the next samples."""
         for line in self._series.values():
             line.interrupt()
 
     @property
     def series(self) -> Mapping[Quantity, Series]:
-        """The samples of each curve that is shown."""
+        """The samples of each displayed curve."""
         if self._recorded is None:
             return self._series
         return {quantity: self._recorded.get(quantity, Series()) for quantity in self._series}
 
     @property
     def sampled(self) -> Mapping[Quantity, Series]:
-        """The samples of each curve that `add` was given."""
+        """The samples of each curve that `add` received."""
         return self._series
 
     def show_recorded(
         self, curves: Mapping[Quantity, Series] | None, span: tuple[float, float] = (math.inf, -math.inf)
     ) -> None:
-        """Show these curves of a run, from its first to its last moment, s; None shows what was sampled again."""
+        """Show these curves of a run that spans the given times, s; None shows the sampled curves again."""
         self._stale |= curves is not None or self._recorded is not None
         self._recorded, self._span = curves, span
 
     def go_on_from(self, time: float, curves: Mapping[Quantity, Series]) -> None:
-        """What is sampled next goes on from these curves at that time, s."""
+        """Continue these curves from a time, s, with the samples that follow."""
         for quantity, line in self._series.items():
             if (shown := curves.get(quantity, Series())) is not line:
                 before = shown.time <= time
@@ -347,9 +347,9 @@ class PlotsPanel(QWidget):
     # What is in sight.
 
     def show_cursor(self, time: float, values: Mapping[Quantity, float] = MappingProxyType({})) -> None:
-        """A line at the time, s, that the window shows where it is not the newest; NaN takes it away.
+        """Show a cursor at the time, s, that the window shows if it is not the newest; NaN removes it.
 
-        `values`, SI, are those at that time of curves that do not tell them exactly.
+        `values`, SI, at that time are for curves that are not exact there.
         """
         if (time == self._cursor and values == self._values) or (math.isnan(time) and math.isnan(self._cursor)):
             return
@@ -369,7 +369,7 @@ class PlotsPanel(QWidget):
             self.draw()
 
     def draw(self) -> None:
-        """Draw what is in sight as it stands."""
+        """Draw the plots now."""
         series = self.series
         if self._live or math.isfinite(self._cursor):
             self._follow(series)
@@ -381,7 +381,7 @@ class PlotsPanel(QWidget):
         self.axis.update()
 
     def _follow(self, series: Mapping[Quantity, Series]) -> None:
-        """Have the newest samples in sight, or the cursor: the times stay while it is."""
+        """Keep the newest samples in view, or the cursor: the range changes only when the cursor leaves it."""
         lines = [line for line in series.values() if len(line)]
         begin = min((float(line.time[0]) for line in lines), default=0.0)
         end = max((float(line.time[-1]) for line in lines), default=0.0)
@@ -410,20 +410,20 @@ class PlotsPanel(QWidget):
             self.live_asked.emit()
 
     def _look_anew(self) -> None:
-        """See as much of the time as is chosen, up to the newest samples or around the cursor."""
+        """Show the selected time span, up to the newest samples or around the cursor."""
         self._anew, self._stale = True, True
         if math.isnan(self._cursor):
             self._set_live(True)
 
     def _fit(self) -> None:
-        """See all values, of the whole run."""
+        """Show all values of the whole run."""
         for chart in self.charts:
             chart.fit()
         self.span.setCurrentIndex(WINDOWS.index(math.inf))
         self._look_anew()
 
     def show_whole(self, whole: bool) -> None:
-        """All plots as a picture has them, or again as the user sees them: without what serves the mouse."""
+        """Show all plots as in a picture, without mouse feedback, or again as the user sees them."""
         for chart in self.charts:
             if whole:
                 chart.canvas.forget_mouse()
@@ -432,7 +432,7 @@ class PlotsPanel(QWidget):
         self._arrange()
 
     def _zoomed(self, chart: Chart, axis: int) -> None:
-        """All plots have the same times in sight."""
+        """Give all plots the time range of this one."""
         if axis != 1:
             self._set_live(False)
             self._anew = False

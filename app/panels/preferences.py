@@ -1,4 +1,4 @@
-"""`PreferencesDialog`: what the window remembers of how its user wants it, in one place."""
+"""`PreferencesDialog`: all settings that the window remembers, in one place."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-COLUMNS = 3  # of check boxes beside each other
-ROWS = 3  # of a list that are seen
+COLUMNS = 3  # check boxes beside each other
+ROWS = 3  # visible rows of a list
 
 
 class PreferencesDialog(QDialog):
-    """Groups of controls, each of which applies at once; filled by whoever has something to remember."""
+    """Groups of controls, each of which applies at once; each feature adds its own."""
 
     def __init__(self, parent: QWidget):
         super().__init__(parent)
@@ -45,12 +45,12 @@ class PreferencesDialog(QDialog):
         layout.addWidget(self.buttons)
 
     def restore(self) -> None:
-        """Bring every control to its default, which applies at once."""
+        """Reset every control to its default, which applies at once."""
         for default in self._defaults:
             default()
 
     def add_choice(self, title: str, choices: Mapping[str, str], default: str) -> QComboBox:
-        """One of several, whose names are its data."""
+        """Add a choice between `choices`, a mapping of item data to labels."""
         box = QComboBox()
         for name, text in choices.items():
             box.addItem(text, name)
@@ -59,7 +59,7 @@ class PreferencesDialog(QDialog):
         return box
 
     def add_number(self, title: str, text: str, unit: str, bounds: tuple[int, int, int], default: int) -> QSpinBox:
-        """A whole number: its least, its greatest and its step are the `bounds`."""
+        """Add an integer box; `bounds` are its minimum, maximum and step."""
         box = QSpinBox()
         box.setRange(*bounds[:2])
         box.setSingleStep(bounds[2])
@@ -70,7 +70,7 @@ class PreferencesDialog(QDialog):
         return box
 
     def add_ticks(self, title: str, ticks: Sequence[tuple[QAction, bool]]) -> list[QCheckBox]:
-        """A box for each of these actions, with its default; either follows the other."""
+        """Add a check box for each action, given with its default; box and action follow each other."""
         group, grid, boxes = QGroupBox(title), QGridLayout(), []
         group.setLayout(grid)
         for number, (action, default) in enumerate(ticks):
@@ -86,7 +86,7 @@ class PreferencesDialog(QDialog):
         return boxes
 
     def add_list(self, title: str, tip: str) -> tuple[QListWidget, QPushButton, QPushButton]:
-        """A list of texts, and what adds one and removes the selected one."""
+        """Add a list of texts; return it with its buttons to add one and to remove the selected one."""
         group, row, column = QGroupBox(title), QHBoxLayout(), QVBoxLayout()
         texts, add, remove = QListWidget(), QPushButton("Add…"), QPushButton("Remove")
         texts.setToolTip(tip)

@@ -1,4 +1,4 @@
-"""The list of everything that can be plotted: searched by words, and ticked where it is."""
+"""A searchable list of all quantities, with a tick at each plotted one."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _MEANINGS = {
 
 
 class QuantityModel(QAbstractListModel):
-    """The quantities that were found, each with a tick where it is plotted."""
+    """A model of the quantities found, with a tick at each plotted one."""
 
     toggled = pyqtSignal(object, bool)
-    """A `Quantity`, and whether it is to be plotted."""
+    """A `Quantity`, and whether to plot it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.quantities = Catalogue()
         self.shown: Sequence[Quantity] = ()
         self.tints: Mapping[Quantity, str] = {}
-        """The colours of those that are plotted."""
+        """The curve colours of the plotted quantities."""
 
     def show(self, text: str) -> None:
-        """List those in which all words of a text occur."""
+        """List the quantities that contain all words of a text."""
         self.beginResetModel()
         self.shown = self.quantities.found(text)
         self.endResetModel()
@@ -73,15 +73,15 @@ class QuantityModel(QAbstractListModel):
         return None
 
     def toggle(self, index: QModelIndex) -> None:
-        """Plot it, or do not any more."""
+        """Request to plot a quantity, or to remove it."""
         quantity = self.shown[index.row()]
         self.toggled.emit(quantity, quantity not in self.tints)
 
 
 class QuantityList(QWidget):
-    """A search field above the list. The keys Down and Up go from one to the other, Return and Space tick.
+    """A search field above the list. The keys Down and Up move between them, Return and Space toggle ticks.
 
-    Once the mouse has ticked something Space is the window's again, until keys move in the list.
+    After a tick by mouse, Space is the window's shortcut again, until a key moves the selection in the list.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class QuantityList(QWidget):
         theme.tint(self.count, "faint")
 
     def set_quantities(self, quantities: Catalogue) -> None:
-        """Everything there is to choose from."""
+        """Set the quantities to select from."""
         self.model.quantities = quantities
         self._search(self.search.text())
 

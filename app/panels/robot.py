@@ -1,4 +1,4 @@
-"""The robot panel: a tree of links and joints, and below it what is known of the one that is chosen."""
+"""The robot panel: a tree of links and joints, and below it facts about the selected one."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from app.panels.robot_tree import Entry, entries
 
 LINK = Qt.ItemDataRole.UserRole
 HEADINGS = ["Link", "Joint"]
-OPEN = 60  # links, up to which a tree stands open
+OPEN = 60  # largest number of links at which the tree is expanded
 
 
 class LinkTree(QTreeView):
-    """Links and the joints that carry them; what is typed above narrows it down."""
+    """The links and the joints that carry them, narrowed down by a filter text."""
 
     chosen = pyqtSignal(int)
-    """The link that was clicked, or reached by the keyboard; −1 for none."""
+    """The link selected by a click or a key; −1 for none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,14 +56,14 @@ class LinkTree(QTreeView):
             self._items.itemFromIndex(link.index().siblingAtColumn(1)).setForeground(theme.color("faint"))
 
     def set_robot(self, model: engine.Model) -> None:
-        """Show another robot's links, none of them chosen."""
+        """Show another robot's links, with none selected."""
         self._items, self._of_link = QStandardItemModel(0, 2), {}
         self._items.setHorizontalHeaderLabels(HEADINGS)
         for entry in entries(model):
             above = self._items.invisibleRootItem() if entry.under < 0 else self._of_link[entry.under]
             above.appendRow(self._row(entry))
         blocked = self.selectionModel().blockSignals(True)
-        self._shown.setSourceModel(self._items)  # filled before, since who looks on is told of every row
+        self._shown.setSourceModel(self._items)  # filled beforehand, since views are notified of every added row
         self.selectionModel().blockSignals(blocked)
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
@@ -84,14 +84,14 @@ class LinkTree(QTreeView):
         return [link, joint]
 
     def filter(self, text: str) -> None:
-        """Show only what has that text in its name or its joint's, and what leads there."""
+        """Show only links whose name or joint's name contains a text, with their ancestors."""
         self._shown.setFilterFixedString(text)
         if text:
             self.expandAll()
         self._reveal(self.currentIndex())
 
     def choose(self, link: int) -> None:
-        """Mark that link, and bring it into sight; −1 for none."""
+        """Select a link and scroll to it; −1 for none."""
         item = self._of_link.get(link)
         index = self._shown.mapFromSource(item.index()) if item is not None else QModelIndex()
         if index.row() == self.currentIndex().row() and index.parent() == self.currentIndex().parent():
@@ -111,7 +111,7 @@ class LinkTree(QTreeView):
         self.chosen.emit(current.data(LINK) if current.isValid() else -1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape chooses none; a letter is a shortcut of the window, and does not search."""
+        """Clear the selection on Escape; leave letters to the window's shortcuts instead of searching."""
         if event.key() == Qt.Key.Key_Escape:
             self.selectionModel().clear()
             self.chosen.emit(-1)
@@ -122,10 +122,10 @@ class LinkTree(QTreeView):
 
 
 class Inspector(QTreeWidget):
-    """Sections of labels and values, which Ctrl+C and the context menu copy."""
+    """Sections of labels and values that Ctrl+C and the context menu copy."""
 
     shown = pyqtSignal()
-    """It is seen again: what it says may be of a robot before."""
+    """It is visible again; its content may be of a previous robot."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class Inspector(QTreeWidget):
         self.shown.emit()
 
     def show_sections(self, sections: Sequence[Section]) -> None:
-        """Show these; where the labels are the same, the values alone change, and what is selected stays so."""
+        """Show sections; where labels are unchanged only the values change, and the selection stays."""
         labels = tuple((section.title, *(row.label for row in section.rows)) for section in sections)
         if labels != self._labels:
             self._build(sections)
@@ -181,7 +181,7 @@ class Inspector(QTreeWidget):
                 line.setToolTip(0, row.tip)
 
     def text(self, selected: bool = False) -> str:
-        """All lines, or those that are selected, with tabs between label and value."""
+        """Return all lines, or the selected ones, with tabs between label and value."""
         lines: list[QTreeWidgetItem] = []
         for place in range(self.topLevelItemCount()):
             item = self.topLevelItem(place)
@@ -208,7 +208,7 @@ class Inspector(QTreeWidget):
 
 
 class RobotPanel(QWidget):
-    """Filter, tree and inspector."""
+    """The filter, the tree and the inspector."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A robot's links as a tree that people can read: an entry for each, under what carries it."""
+"""A robot's links as a readable tree: an entry for each, below the link that carries it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ DEEPEST = 16  # levels
 
 @dataclass(frozen=True)
 class Entry:
-    """A link, the joint that carries it, and under which entry of the tree it stands, −1 for none."""
+    """A link, the joint that carries it, and its parent entry, −1 for none."""
 
     link: int
     name: str
     joint: str
     kind: str
-    """Of the joint; "fixed" for what is held fast on another link, "root" for what carries all."""
+    """The joint's type; "fixed" for a link fixed to another link, "root" for the one that carries all."""
     under: int
 
 
 def entries(model: engine.Model) -> tuple[Entry, ...]:
-    """An entry for each link, in their order, under the link that carries it.
+    """Return an entry for each link, in their order, with the link that carries it as parent.
 
-    Below `DEEPEST` a sub-chain lies flat, so that one of hundreds of links is a list. Links that fixed joints hold
-    stand under the link that holds them.
+    Below `DEEPEST` levels a chain is flat, so that hundreds of links form a list. A link held by a fixed joint has the
+    holding link as parent.
     """
     parent, first = _first_links(model)
     joint_of = _joints(model)
@@ -51,7 +51,7 @@ def entries(model: engine.Model) -> tuple[Entry, ...]:
 
 
 def _first_links(model: engine.Model) -> tuple[np.ndarray, dict[int, int]]:
-    """For each body the nearest below it that has a link, and of each body with links, and the world, the first."""
+    """Return each body's nearest ancestor with a link, and the first link of each body with links and of the world."""
     first: dict[int, int] = {}
     for link, body in enumerate(model.link_body.tolist()):
         first.setdefault(body, link)
@@ -65,10 +65,10 @@ def _first_links(model: engine.Model) -> tuple[np.ndarray, dict[int, int]]:
 
 
 def _joints(model: engine.Model) -> dict[int, engine.Joint]:
-    """The joint that carries each body."""
+    """Return the joint that carries each body."""
     return {body: joint for joint in model.joints for body in range(joint.bodies.start, joint.bodies.stop)}
 
 
 def joint_of_link(model: engine.Model, link: int) -> engine.Joint | None:
-    """The joint that moves a link; None for what is fixed to the world."""
+    """Return the joint that moves a link; None if it is fixed to the world."""
     return _joints(model).get(int(model.link_body[link]))

@@ -1,4 +1,4 @@
-"""`RunDialog`: asks at which times a run is exported."""
+"""`RunDialog`: asks for the times at which a run is exported."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ STEPS, INTERVAL, RECORDED = range(3)
 
 
 class RunDialog(QDialog):
-    """Asks for each step, an interval, or the frames as they are recorded; `duration` and `dt` in s.
+    """Offers each step, an interval, or the recorded frames; `duration` and `dt` in s.
 
-    Of the run the first `left_out` s are not in it, since there were more robots then, or fewer.
+    The first `left_out` s of the run are not exported, since the number of robots was different then.
     """
 
     def __init__(self, parent: QWidget, title: str, duration: float, dt: float, frames: int, left_out: float = 0.0):
@@ -65,7 +65,7 @@ class RunDialog(QDialog):
 
     @property
     def seconds(self) -> float | None:
-        """The interval, s: 0 for every step, None for the frames as they are recorded."""
+        """The interval, s: 0 for every step, None for the recorded frames."""
         if self.choices.checkedId() == RECORDED:
             return None
         return 1e-3 * self.interval.value() if self.choices.checkedId() == INTERVAL else 0.0

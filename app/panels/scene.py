@@ -1,4 +1,4 @@
-"""The panel of the scene: the terrain, a list of what is around the robot, and the numbers of the chosen one."""
+"""The scene panel: the terrain, a list of the objects around the robot, and the numbers of the selected one."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ HELP = "Right-drag it in the picture to move it; with Shift vertically, with Ctr
 
 
 class ScenePanel(QWidget):
-    """Shows things, tells what is asked for, and changes nothing by itself."""
+    """Shows the objects and emits the user's requests; changes nothing by itself."""
 
     chosen = pyqtSignal(int)
-    """The row that the user turned to, −1 for none."""
+    """The row that the user selected, −1 for none."""
     changed = pyqtSignal(int, object)
-    """The row, and the `Thing` that is to be there."""
+    """A row, and the `Thing` to replace it with."""
     removed = pyqtSignal(int)
     duplicated = pyqtSignal(int)
 
@@ -56,7 +56,7 @@ class ScenePanel(QWidget):
         self.size_names = [QLabel() for _ in range(3)]
         self.place = [NumberBox(-FAR, FAR, 4) for _ in range(3)]
         self.turn = [NumberBox(-180.0, 180.0, 2) for _ in range(3)]
-        self.mass = NumberBox(LIGHTEST, HEAVIEST, 6)  # with fewer digits the least would be 0
+        self.mass = NumberBox(LIGHTEST, HEAVIEST, 6)  # with fewer digits the minimum would be 0
         self._things: tuple[Thing, ...] = ()
         self._movable = True
         self._arrange()
@@ -104,17 +104,17 @@ class ScenePanel(QWidget):
 
     @property
     def row(self) -> int:
-        """The row that is chosen, −1 for none."""
+        """The selected row, −1 for none."""
         return self.list.currentRow()
 
     def choose(self, row: int) -> None:
-        """Turn to that row, −1 for none."""
+        """Select a row, −1 for none."""
         with QSignalBlocker(self.list):
             self.list.setCurrentRow(row)
         self._show()
 
     def show_things(self, things: Sequence[Thing], movable: bool = True) -> None:
-        """What there is now; bodies are `movable` by hand unless the simulation plays."""
+        """Show the current objects; bodies are `movable` by hand unless the simulation plays."""
         names = [_line(thing) for thing in things]
         row, self._things, self._movable = self.row, tuple(things), movable
         if names != [self.list.item(k).text() for k in range(self.list.count())]:
@@ -144,7 +144,7 @@ class ScenePanel(QWidget):
             names = SIZES[thing.shape]
             box.setAccessibleName(names[k] if k < len(names) else "")
             label.setText(box.accessibleName())
-            label.setVisible(0 < len(names) < 3)  # three of them are those of the columns, x, y and z
+            label.setVisible(0 < len(names) < 3)  # three boxes have the column headings x, y and z
             box.setVisible(k < len(names))
         self.size_name.setVisible(bool(thing.shape))
         self.size_name.setText("Scale" if thing.shape == "mesh" else "Size, m")
@@ -172,14 +172,14 @@ class ScenePanel(QWidget):
 
 
 def _line(thing: Thing) -> str:
-    """What the list says of a thing."""
+    """Return an object's line in the list."""
     if thing.mass is None:
         return f"{thing.name} · obstacle"
     return f"{thing.name} · {thing.mass:.3g} kg" if thing.placed else f"{thing.name} · fixed base"
 
 
 def _put(box: NumberBox, value: float) -> None:
-    """Show a number, unless another is being typed."""
+    """Show a number, unless the user is typing another."""
     if box.hasFocus() and box.text() != box.textFromValue(box.value()):
         return
     if round(value, box.decimals()) != box.value():

@@ -1,4 +1,4 @@
-"""The speed control: a logarithmic slider, what it asks for, and what is achieved."""
+"""The speed control: a logarithmic slider, the requested speed and the achieved one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ CATCH = 4  # steps around real time that count as real time
 
 
 class SpeedControl(QWidget):
-    """From a tenth of real time to ten times, and the factor that the simulation achieves."""
+    """A slider from a tenth of real time to ten times, with the factor that the simulation achieves."""
 
     changed = pyqtSignal(float)
-    """The speed asked for, in simulated seconds per wall second."""
+    """The requested speed, in simulated seconds per wall second."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,11 +56,11 @@ class SpeedControl(QWidget):
         return 1.0 if abs(value) <= CATCH else 10 ** (value / STEPS)
 
     def set_speed(self, speed: float) -> None:
-        """Ask for a speed, brought into what the slider reaches."""
+        """Request a speed, clamped to the slider's range."""
         self.slider.setValue(round(STEPS * math.log10(min(max(speed, 0.1), 10.0))))
 
     def show_achieved(self, factor: float) -> None:
-        """The measured factor; NaN while there is none. Amber where it falls short of what is asked by 5 %."""
+        """Show the measured factor, NaN for none; amber if it is more than 5 % below the requested speed."""
         short = factor < 0.95 * self.speed
         self.achieved.setText(f"achieved {factor:.2f} ×" if math.isfinite(factor) else "of real time")
         theme.tint(self.achieved, "warning" if short else "faint")

@@ -1,4 +1,4 @@
-"""A rolling plot of what the timing panel's tables tell, the parts of each sample over one another."""
+"""A rolling plot of the timing panel's durations, with the parts of each sample stacked."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from app.desktop.numbers import SECONDS, duration
 from app.panels.history import MEDIAN, MEMORY, History
 from app.panels.timing_table import color_of
 
-LOWEST = 84  # px, for a plot whose axis can be read
+LOWEST = 84  # px, the least height at which the axis is readable
 
 
 class StackedPlot(pg.GraphicsView):
-    """The samples of a history over one another, newest at the right, in the unit that suits them."""
+    """The samples of a history, stacked, newest at the right, in a suitable unit."""
 
     def __init__(self, history: History, title: str):
         super().__init__()
         self._history, self._title, self._unit = history, title, ""
-        # Else every plot has the whole window put together anew, one after the other.
+        # Else each plot in turn would have the whole window composed again.
         self.setViewportUpdateMode(self.ViewportUpdateMode.NoViewportUpdate)
         self._ages = np.arange(1 - MEMORY, 1, dtype=float)
         self.setMinimumHeight(LOWEST)
         self.enableMouse(False)
         for each in (self, self.viewport()):
             each.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        # A `pg.PlotWidget` would make three axes and a form for its menu besides.
+        # A `pg.PlotWidget` would also make three more axes and a menu form.
         self.axis, self._box = pg.AxisItem("left"), pg.ViewBox(enableMouse=False, enableMenu=False)
         self.axis.linkToView(self._box)
-        self.axis.setZValue(0.5)  # over the view, else its line is covered
+        self.axis.setZValue(0.5)  # above the view, which would cover its line
         self.axis.enableAutoSIPrefix(False)
         self.axis.setWidth(52)
         self.axis.setStyle(tickFont=type_scale.font("small"))
@@ -41,7 +41,7 @@ class StackedPlot(pg.GraphicsView):
         self._both.addItem(self.axis)
         self._both.addItem(self._box)
         self.setCentralItem(self._both)
-        # Drawn from the whole stack down to its lowest layer, each over the one before.
+        # Drawn from the sum of all layers down to the lowest layer, each over the one before.
         self._curves = [pg.PlotCurveItem(pen=None, fillLevel=0.0) for _ in history.names]
         for curve in self._curves:
             self._box.addItem(curve)
@@ -51,7 +51,7 @@ class StackedPlot(pg.GraphicsView):
         self.dress()
 
     def dress(self) -> None:
-        """Take the palette's colours."""
+        """Apply the palette's colours."""
         self.setBackground(theme.COLORS["ground"])
         self.axis.setTextPen(theme.COLORS["faint"])
         self.axis.setPen(theme.COLORS["edge"])
@@ -70,7 +70,7 @@ class StackedPlot(pg.GraphicsView):
             size = f"{type_scale.points('small')}pt"
             label = {"color": theme.COLORS["text"], "font-size": size, "font-weight": "bold"}
             self.axis.setLabel(f"{self._title}, {unit}", **label)
-            self.axis.resizeEvent()  # which puts it in the middle
+            self.axis.resizeEvent()  # which centres the label
         rows = zip((*self._history.shown, self._title), self._history.statistics(), strict=True)
         lines = (f"{name}: median {duration(row[MEDIAN])}, now {duration(row[0])}" for name, row in rows)
         self.setToolTip("\n".join(lines))
@@ -79,6 +79,6 @@ class StackedPlot(pg.GraphicsView):
         self._switch.setPos(self._history.marked - self._history.count)
         self._switch.setVisible(0 < self._history.marked < self._history.count)
         if len(stacked):
-            # A rare outlier may leave the picture; it is in the table's last column.
+            # A rare outlier may be cut off; the table shows it in its last column.
             self._box.setYRange(0, max(1.25 * float(np.percentile(stacked[:, -1], 95)), 0.1), padding=0)
         self.viewport().update()

@@ -1,4 +1,4 @@
-"""The panel of a study: what of its results is drawn and how, what came of it in words, and the sample to be run."""
+"""The study panel: columns and chart type, a summary of the results, and the selected sample."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from app.desktop import theme, type_scale
 from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS, Wanted
 
-MOST_LINES = 8  # of a success rate that the window chooses the colours of
+MOST_LINES = 8  # success-rate lines that the window colours automatically
 NONE = "(none)"
-WIDTH = 250  # px of the column beside the chart
+WIDTH = 250  # px, of the column beside the chart
 
 
 class StudyPanel(QWidget):
     """Shows the results of one study."""
 
     asked = pyqtSignal(int)
-    """The number of the sample whose run is to be shown."""
+    """The number of the sample whose run to show."""
     export_asked = pyqtSignal()
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class StudyPanel(QWidget):
         self.show_none("")
 
     def _tell(self) -> None:
-        """Tooltips, and the names that screen readers say."""
+        """Set the tooltips, and the accessible names for screen readers."""
         for widget, tip in (
             (self.kind_box, "Chart"),
             (self.x_box, "Horizontal axis"),
@@ -96,7 +96,7 @@ class StudyPanel(QWidget):
         layout.addWidget(self.chart, 1)
 
     def show_none(self, message: str) -> None:
-        """No results; the message says why."""
+        """Clear the panel; the message says why there are no results."""
         self.results = None
         self.title.setText("")
         self.summary.setText(message)
@@ -106,7 +106,7 @@ class StudyPanel(QWidget):
             widget.setEnabled(False)
 
     def show_results(self, results: engine.StudyResults) -> None:
-        """Those of another study, as a chart that stands to reason."""
+        """Show a study's results, in a chart with suitable columns."""
         self.results = None  # so that nothing is drawn meanwhile
         columns = [*results.varied, *results.kept, "sample", "diverged"]
         predicates = [name for name in results.kept if results.columns[name].dtype.kind == "b"]
@@ -134,7 +134,7 @@ class StudyPanel(QWidget):
 
     @property
     def wanted(self) -> Wanted:
-        """The columns that are chosen."""
+        """The selected columns."""
         color = self.color_box.currentText()
         return Wanted(self.x_box.currentText(), self.y_box.currentText(), "" if color == NONE else color)
 
@@ -155,14 +155,14 @@ class StudyPanel(QWidget):
             wanted = wanted._replace(color=self._few(wanted))
             with QSignalBlocker(self.color_box):
                 self.color_box.setCurrentText(wanted.color or NONE)
-        self.chart.show_kind(None)  # which else would take its memory beside the next
+        self.chart.show_kind(None)  # else its memory would be held besides that of the next chart
         made = kind(self.results, wanted)
         said = [made.note, self.results.refusal and f"Runs cannot be shown: {self.results.refusal}."]
         self.note.setText("\n".join(filter(None, said)))
         self.chart.show_kind(made)
 
     def _few(self, wanted: Wanted) -> str:
-        """What varies with few values, so that lines can be told apart; "" where nothing does."""
+        """Return a varied column with few values, so that its lines can be distinguished; "" if there is none."""
         assert self.results is not None
         counts = {name: len(np.unique(self.results.columns[name])) for name in self.results.varied if name != wanted.x}
         return next((name for name, count in counts.items() if 1 < count <= MOST_LINES), "")
@@ -186,7 +186,7 @@ class StudyPanel(QWidget):
 
 
 def summary(results: engine.StudyResults) -> str:
-    """How many samples there are, how many diverged, and the share of each predicate with its interval."""
+    """Summarise the samples, how many diverged, and the share of each predicate with its interval."""
     diverged, done = results.columns["diverged"], len(results.columns["sample"])
     total = results.study.count if results.study is not None else done
     lines = [f"{done:,} samples" if total == done else f"{done:,} of {total:,} samples"]

@@ -1,4 +1,4 @@
-"""Axes of a study's charts: numbers, words and cells along a side, and the scale of colours."""
+"""The axes of a study's charts: numbers, words and cells along a side, and the colour scale."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from app.desktop import theme
 from app.panels.canvas import number, ticks
 from app.panels.study_rasters import painted
 
-LEFT, RIGHT, TOP, BOTTOM = 66, 16, 10, 40  # px around what is drawn
-BAR, BESIDE = 12, 84  # px of the scale's width, and of all that is right of the chart with it
-TALL, WIDE, LINE = 36, 90, 18  # px from one tick to the next, at least, and of a line of type
+LEFT, RIGHT, TOP, BOTTOM = 66, 16, 10, 40  # px around the chart's area
+BAR, BESIDE = 12, 84  # px: the colour scale's width, and all space right of a chart with a scale
+TALL, WIDE, LINE = 36, 90, 18  # px: the least distance between ticks, vertically and horizontally, and a line of text
 _Flag = Qt.AlignmentFlag
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What is along a side: its name, from where to where, and where it has cells their values, or else its words."""
+    """A side's axis: its name and limits, and the values of its cells or else its words."""
 
     name: str
     low: float
@@ -32,21 +32,21 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: NDArray[np.floating], words: Sequence[str] = (), room: float = 0.04) -> Axis:
-        """One on which all finite values are, with some room at its ends."""
+        """Return an axis that holds all finite values, with a margin at its ends."""
         finite = values[np.isfinite(values)]
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
         spare = room * (high - low) if high > low else 0.5 * max(abs(high), 1e-3 if not words else 1.0)
         return cls(name, low - spare, high + spare, words)
 
     def share(self, value: NDArray[np.floating] | float) -> NDArray[np.floating]:
-        """Where values are, in 0 … 1; single precision is more than a screen has."""
+        """Return the positions of values, in 0 … 1, in single precision, which is enough for a screen."""
         found = np.array(value, float)
         found -= self.low
         found /= self.high - self.low
         return found.astype(np.float32)
 
     def marks(self, most: int) -> list[tuple[float, str]]:
-        """Where, in 0 … 1, which words or numbers are written: so many at most."""
+        """Return at most `most` labels with their positions, in 0 … 1."""
         if self.cells is not None:
             count = len(self.cells)
             step = -(-count // max(1, most))
@@ -60,7 +60,7 @@ class Axis:
 
 
 def draw(painter: QPainter, area: QRectF, x: Axis, y: Axis) -> None:
-    """Both axes of a chart in its area, with their grid, numbers and names."""
+    """Draw both axes of a chart's area, with their grid, numbers and names."""
     line, faint = theme.color("edge"), theme.color("faint")
     line.setAlphaF(0.6)
     for share, text in x.marks(int(area.width() / WIDE)):
@@ -83,7 +83,7 @@ def draw(painter: QPainter, area: QRectF, x: Axis, y: Axis) -> None:
 
 
 def upright(painter: QPainter, x: float, area: QRectF, text: str) -> None:
-    """A text from below upwards, about x and the middle of the area, cut off where it is too long."""
+    """Draw a text upwards, centred on x and the area's middle, elided if too long."""
     painter.save()
     painter.translate(x, area.center().y())
     painter.rotate(-90)
@@ -93,7 +93,7 @@ def upright(painter: QPainter, x: float, area: QRectF, text: str) -> None:
 
 
 def draw_scale(painter: QPainter, area: QRectF, axis: Axis) -> None:
-    """The colours from the least to the greatest number, right of a chart's area."""
+    """Draw the colour scale from the smallest to the largest number, right of a chart's area."""
     bar = QRectF(area.right() + 14, area.top(), BAR, area.height())
     painter.drawImage(bar, image(painted(np.linspace(1, 0, 128)[:, None])))
     painter.setPen(theme.color("faint"))
@@ -107,7 +107,7 @@ def draw_scale(painter: QPainter, area: QRectF, axis: Axis) -> None:
 
 
 def image(pixels: NDArray[np.uint8]) -> QImage:
-    """A picture (height, width, 4), RGBA."""
+    """Return RGBA pixels (height, width, 4) as an image."""
     pixels = np.ascontiguousarray(pixels)
     height, width = pixels.shape[:2]
     return QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGBA8888).copy()

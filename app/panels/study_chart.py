@@ -1,4 +1,4 @@
-"""The surface on which a study's samples are drawn; a click or the arrow keys choose one."""
+"""The surface of a study's charts; a click or the arrow keys select a sample."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from app.desktop import theme, type_scale
 from app.panels import study_axes
 from app.panels.study_kinds import Kind, Parallel
 
-BESIDE_LINES = 130  # px right of lines with names
-NAMED = 40  # px left of parallel axes, for half of the first one's name
+BESIDE_LINES = 130  # px right of named lines
+NAMED = 40  # px left of parallel axes, for half of the first axis's name
 EMPTY = "File › Open study shows the results of a study here."
 STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageUp: -10, Qt.Key.Key_PageDown: 10}
 
 
 class StudyChart(QWidget):
-    """Shows one `Kind` of chart; the picture of the samples is kept until the chart or its size changes."""
+    """Shows one `Kind` of chart; the rendered samples are kept until the chart or its size changes."""
 
     chosen = pyqtSignal(int)
     """The row of the results that was clicked."""
     moved = pyqtSignal(int)
-    """The keys ask for a sample so many further on."""
+    """A key moved the selection by this many samples."""
 
     def __init__(self) -> None:
         super().__init__()
         self.kind: Kind | None = None
         self.row: int | None = None
-        """Of the sample that is chosen."""
+        """The selected sample's row."""
         self._picture: QPixmap | None = None
         self._of: tuple[QSize, float, bool] | None = None
         self.setMinimumSize(260, 170)
@@ -41,18 +41,18 @@ class StudyChart(QWidget):
         return QSize(640, 300)
 
     def show_kind(self, kind: Kind | None) -> None:
-        """Another chart, or none."""
+        """Show another chart, or none."""
         self.kind, self._picture = kind, None
         self.update()
 
     def choose(self, row: int | None) -> None:
-        """Show which sample is chosen."""
+        """Mark the selected sample."""
         self.row = row
         self.update()
 
     @property
     def area(self) -> QRectF:
-        """Where samples are drawn."""
+        """The rectangle of the samples."""
         beside, left, bottom = study_axes.RIGHT, study_axes.LEFT, study_axes.BOTTOM
         if self.kind is not None:
             beside = study_axes.BESIDE if self.kind.scale is not None else beside

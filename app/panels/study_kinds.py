@@ -1,4 +1,4 @@
-"""The kinds of charts that show a study's samples: each turns columns into pixels, and a place back into a sample."""
+"""The kinds of charts for a study's samples: each maps columns to pixels, and a position back to a sample."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from app.panels.study_rasters import Floats, Pixels
 
 _Flag, _ELIDED = Qt.AlignmentFlag, Qt.TextElideMode.ElideMiddle
 _MIDDLE = _Flag.AlignCenter
-EDGE = 20  # px that the last axis's name may be moved to the right
-NEAR = 14  # px from a dot or a line, within which a click means it
-BARS = 8, 60  # of a histogram, for few samples and for many; of shares of a predicate the values of x
-CELLS = 8, 100  # along a side of a heat map whose sides have many values
+EDGE = 20  # px that the last axis's name may extend to the right
+NEAR = 14  # px from a dot or a line within which a click selects it
+BARS = 8, 60  # fewest and most bins of a histogram, or of the values of x for shares of a predicate
+CELLS = 8, 100  # fewest and most cells along a side of a heat map with many values
 BAND = 0.45  # opacity of intervals, shared by all lines
-MOST_VALUES = 400  # along a side that has the samples' own values
-MOST_AXES = 9  # of parallel coordinates
+MOST_VALUES = 400  # largest number of distinct values that a side shows one by one
+MOST_AXES = 9  # largest number of parallel coordinates
 
 
 def bars(samples: int) -> int:
-    """How many bins show a distribution of so many samples: Rice's rule."""
+    """Return the number of bins for a distribution of `samples` samples: Rice's rule."""
     return int(np.clip(2 * samples ** (1 / 3), *BARS))
 
 
 class Wanted(NamedTuple):
-    """The columns of a chart; "" where there is none."""
+    """The columns of a chart; "" for none."""
 
     x: str
     y: str
@@ -40,22 +40,22 @@ class Wanted(NamedTuple):
 
 
 class Kind:
-    """A chart of some columns. `rows` are the samples that are drawn, of all in the results."""
+    """A chart of some columns. `results` has all samples, one a row."""
 
     uses_y = uses_color = True
 
     def __init__(self, results: engine.StudyResults, wanted: Wanted):
         self.results, self.wanted = results, wanted
         self.scale: Axis | None = None
-        """That of the colours, where there are any."""
+        """The colour scale; None if there are no colours."""
         self.note = ""
-        """What is to be said below the chart."""
+        """The text below the chart."""
         self.x_axis = self.y_axis = Axis("", 0.0, 1.0)
         self.ratio = 1.0
-        """Pixels of the screen for one of the chart's."""
+        """Device pixels per pixel of the chart."""
 
     def numbers(self, name: str) -> Floats:
-        """A column; NaN for predicates that a diverged robot has none of."""
+        """Return a column; predicates are NaN for diverged robots."""
         found = self.results.numbers(name)
         if self.is_predicate(name) and name != "diverged":
             found[self.results.columns["diverged"]] = np.nan
@@ -65,14 +65,14 @@ class Kind:
         return bool(self.results.columns[name].dtype.kind == "b")
 
     def words(self, name: str) -> Sequence[str]:
-        """What its numbers are called."""
+        """Return the words for a column's numbers."""
         return ("false", "true") if self.is_predicate(name) else self.results.words(name)
 
     def axis(self, name: str, values: Floats) -> Axis:
         return Axis.of(name, values, self.words(name))
 
     def colored(self) -> Floats:
-        """(N,): numbers in 0 … 1 to be coloured by, and the scale for them; NaN of what diverged."""
+        """Set the colour scale and return the numbers in 0 … 1 to colour by, (N,); NaN if not finite."""
         name = self.wanted.color
         if not name:
             return np.full(len(self.results.columns["sample"]), 0.5)
@@ -81,7 +81,7 @@ class Kind:
         return self.scale.share(values)
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
-        """Draw what is in the area; axes are there already."""
+        """Draw the samples in the area; the axes are drawn already."""
         device = painter.device()
         assert device is not None
         self.ratio = device.devicePixelRatioF()
@@ -89,27 +89,27 @@ class Kind:
         painter.drawImage(area, image(self.pixels(width, height)))
 
     def pixels(self, width: int, height: int) -> Pixels:
-        """The samples as a picture (height, width, 4)."""
+        """Return the samples as RGBA pixels (height, width, 4)."""
         raise NotImplementedError
 
     def row_at(self, place: QPointF, area: QRectF) -> int | None:
-        """The row of the results that is drawn at a place, None where none is near."""
+        """Return the row of the sample drawn at a position; None if none is near."""
         raise NotImplementedError
 
     def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
-        """Show which sample is chosen."""
+        """Mark the selected sample."""
 
     def told(self, row: int, place: QPointF, area: QRectF) -> str:
-        """What is known of what is at a place, whose sample has this row."""
+        """Describe the sample in this row, with the cell or bin at a position."""
         heading = self.heading(place, area)
         return (f"{heading}\n" if heading else "") + told(self.results, row, self.wanted)
 
     def heading(self, place: QPointF, area: QRectF) -> str | None:
-        """What is said before a sample's own numbers."""
+        """Return the text shown before a sample's own numbers."""
 
 
 def told(results: engine.StudyResults, row: int, wanted: Wanted) -> str:
-    """A sample and its numbers, a line each."""
+    """Describe a sample and its numbers, a line each."""
     columns = results.columns
     names = dict.fromkeys([*results.varied, *filter(None, wanted), *results.kept])
     lines = [f"sample {int(columns['sample'][row])}" + ", diverged" * bool(columns["diverged"][row])]
@@ -152,7 +152,7 @@ class Scatter(Kind):
 
 
 class HeatMap(Kind):
-    """The mean of a number, or the share of a predicate, over cells of two others; without one the samples of each."""
+    """The mean of a number, the share of a predicate, or the number of samples, in cells over two columns."""
 
     def __init__(self, results: engine.StudyResults, wanted: Wanted):
         super().__init__(results, wanted)
@@ -210,7 +210,7 @@ class HeatMap(Kind):
 
 
 class Histogram(Kind):
-    """How many samples have which number; coloured by the mean of another."""
+    """The number of samples in each bin of a column, coloured by the mean of another."""
 
     uses_y = False
 
@@ -255,7 +255,7 @@ class Histogram(Kind):
 
 
 class Parallel(Kind):
-    """A line for each sample, across an axis for each thing that varies or is kept."""
+    """A line for each sample, across an axis for each varied or kept column."""
 
     uses_y = False
 
@@ -324,7 +324,7 @@ class Parallel(Kind):
 
 
 class Shares(Kind):
-    """How often a predicate holds over a number, with the interval of its probability, a line for each third value."""
+    """The share of samples in which a predicate holds, over a number, with its interval; a line per third value."""
 
     def __init__(self, results: engine.StudyResults, wanted: Wanted):
         super().__init__(results, wanted)
@@ -395,4 +395,4 @@ KINDS: dict[str, type[Kind]] = {
     "Scatter": Scatter, "Heat map": HeatMap, "Histogram": Histogram, "Parallel coordinates": Parallel,
     "Success rate": Shares,
 }  # fmt: skip
-"""By what the window calls them."""
+"""The kinds by their names in the window."""

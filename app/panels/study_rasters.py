@@ -1,7 +1,7 @@
-"""Samples of a study as pixels: dots, and lines across parallel axes, a million of them in a fraction of a second.
+"""Rasterised samples of a study: dots, and lines across parallel axes, a million of them in a fraction of a second.
 
-In come places in pixels or in 0 … 1 and numbers to be coloured, (N,), NaN for a robot that diverged; out go pictures
-(height, width, 4), RGBA, clear where nothing is.
+Inputs are positions in pixels or in 0 … 1 and numbers to be coloured, (N,), NaN for a diverged robot. Outputs are RGBA
+pixels (height, width, 4), transparent where nothing is drawn.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from app.picture.crowd import DIVERGED, ramp
 Floats = NDArray[np.floating]
 Pixels = NDArray[np.uint8]
 ROWS = 128
-"""Places along an axis that lines of many samples are put to."""
+"""The number of positions along an axis to which the lines of many samples are rounded."""
 FEW = 2000
-"""Samples whose lines are drawn each for itself."""
+"""The largest number of samples whose lines are drawn separately."""
 FAINTEST = 0.45
-"""Opacity of a line that is alone where many are elsewhere."""
-PALETTE = 256  # colours that pictures are made of
-RADII = ((300, 4), (3000, 3), (30_000, 2), (200_000, 1))  # px of a dot, for up to so many samples
+"""The opacity of a single line in a picture where others overlap."""
+PALETTE = 256  # number of colours
+RADII = ((300, 4), (3000, 3), (30_000, 2), (200_000, 1))  # px: a dot's radius for up to that many samples
 
 
 def radius(samples: int) -> int:
-    """Of dots, in px: the larger the fewer there are."""
+    """Return the radius of dots, px, which shrinks as their number grows."""
     return next((px for most, px in RADII if samples <= most), 0)
 
 
 def painted(value: Floats) -> Pixels:
-    """(…, 4): the colours of numbers in 0 … 1, and that of a diverged robot for what is not finite."""
+    """Return RGBA colours (…, 4) of numbers in 0 … 1; numbers that are not finite get the colour of diverged robots."""
     palette = np.concatenate([ramp(np.linspace(0, 1, PALETTE)), [DIVERGED]])
     place = np.where(np.isfinite(value), np.clip(np.nan_to_num(value), 0, 1) * (PALETTE - 1), PALETTE).astype(np.int64)
     rgb = np.round(255 * palette).astype(np.uint8)[place]
@@ -37,9 +37,9 @@ def painted(value: Floats) -> Pixels:
 
 
 def dots(x: Floats, y: Floats, value: Floats, shape: tuple[int, int], reach: int) -> Pixels:
-    """Dots at x and y, px from the upper left, `reach` px in radius; where several are, the mean of their numbers.
+    """Draw dots of radius `reach` px at x and y, px from the upper left; overlapping dots show their numbers' mean.
 
-    Those of diverged robots are on top. `shape` is (height, width).
+    Dots of diverged robots are on top. `shape` is (height, width).
     """
     height, width = shape
     picture = np.zeros((height, width, 4), np.uint8)
@@ -66,9 +66,9 @@ def dots(x: Floats, y: Floats, value: Floats, shape: tuple[int, int], reach: int
 
 
 def lines(places: Floats, value: Floats, shape: tuple[int, int]) -> Pixels:
-    """A line for each sample across axes that share the width; `places` (axes, N) are in 0 … 1 from the lower end.
+    """Draw a line for each sample across equally spaced axes; `places` (axes, N) are in 0 … 1 from the lower end.
 
-    Samples without a place on one of two axes have no line between these.
+    A sample without a position on one of two neighbouring axes has no line between them.
     """
     height, width = shape
     total, count = np.zeros((2, height, width))
@@ -88,7 +88,7 @@ def lines(places: Floats, value: Floats, shape: tuple[int, int]) -> Pixels:
 
 
 def _bundled(begin: Floats, end: Floats, value: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Lines from begin to end, how many samples each has, and their mean number; many are put together."""
+    """Return lines by begin and end, with their numbers of samples and mean values; many lines are merged."""
     if len(begin) <= FEW:
         return begin, end, np.ones(len(begin)), value
     flat = np.rint(begin * (ROWS - 1)).astype(np.int64) * ROWS + np.rint(end * (ROWS - 1)).astype(np.int64)
@@ -99,7 +99,7 @@ def _bundled(begin: Floats, end: Floats, value: Floats) -> tuple[Floats, Floats,
 
 
 def _add(picture: Floats, y: NDArray[np.int64], weight: Floats) -> None:
-    """Add lines with the rows y (lines, columns + 1) at the sides of columns, each `weight` in what it passes."""
+    """Add lines to a picture, by their rows y (lines, columns + 1) at column edges and a `weight` for each."""
     height, width = picture.shape
     low, high = np.minimum(y[:, :-1], y[:, 1:]), np.maximum(y[:, :-1], y[:, 1:]) + 1
     column = np.arange(width)

@@ -1,4 +1,4 @@
-"""The form of the terrain: its kind, and the numbers that this kind takes."""
+"""The terrain form: the kind, and the numbers of this kind."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MOST = max(map(len, NUMBERS.values()))
 
 
 class TerrainForm(QWidget):
-    """Shows a terrain, and tells what is asked for; changes nothing by itself."""
+    """Shows a terrain and emits the user's requests; changes nothing by itself."""
 
     chosen = pyqtSignal(str)
-    """The kind that the user turned to."""
+    """The kind that the user selected."""
     changed = pyqtSignal(object)
-    """The `Terrain` that is to be there."""
+    """The requested `Terrain`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class TerrainForm(QWidget):
         self.kind.textActivated.connect(self.chosen)
 
     def show_terrain(self, terrain: Terrain) -> None:
-        """The one in force."""
+        """Show the current terrain."""
         self.kind.setCurrentText(terrain.kind)
         if terrain == self._shown:
             return
@@ -63,7 +63,7 @@ class TerrainForm(QWidget):
 
 
 def _fit(box: NumberBox, number: Number) -> None:
-    """Have a box take such a number."""
+    """Set up a box for a number's unit, limits, name and tooltip."""
     box.setDecimals({"m": 4, "°": 1, "": 0}[number.unit])
     box.setRange(number.low, number.high)
     box.setSuffix({"m": " m", "°": "°", "": ""}[number.unit])

@@ -1,4 +1,4 @@
-"""The axis of time that all plots share, below them, so that it stays in sight where the plots scroll."""
+"""The time axis shared by all plots, below them, so that it stays visible when the plots scroll."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
 
 
 class TimeAxis(QWidget):
-    """Tells the times of a canvas that is as wide, and that under the mouse, or that of the window."""
+    """Shows the times of a canvas of equal width, with the time under the mouse or the window's time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class TimeAxis(QWidget):
         self.setFixedHeight(HEIGHT)
 
     def show_times(self, canvas: Canvas | None) -> None:
-        """Those that are in sight there."""
+        """Show a canvas's visible time range."""
         self.canvas = canvas
         self.update()
 
@@ -51,9 +51,9 @@ class TimeAxis(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     def moment(self, metrics: QFontMetrics) -> tuple[QRectF, str] | None:
-        """Where the time under the mouse is told, or that of the window, and how; None where neither is in sight.
+        """Return box and text of the time under the mouse, or else of the window's; None if it is outside the range.
 
-        The axis' own numbers leave room for it.
+        The axis's own labels leave space for it.
         """
         if (canvas := self.canvas) is None:
             return None

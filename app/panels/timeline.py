@@ -1,4 +1,4 @@
-"""The timeline under the picture: a track that is scrubbed, buttons that move along it, and what is said of it."""
+"""The timeline below the viewport: a scrubbing track, playback buttons, and labels for its state."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QToolBu
 
 from app.desktop import theme, type_scale
 
-AROUND = 2  # px between the timeline's edge and what is in it
-HEIGHT, MARGIN = 30, 10  # px of the track, and beside its ends
+AROUND = 2  # px between the timeline's edge and its content
+HEIGHT, MARGIN = 30, 10  # px: the track's height, and the margin at its ends
 LINE = 12.0  # px, from the top to the bar
-APART = 72  # px between two times that are written
+APART = 72  # px, the least distance between two time labels
 HANDLE = 6.0  # px
-STEPS = (1.0, 2.0, 5.0)  # and their powers of ten, s between times that are written
+STEPS = (1.0, 2.0, 5.0)  # s between time labels, times powers of ten
 
 
 class Track(QWidget):
-    """From the oldest to the newest moment of a run; pressing and dragging seeks."""
+    """The track from a run's oldest to its newest frame; pressing and dragging seeks."""
 
     sought = pyqtSignal(float)
     """A time of the run, s."""
@@ -36,31 +36,31 @@ class Track(QWidget):
         self._left: float | None = None
 
     def show_span(self, start: float, end: float, at: float, left: float | None) -> None:
-        """What is recorded, s, the moment that is shown, and where the run left another."""
+        """Show the recorded span, the current time, and where the run branched off another, all in s."""
         if (start, end, at, left) != (self._start, self._end, self._at, self._left):
             self._start, self._end, self._at, self._left = start, end, at, left
             self.update()
 
     def show_live(self, live: bool) -> None:
-        """Whether the moment that is shown is the present."""
+        """Set whether the current time is the present."""
         if live != self._live:
             self._live = live
             self.update()
 
     def show_marks(self, times: Sequence[float]) -> None:
-        """The times of keyframes, s."""
+        """Show keyframes at these times, s."""
         if tuple(times) != self._marks:
             self._marks = tuple(times)
             self.update()
 
     def place(self, seconds: float) -> float:
-        """Where a time stands, px."""
+        """Return the position of a time, px."""
         span = self._end - self._start
         share = (seconds - self._start) / span if span > 0 else 1.0
         return MARGIN + min(max(share, 0.0), 1.0) * (self.width() - 2 * MARGIN)
 
     def seconds(self, x: float) -> float:
-        """The time that stands there."""
+        """Return the time at a position, s."""
         share = (x - MARGIN) / max(1, self.width() - 2 * MARGIN)
         return self._start + min(max(share, 0.0), 1.0) * (self._end - self._start)
 
@@ -113,7 +113,7 @@ class Track(QWidget):
 
 
 def spacing(span: float, most: int) -> float:
-    """A round number of seconds, of which at most so many go into a span."""
+    """Return a round number of seconds that fits into a span at most `most` times."""
     power = 1e-4
     while True:
         for step in STEPS:
@@ -123,7 +123,7 @@ def spacing(span: float, most: int) -> float:
 
 
 class Timeline(QWidget):
-    """The track above a row of tools; `actions` are its buttons, in their order."""
+    """The track above a row of tools; `actions` are its buttons, in order."""
 
     run_chosen = pyqtSignal(int)
     """The number of a run."""
@@ -168,7 +168,7 @@ class Timeline(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Leave out the buttons' names, then words, then the buttons from the outermost on, where there is no room."""
+        """Hide, where space is short, the buttons' names, then the labels, then buttons from the outermost inwards."""
         named, plain = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
         for style, words, all_shown, outer in (
             (named, True, True, 0),
@@ -185,25 +185,25 @@ class Timeline(QWidget):
                 button.setVisible(outer <= place < len(self._moves) - outer)
             self.state.setVisible(words)
             self.memory.setVisible(all_shown)
-            self._row.invalidate()  # else it answers what it had asked for before
+            self._row.invalidate()  # else it would return the previous size hint
             if self._row.sizeHint().width() <= self.width() - 2 * AROUND:
                 return
 
     def show_time(self, at: float, end: float, live: bool, script: str = "") -> None:
-        """The moment that is shown, and the newest of the run, s; the script whose run is shown `live`, if any."""
+        """Show the current time and the run's end, s, and the script, if any, whose run is shown `live`."""
         self._write(self.time, f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s")
         self._write(self.state, (f"live: {script}" if script else "") if live else "recorded")
         theme.tint(self.state, "accent")
 
     def _write(self, label: QLabel, text: str) -> None:
-        """Others have to make room for what has become longer."""
+        """Set a label; if its text's length changed, fit the row again."""
         longer = len(text) != len(label.text())
         label.setText(text)
         if longer:
             self._fit()
 
     def show_memory(self, taken: int, budget: int) -> None:
-        """Bytes that the recording takes, and may take."""
+        """Show the recording's size and limit, bytes."""
         self._write(self.memory, f"{taken / 2**20:.1f} MB")
         self.memory.setToolTip(
             f"Size of the recording; limit {budget / 2**20:.0f} MB, beyond it the oldest frames are dropped\n"
@@ -211,7 +211,7 @@ class Timeline(QWidget):
         )
 
     def show_runs(self, runs: Sequence[tuple[int, str]], chosen: int) -> None:
-        """Numbers and names of the runs, and the number of the one that is shown; one alone is not told."""
+        """Show the runs by number and name, with one selected; hide the box if there is only one."""
         if [(self.runs.itemData(k), self.runs.itemText(k)) for k in range(self.runs.count())] != list(runs):
             self.runs.clear()
             for number, name in runs:

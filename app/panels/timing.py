@@ -1,7 +1,7 @@
-"""The timing panel: where a step's time and a frame's time go, live; and why the algorithm was chosen.
+"""The timing panel: how the time of a step and of a frame divides, live; and why the algorithm was chosen.
 
-When the algorithm is switched, the table keeps what the one before took beside what the new one takes, as long as all
-else stays as it was: the robot, the speed, the time step. A line in the plot shows where it changed.
+After a switch of algorithm, the table shows the previous one's times beside the new ones, as long as all other
+conditions stay: the robot, the speed, the time step. A line in the plot marks the switch.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from app.panels.stacked_plot import LOWEST, StackedPlot
 from app.panels.timing_table import FRAME_COLORS, TimingTable, TimingView
 from app.simulation.messages import SPENT, Settings
 
-REFRESH = 500  # ms between two pictures of the panel
+REFRESH = 500  # ms between two updates of the panel
 DRAWING = ("upload", "draw")
 WITHIN = "In contact, {} is part of every iteration of the contact solver: its phases cannot be timed apart."
 
 
 class TimingPanel(QWidget):
-    """Why the algorithm, then the steps and the frames: of each the numbers, and a rolling stacked plot."""
+    """The reason for the algorithm, then the steps and the frames, each with a table and a rolling stacked plot."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class TimingPanel(QWidget):
         self.frames = History(tuple(FRAME_COLORS), (*SPENT["cpu"], *DRAWING))
         self.table, self.frame_table = TimingTable("step", self.steps), TimingTable("frame", self.frames)
         self.view, self.frame_view = TimingView(self.table, headed=True), TimingView(self.frame_table, headed=False)
-        self._spent: Mapping[str, float] = {}  # for the state that is drawn
+        self._spent: Mapping[str, float] = {}  # for the current state
         self.why, self.note, self.prompt = QLabel(), QLabel(), MeasurePrompt()
         self.measure_asked, self.measured = self.prompt.asked, self.prompt.over
         self._plots = StackedPlot(self.steps, "step"), StackedPlot(self.frames, "frame")
@@ -47,7 +47,7 @@ class TimingPanel(QWidget):
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)  # see minimumSizeHint
         layout.addLayout(self._heading())
         for view, plot in zip((self.view, self.frame_view), self._plots, strict=True):
-            layout.addWidget(view, 100)  # all its rows, before the plots get more than they need
+            layout.addWidget(view, 100)  # all its rows, before the plots grow beyond their minimum
             if view is self.view:
                 layout.addWidget(self.note)
             layout.addWidget(plot, 1)
@@ -56,7 +56,7 @@ class TimingPanel(QWidget):
         self._conditions: tuple[object, ...] = ()
         self._speed = 1.0
         self.taken_by = ("", "")
-        """The algorithm and the device by which the shown steps are taken."""
+        """The algorithm and the device that compute the displayed steps."""
         self._fit_rows()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._refresh)
@@ -78,7 +78,7 @@ class TimingPanel(QWidget):
         return layout
 
     def _fit_rows(self) -> None:
-        """Give the tables the room that their rows take, if there is as much."""
+        """Fit the tables to their rows as far as there is space."""
         self.view.fit_rows()
         self.frame_view.fit_rows()
         self.note.setText(WITHIN.format(algorithm_name(self.taken_by[0])))
@@ -86,39 +86,39 @@ class TimingPanel(QWidget):
         self._fit_plots()
 
     def add_step(self, phases: Mapping[str, float], speed: float) -> None:
-        """Seconds of each phase of one step by name, and the speed at which the simulation is to play."""
+        """Add one step's phases, s by name, and the requested simulation speed."""
         if speed != self._speed:
             self._speed = speed
             self.clear()
         self.steps.add(phases)
         shown = self.steps.shown if self.steps.count > self.steps.marked + 1 else ()
-        # What takes no time at all, such as constraints of a robot that has none, has no row.
+        # A phase that takes no time, such as the constraints of a robot without any, has no row.
         self._show(self.steps, tuple(name for name, seconds in phases.items() if seconds > 0 or name in shown))
 
     def add_spent(self, spent: Mapping[str, float]) -> None:
-        """Seconds of what was done for the state that is drawn from now on, by the names of `SPENT`."""
+        """Set the times, s, by the names of `SPENT`, of the work for the frames drawn from now on."""
         self._spent = spent
         self._show(self.frames, (*spent, *DRAWING))
 
     def add_frame(self, upload: float, draw: float) -> None:
-        """Seconds of one picture: sending the poses to the graphics card, and drawing."""
+        """Add one frame's times, s: sending the poses to the graphics card, and drawing."""
         self.frames.add({**self._spent, "upload": upload, "draw": draw})
 
     def _show(self, history: History, names: tuple[str, ...]) -> None:
-        """Have its table show these rows of a history."""
+        """Show these rows of a history in its table."""
         if history.show(names):
             (self.table if history is self.steps else self.frame_table).show_others()
             self._fit_rows()
 
     def clear(self) -> None:
-        """Forget the steps taken before: they were another robot's, or under other conditions."""
+        """Discard the steps: they were another robot's, or under other conditions."""
         self.steps.clear()
         self.frames.before[:] = np.nan
         self.table.algorithm_before = ""
         self._show_algorithms()
 
     def clear_all(self) -> None:
-        """Forget steps and frames: another robot is shown."""
+        """Discard steps and frames, for another robot."""
         self.clear()
         self.frames.clear()
 
@@ -128,19 +128,19 @@ class TimingPanel(QWidget):
         return self.prompt.measuring.running
 
     def start_measuring(self) -> None:
-        """Measure the algorithms."""
+        """Start to measure the algorithms."""
         self.prompt.start()
 
     def refuse_to_measure(self, why: str) -> None:
-        """Show why nothing is measured now."""
+        """Show why nothing can be measured now."""
         self.prompt.show_error(why)
 
     def close_thread(self) -> None:
-        """End the measurement's thread, and wait until it has."""
+        """Stop the measuring thread and wait until it has ended."""
         self.prompt.close_thread()
 
     def minimumSizeHint(self) -> QSize:
-        """The plots ask for no room: they are left out where the tables leave too little for them."""
+        """Return a size without the plots, which are hidden where the tables leave too little space."""
         tables = self.view.minimumHeight() + self.frame_view.minimumHeight()
         return QSize(super().minimumSizeHint().width(), self.view.y() + tables)
 
@@ -149,7 +149,7 @@ class TimingPanel(QWidget):
         self._fit_plots()
 
     def _fit_plots(self) -> None:
-        """Leave out plots that would take room from the tables, or whose axes could not be read."""
+        """Hide plots that would take space from the tables, or whose axes would be unreadable."""
         self.layout().activate()
         note = self.note.heightForWidth(self.width()) if self.table.within_contact else 0
         room = self.height() - self.view.y() - self.view.maximumHeight() - self.frame_view.maximumHeight() - note
@@ -161,9 +161,9 @@ class TimingPanel(QWidget):
         self.table.headerDataChanged.emit(Qt.Orientation.Horizontal, 1, self.table.columnCount() - 1)
 
     def show_algorithm(self, name: str, device: str, settings: Settings, why: str, unmeasured: bool) -> None:
-        """The algorithm and device in use, how the simulation was asked for, and the reason in one sentence.
+        """Show the algorithm and device in use and the reason in one sentence; clear the steps if settings changed.
 
-        Where nothing was measured yet, the prompt to measure stands in place of the reason.
+        If nothing was measured yet, the prompt to measure replaces the reason.
         """
         conditions = settings.dt, settings.integrator, settings.gravity
         if conditions != self._conditions:
@@ -187,7 +187,7 @@ class TimingPanel(QWidget):
 
     def _refresh(self) -> None:
         changes = (self.steps.changes, self.frames.changes)
-        if changes == self._drawn or self.visibleRegion().isEmpty():  # as behind another tab
+        if changes == self._drawn or self.visibleRegion().isEmpty():  # such as behind another tab
             return
         before, self._drawn = self._drawn, changes
         self.table.refresh()
@@ -198,6 +198,6 @@ class TimingPanel(QWidget):
 
 
 def _in_short(why: str) -> str:
-    """Of why it was chosen what the choice of the algorithm and that of the device rest on."""
+    """Shorten a reason to the grounds for the algorithm and for the device."""
     first, *others = why.split("; ")
     return "; ".join([first, *(part for part in others if part.startswith("on "))])

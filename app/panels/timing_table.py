@@ -1,4 +1,4 @@
-"""The rows of the timing panel: of what a step or a frame is made up, and how long each part takes."""
+"""The timing panel's tables: the parts of a step or a frame, and how long each takes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from app.desktop.numbers import duration
 from app.panels.history import BEFORE, COLUMNS, MEDIAN, MEMORY, MOST, History
 
 SHOWN = (MEDIAN, MOST, BEFORE)
-"""Of `COLUMNS`, in this order; rows tell all of them on hover."""
+"""The columns shown, out of `COLUMNS`, in order; a row's tooltip has all of them."""
 ROW_HEIGHT = 21  # px
-MARGIN = 18  # px, beside a figure in its cell
-WIDEST = ("88.8 ms", "99 %", "median")  # what a column of numbers must have room for, beside its algorithm
-LEAST_ROWS = 3  # that are in sight in the lowest window
+MARGIN = 18  # px beside a figure in its cell
+WIDEST = ("88.8 ms", "99 %", "median")  # the widest texts of a number column
+LEAST_ROWS = 3  # visible rows at the window's least height
 FRAME_COLORS = {
     "steps": "#93a5c4", "host launch": "#b9b2a3", "device steps": "#93a5c4", "poses": "#b592a6", "copy": "#b3a878",
     "upload": "#86a698", "draw": "#a39ac2",
 }  # fmt: skip
-"""What a frame takes, in the order in which it is done; which of them there are, the device says.
+"""The parts of a frame in order, with their colours; the device determines which exist.
 
-They are muted, so that none is taken for a phase of a step.
+The colours are muted, to differ from those of a step's phases.
 """
 MEANINGS = {
     **engine.PHASE_MEANINGS,
@@ -42,7 +42,7 @@ MEANINGS = {
     "frame": "one frame on the screen and its simulation; GPU and host work in parallel",
 }
 BY_ITSELF = {"acceleration", "solve", "refinement"}
-"""Phases of which a step has one, where forward dynamics is not done within contact."""
+"""Phases that exist only if forward dynamics is not part of contact."""
 
 Role = Qt.ItemDataRole
 
@@ -54,7 +54,7 @@ class TimingTable(QAbstractTableModel):
         super().__init__()
         self._total, self._history = total, history
         self.algorithm = self.algorithm_before = ""
-        """Those that the medians now and before the last switch are of."""
+        """The algorithms of the current medians and of those before the last switch."""
         self._take_rows()
 
     def _take_rows(self) -> None:
@@ -62,16 +62,16 @@ class TimingTable(QAbstractTableModel):
         self._take_seconds()
 
     def _take_seconds(self) -> None:
-        """The sum first, then what it is made of."""
+        """Take the statistics, with the sum first."""
         self.seconds = np.roll(self._history.statistics(), 1, 0)
 
     @property
     def within_contact(self) -> bool:
-        """Whether forward dynamics is done within the phase of contact, and has no phases of its own."""
+        """Whether forward dynamics is part of the contact phase, and has no phases of its own."""
         return "contact" in self.names and not BY_ITSELF & set(self.names)
 
     def show_others(self) -> None:
-        """The history shows other rows now."""
+        """Take the history's rows after they have changed."""
         self.beginResetModel()
         self._take_rows()
         self.endResetModel()
@@ -108,14 +108,14 @@ class TimingTable(QAbstractTableModel):
         return f"{algorithm or ''}\n{COLUMNS[SHOWN[section - 1]]}"
 
     def _name(self, row: int) -> str:
-        """With the algorithm whose phases are done in that of contact."""
+        """Return a row's name; the contact phase names the algorithm that it includes."""
         name = self.names[row]
         if row == 0:
             return name.capitalize()
         return f"contact with {self.algorithm}" if name == "contact" and self.within_contact else name
 
     def _figure(self, row: int, column: int) -> str:
-        """A dash where nothing was done, such as steps while the simulation stands still."""
+        """Return a cell's duration; a dash if nothing was done, such as no steps during a pause."""
         idle = not np.any(self.seconds[row, :BEFORE] > 0)
         return duration(np.nan if idle and column < BEFORE else self.seconds[row, column])
 
@@ -137,7 +137,7 @@ class TimingTable(QAbstractTableModel):
 
 
 class TimingView(QTableView):
-    """A table with columns that stay where they are, as high as its rows where there is the room."""
+    """A table with fixed columns, as high as its rows if there is space."""
 
     def __init__(self, table: TimingTable, headed: bool):
         super().__init__()
@@ -166,17 +166,17 @@ class TimingView(QTableView):
         self.fit_rows()
 
     def fit_rows(self) -> None:
-        """Ask for the room that the rows take."""
+        """Set the maximum height to that of all rows."""
         self.setMaximumHeight(self._above + ROW_HEIGHT * self.model().rowCount() + 4)
 
 
 def color_of(name: str) -> str:
-    """The colour of a phase, or of a part of a frame."""
+    """Return the colour of a phase, or of a part of a frame."""
     return theme.legible(theme.PHASE_COLORS[name] if name in theme.PHASE_COLORS else FRAME_COLORS[name])
 
 
 def row_text(name: str, seconds: np.ndarray) -> str:
-    """A row of the table in words."""
+    """Describe a row of the table in words."""
     now, least, most, median, before = map(duration, seconds)
     past = "" if before == "–" else f", {before} under the algorithm before"
     return f"{name}: {MEANINGS[name]}\nnow {now}; minimum {least}, median {median}, 99 % below {most}{past}"

@@ -1,4 +1,4 @@
-"""The panel for wrenches from outside: a force and a moment on a link, in numbers."""
+"""The panel for external wrenches: a force and a moment on a link, in numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.desktop import theme
 from app.panels.number_box import DecimalBox
 
 MOST = 1e6  # N and N m
-NARROW = 52  # px of a number's box at least
+NARROW = 52  # px, the least width of a number's box
 AXES = ("world", "link")
 FORCE_TIP = "Force on the link along {}, N, at its frame's origin"
 MOMENT_TIP = "Moment on the link about {}, N m"
@@ -32,16 +32,16 @@ ACT_TIP = "Apply this wrench to the link; changes take effect at once. Reset rem
 
 
 class WrenchPanel(QWidget):
-    """A wrench for each link, one of which is shown."""
+    """The wrenches on the links; one link's is shown and edited."""
 
     set = pyqtSignal(int, object, bool)
-    """Link, (6,) = moment N m and force N, and whether along the world's axes: from now on."""
+    """A link, (6,) = moment N m and force N, and whether along the world's axes; applied from now on."""
     unset = pyqtSignal(int)
-    """Link on which nothing acts any more."""
+    """The link whose wrench is removed."""
     cleared = pyqtSignal()
-    """No wrench acts any more."""
+    """All wrenches are removed."""
     link_chosen = pyqtSignal(int)
-    """The link that the user turned to."""
+    """The link that the user selected."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class WrenchPanel(QWidget):
         layout.addStretch(1)
 
     def set_links(self, links: Sequence[int], names: Sequence[str]) -> None:
-        """Another robot's links that can move, by their numbers, and their names."""
+        """Set another robot's movable links: their numbers and names."""
         with QSignalBlocker(self.link):
             self.link.clear()
             for link, name in zip(links, names, strict=True):
@@ -121,7 +121,7 @@ class WrenchPanel(QWidget):
         self.show_wrenches({})
 
     def show_wrenches(self, wrenches: Mapping[int, SetWrench]) -> None:
-        """Which wrenches act, by link."""
+        """Show the applied wrenches, by link."""
         self._wrenches = wrenches
         self.clear.setEnabled(bool(wrenches))
         lines = [f"{self._name(link)}: {_told(each)}" for link, each in sorted(wrenches.items())]
@@ -129,7 +129,7 @@ class WrenchPanel(QWidget):
         self._load()
 
     def choose(self, link: int) -> None:
-        """Turn to that link, where it can move."""
+        """Select a link, if it can move."""
         place = self.link.findData(link)
         if place >= 0 and place != self.link.currentIndex():
             self.link.setCurrentIndex(place)
@@ -139,7 +139,7 @@ class WrenchPanel(QWidget):
         return self.link.itemText(self.link.findData(link))
 
     def _load(self) -> None:
-        """Show what acts on the link; where nothing does, the numbers stay to be used again."""
+        """Show the link's wrench; if there is none, keep the numbers for reuse."""
         each = self._wrenches.get(self.link.currentData())
         self.act.setChecked(each is not None)
         if each is not None:
@@ -177,12 +177,12 @@ class WrenchPanel(QWidget):
 
 
 def _being_typed(box: QDoubleSpinBox) -> bool:
-    """Whether there is a number in it that is not taken yet."""
+    """Whether the box has the focus and text that is not yet its value."""
     return box.hasFocus() and box.text() != box.textFromValue(box.value())
 
 
 def _told(each: SetWrench) -> str:
-    """A wrench in words: what is zero is left out."""
+    """Describe a wrench; a zero force or moment is left out."""
     moment, force = each.wrench[:3], each.wrench[3:]
     parts = [
         f"({', '.join(f'{value:g}' for value in half)}) {unit}"
