@@ -1,1 +1,1 @@
-"""The picture of the robot: the viewport and what draws into it, films and pictures in files. It stands on `app.gl`."""
+"""The viewport and what draws into it, films and image files; built on `app.gl`."""

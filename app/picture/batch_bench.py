@@ -1,7 +1,7 @@
-"""How fast a batch of robots is simulated and drawn, without a window: ``python -m app.picture.batch_bench --help``.
+"""A benchmark of simulating and drawing a batch, without a window: ``python -m app.picture.batch_bench --help``.
 
-Each picture comes after the steps of its time, in real time; its parts are timed apart: the steps, the links' poses and
-the copy to the host by the clock of the device that does them, then sending to OpenGL and drawing until it is done.
+Each frame follows the steps of its time span, in real time. Its parts are timed apart: steps, link poses and copy to
+the host by the clock of their device, then sending to OpenGL and drawing until it is finished.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PARTS = ("steps", "poses", "copy", "colours", "upload", "draw", "whole")
 def measure(
     model: engine.Model, robots: int, device: str, dtype: str, size: tuple[int, int], pictures: int, rate: float
 ) -> dict[str, object]:
-    """Medians of each of `PARTS`, in ms, and pictures a second, for a batch that plays in real time where it can."""
+    """Return the medians of each of `PARTS`, ms, and the fps of a batch, with its factor of real time."""
     spread = Spread(robots, pose=0.3, mass=0.2)
     simulation = engine.Simulation(
         model, robots, q=spread.poses(model, model.neutral()), device=device, dtype=dtype,

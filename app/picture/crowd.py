@@ -1,4 +1,4 @@
-"""`Crowd`: how a batch of robots is shown: in a grid or overlaid, in which colours, which one in sight. Free of Qt."""
+"""`Crowd`: the appearance of a batch: in a grid or overlaid, its colours, and the selected robot. Free of Qt."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ COLORINGS = ("own colours", "energy", "deviation")
 OWN, ENERGY, DEVIATION = COLORINGS
 UNITS = {ENERGY: "J", DEVIATION: "m"}
 STRENGTH = 0.85
-"""How much of a colour that tells a number takes the place of a robot's own."""
+"""The share of a number's colour in a robot's displayed colour."""
 STOPS = np.array(
     [(0.19, 0.18, 0.50), (0.16, 0.42, 0.62), (0.13, 0.63, 0.55), (0.53, 0.79, 0.30), (0.98, 0.88, 0.15)], np.float32
 )
-"""From the least to the greatest number; each is lighter than the one before, also to those who see no red or green."""
+"""Colours from the smallest to the largest number, each lighter than the one before, also with colour blindness."""
 DIVERGED = (0.93, 0.20, 0.24)
 LOOKED_AT = (1.0, 0.62, 0.16)
 GAP = 1.25
-"""Times the robot's width, from one robot of a grid to the next."""
+"""The spacing of robots in a grid, in robot widths."""
 
 
 def ramp(shares: ArrayLike) -> NDArray[np.float32]:
-    """(…, 3) RGB of `STOPS` for shares in 0…1."""
+    """Return the colours of `STOPS` for shares in 0…1, (…, 3) RGB."""
     place = np.clip(np.nan_to_num(np.asarray(shares, float)), 0.0, 1.0) * (len(STOPS) - 1)
     first = np.minimum(place.astype(int), len(STOPS) - 2)
     part = (place - first)[..., None]
@@ -35,7 +35,7 @@ def ramp(shares: ArrayLike) -> NDArray[np.float32]:
 
 
 def shares(values: NDArray[np.float64], known: NDArray[np.bool_]) -> tuple[NDArray[np.float64], float, float]:
-    """Each value between the least (0) and the greatest (1) of those that are known; and these two."""
+    """Scale values so that the smallest known one is 0 and the largest 1; return them and these two."""
     known = known & np.isfinite(values)
     low, high = (float(values[known].min()), float(values[known].max())) if np.any(known) else (0.0, 0.0)
     return (values - low) / (high - low if high > low else 1.0), low, high
@@ -43,25 +43,25 @@ def shares(values: NDArray[np.float64], known: NDArray[np.bool_]) -> tuple[NDArr
 
 @dataclass
 class Crowd:
-    """The robots of one model as they are drawn."""
+    """The appearance of the robots of one model."""
 
     arrangement: str = ARRANGEMENTS[0]
     coloring: str = OWN
     looked_at: int = 0
     """The robot whose joints are shown and that the camera follows."""
     width: float = 1.0
-    """Of a robot as it stood when it was loaded, m."""
+    """A robot's width in the pose in which it was loaded, m."""
     _offsets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
     _arranged: tuple[str, float, int] | None = None
 
     def set_size(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-        """A new robot, which as it is loaded stands between these corners, (3,) each."""
+        """Set a new robot, whose initial pose is between these corners, (3,) each."""
         extent = upper - lower
         self.width = float(max(extent[0], extent[1], 0.5 * extent[2], 0.05))
         self.looked_at = 0
 
     def offsets(self, robots: int) -> NDArray[np.float32]:
-        """(robots, 3): where each is drawn, m; robot 0 at the world's origin."""
+        """Return where each robot is drawn, (robots, 3), m; robot 0 is at the world's origin."""
         asked = self.arrangement, self.width, robots
         if asked != self._arranged:
             self._arranged, self._offsets = asked, np.zeros((robots, 3), np.float32)
@@ -72,7 +72,7 @@ class Crowd:
         return self._offsets
 
     def values(self, energy: NDArray[np.float64], deviation: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(robots,): the numbers that colours tell; deviations where robots have their own colours."""
+        """Return the numbers that colours show, (robots,); deviations if robots have their own colours."""
         return energy if self.coloring == ENERGY else deviation
 
     def batch(
@@ -82,7 +82,7 @@ class Crowd:
         deviation: NDArray[np.float64],
         diverged: NDArray[np.bool_],
     ) -> Batch:
-        """The robots at poses (robots, links, 4, 4) as they are to be drawn, with (robots,) of the others."""
+        """Return the batch to draw at poses (robots, links, 4, 4); the other arrays are (robots,)."""
         tints = np.zeros((len(link_poses), 4), np.float32)
         if self.coloring != OWN:
             tints[:, :3] = ramp(shares(self.values(energy, deviation), ~diverged)[0])

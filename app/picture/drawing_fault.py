@@ -1,4 +1,4 @@
-"""`DrawingFault`: the sentence in place of a picture that cannot be drawn, and when to try again."""
+"""`DrawingFault`: the message in place of a frame that cannot be drawn, and the time of the next attempt."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from PyQt6.QtWidgets import QLabel, QWidget
 from app.desktop.reasons import reason
 from app.gl.context import NoOpenGL
 
-PAUSES = (200, 1000)  # ms until drawing is tried again, after the first fault and after the second
-WHILE = 60.0  # s after which a fault counts no more
+PAUSES = (200, 1000)  # ms until drawing is tried again, after the first error and after the second
+WHILE = 60.0  # s after which an error no longer counts
 UPDATE = "update the graphics driver to one with OpenGL 3.3"
 OPEN_AGAIN = "open the robot again"
 GOES_ON = "Simulation, plots and files work all the same."
 
 
 def told(fault: Exception) -> tuple[str, str]:
-    """What an exception that drawing raised says, and its cure."""
+    """Return the reason of an exception raised while drawing, and how to fix it."""
     return reason(fault), UPDATE if isinstance(fault, NoOpenGL) else OPEN_AGAIN
 
 
 class DrawingFault(QLabel):
-    """Lies over the viewport. A driver that was reset, or a context that was lost, draws again a moment later."""
+    """A message over the viewport. After a driver reset or a lost context, drawing is soon tried again."""
 
     again = pyqtSignal()
-    """Drawing is worth another attempt, with objects made anew."""
+    """Another attempt at drawing is due, with new OpenGL objects."""
     lasting = pyqtSignal(str, str)
-    """The fault, whose cure is told too, came at each attempt."""
+    """Every attempt failed; emits the reason and how to fix it."""
 
     def __init__(self, parent: QWidget):
         super().__init__(parent)
@@ -44,7 +44,7 @@ class DrawingFault(QLabel):
         self._timer.timeout.connect(self.again)
 
     def tell(self, fault: str, cure: str) -> None:
-        """Show why nothing can be drawn, and have it tried again unless that was in vain."""
+        """Show why nothing can be drawn, and schedule another attempt unless several have failed."""
         self.setText(f"This computer cannot draw the robot: {fault}.\n{GOES_ON} To see it, {cure}.")
         self.show()
         now = time.monotonic()
@@ -56,13 +56,13 @@ class DrawingFault(QLabel):
             self.lasting.emit(fault, cure)
 
     def forget(self) -> None:
-        """There is a picture."""
+        """Hide the message, since a frame was drawn."""
         if self.text():
             self.clear()
             self.hide()
 
     def begin_anew(self) -> None:
-        """What is to be drawn is another robot, to which no fault is known."""
+        """Hide the message and forget earlier errors, since another robot is to be drawn."""
         self.forget()
         self._timer.stop()
         self._when.clear()

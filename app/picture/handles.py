@@ -1,4 +1,4 @@
-"""Handles over the picture at a link: arrows that shift it along its three axes, rings that turn it about them."""
+"""Handles at a link in the viewport: arrows that translate it along its three axes, rings that rotate it about them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from app.picture.labels import write_beside
 from app.picture.viewport import Viewport
 
 ARROW, RING = "arrow", "ring"
-START, LENGTH, RADIUS = 0.16, 1.0, 0.66  # where arrows begin and end, and the rings' radius, of the handles' size
-SIZE = 105.0  # px, of an arrow seen from the side
-NEAR = 7.0  # px, within which a handle is under the cursor
-HEAD = 11.0  # px, an arrow's head
-POINTS = 64  # of a ring
-FACING = 0.98  # the cosine to the line of sight, beyond which an arrow points at the eye and cannot be moved
-EDGE = 0.06  # the cosine below which a ring is seen from its edge, and a drag along it means nothing
+START, LENGTH, RADIUS = 0.16, 1.0, 0.66  # relative to the handles' size: the ends of arrows, and the rings' radius
+SIZE = 105.0  # px, an arrow's length seen from the side
+NEAR = 7.0  # px, the largest distance of the cursor from a handle under it
+HEAD = 11.0  # px, the size of an arrow's head
+POINTS = 64  # points of a ring
+FACING = 0.98  # cosine to the line of sight above which an arrow points at the eye and cannot be dragged
+EDGE = 0.06  # cosine below which a ring is seen edge-on and cannot be dragged
 AXES = ("x", "y", "z")
 
 
 @dataclass(frozen=True)
 class Handle:
-    """One of them, by its kind and the number of its axis in the link's frame."""
+    """A handle: its kind and the index of its axis in the link's frame."""
 
     kind: str
     axis: int
@@ -38,17 +38,17 @@ class Handle:
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """How the handles of a frame (4, 4), m, are seen: their size in m, and the lines of each in px, (points, 2)."""
+    """The handles of a frame (4, 4), m, as seen: their size, m, and the lines of each, px, (points, 2)."""
 
     frame: np.ndarray
     size: float
     lines: dict[Handle, np.ndarray]
     behind: dict[Handle, np.ndarray]
-    """Of each ring, (points,): which of its points are on the side turned away."""
+    """For each ring, a mask (points,) of the points on its far side."""
 
 
 def shape(frame: np.ndarray, camera: Camera, picture: tuple[float, float]) -> Shape | None:
-    """The handles of a frame (4, 4) in a picture of this width and height; None where it lies behind the eye."""
+    """Return the handles of a frame (4, 4) in a picture of this width and height; None if it is behind the eye."""
     R, origin = frame[:3, :3], frame[:3, 3]
     depth = camera.depth(origin)
     if depth <= 0:
@@ -70,14 +70,14 @@ def shape(frame: np.ndarray, camera: Camera, picture: tuple[float, float]) -> Sh
 
 
 def ring(R: np.ndarray, axis: int) -> np.ndarray:
-    """(POINTS + 1, 3): a circle of radius 1 about an axis of a frame, closed."""
+    """Return a closed circle of radius 1 about an axis of a frame, (POINTS + 1, 3)."""
     angles = np.linspace(0, 2 * np.pi, POINTS + 1)[:, None]
     one, other = R[:, (axis + 1) % 3], R[:, (axis + 2) % 3]
     return np.cos(angles) * one + np.sin(angles) * other
 
 
 def under(shape: Shape, place: np.ndarray) -> Handle | None:
-    """The handle at a place (2,) of the picture, px: the nearest within reach, of rings only their near sides."""
+    """Return the handle at a position (2,), px: the nearest within `NEAR`, of rings only the near sides."""
     best, nearest = NEAR, None
     for handle, line in shape.lines.items():
         start, end = line[:-1], line[1:]
@@ -94,7 +94,7 @@ def under(shape: Shape, place: np.ndarray) -> Handle | None:
 
 
 class Drag:
-    """A handle in the hand: how far the cursor has moved it."""
+    """A drag of a handle: its distance as a function of the cursor's position."""
 
     def __init__(self, handle: Handle, shape: Shape, camera: Camera, picture: tuple[float, float], start: np.ndarray):
         self.handle, self.frame, self._picture, self._start = handle, shape.frame, picture, start
@@ -108,22 +108,22 @@ class Drag:
         point = shape.size * RADIUS * ring(shape.frame[:3, :3], handle.axis)[int(np.nanargmin(visible))]
         ends = shape.frame[:3, 3] + point + np.outer((-0.01, 0.01), np.cross(self._axis, point))
         before, after = seen_at(camera, picture, ends)
-        self._rate = (after - before) / 0.02  # px per rad, where the ring was taken
+        self._rate = (after - before) / 0.02  # px per rad, at the point where the ring was grabbed
 
     def _along(self, place: np.ndarray) -> float:
-        """Where on the arrow's line the line of sight through a place (2,) comes nearest to it, m."""
+        """Return the position on the arrow's line nearest to the line of sight through a point (2,), m."""
         eye, sight = ray(self._camera, self._picture, (float(place[0]), float(place[1])))
         between, cosine = eye - self.frame[:3, 3], float(self._axis @ sight)
         return float((self._axis - cosine * sight) @ between) / (1 - cosine**2)
 
     def amount(self, place: np.ndarray) -> float:
-        """How far it is moved with the cursor at a place (2,): m along its axis, or rad about it."""
+        """Return how far the handle is moved with the cursor at a point (2,): m along its axis, or rad about it."""
         if self.handle.kind == ARROW:
             return self._along(place) - self._first
         return float((place - self._start) @ self._rate / (self._rate @ self._rate))
 
     def pose(self, amount: float) -> np.ndarray:
-        """(4, 4): the frame, moved so far."""
+        """Return the frame moved by an amount, (4, 4)."""
         pose, R = self.frame.copy(), self.frame[:3, :3]
         if self.handle.kind == ARROW:
             pose[:3, 3] += amount * self._axis
@@ -133,24 +133,24 @@ class Drag:
 
 
 class HandleLayer(QWidget):
-    """Lies over the picture, and shows the handles of one frame."""
+    """An overlay of the viewport with the handles of one frame."""
 
     def __init__(self, viewport: Viewport):
         super().__init__(viewport)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._viewport = viewport
         self.shape: Shape | None = None
-        """What is seen; None where nothing is."""
+        """The visible handles; None if there are none."""
         self.marked: Handle | None = None
-        """The one under the cursor, or in the hand."""
+        """The handle under the cursor, or being dragged."""
         self.held = False
         self.text = ""
-        """What is written at the cursor while one is in the hand."""
+        """The text at the cursor during a drag."""
         self.cursor_at = QPointF()
         self.hide()
 
     def show_frame(self, frame: np.ndarray | None) -> None:
-        """Show the handles of that frame (4, 4) of the robot's world, m; none for None."""
+        """Show the handles of a frame (4, 4) in the robot's world, m; None hides them."""
         viewport, seen = self._viewport, None
         if frame is not None:
             placed = frame.copy()
@@ -168,7 +168,7 @@ class HandleLayer(QWidget):
         self.update()
 
     def mark(self, at: QPointF) -> Handle | None:
-        """The handle under the cursor, which is marked from now on."""
+        """Mark the handle under the cursor and return it."""
         found = under(self.shape, np.array([at.x(), at.y()])) if self.shape is not None else None
         if found != self.marked:
             self.marked = found
@@ -210,13 +210,13 @@ class HandleLayer(QWidget):
 
 
 def axis_color(axis: int) -> QColor:
-    """That of frames in the picture, dark enough on a light ground."""
+    """Return the colour of a frame's axis in the viewport, darkened for a light background."""
     color = QColor.fromRgbF(*(glyphs.X, glyphs.Y, glyphs.Z)[axis])
     return color if theme.is_dark() else color.darker(135)
 
 
 def _draw_head(painter: QPainter, line: np.ndarray, color: QColor, size: float) -> None:
-    """A triangle at the end of an arrow, px."""
+    """Draw a triangle at the end of an arrow, px."""
     way = line[1] - line[0]
     length = float(np.linalg.norm(way))
     if length < 1e-6:
@@ -232,7 +232,7 @@ def _draw_head(painter: QPainter, line: np.ndarray, color: QColor, size: float) 
 
 
 def _runs(which: np.ndarray) -> list[range]:
-    """The runs of true entries, each with its neighbours, so that lines of two sides meet."""
+    """Return the runs of true entries, each extended by its neighbours, so that adjacent lines meet."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], which, [False]]).astype(int)))
     last = len(which) - 1
     return [range(max(start - 1, 0), min(end, last) + 1) for start, end in edges.reshape(-1, 2)]

@@ -1,4 +1,4 @@
-"""Names over the picture: painted on the widget that lies over it, and into pictures that are taken."""
+"""Name labels over the viewport: painted on an overlay widget, and into saved pictures."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from app.desktop import theme
 from app.gl.view import View
 
 PAD = 4.0  # px around a name
-AWAY = 9.0  # px from what is named
-MARGIN, BESIDE = 5.0, 14.0  # px, around what is written beside a place, and of it from there
-MOST = 300  # names in a picture
+AWAY = 9.0  # px from the named point
+MARGIN, BESIDE = 5.0, 14.0  # px: the padding of a text beside a point, and its distance from the point
+MOST = 300  # largest number of names in a picture
 
 
 def paint(painter: QPainter, view: View, scale: float, font: QFont) -> None:
-    """Write the names of a view; `scale` is how many of the painter's units one of the view's pixels is.
+    """Draw the names of a view; `scale` is the painter's units per pixel of the view.
 
-    A name that would cover another is left out; the chosen link's comes first.
+    A name that would cover another is left out; the selected link's name comes first.
     """
     if not view.extras.labels:
         return
@@ -58,7 +58,7 @@ def _write(painter: QPainter, name: str, at: QPointF, box: QRectF, chosen: bool)
 
 
 def write_beside(painter: QPainter, font: QFont, at: QPointF, text: str, width: float) -> None:
-    """Write a text on its ground above and right of a place, within a picture of that width."""
+    """Draw a text with a background above and right of a point, within a picture of this width."""
     size = QFontMetricsF(font).boundingRect(text).size()
     box = QRectF(0, 0, size.width() + 2 * MARGIN, size.height() + MARGIN)
     box.moveTopLeft(at + QPointF(BESIDE, -BESIDE - box.height()))
@@ -74,7 +74,7 @@ def write_beside(painter: QPainter, font: QFont, at: QPointF, text: str, width: 
 
 
 class LabelLayer(QWidget):
-    """Lies over the picture, and names what is seen in it."""
+    """An overlay of the viewport with the names of visible links."""
 
     def __init__(self, parent: QWidget):
         super().__init__(parent)
@@ -83,7 +83,7 @@ class LabelLayer(QWidget):
         self.hide()
 
     def show_view(self, view: View | None) -> None:
-        """The picture beneath shows that view now."""
+        """Show the names of the view that is now drawn beneath."""
         self._view = view
         ratio = self.devicePixelRatioF()
         fits = view is not None and view.size == (round(self.width() * ratio), round(self.height() * ratio))

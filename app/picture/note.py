@@ -1,15 +1,15 @@
-"""`PictureNote`: a sentence over the picture's upper edge."""
+"""`PictureNote`: a sentence at the viewport's upper edge."""
 
 from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, QObject, Qt
 from PyQt6.QtWidgets import QLabel, QWidget
 
-TOP, PADDING = 16, 40  # px from the picture's edge, and of the note beside its words
+TOP, PADDING = 16, 40  # px from the viewport's edge, and beside the note's text
 
 
 class PictureNote(QLabel):
-    """Lies over a viewport, hidden while it says nothing."""
+    """An overlay of a viewport, hidden while its text is empty."""
 
     def __init__(self, viewport: QWidget):
         super().__init__(viewport, objectName="note", alignment=Qt.AlignmentFlag.AlignCenter)
@@ -20,7 +20,7 @@ class PictureNote(QLabel):
         viewport.installEventFilter(self)
 
     def say(self, text: str) -> None:
-        """Show a sentence; nothing where it is empty."""
+        """Show a sentence; hide the note if it is empty."""
         self.setText(text)
         self.setVisible(bool(text))
         if text:

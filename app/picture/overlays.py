@@ -1,4 +1,4 @@
-"""`Overlays`: what the user has chosen to see of a robot besides its shape, and the `Extras` that show it."""
+"""`Overlays`: what the user has selected to see of a robot besides its shape, and the `Extras` that show it."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ from app.gl.scene import Content, with_ghost
 from app.gl.world import World, beside
 
 THROUGH = 0.4
-"""The opacity of a robot that is to be seen through; half and less casts no shadow."""
+"""The opacity of a transparent robot; an opacity of a half or less casts no shadow."""
 GHOST = 0.45
 """The opacity of a ghost."""
-GRAVITY = 9.81  # m/s², by which a force is long beside a robot's weight
+GRAVITY = 9.81  # m/s², for scaling force arrows by the robot's weight
 NAMED = 0.12
-"""Of the robot's size, that the name of one of a batch stands above its highest link."""
+"""The height of a batch robot's name above its highest link, relative to the robot's size."""
 STILL, FAINT = 2e-5, 0.02
-"""Of the robot's size, by which a ghost has to move before it is drawn anew; and of its colours."""
+"""The least change that redraws a ghost: of its poses, relative to the robot's size, and of its colours."""
 
 
 class Overlays(QObject):
-    """Belongs to a viewport, which draws anew when anything of it has `changed`."""
+    """The overlays of a viewport, which is redrawn when any has `changed`."""
 
     changed = pyqtSignal()
 
     def __init__(self) -> None:
         super().__init__()
         self.kinds: frozenset[str] = frozenset()
-        """Those of `glyphs.KINDS` that are shown."""
+        """The visible ones of `glyphs.KINDS`."""
         self.trails: Trails | None = None
         self._pushes: tuple[pushes.Push, ...] = ()
         self._chosen, self._through, self._wireframe = -1, False, False
         self._model: engine.Model | None = None
-        self._explained: Explainer | None = None  # made when it is first asked for
+        self._explained: Explainer | None = None  # made on first use
         self._size = 1.0
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
         self._lit: np.ndarray | None = None  # tints of the robot's own links
-        self._companion: tuple[Content, np.ndarray] | None = None  # another robot, and where its links stand
+        self._companion: tuple[Content, np.ndarray] | None = None  # another robot, and its link poses
         self._chosen_beside = self._chosen_obstacle = -1
         self._robot_name = ""
         self._world: World | None = None
-        self._joined: tuple[tuple[object, ...], Content] | None = None  # what is drawn together, and of what it is
-        self._known: tuple[np.ndarray, Extras] | None = None  # what was answered last, and for which poses
+        self._joined: tuple[tuple[object, ...], Content] | None = None  # the joined content, with the key of its parts
+        self._known: tuple[np.ndarray, Extras] | None = None  # the last result of `extras`, with its poses
         theme.signals.changed.connect(self._change)
 
     @property
     def backdrop(self) -> Backdrop:
-        """As the palette in force."""
+        """The background that matches the palette in force."""
         return DARK if theme.is_dark() else LIGHT
 
     def set_robot(self, model: engine.Model | None, size: float) -> None:
-        """Another robot, or another size, m, of the same as it stands."""
+        """Set another robot, or the current one's new size, m."""
         if model is not self._model:
             self._ghost, self._lit, self._chosen, self._pushes = None, None, -1, ()
         self._model, self._size = model, size
@@ -76,27 +76,27 @@ class Overlays(QObject):
         return self._explained
 
     def show(self, kind: str, on: bool) -> None:
-        """Show one of `glyphs.KINDS`, or do not."""
+        """Show or hide one of `glyphs.KINDS`."""
         self.kinds = self.kinds | {kind} if on else self.kinds - {kind}
         self._trace()
         self._change()
 
     def choose(self, link: int) -> None:
-        """Have a link stand out, −1 for none; where there are trails, follow that one alone."""
+        """Highlight a link, −1 for none; with trails on, follow it alone."""
         if link != self._chosen:
             self._chosen = link
             self._trace()
             self._change()
 
     def set_pushes(self, acting: Sequence[pushes.Push]) -> None:
-        """What acts on links from outside: drawn as arrows, with what they are in N and N m."""
+        """Set the external wrenches, drawn as arrows with their values in N and N m."""
         if _alike(acting, self._pushes):
             return
         self._pushes = tuple(acting)
         self._change()
 
     def name_robot(self, name: str) -> None:
-        """Write that name above the robot, to tell which of a batch is looked at; "" for none."""
+        """Show a name above the robot, to identify the selected one of a batch; "" for none."""
         if name != self._robot_name:
             self._robot_name = name
             self._change()
@@ -110,7 +110,7 @@ class Overlays(QObject):
         self._change()
 
     def set_ghost(self, poses: np.ndarray | None, tints: np.ndarray | None = None) -> None:
-        """A second robot at (links, 4, 4), each link in a colour (links, 4) of its own; None for none."""
+        """Show a second robot at (links, 4, 4) with link colours (links, 4); None for none."""
         before, self._ghost = self._ghost, None if poses is None or tints is None else (poses, tints)
         if self._ghost is None or before is None:
             changed = before is not self._ghost
@@ -123,7 +123,7 @@ class Overlays(QObject):
             self._ghost = before
 
     def light(self, tints: np.ndarray | None) -> None:
-        """Have each link in a colour (links, 4) beside its own; None for none."""
+        """Tint the links with colours (links, 4) in addition to their own; None for none."""
         if (tints is None) != (self._lit is None) or (tints is not None and not np.array_equal(tints, self._lit)):
             self._lit = tints
             self._change()
@@ -133,7 +133,7 @@ class Overlays(QObject):
         self.changed.emit()
 
     def _trace(self) -> None:
-        """Begin trails anew where other links leave them."""
+        """Start new trails if the links that leave them have changed."""
         if "trails" not in self.kinds or self._model is None:
             self.trails = None
             return
@@ -142,42 +142,42 @@ class Overlays(QObject):
             self.trails = Trails(links, self._size, self._explainer.ends)
 
     def add_to_trails(self, time: float, poses: np.ndarray) -> None:
-        """The robot's links were at (links, 4, 4) at that time, s."""
+        """Add the link poses (links, 4, 4) at a time, s, to the trails."""
         if self.trails is not None and self.trails.add(time, poses):
             self._known = None
 
     def forget_trails(self) -> None:
-        """Begin trails anew, of another robot."""
+        """Clear the trails, for another robot."""
         if self.trails is not None:
             self.trails.clear()
             self._change()
 
     def set_world(self, world: World | None) -> None:
-        """The ground and what stands on it; None for a level ground as low as the robot asks for."""
+        """Set the ground and the obstacles; None for a flat ground at the robot's lowest point."""
         if world is not self._world:
             self._world = world
             self._change()
 
     @property
     def world(self) -> World | None:
-        """The ground and what stands on it, as they were set."""
+        """The ground and the obstacles, as set."""
         return self._world
 
     def move_obstacle(self, number: int, pose: np.ndarray) -> None:
-        """Draw an obstacle at `pose` (4, 4), until there is another world."""
+        """Draw an obstacle at `pose` (4, 4), until another world is set."""
         if self._world is not None and self._world.poses is not None:
             poses = self._world.poses.copy()
             poses[number] = pose
             self.set_world(replace(self._world, poses=poses))
 
     def choose_obstacle(self, number: int) -> None:
-        """Have an obstacle stand out, −1 for none."""
+        """Highlight an obstacle, −1 for none."""
         if number != self._chosen_obstacle:
             self._chosen_obstacle = number
             self._change()
 
     def set_companion(self, content: Content | None, poses: np.ndarray | None = None) -> None:
-        """Another robot whose links stand at (links, 4, 4); None for none."""
+        """Show another robot with links at (links, 4, 4); None for none."""
         before = self._companion
         self._companion = None if content is None or poses is None else (content, poses)
         if self._companion is None or before is None or before[0] is not content:
@@ -191,24 +191,24 @@ class Overlays(QObject):
 
     @property
     def companion(self) -> tuple[Content, np.ndarray] | None:
-        """What of another robot is drawn, and where its links stand."""
+        """The second robot's content and link poses."""
         return self._companion
 
     def choose_beside(self, link: int) -> None:
-        """Have a link of the companion stand out, −1 for none."""
+        """Highlight a link of the second robot, −1 for none."""
         if link != self._chosen_beside:
             self._chosen_beside = link
             self._change()
 
     def around(self, box: Box) -> Box:
-        """A box around the robot, made large enough for its companion."""
+        """Enlarge a box around the robot to include the second robot."""
         if self._companion is None:
             return box
         lower, upper = self._companion[0].bounds(self._companion[1])
         return np.minimum(box[0], lower), np.maximum(box[1], upper)
 
     def seen(self, content: Content, poses: np.ndarray, alone: bool = False) -> tuple[Content, np.ndarray]:
-        """What is drawn for a robot: itself, the obstacles and, unless `alone`, its ghost and what is beside it."""
+        """Return the content to draw: the robot, the obstacles and, unless `alone`, its ghost and the second robot."""
         ghost, world, links = None if alone else self._ghost, self._world, len(poses)
         others = [] if alone or self._companion is None else [self._companion]
         if world is not None and world.obstacles is not None and world.poses is not None:
@@ -227,9 +227,9 @@ class Overlays(QObject):
     def extras(
         self, poses: np.ndarray | None, center: np.ndarray, alone: bool = False, wrench: np.ndarray | None = None
     ) -> Extras:
-        """For links at (links, 4, 4) of a robot that is drawn `center` (3,) from where it is; `alone` as in `seen`.
+        """Return the extras for links at (links, 4, 4) of a robot drawn at offset `center` (3,); `alone` as in `seen`.
 
-        One that is alone has arrows for `wrench` (links, 6), N m and N along the links' own axes.
+        A robot alone has arrows for `wrench` (links, 6), N m and N along the links' own axes.
         """
         if poses is None or self._model is None:
             return Extras(world=self._world, backdrop=self.backdrop)
@@ -286,13 +286,13 @@ def _alike(one: Sequence[pushes.Push], other: Sequence[pushes.Push]) -> bool:
 
 
 def _told(arrow: pushes.Arrow) -> tuple[str, tuple[float, float, float], bool]:
-    """What stands at an arrow's tip."""
+    """Return the label at an arrow's tip."""
     x, y, z = map(float, arrow.end)
     return prefixed(arrow.strength, "N m" if arrow.is_moment else "N"), (x, y, z), False
 
 
 def _merged(one: dict[str, Copies], other: dict[str, Copies]) -> dict[str, Copies]:
-    """Both, mesh by mesh, in the order of the first."""
+    """Merge two mappings mesh by mesh, in the order of the first."""
     found = dict(one)
     for name, copies in other.items():
         before = found.get(name)

@@ -1,8 +1,8 @@
-"""Pictures drawn in a thread, for the window of a computer whose processor draws.
+"""Frames drawn in a thread, for the window of a computer with software OpenGL.
 
-There a full picture takes up to a second, and a QOpenGLWidget would have the whole window put together by OpenGL
-whenever any part of it changes. So the thread has a context of its own, and its pictures come back as plain images.
-The newest request wins: a full picture is left where a newer request comes, a draft is finished first.
+There a full frame takes up to a second, and a QOpenGLWidget would have OpenGL compose the whole window whenever any
+part of it changes. The thread therefore has its own context, and its frames come back as plain images. The newest
+request wins: a full frame is abandoned when a newer request arrives, a draft is finished first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RENDERER = 0x1F01  # GL_RENDERER
 
 @dataclass(frozen=True, eq=False)
 class _Request:
-    """A picture asked for; where there is an `answer` somebody waits for it."""
+    """A requested frame; if it has an `answer`, a caller waits for it."""
 
     view: View
     detail: int
@@ -38,7 +38,7 @@ class _Request:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A picture, whose image lies in `pixels`, and what it took: s of wall time, and the part that sent poses."""
+    """A frame, whose image uses the memory of `pixels`, and its times, s: wall time, and the part for sending poses."""
 
     view: View
     detail: int
@@ -49,7 +49,7 @@ class Picture:
 
 
 def renderer_name() -> str:
-    """The renderer of OpenGL, as the driver names it; empty where there is none. An application must be running."""
+    """Return OpenGL's renderer name; "" if there is no OpenGL. An application must be running."""
     shared, surface = QOpenGLContext.globalShareContext(), QOffscreenSurface()
     if shared is None:
         shared = QOpenGLContext()
@@ -67,20 +67,20 @@ def renderer_name() -> str:
 
 
 def processor_draws() -> bool:
-    """Whether OpenGL here is software, as its name says, or there is none.
+    """Return whether OpenGL is software rendering, by its name, or missing.
 
-    A window with a QOpenGLWidget stays black as a whole where there is none; `PictureThread` tells it in a sentence.
+    Without OpenGL a window with a QOpenGLWidget stays black; `PictureThread` reports the reason instead.
     """
     name = renderer_name()
     return not name or any(each in name.lower() for each in SOFTWARE)
 
 
 class PictureThread:
-    """Draws what is asked for, one picture at a time; `on_picture` and `on_fault` are called in its thread."""
+    """Draws requested frames one at a time; `on_picture` and `on_fault` are called in its thread."""
 
     def __init__(self, on_picture: Callable[[Picture], None], on_fault: Callable[[str, str], None]):
         self._on_picture, self._on_fault = on_picture, on_fault
-        self._surface = QOffscreenSurface()  # which wants to be made, and to end, in the window's thread
+        self._surface = QOffscreenSurface()  # must be created and destroyed in the window's thread
         self._surface.create()
         self._changed = threading.Condition()
         self._request: _Request | None = None
@@ -90,15 +90,15 @@ class PictureThread:
 
     @property
     def failed(self) -> bool:
-        """Whether it has told a fault, and ended."""
+        """Whether the thread has reported an error and ended."""
         return bool(self._fault)
 
     def ask(self, view: View, detail: int) -> None:
-        """Have that drawn next, instead of what was asked for before and is not begun."""
+        """Request a frame, in place of an earlier request that has not begun."""
         self._post(_Request(view, detail))
 
     def draw(self, view: View) -> Picture:
-        """That drawn in full, now; RuntimeError where this computer cannot."""
+        """Draw a view in full and wait for it. Raises RuntimeError if this computer cannot draw."""
         request = _Request(view, 0, Future())
         self._post(request)
         return request.answer.result()
@@ -111,7 +111,7 @@ class PictureThread:
                 request.answer.set_exception(RuntimeError(self._fault))
 
     def close(self) -> None:
-        """End the thread, and wait until it has."""
+        """Stop the thread and wait until it has ended."""
         with self._changed:
             self._quitting = True
             self._changed.notify()
@@ -126,19 +126,19 @@ class PictureThread:
             self._fail(context.NoOpenGL("it gives no OpenGL 3.3 core context"), None)
 
     def _work(self) -> None:
-        """Draw what is asked for, in the context that is current."""
+        """Draw requested frames in the current context."""
         renderer, request = Renderer(), None
         try:
             renderer.initialize()
             while (request := self._next()) is not None:
                 self._draw(renderer, request)
-        except Exception as fault:  # whoever waits for a picture must hear of it, whatever the driver raised
+        except Exception as fault:  # a caller waiting for a frame must get any error of the driver
             self._fail(fault, request)
         finally:
             renderer.release()
 
     def _fail(self, fault: Exception, begun: _Request | None) -> None:
-        """Tell why nothing can be drawn, also to who waits for what was begun or asked for."""
+        """Report why nothing can be drawn, also to callers waiting for the current or the next request."""
         words, cure = told(fault)
         with self._changed:
             self._fault = words
@@ -149,7 +149,7 @@ class PictureThread:
                 request.answer.set_exception(RuntimeError(words))
 
     def _next(self) -> _Request | None:
-        """The newest request, once there is one; None when it is time to end."""
+        """Wait for the newest request and return it; None when the thread should end."""
         with self._changed:
             self._changed.wait_for(lambda: self._quitting or self._request is not None)
             request, self._request = self._request, None
@@ -163,7 +163,7 @@ class PictureThread:
             view.camera, view.poses, *view.size, request.detail, view.batch, view.marks, view.extras
         ):
             if request.detail == 0:
-                GL.glFinish()  # else all the work would wait for the end
+                GL.glFinish()  # else the whole cost would fall on the end
                 if self._quitting or self._request is not None:
                     return
         pixels = renderer.pixels()

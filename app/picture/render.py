@@ -1,4 +1,4 @@
-"""`main.py render`: a picture of a robot at a configuration, with no window and no display."""
+"""`main.py render`: an image of a robot at a configuration, with no window and no display."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw and write the picture: 0, or 1 where this machine cannot draw.
+    """Draw and write the image; return 0, or 1 if this machine cannot draw.
 
-    What is wrong with the robot (engine.ModelError) or the call (ValueError, OSError) is for the command line to tell.
+    Problems with the robot (engine.ModelError) or the arguments (ValueError, OSError) are left to the command line.
     """
     from app.gl import context  # here, so that the other commands start without the renderer's libraries
 

@@ -1,4 +1,4 @@
-"""What shows the viewport's pictures: one widget for graphics cards, one for computers whose processor draws."""
+"""The widgets that show the viewport's frames: one for graphics cards, one for software OpenGL."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from app.gl.view import View
 from app.picture.drawing_fault import told
 from app.picture.pictures import Picture, PictureThread
 
-SMOOTH = 0.016  # s for a draft, above which what moves is drawn with less detail
-ROOM = 0.9  # of that, within which drafts are expected that have more
-EASE = 30  # drafts in a row of which that is expected, after which they have
+SMOOTH = 0.016  # s for a draft, above which moving objects are drawn with less detail
+ROOM = 0.9  # share of that within which finer drafts are expected to stay
+EASE = 30  # drafts in a row with that expectation before the detail is raised
 
 
 class CardScreen(QOpenGLWidget):
-    """A graphics card draws every picture in full, in the window's own thread."""
+    """Draws every frame in full on a graphics card, in the window's thread."""
 
     shown = pyqtSignal(float)
-    """Seconds that drawing took, for each picture."""
+    """The drawing time of each frame, s."""
     painted = pyqtSignal()
-    """The system has asked for what is shown, so that it can be seen."""
+    """The system has requested a repaint, so the widget is visible."""
     failed = pyqtSignal(str, str)
-    """Why nothing can be drawn, and the cure."""
+    """The reason why nothing can be drawn, and how to fix it."""
     drafts = False
-    """Whether pictures of what moves are coarser than those of what stands still."""
+    """Whether frames are coarser while something moves."""
 
     def __init__(self, parent: QWidget):
         super().__init__(parent)
@@ -48,31 +48,31 @@ class CardScreen(QOpenGLWidget):
 
     @property
     def view(self) -> View | None:
-        """What is shown."""
+        """The view shown."""
         return self._view
 
     def ask(self, view: View, detail: int) -> None:  # noqa: ARG002, all detail is drawn
         if self._failed and self._view.content is not view.content:
-            self.end()  # what could not be drawn was another robot
+            self.end()  # the failure was for another robot
         self._view = view
         self.update()
 
     def grab_full(self, view: View) -> QImage:
-        """That view, drawn in full."""
+        """Draw a view in full and return it."""
         self._view = view
         return self.grabFramebuffer()
 
     def end(self) -> None:
-        """Free what drawing needs; it is made again when something is to be drawn."""
+        """Free the renderer; it is created again when needed."""
         renderer, self._renderer, self._failed = self._renderer, None, False
         if renderer is not None and self.isValid():
             self.makeCurrent()
-            with suppress(GLError):  # a context that was lost has taken them along
+            with suppress(GLError):  # a lost context has freed them already
                 renderer.release()
             self.doneCurrent()
 
     def initializeGL(self) -> None:
-        """The context is new; that of another top-level window before has gone, or is about to."""
+        """Start with a new context; that of a previous top-level window is gone or about to go."""
         self._renderer, self._failed = None, False
         self.context().aboutToBeDestroyed.connect(self.end)
 
@@ -88,7 +88,7 @@ class CardScreen(QOpenGLWidget):
             renderer.set_scene(view)
             renderer.ground = view.ground
             renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks, extras=view.extras)
-        except Exception as fault:  # whatever the driver raised, the window goes on
+        except Exception as fault:  # whatever the driver raised, the window stays alive
             self._failed = True
             self.failed.emit(*told(fault))
         else:
@@ -96,7 +96,7 @@ class CardScreen(QOpenGLWidget):
 
 
 class ProcessorScreen(QWidget):
-    """Shows the images that a thread draws: while something moves in drafts, as fine as it can keep up with."""
+    """Shows the images drawn by a thread: drafts while something moves, as fine as the thread keeps up with."""
 
     shown = pyqtSignal(float)
     painted = pyqtSignal()
@@ -109,9 +109,9 @@ class ProcessorScreen(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.busy = False
-        """Whether a picture is being drawn."""
+        """Whether a frame is being drawn."""
         self.draft = len(DETAILS) - 1
-        """The detail, as `DETAILS` counts it, that drafts have now."""
+        """The current detail of drafts, an index of `DETAILS`."""
         self._thread: PictureThread | None = None
         self._picture: Picture | None = None
         self._wanted: View | None = None
@@ -120,7 +120,7 @@ class ProcessorScreen(QWidget):
 
     @property
     def detail(self) -> int:
-        """Of what is shown, as `DETAILS` counts it."""
+        """The detail of the frame shown, an index of `DETAILS`."""
         return self._picture.detail if self._picture else 0
 
     @property
@@ -129,18 +129,18 @@ class ProcessorScreen(QWidget):
 
     @property
     def view(self) -> View | None:
-        """What is shown."""
+        """The view shown."""
         return self._picture.view if self._picture else None
 
     def ask(self, view: View, detail: int) -> None:
-        """Have that drawn soon; what was asked for before may never be."""
+        """Request a frame; an earlier request may be dropped."""
         if self._thread is not None and self._thread.failed and self._wanted.content is not view.content:
-            self.end()  # what could not be drawn was another robot
+            self.end()  # the failure was for another robot
         self.busy, self._wanted = True, view
         self._running().ask(view, detail)
 
     def grab_full(self, view: View) -> QImage:
-        """That view, drawn in full; waits for it. An empty image where this computer cannot draw."""
+        """Draw a view in full and wait for it. Returns a null image if this computer cannot draw."""
         try:
             picture = self._running().draw(view)
         except RuntimeError:
@@ -155,7 +155,7 @@ class ProcessorScreen(QWidget):
         return self._thread
 
     def end(self) -> None:
-        """End the thread; the next request starts one again."""
+        """Stop the thread; the next request starts another."""
         if self._thread is not None:
             self._thread.close()
             self._thread = None
@@ -170,7 +170,7 @@ class ProcessorScreen(QWidget):
         self.shown.emit(picture.seconds)
 
     def _adapt(self, detail: int, seconds: float) -> None:
-        """Choose the detail of drafts, after one of some detail took so long."""
+        """Adapt the detail of drafts to the time that one of some detail took."""
         finer = max(detail - 1, 1)
         self._easy = self._easy + 1 if seconds * COSTS[finer] / COSTS[detail] < ROOM * SMOOTH else 0
         if seconds > SMOOTH:

@@ -1,4 +1,4 @@
-"""Moving a camera with the mouse, and clicking what it sees."""
+"""A base widget that moves a camera with the mouse and reports clicks."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from PyQt6.QtWidgets import QWidget
 
 from app.gl.camera import Camera
 
-TURN = np.radians(0.35)  # of the camera for each pixel of a drag
-WHEEL = 1.0012  # nearer by this for each of the wheel's units, 120 of which are one notch
-CLICK = 4  # px by which the mouse may move in a click
+TURN = np.radians(0.35)  # rad of camera rotation per pixel of a drag
+WHEEL = 1.0012  # zoom factor per wheel unit; a notch has 120 units
+CLICK = 4  # px that the mouse may move during a click
 
 
 class SteeredView(QWidget):
     """Left drag orbits, middle drag or Shift and left drag pans, the wheel zooms.
 
-    A double click or F asks for all to be seen.
+    A double click or F requests to fit everything in view.
     """
 
     steered = pyqtSignal()
     """The user has moved the camera."""
     pressed = pyqtSignal(QPointF)
-    """A place that was clicked with the left button."""
+    """The position of a click with the left button."""
     fit_asked = pyqtSignal()
 
     def __init__(self, parent: QWidget | None = None):
@@ -36,7 +36,7 @@ class SteeredView(QWidget):
         self._mouse = self._pressed = event.position()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """A click is no drag."""
+        """Emit a click unless the mouse was dragged."""
         moved = (event.position() - self._pressed).manhattanLength()
         if event.button() == Qt.MouseButton.LeftButton and moved <= CLICK:
             self.pressed.emit(event.position())

@@ -1,4 +1,4 @@
-"""Pictures of any size and films, drawn in a thread in an OpenGL context of its own, whatever the window shows."""
+"""Images of any size and films, drawn in a thread with its own OpenGL context, independent of the window."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from app.gl.view import View
 from app.picture.labels import paint
 
 LARGEST = 16384
-"""Pixels along a picture's side."""
+"""The largest width or height of an image, px."""
 ENCODERS = ("libx264", "libopenh264", "mpeg4")
-"""The best first."""
+"""Video encoders, best first."""
 NO_ENCODER = "videos are encoded by PyAV, which is not here; install it with: pip install 'catena[video]'"
 
 
 class Studio:
-    """Made in the window's thread, used in another one within `open`."""
+    """A renderer made in the window's thread, and used in another one within `open`."""
 
     def __init__(self, font: QFont):
         self._surface, self._font = QOffscreenSurface(), font
@@ -36,7 +36,7 @@ class Studio:
 
     @contextmanager
     def open(self) -> Iterator[Studio]:
-        """What drawing takes, in the thread that calls. Raises RuntimeError where this computer cannot draw."""
+        """Hold a renderer in the calling thread. Raises RuntimeError if this computer cannot draw."""
         with context.on_surface(self._surface):
             self._renderer = Renderer(fine=True)
             try:
@@ -47,15 +47,15 @@ class Studio:
                 self._renderer = None
 
     def close(self) -> None:
-        """In the window's thread."""
+        """Free the surface; call it in the window's thread."""
         self._surface.destroy()
 
     def draw(
         self, view: View, transparent: bool = False, look_up: Callable[[], None] = lambda: None
     ) -> NDArray[np.uint8]:
-        """(height, width, 4): red, green, blue and opacity of a view drawn in full, with its labels.
+        """Draw a view in full with its labels; return RGBA pixels (height, width, 4).
 
-        `look_up` is called after each piece of the work, and may raise to leave it.
+        `look_up` is called after each piece of the work, and may raise to abort it.
         """
         renderer = self._renderer
         if renderer is None:
@@ -63,7 +63,7 @@ class Studio:
         renderer.set_scene(view)
         renderer.ground, renderer.transparent = view.ground, transparent
         for _ in renderer.pieces(view.camera, view.poses, *view.size, 0, view.batch, view.marks, view.extras):
-            GL.glFinish()  # else all the work would wait for the end
+            GL.glFinish()  # else the whole cost would fall on the end
             look_up()
         pixels = renderer.pixels()
         height, width = pixels.shape[:2]
@@ -85,7 +85,7 @@ def save_picture(file: IO[Any], pixels: NDArray[np.uint8], transparent: bool) ->
 
 
 def why_no_film() -> str | None:
-    """Why no film can be encoded here, in a sentence; None where it can."""
+    """Return why no film can be encoded here, in a sentence; None if it can."""
     try:
         import av  # noqa: F401
     except ImportError:
@@ -96,9 +96,9 @@ def why_no_film() -> str | None:
 def encode(
     file: IO[Any], pictures: Iterable[NDArray[np.uint8]], rate: float, done: Callable[[int], None] = lambda _: None
 ) -> int:
-    """Write pictures (height, width, 4), so many a second, as an MP4 film; how many there were.
+    """Write frames (height, width, 4) at `rate` fps as an MP4 film; return their number.
 
-    A size that is odd loses a row or a column, as the colours of H.264 are told for every second pixel.
+    An odd size loses a row or a column, since H.264 stores colours for every second pixel.
     """
     import av
 
@@ -110,7 +110,7 @@ def encode(
 
 
 class _Target:
-    """A file that remembers why it could not be written, of which the encoder passes on a number at best."""
+    """A file that keeps its OSError, of which the encoder passes on at most a number."""
 
     def __init__(self, file: IO[Any]):
         self._file = file
@@ -149,6 +149,6 @@ def _encode(
 
 
 def times(start: float, end: float, rate: float, speed: float) -> NDArray[np.float64]:
-    """(n,): the moments of a run from `start` to `end` s that a film of so many pictures a second shows, at a speed."""
+    """Return the times (n,), s, of a run from `start` to `end` that a film at `rate` fps and a speed shows."""
     count = math.floor((end - start) * rate / speed + 1e-9) + 1
     return np.asarray(start + np.arange(count) * speed / rate)

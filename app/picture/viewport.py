@@ -1,4 +1,4 @@
-"""The viewport: a robot that can be looked at from every side."""
+"""The viewport: a 3D view of a robot from any side."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from app.picture.steering import SteeredView
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
 
-STILL = 200  # ms in which nothing moved by a pixel, after which the picture is drawn in full
-UNSEEN = 0.05  # of a pixel: what has moved by less is not drawn again
-MODEST = 4.0  # times as long as a picture takes, between two of them where the simulation lacks time
-SLOWEST = 0.044  # s between two pictures all the same
-EARTH = 9.81  # m/s²: the weight of a robot without gravity is that on Earth
-LYING = 0.4  # of its length, that the size of a robot is at least for its contacts' marks: else it is its height
+STILL = 200  # ms without a motion of a pixel, after which a frame is drawn in full
+UNSEEN = 0.05  # px; smaller motions are not redrawn
+MODEST = 4.0  # frame interval relative to the drawing time, when the simulation lacks time
+SLOWEST = 0.044  # s, the largest interval nevertheless
+EARTH = 9.81  # m/s², the gravity for a robot without one, to scale by its weight
+LYING = 0.4  # least size for contact marks relative to the robot's length; else its height
 
 
 class Viewport(SteeredView):
-    """Draws one robot, or a batch of them, of which a click picks one.
+    """Draws a robot or a batch, one robot of which a click selects.
 
     Right drag, or Ctrl and left drag, pulls at a link, see `app.features.dragging`.
     """
 
     diagnostics = pyqtSignal(list)
-    """`engine.Diagnostic` for each mesh that is missing, once all have been read; or why nothing can be drawn."""
+    """An `engine.Diagnostic` for each missing mesh, once all have been read; or the reason why nothing can be drawn."""
     read_on = pyqtSignal()
     """More of the meshes have been read."""
     drawn = pyqtSignal(float)
-    """Seconds that drawing took, once for each frame."""
+    """The drawing time of each frame, s."""
     picked = pyqtSignal(int)
     """The robot of a batch that was clicked."""
     clicked = pyqtSignal(int)
-    """The link that was clicked, −1 where there is none."""
+    """The link that was clicked, −1 for none."""
     _mesh_read = pyqtSignal()
 
     def __init__(self, parent: QWidget | None = None):
@@ -59,28 +59,28 @@ class Viewport(SteeredView):
         self.follow = False
         """Whether the camera keeps its target on the robot's root body as it moves."""
         self.modest = False
-        """Whether the simulation lacks time, so that pictures have to leave it some."""
+        """Whether the simulation lacks time, so that frames must leave it some."""
         self.overlays = Overlays()
         self.overlays.changed.connect(self._change)
         self._model: engine.Model | None = None
         self._scene: Scene | None = None
         self._collisions = False
         self._contacts: Contacts | None = None
-        self._marks: Marks | None = None  # of the contacts, where they are shown
+        self._marks: Marks | None = None  # of the contacts, if they are shown
         self._marking = False
         self._weight, self._size = 1.0, 1.0  # of the robot, N and m
-        # Where the robot ends, and of which content and poses that is known.
+        # The robot's bounding box, with the content and poses that it is for.
         self._bounded: tuple[tuple[object, object], Box] | None = None
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
         self._batch: Batch | None = None
-        self._center = np.zeros(3)  # where the robot that is looked at is drawn
+        self._center = np.zeros(3)  # where the selected robot is drawn
         self._root = 0
         self._framed = self._told = True
         self._ground = 0.0
-        self._asked: View | None = None  # what was drawn last, or is being drawn
-        self._anchor: View | None = None  # what was to be seen when something last moved
-        self._missed = False  # whether something was to be drawn while nobody could see it
+        self._asked: View | None = None  # the view last drawn, or being drawn
+        self._anchor: View | None = None  # the view at the last visible motion
+        self._missed = False  # whether a frame was skipped while the window was hidden
         self._next = 0.0  # when the next draft may begin
         self._still, self._later = QTimer(self), QTimer(self)
         for timer, slot in ((self._still, self._rest), (self._later, self._move)):
@@ -102,16 +102,16 @@ class Viewport(SteeredView):
 
     @property
     def upload_seconds(self) -> float:
-        """The part of the last frame's time that sent poses to the GPU."""
+        """The time of the last frame's transfer of poses to the GPU, s."""
         return self._screen.upload_seconds
 
     @property
     def detail(self) -> tuple[float, int]:
-        """The divisor of the resolution of what is shown, and its samples a pixel."""
+        """The displayed frame's divisor of the resolution, and its samples per pixel."""
         return DETAILS[self._screen.detail]
 
     def set_model(self, model: engine.Model | None) -> None:
-        """Show that robot at its neutral pose, or an empty ground. Its meshes are read in the background."""
+        """Show a robot at its neutral pose, or an empty ground for None. Its meshes are read in the background."""
         if self._scene is not None:
             self._scene.close(wait=False)
             self._replaced.append(self._scene)
@@ -134,16 +134,16 @@ class Viewport(SteeredView):
 
     @property
     def reading(self) -> tuple[int, int] | None:
-        """How many mesh files have been read, and of how many; None where none is still to come."""
+        """The numbers of mesh files read and in total; None if all have been read."""
         return None if self._scene is None or self._scene.ready else self._scene.progress
 
     @property
     def failed(self) -> bool:
-        """Whether this computer cannot draw, which is told in place of the picture."""
+        """Whether this computer cannot draw; a message then replaces the frame."""
         return bool(self._fault.text())
 
     def show_collisions(self, on: bool) -> None:
-        """Whether collision shapes are seen over what is drawn, of this robot and of later ones."""
+        """Show or hide collision shapes over the frame, of this robot and of later ones."""
         self._collisions = on
         if self._scene is not None:
             self._scene.show_collisions(on)
@@ -151,7 +151,7 @@ class Viewport(SteeredView):
             self._change()
 
     def show_contacts(self, on: bool) -> None:
-        """Whether points, normals and forces of contacts are seen over what is drawn, of this robot and later ones."""
+        """Show or hide points, normals and forces of contacts over the frame, of this robot and of later ones."""
         self._marking = on
         self._marks = self._marks_of(self._contacts, self._center)
         self._change()
@@ -163,7 +163,7 @@ class Viewport(SteeredView):
 
     @property
     def robot_bounds(self) -> Box:
-        """The corners of what is drawn of one robot, (3,) each, as it stands; around the origin where there is none."""
+        """The corners of one robot's drawn shape in its pose, (3,) each; a unit cube at the origin without a robot."""
         if self._scene is None or self._poses is None:
             return np.full(3, -0.5), np.full(3, 0.5)
         content, poses = self._scene.content, self._poses
@@ -172,26 +172,26 @@ class Viewport(SteeredView):
         return self._bounded[1]
 
     def bounds_of(self, link_poses: ArrayLike) -> Box:
-        """The corners of what would be drawn of the robot with its links at (links, 4, 4), (3,) each."""
+        """Return the corners, (3,) each, of the robot's drawn shape with its links at (links, 4, 4)."""
         return self.robot_bounds if self._scene is None else self._scene.content.bounds(np.asarray(link_poses, float))
 
     @property
     def robot_size(self) -> float:
-        """The diagonal of the box around the robot as it stands, m."""
+        """The diagonal of the robot's bounding box in its pose, m."""
         lower, upper = self.robot_bounds
         return float(np.linalg.norm(upper - lower))
 
     @property
     def center(self) -> NDArray[np.float64]:
-        """(3,): where the robot that is looked at is drawn, m; the origin, unless it is one of a batch side by side."""
+        """Where the selected robot is drawn, (3,), m; the origin, unless it is one of a batch side by side."""
         return self._center
 
     def set_poses(
         self, link_poses: ArrayLike, batch: Batch | None = None, looked_at: int = 0, contacts: Contacts | None = None
     ) -> None:
-        """Where the links are now, (links, 4, 4), and what they touch; drawn with the next frame.
+        """Set link poses (links, 4, 4) and contacts, drawn with the next frame.
 
-        Where there is a `batch` its robots are drawn; poses and contacts are those of the one that is looked at.
+        If there is a `batch`, its robots are drawn; poses and contacts are those of the selected one.
         """
         if self._scene is None or self._poses is None:
             return
@@ -227,12 +227,12 @@ class Viewport(SteeredView):
         self._change()
 
     def see(self, camera: Camera) -> None:
-        """Look through another camera."""
+        """Set another camera."""
         self.camera, self._framed = camera, True
         self._change()
 
     def bring_into_view(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-        """Move the camera back where a box, of which two corners (3,) are given, is not seen beside the robot."""
+        """Refit the camera to a box, given by two corners (3,), and the robot, if a corner is outside the view."""
         ends = [self.place(corner) for corner in (lower, upper)]
         if any(end is None or not self.rect().contains(end.toPoint()) for end in ends):
             camera, (low, high) = replace(self.camera), self.robot_bounds
@@ -240,7 +240,7 @@ class Viewport(SteeredView):
             self.see(camera)
 
     def picture(self) -> QImage:
-        """What is shown now, drawn in full."""
+        """Return the current view, drawn in full."""
         self._still.stop()
         view = self._asked = self._view()
         image = self._screen.grab_full(view)
@@ -253,14 +253,14 @@ class Viewport(SteeredView):
         return image
 
     def under(self, x: float, y: float) -> Hit | None:
-        """What of the robot is seen at a place of the widget, in the robot's own world; None where there is nothing."""
+        """Return the hit on the robot at a widget position, in the robot's own world; None if there is none."""
         if self._scene is None or self._poses is None:
             return None
         eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
         return pick(self._scene.content, self._poses, eye - self._center, direction)
 
     def obstacle_under(self, x: float, y: float) -> Hit | None:
-        """The obstacle that is seen at a place of the widget, whose number is the hit's `link`; None where none is."""
+        """Return the hit on an obstacle at a widget position, its number as `link`; None if there is none."""
         world = self.overlays.world
         if world is None or world.obstacles is None or world.poses is None or self._batch is not None:
             return None
@@ -268,35 +268,35 @@ class Viewport(SteeredView):
         return pick(world.obstacles, world.poses, eye, direction)
 
     def place(self, point: ArrayLike) -> QPointF | None:
-        """Where in the widget a point (3,) of the robot is seen; None where it lies behind the eye."""
+        """Return the widget position of a point (3,) of the robot; None if it is behind the eye."""
         x, y = seen_at(self.camera, (self.width(), self.height()), [np.asarray(point, float) + self._center])[0]
         return None if np.isnan(x) else QPointF(x, y)
 
     def at_depth(self, x: float, y: float, depth: float) -> NDArray[np.float64]:
-        """(3,): what would be seen at a place of the widget, so far from the eye along the line of sight, m."""
+        """Return the point (3,), m, at a widget position and a depth from the eye along the view axis."""
         eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
         return eye + direction * depth / self.camera.depth(eye + direction) - self._center
 
     def _settle(self) -> None:
-        """Put the ground under a robot that is new and, until the user takes the camera, the camera in front of it."""
+        """Put the ground below a new robot and, until the user moves the camera, the camera in front of it."""
         if self._scene is not None and self._poses is not None:
             lower, upper = self.robot_bounds
-            self._ground = min(0.0, float(lower[2]))  # or as low as what hangs below its root
+            self._ground = min(0.0, float(lower[2]))  # or at the lowest point of what hangs below its root
             self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-9)
             self.overlays.set_robot(self._model, self._size)
             if not self._framed:
                 self.camera.fit(lower, upper)
 
-    # What is drawn, and when.
+    # Views and their timing.
 
     def _view(self) -> View:
-        """What there is to be seen now."""
+        """Return the current view."""
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
         return self._seen(self._poses, (width, height), self._batch, self._center, self._marks)
 
     def view_of(self, size: tuple[int, int], frame: Snapshot | None = None, batch: Batch | None = None) -> View:
-        """What there is to be seen in a picture of that size; or would be of the robot alone elsewhere, or a batch."""
+        """Return the current view at a size; or that of the robot alone in another state, or of a batch."""
         if frame is None:
             return replace(self._view(), size=size)
         center, poses = np.zeros(3) if batch is None else batch.offsets[frame.robot], np.array(frame.link_poses)
@@ -318,12 +318,12 @@ class Viewport(SteeredView):
         return View(content, poses, replace(self.camera), self._ground, size, batch, found, extras)
 
     def _change(self) -> None:
-        """Something is seen otherwise: draw soon, and in full once nothing has changed for a moment."""
+        """Redraw soon after a visible change, and in full once nothing has changed for `STILL`."""
         self._anchor = None
         self._move()
 
     def _review(self) -> None:
-        """Draw what has moved far enough to be seen; where it is less than a pixel, without a coarser picture."""
+        """Redraw a motion that is large enough to see; one below a pixel without a coarser frame."""
         if self._asked is None:
             self._move()
             return
@@ -337,7 +337,7 @@ class Viewport(SteeredView):
             self._ask(view, 0)
 
     def _move(self, view: View | None = None) -> None:
-        """Draw what is seen now, with less detail where that would take too long."""
+        """Draw the current view, with less detail if full detail would take too long."""
         view = view or self._view()
         if self._anchor is None or view.pixels_from(self._anchor) >= 1.0:
             self._anchor = view
@@ -352,7 +352,7 @@ class Viewport(SteeredView):
                 self._ask(view, self._screen.draft)
 
     def _rest(self) -> None:
-        """Draw in full, but not under the user's hand: that may take a while."""
+        """Draw in full, but not while a mouse button is pressed, since that may take long."""
         if QApplication.mouseButtons() != Qt.MouseButton.NoButton:
             self._still.start(STILL)
         elif self._screen.drafts:
@@ -367,7 +367,7 @@ class Viewport(SteeredView):
             self._screen.ask(view, detail)
 
     def _shown(self, seconds: float) -> None:
-        """A picture has come: its time is told, and what has changed meanwhile is drawn."""
+        """Report the time of a frame that has arrived, and draw later changes."""
         self._fault.forget()
         self._labels.show_view(self._screen.view)
         self._next = time.perf_counter() + min(MODEST * seconds, SLOWEST - seconds)
@@ -375,7 +375,7 @@ class Viewport(SteeredView):
         self._review()
 
     def _painted(self) -> None:
-        """The window can be seen, and a picture may be due from when it could not."""
+        """Draw a frame that was skipped while the window was hidden."""
         if self._missed:
             QTimer.singleShot(0, self._change)
 
@@ -398,11 +398,11 @@ class Viewport(SteeredView):
         self.read_on.emit()
         self._change()
 
-    # What Qt calls.
+    # Event handlers of Qt.
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._screen.update()  # a card's screen is not painted anew by itself, and then tells that it can be seen
+        self._screen.update()  # a card's screen is not repainted by itself, and its repaint reports that it is visible
         self._change()
 
     def hideEvent(self, event: QHideEvent) -> None:
@@ -424,14 +424,14 @@ class Viewport(SteeredView):
         self._fault.setGeometry(self.rect().adjusted(24, 24, -24, -24))
         self._change()
 
-    # What the user does.
+    # The user's input.
 
     def _steered(self) -> None:
         self._framed = True
         self._change()
 
     def _click(self, at: QPointF) -> None:
-        """Pick the link that is seen there, or the robot of a batch."""
+        """Select the link at a position, or the robot of a batch."""
         if self._scene is None:
             return
         size, place = (self.width(), self.height()), (at.x(), at.y())
