@@ -20,11 +20,11 @@ from app.desktop import theme, type_scale
 from app.desktop.numbers import PREFIXES
 from app.plotting.quantities import Unit
 
-LEFT, RIGHT, TOP = 64, 10, 6  # px from a curve within which the mouse shows its value
-EDGE = 3  # factor and share of the visible time, per key press or wheel notch
-NEAR = 20  # px around a curve within which the mouse shows its numbers
-ZOOM, PAN = 1.25, 0.1  # of what is in sight, for a key or a notch of the wheel
-TALL, WIDE = 30, 80  # px from one tick to the next, at least
+LEFT, RIGHT, TOP = 64, 10, 6  # px around the curves; TOP is above and below them
+EDGE = 3  # px between text and the right edge
+NEAR = 20  # px from a curve within which the mouse shows its value
+ZOOM, PAN = 1.25, 0.1  # zoom factor and panned share of the visible range, per key press or wheel notch
+TALL, WIDE = 30, 80  # px, the least distance between ticks, vertically and horizontally
 THICK = 0.6  # px of the screen between the copies of a line
 FLOOR = 1e-17  # drawn in place of zero on a logarithmic axis
 _Key = Qt.Key

@@ -55,7 +55,7 @@ class Chart(QWidget):
         self.canvas.zoomed.connect(self._zoomed)
         self.canvas.live_asked.connect(self.fit)
 
-    # Which curves.
+    # The curves.
 
     def add(self, quantity: Quantity) -> None:
         """Add a curve; it has the unit of the existing ones."""
@@ -99,7 +99,7 @@ class Chart(QWidget):
             self.names.style().unpolish(self.names)
             self.names.style().polish(self.names)
 
-    # What is in sight.
+    # The visible range.
 
     def fit(self) -> None:
         """Let the value range follow the curves again."""

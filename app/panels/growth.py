@@ -1,4 +1,4 @@
-"""How times grow: a curve per algorithm over the links of a chain or the robots of a batch, and where curves cross."""
+"""Plots of growing times: a curve per algorithm over a chain's links or a batch's robots, and where curves cross."""
 
 from __future__ import annotations
 

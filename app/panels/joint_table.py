@@ -114,7 +114,7 @@ class JointTable(QAbstractTableModel):
         return "target" if number in self.held else "effort"
 
     def unit(self, number: int, column: int) -> str:
-        """Return the unit of a row's value, or in the drive column that of its setpoint."""
+        """Return the unit of a row's value, or in the drive column the unit of its setpoint."""
         return self.rows[number].unit_of(self.mode(number) if column == DRIVE else "target")
 
     def _motion(self, row: Coordinate, column: int, role: int) -> str | None:

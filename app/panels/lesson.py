@@ -139,7 +139,7 @@ class LessonPanel(QWidget):
         row.addWidget(self.fresh)
         return row
 
-    # What is shown.
+    # The content.
 
     def show_none(self, reason: str) -> None:
         """Show the reason why there is no lesson."""

@@ -161,7 +161,7 @@ class PlotsPanel(QWidget):
             chart.show_values(self.series, self._cursor, self._values)
         self._arrange()
 
-    # What is plotted.
+    # The plotted quantities.
 
     @property
     def quantities(self) -> tuple[Quantity, ...]:
@@ -344,7 +344,7 @@ class PlotsPanel(QWidget):
                 line.clear()
                 line.extend(shown.time[before], shown.value[before])
 
-    # What is in sight.
+    # The visible range.
 
     def show_cursor(self, time: float, values: Mapping[Quantity, float] = MappingProxyType({})) -> None:
         """Show a cursor at the time, s, that the window shows if it is not the newest; NaN removes it.

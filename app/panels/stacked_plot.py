@@ -79,6 +79,6 @@ class StackedPlot(pg.GraphicsView):
         self._switch.setPos(self._history.marked - self._history.count)
         self._switch.setVisible(0 < self._history.marked < self._history.count)
         if len(stacked):
-            # A rare outlier may be cut off; the table shows it in its last column.
+            # A rare outlier may be cut off.
             self._box.setYRange(0, max(1.25 * float(np.percentile(stacked[:, -1], 95)), 0.1), padding=0)
         self.viewport().update()

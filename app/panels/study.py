@@ -155,7 +155,7 @@ class StudyPanel(QWidget):
             wanted = wanted._replace(color=self._few(wanted))
             with QSignalBlocker(self.color_box):
                 self.color_box.setCurrentText(wanted.color or NONE)
-        self.chart.show_kind(None)  # else its memory would be held besides that of the next chart
+        self.chart.show_kind(None)  # else its memory would be held besides the next chart's
         made = kind(self.results, wanted)
         said = [made.note, self.results.refusal and f"Runs cannot be shown: {self.results.refusal}."]
         self.note.setText("\n".join(filter(None, said)))

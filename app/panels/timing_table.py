@@ -166,7 +166,7 @@ class TimingView(QTableView):
         self.fit_rows()
 
     def fit_rows(self) -> None:
-        """Set the maximum height to that of all rows."""
+        """Set the maximum height to the height of all rows."""
         self.setMaximumHeight(self._above + ROW_HEIGHT * self.model().rowCount() + 4)
 
 

@@ -44,7 +44,7 @@ class Shape:
     size: float
     lines: dict[Handle, np.ndarray]
     behind: dict[Handle, np.ndarray]
-    """For each ring, a mask (points,) of the points on its far side."""
+    """A mask (points,) for each ring of the points on its far side."""
 
 
 def shape(frame: np.ndarray, camera: Camera, picture: tuple[float, float]) -> Shape | None:

@@ -72,7 +72,7 @@ class CardScreen(QOpenGLWidget):
             self.doneCurrent()
 
     def initializeGL(self) -> None:
-        """Start with a new context; that of a previous top-level window is gone or about to go."""
+        """Start with a new context; a previous top-level window's context is gone or about to go."""
         self._renderer, self._failed = None, False
         self.context().aboutToBeDestroyed.connect(self.end)
 

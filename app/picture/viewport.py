@@ -296,7 +296,7 @@ class Viewport(SteeredView):
         return self._seen(self._poses, (width, height), self._batch, self._center, self._marks)
 
     def view_of(self, size: tuple[int, int], frame: Snapshot | None = None, batch: Batch | None = None) -> View:
-        """Return the current view at a size; or that of the robot alone in another state, or of a batch."""
+        """Return the current view at a size; or a view of the robot alone in another state, or of a batch."""
         if frame is None:
             return replace(self._view(), size=size)
         center, poses = np.zeros(3) if batch is None else batch.offsets[frame.robot], np.array(frame.link_poses)

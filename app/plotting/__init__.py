@@ -1,1 +1,1 @@
-"""What of a run can be plotted, and its samples. Free of Qt."""
+"""The quantities of a run that can be plotted, and their samples. Free of Qt."""

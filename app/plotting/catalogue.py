@@ -1,7 +1,7 @@
-"""Everything that can be plotted of a robot, to be listed and searched: a chain of 1000 links has 18 000 quantities.
+"""A searchable catalogue of a robot's quantities: a chain of 1000 links has 18 000.
 
-A `Quantity` is made when somebody asks for it. What joints or links that are alike have is one tuple of `Slot`s, so
-that a search looks at each name and each slot once, and not at every quantity.
+A `Quantity` is made on access. Joints or links of the same sort share one tuple of `Slot`s, so that a search tests
+each name and each slot once, and not every quantity.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from app.plotting.quantities import (
 
 
 class Slot(NamedTuple):
-    """What a subject has: a `Quantity` but for its subject, see there."""
+    """A `Quantity` without its owner, with the same fields."""
 
     kind: str
     part: str
@@ -46,13 +46,13 @@ class Slot(NamedTuple):
     relative: bool = False
 
     def of(self, owner: Owner) -> Quantity:
-        """The quantity of that subject."""
+        """Return the owner's quantity."""
         subject, name, number, _ = owner
         return Quantity(subject, name, self.kind, self.part, self.unit, number, self.words, self.relative)
 
 
 class Owner(NamedTuple):
-    """The robot, a joint's coordinate or a link, with what can be plotted of it."""
+    """The robot, a joint's coordinate or a link, with the slots of its quantities."""
 
     subject: str
     name: str
@@ -61,10 +61,10 @@ class Owner(NamedTuple):
 
 
 class Quantities(Sequence[Quantity]):
-    """Quantities in an order, made one by one when they are asked for."""
+    """An ordered sequence of quantities, each made on access."""
 
     def __init__(self, catalogue: Catalogue, places: np.ndarray):
-        """`places` (N,) are numbers of the catalogue's."""
+        """Take quantities of a catalogue by their numbers `places` (N,)."""
         self._catalogue, self._places = catalogue, places
 
     def __len__(self) -> int:
@@ -81,7 +81,7 @@ class Quantities(Sequence[Quantity]):
 
 
 class Catalogue(Quantities):
-    """All quantities of a robot: the robot's own first, then of joints, then of links."""
+    """All quantities of a robot: first the robot's own, then the joints', then the links'."""
 
     def __init__(self, owners: Sequence[Owner] = ()):
         self._owners = owners
@@ -89,13 +89,13 @@ class Catalogue(Quantities):
         super().__init__(self, np.arange(int(self._ends[-1]) if len(owners) else 0))
 
     def quantity(self, number: int) -> Quantity:
-        """That of a number from 0."""
+        """Return the quantity with a number, from 0."""
         k = int(np.searchsorted(self._ends, number, side="right"))
         owner = self._owners[k]
-        return owner.slots[number - int(self._ends[k])].of(owner)  # counted from the end of its owner's
+        return owner.slots[number - int(self._ends[k])].of(owner)  # counted from the end of its owner's slots
 
     def named(self, key: str) -> Quantity | None:
-        """That with this `Quantity.key`; None where there is none."""
+        """Return the quantity with a `Quantity.key`; None if there is none."""
         subject, *name, kind, part = parts if len(parts := key.split("/")) > 3 else ("", "", "", "")
         owner = self._by_name.get((subject, "/".join(name)))
         if owner is None:
@@ -103,12 +103,12 @@ class Catalogue(Quantities):
         return next((slot.of(owner) for slot in owner.slots if (slot.kind, slot.part) == (kind, part)), None)
 
     def of(self, subject: str, name: str) -> list[Quantity]:
-        """All of the joint or the link of that name."""
+        """Return all quantities of the joint or link with a name."""
         owner = self._by_name.get((subject, name))
         return [] if owner is None else [slot.of(owner) for slot in owner.slots]
 
     def of_kinds(self, subject: str, kinds: Sequence[str]) -> list[Quantity]:
-        """All of these kinds that subjects of a sort have."""
+        """Return all quantities of these kinds whose owners have this subject."""
         owners = (owner for owner in self._owners if owner.subject == subject)
         return [slot.of(owner) for owner in owners for slot in owner.slots if slot.kind in kinds]
 
@@ -122,8 +122,8 @@ class Catalogue(Quantities):
 
     @cached_property
     def _of_slot(self) -> tuple[np.ndarray, np.ndarray, list[tuple[str, str]]]:
-        """By quantity its owner and its slot, as numbers; by slot what of the label it gives, and what else is said."""
-        known: dict[int, tuple[int, int]] = {}  # by a tuple's identity, since to hash it takes longer
+        """The owner and slot numbers of each quantity; each slot's part of the label, and further search words."""
+        known: dict[int, tuple[int, int]] = {}  # by the tuple's identity, since hashing it takes longer
         texts: list[tuple[str, str]] = []
         for owner in self._owners:
             if id(owner.slots) not in known:
@@ -135,7 +135,7 @@ class Catalogue(Quantities):
         return np.arange(len(self._owners)).repeat(counts), slots, texts
 
     def found(self, text: str) -> Quantities:
-        """Those in which every word of a text occurs; those whose own name has them all come first."""
+        """Return the quantities that contain every word of a text, first those whose label has them all."""
         words = text.casefold().split()
         if not words:
             return self
@@ -150,13 +150,13 @@ class Catalogue(Quantities):
 
 
 def _texts(subject: str, slot: Slot) -> tuple[str, str]:
-    """What of a label a slot gives, with the unit, and what else it may be looked for by."""
+    """Return a slot's part of the label, with the unit, and its further search words."""
     kind = f"|{slot.kind}|" if slot.part == NORM else f"{slot.kind} {slot.part}"
     return f"{kind} {slot.unit.label}".casefold(), f"{slot.words} {subject}"
 
 
 def catalogue(model: engine.Model) -> Catalogue:
-    """Everything that can be plotted of a robot."""
+    """Return the catalogue of a robot's quantities."""
     return Catalogue([Owner("robot", "", -1, _of_robot(model)), *_of_joints(model), *_of_links(model)])
 
 
@@ -182,7 +182,7 @@ _JOINT_UNITS = {
     True: (ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION, TORQUE),
     False: (LENGTH, VELOCITY, ACCELERATION, FORCE),
 }
-"""Of position, velocity, acceleration and effort, by whether a coordinate is an angle."""
+"""The units of position, velocity, acceleration and effort, by whether a coordinate is an angle."""
 
 
 def _of_joints(model: engine.Model) -> Iterator[Owner]:

@@ -13,7 +13,7 @@ from app.plotting.series import Series
 
 
 def table(series: Mapping[Quantity, Series]) -> str:
-    """A column for the time, s, and one for each curve in SI units; a cell is empty where a curve has no sample."""
+    """Return a column of times, s, and one for each curve in SI units; a cell is empty if its curve has no sample."""
     times = np.unique(np.concatenate([line.time for line in series.values()] or [np.zeros(0)]))
     columns = []
     for line in series.values():

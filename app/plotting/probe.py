@@ -1,4 +1,4 @@
-"""Samples what is plotted while a simulation steps: in its thread, a few hundred times in a simulated second."""
+"""Sampling of plotted quantities during a simulation, in its thread, a few hundred times per simulated second."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from app.plotting.quantities import CONTACTS, EFFORTS, TARGETS, Evaluation, Quan
 from app.simulation.attachments import Attachment
 from app.simulation.running import Running
 
-SPACING = 0.002  # s, simulated where that is as fast as the clock, from one sample to the next
-SHARE = 0.05  # of the time, that sampling takes at most
-GATHERED = 0.03  # s after which what was sampled is worked out and sent
-BLOCKS = 1000  # that wait for who fetches them; older ones are dropped
+SPACING = 0.002  # s between samples, simulated, at real-time speed
+SHARE = 0.05  # largest share of the time for sampling
+GATHERED = 0.03  # s after which samples are evaluated and sent
+BLOCKS = 1000  # largest number of blocks waiting to be fetched; older ones are dropped
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """`values` (N, quantities), SI, of a robot of the batch at `time` (N,), s."""
+    """Samples `values` (N, quantities), SI, of a robot of the batch at `time` (N,), s."""
 
     robot: int
     quantities: tuple[Quantity, ...]
@@ -34,7 +34,7 @@ class Samples:
 
 
 class _Sample:
-    """One state of the robot that is looked at, with what is wanted besides."""
+    """One state of the selected robot, with the further data that the quantities need."""
 
     __slots__ = ("contact", "effort", "q", "rate", "target", "time", "v")
 
@@ -50,16 +50,16 @@ class _Sample:
 
 
 class Probe(Attachment):
-    """Samples quantities of the robot that is looked at, after steps and where its state was changed otherwise.
+    """Samples quantities of the selected robot, after steps and after other changes of its state.
 
-    On a GPU there is a sample for each frame. Samples are farther apart where they cost more than `SHARE` of the time.
+    On a GPU there is one sample per frame. The sampling interval grows if sampling costs more than `SHARE` of the time.
     """
 
     def __init__(self) -> None:
         self.speed = 1.0
-        """Simulated seconds asked for per wall second; to be set from any thread."""
+        """The requested simulated seconds per wall second; may be set from any thread."""
         self.change: Callable[[Callable[[Running], None]], None] = lambda _: None
-        """Has something done in the simulation's thread."""
+        """Runs a function in the simulation's thread."""
         self._quantities: tuple[Quantity, ...] = ()
         self._model: engine.Model | None = None
         self._rows: Sequence[Coordinate] = ()
@@ -68,7 +68,7 @@ class Probe(Attachment):
         self._before: _Sample | None = None
         self._robot = 0
         self._steps = 0  # since the last sample
-        self._cost = self._spent = 0.0  # s of a sample, s that those which wait took so far
+        self._cost = self._spent = 0.0  # s per sample, and s spent on the pending samples so far
         self._due = 0.0
         self._blocks: deque[Samples] = deque(maxlen=BLOCKS)
         self._lock = threading.Lock()
@@ -76,29 +76,29 @@ class Probe(Attachment):
     # From any thread.
 
     def take(self) -> list[Samples]:
-        """What has been sampled since the last call, in order."""
+        """Return the blocks sampled since the last call, in order."""
         with self._lock:
             blocks = list(self._blocks)
             self._blocks.clear()
         return blocks
 
     def watch(self, quantities: tuple[Quantity, ...]) -> None:
-        """Sample these of the present robot from now on."""
+        """Sample these quantities of the current robot from now on."""
         self.change(partial(self.begin, quantities))
 
     def send(self) -> None:
-        """Send what has been sampled, without waiting for more."""
+        """Send the pending samples without waiting for more."""
         self.change(self.flush)
 
     @property
     def waits(self) -> bool:
-        """Whether samples were taken that have not been sent."""
+        """Whether there are samples that have not been sent."""
         return bool(self._pending)
 
     # In the simulation's thread.
 
     def begin(self, quantities: Sequence[Quantity], running: Running) -> None:
-        """Sample these from now on, and at once."""
+        """Sample these quantities from now on, beginning at once."""
         if running.model is self._model:
             self.flush(running)
         kinds = {each.kind for each in quantities}
@@ -125,17 +125,17 @@ class Probe(Attachment):
             self.flush(running)
 
     def jumped(self, running: Running) -> None:
-        if running.model is not self._model:  # which has none of these
+        if running.model is not self._model:  # the new model has none of these
             self._quantities, self._pending = (), []
         if self._quantities:
             self.flush(running)
             self._before, cost = None, self._cost
             self._sample(running)
             self.flush(running)
-            self._cost = cost  # one alone costs more
+            self._cost = cost  # a single sample costs more
 
     def _stride(self, running: Running) -> int:
-        """Steps from one sample to the next."""
+        """Return the number of steps between samples."""
         seconds = self.speed * max(SPACING, self._cost / SHARE)
         return max(1, round(seconds / running.simulation.dt))
 
@@ -150,7 +150,7 @@ class Probe(Attachment):
         self._spent += time.perf_counter() - began
 
     def flush(self, running: Running) -> None:
-        """Work out what was sampled, and send it."""
+        """Evaluate the pending samples and send them."""
         self._due = time.perf_counter() + GATHERED
         if not self._pending:
             return
@@ -161,7 +161,7 @@ class Probe(Attachment):
         block = Samples(self._robot, self._quantities, times, values)
         with self._lock:
             self._blocks.append(block)
-        if len(pending) > 1 or self._cost:  # what is worked out for the first time takes longer
+        if len(pending) > 1 or self._cost:  # a first evaluation takes longer
             cost = (self._spent + time.perf_counter() - began) / len(pending)
             self._cost = (self._cost + cost) / 2 if self._cost else cost
         self._spent = 0.0

@@ -1,4 +1,4 @@
-"""What of a robot can be plotted: every number by name and unit, and how it is worked out from sampled states."""
+"""The quantities of a robot: their names, units, and evaluation from sampled states."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Array = np.ndarray
 
 
 class Unit(NamedTuple):
-    """A unit as files have it, SI, and as the axes show it: `scale` shown numbers for one of SI."""
+    """A unit: `si` in files, `shown` on the axes, and `scale`, the displayed number for 1 of SI."""
 
     si: str
     shown: str = ""
     scale: float = 1.0
     prefixes: bool = True
-    """Whether the axes may show its thousandths or thousands: mm, kN."""
+    """Whether the axes may use prefixes: mm, kN."""
     logarithmic: bool = False
 
     @property
@@ -47,8 +47,8 @@ AXES, NORM = ("x", "y", "z"), "norm"
 class Quantity:
     """A number that a robot has at each time.
 
-    `subject` is "robot", "joint" or "link", and `name` that of the joint's coordinate or the link. Of a vector
-    `part` is "x", "y" or "z", along the world's axes, or "norm"; of what is none it is "".
+    `subject` is "robot", "joint" or "link", and `name` the name of the joint's coordinate or the link. For a vector
+    `part` is "x", "y" or "z", along the world's axes, or "norm"; otherwise it is "".
     """
 
     subject: str
@@ -57,21 +57,21 @@ class Quantity:
     part: str
     unit: Unit
     index: int = field(default=-1, compare=False)
-    """Which row of `coordinates`, or which link."""
+    """The row of `coordinates`, or the link."""
     words: str = field(default="", compare=False)
-    """What else it may be looked for by."""
+    """Further search words."""
     relative: bool = False
-    """Shown as the difference from where its curve begins."""
+    """Whether it is displayed as the difference from its curve's first value."""
 
     @property
     def label(self) -> str:
-        """Its name in full, such as "joint4 velocity", "hand velocity x" or "hand |velocity|"."""
+        """The full name, such as "joint4 velocity", "hand velocity x" or "hand |velocity|"."""
         parts = (self.name, f"|{self.kind}|") if self.part == NORM else (self.name, self.kind, self.part)
         return " ".join(filter(None, parts))
 
     @property
     def short(self) -> str:
-        """Its name without the kind, for where that is told: "joint4", "hand x" or "hand |·|"; may be empty."""
+        """The name without the kind, for use below a title: "joint4", "hand x" or "hand |·|"; may be empty."""
         return " ".join(filter(None, (self.name, "|·|" if self.part == NORM else self.part)))
 
     @property
@@ -82,10 +82,10 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """N sampled states of one robot: `time` (N,), q (N, nq), v (N, nv), and what is None where nobody wants it.
+    """Sampled states of one robot: `time` (N,), q (N, nq), v (N, nv), and data that is None if no quantity needs it.
 
-    `effort` (N, nv) is what the drives give, `target` (N, nv) where they pull to, NaN where nothing does; `contact` has
-    None for a sample without a scene. `rate` (N, nv) is by how much v changed since the sample before, per s.
+    `effort` (N, nv) is the drives' effort, `target` (N, nv) their setpoint or NaN; `contact` has None for a sample
+    without a scene. `rate` (N, nv) is the change of v since the previous sample, per s.
     """
 
     time: Array
@@ -98,15 +98,15 @@ class States:
 
 
 class Evaluation:
-    """Works quantities out from states; what several of them need is worked out once."""
+    """Evaluates quantities from states; common intermediate results are computed once."""
 
     def __init__(self, model: engine.Model, rows: Sequence[Coordinate], states: States):
-        """`rows` are the model's `coordinates`."""
+        """Take states and the model's `coordinates` as `rows`."""
         self.model, self.rows, self.states = model, rows, states
         self._contact_forces: dict[int, Array] = {}
 
     def value(self, quantity: Quantity) -> Array:
-        """(N,), SI; NaN where it has none."""
+        """Return a quantity's values (N,), SI; NaN where it has none."""
         return np.asarray(_FORMULAS[quantity.subject, quantity.kind](self, quantity), float)
 
     @cached_property
@@ -126,7 +126,7 @@ class Evaluation:
         return engine.link_twists(self.model, self.states.q, self.states.v)
 
     def contact_force(self, link: int) -> Array:
-        """(N, 3) on a link, or with −1 on the robot."""
+        """Return the contact force on a link, (N, 3), or with −1 on the robot."""
         if link not in self._contact_forces:
             total = self._contact_forces[link] = np.full((len(self.states.time), 3), np.nan)
             for k, contact in enumerate(self.states.contact):
@@ -136,8 +136,8 @@ class Evaluation:
 
 
 def center_of_mass(model: engine.Model, link_poses: Array) -> Array:
-    """(…, 3), m: the centre of mass of all that moves, by `link_poses` (…, links, 4, 4)."""
-    bodies, first = np.unique(model.link_body, return_index=True)  # of each body its first link
+    """Return the centre of mass of all moving links, (…, 3), m, for `link_poses` (…, links, 4, 4)."""
+    bodies, first = np.unique(model.link_body, return_index=True)  # the first link of each body
     bodies, first = bodies[bodies >= 0], first[bodies >= 0]
     mass, poses = model.mass[bodies, None], link_poses[..., first, :, :]
     moment = model.first_moment[bodies] - mass * model.link_position[first]  # about the link's origin
@@ -150,7 +150,7 @@ def _part(vectors: Array, part: str) -> Array:
 
 
 def _position(e: Evaluation, at: Quantity) -> Array:
-    """Without the turns that the joint panel takes out: a curve has no jumps."""
+    """Return positions without wrapping angles as the joint panel does: a curve has no jumps."""
     row = e.rows[at.index]
     if row.component is not None:
         return np.array([row.value(q) for q in e.states.q])
@@ -203,4 +203,4 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("robot", "contact residual"): lambda e, _: _of_contacts(e, "residual"),
 }
 EFFORTS, TARGETS, CONTACTS = frozenset(("torque", "force")), frozenset(("target", "error")), "contact"
-"""The kinds that need more of a sample than q and v; of contacts, how their names begin."""
+"""The kinds that need more of a sample than q and v; for contacts, a part of their names."""

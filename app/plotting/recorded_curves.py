@@ -1,4 +1,4 @@
-"""Curves of a recorded run, worked out from its frames where nothing was sampled while it ran. Free of Qt."""
+"""Curves of a recorded run, evaluated from its frames where nothing was sampled while it ran. Free of Qt."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from app.plotting.quantities import CONTACTS, Evaluation, Quantity, States
 from app.recording.replay import effort_in
 from app.simulation.contacts import ContactForces, contact_forces
 
-FRAMES = 4000  # of a run, spread over all of it, that its curves have at most
-COARSE = 16  # of which each so many-th is worked out before the others
-AT_ONCE = 32  # frames
+FRAMES = 4000  # largest number of a run's frames, evenly spaced, for its curves
+COARSE = 16  # stride of the frames evaluated first
+AT_ONCE = 32  # frames evaluated together
 _NOTHING = ContactForces(np.zeros(0, int), np.zeros((0, 3)), 0, 0.0)
 
 
 class Wanted(NamedTuple):
-    """Curves of one robot's frames, from the first to the last of a run."""
+    """A request for curves of one robot's frames, from `first` to `last` of a run."""
 
     run: engine.Run
     first: int
@@ -35,13 +35,13 @@ class Wanted(NamedTuple):
     """The model's `coordinates`."""
 
     def includes(self, other: Wanted) -> bool:
-        """Whether the curves of the other are among these."""
+        """Return whether these curves include all curves of another request."""
         return self[:4] == other[:4] and set(other.quantities) <= set(self.quantities)
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """`values` (N, quantities), SI, at `time` (N,), s; with a `fault` there are none."""
+    """Curves: `values` (N, quantities), SI, at `time` (N,), s; none if there is a `fault`."""
 
     wanted: Wanted
     time: np.ndarray
@@ -51,7 +51,7 @@ class Curves:
 
 
 class RecordedCurves:
-    """Works out what is wanted in a thread: first coarsely, then from up to `FRAMES` frames."""
+    """Evaluates requested curves in a thread: first coarsely, then from up to `FRAMES` frames."""
 
     def __init__(self, recording: engine.Recording):
         self._recording = recording
@@ -60,11 +60,11 @@ class RecordedCurves:
 
     @property
     def running(self) -> bool:
-        """Whether more is to come from `poll`."""
+        """Whether `poll` will return more."""
         return self._work.running
 
     def want(self, wanted: Wanted) -> None:
-        """Work these out, unless they are being or were; what else was wanted before is not any more."""
+        """Request curves, unless the last request includes them; it is dropped otherwise."""
         if self._wanted is not None and self._wanted.includes(wanted):
             return
         self._wanted = wanted
@@ -72,12 +72,12 @@ class RecordedCurves:
         self._begin()
 
     def forget(self) -> None:
-        """Nothing is wanted any more."""
+        """Drop the request."""
         self._wanted = None
         self._work.stop()
 
     def poll(self) -> Curves | None:
-        """The newest curves of what is wanted; None if there are none since the last call."""
+        """Return the newest curves of the request; None if there are none since the last call."""
         found = self._work.poll()
         if found is None or found.wanted is self._wanted:
             return found
@@ -86,7 +86,7 @@ class RecordedCurves:
         return None
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._work.close()
 
     def _begin(self) -> None:
@@ -117,20 +117,20 @@ def _none(wanted: Wanted, fault: str = "") -> Curves:
 
 
 class _Moment(NamedTuple):
-    """A frame and the one before it, where that is recorded."""
+    """A frame and the one before it, if that is recorded."""
 
     frame: engine.RecordedFrame
     before: engine.RecordedFrame | None
 
 
 def evaluate(recording: engine.Recording, wanted: Wanted, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Times (N,), s, and values (N, quantities), SI, of those of these frames that are still recorded."""
+    """Return times (N,), s, and values (N, quantities), SI, of the given frames that are still recorded."""
     moments, sampled = [], recording.is_sampled(wanted.run)
     for index in indices:
         try:
             frame = recording.frame(wanted.run, index)
             before = recording.frame(wanted.run, index - 1) if index > wanted.run.first else None
-        except IndexError:  # the oldest go
+        except IndexError:  # the oldest frames are dropped
             continue
         moments.append(_Moment(frame, before))
     times, values = [np.zeros(0)], [np.zeros((0, len(wanted.quantities)))]
@@ -143,7 +143,7 @@ def evaluate(recording: engine.Recording, wanted: Wanted, indices: Sequence[int]
 
 
 def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[States, engine.Model]:
-    """The states of the robot in frames of one setup, and the robot as it was simulated there."""
+    """Return the robot's states in frames of one setup, and the robot as it was simulated there."""
     settings, robot = moments[0].frame.setup.settings, wanted.robot
     robot = robot if robot < settings.batch else 0
     pulled = settings.kp[robot if len(settings.kp) > 1 else 0] > 0
@@ -158,7 +158,7 @@ def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[
             rate[-1] = (v[-1] - before.checkpoint.v[robot]) / (frame.time - before.time)
         effort.append(effort_in(frame, robot, sampled))
         target.append(np.where(pulled, at.target[robot], np.nan))
-        if sampled:  # such a run does not tell where gains pulled to
+        if sampled:  # such a run does not record the setpoints
             target[-1] = np.full_like(target[-1], np.nan)
         contact.append(_contact(frame, robot) if with_contacts else None)
     time = np.array([moment.frame.time for moment in moments])

@@ -1,49 +1,49 @@
-"""The samples of one curve: all of a run in bounded memory, and as few points as a picture of it needs."""
+"""The samples of one curve: a whole run in bounded memory, with only the points that a plot needs."""
 
 from __future__ import annotations
 
 import numpy as np
 
 CAPACITY = 2**16  # samples: 1 MiB
-GAP = 1e-9  # s after the last sample, where a curve is interrupted
+GAP = 1e-9  # s after the last sample, the time of a gap's mark
 
 
 class Series:
-    """Times and values, oldest first, with times that increase.
+    """Times and values, oldest first, with increasing times.
 
-    What is recent, at least a quarter of the capacity, is kept as it came. What is older is thinned to what there is
-    room for: of each group of samples the lowest and the highest stay, so that no peak is lost. Samples whose time is
-    not later than the last begin anew from there: a reset, or a run from an earlier state.
+    Recent samples, at least a quarter of the capacity, are kept unchanged. Older ones are thinned to fit the rest: each
+    group of samples keeps its lowest and highest, so that no peak is lost. Samples that are not later than the last one
+    replace the curve from their time on: after a reset, or a run from an earlier state.
     """
 
     def __init__(self, capacity: int = CAPACITY):
         self._time, self._value = np.empty(capacity), np.empty(capacity)
-        self._count = self._old = 0  # how many are thinned, from the first on
-        self._ratio = 2  # by which they are
+        self._count = self._old = 0  # the number of samples, and of those thinned, from the first on
+        self._ratio = 2  # the thinning ratio
 
     def __len__(self) -> int:
         return self._count
 
     @property
     def time(self) -> np.ndarray:
-        """(samples,), s; a view."""
+        """The times (samples,), s; a view."""
         return self._time[: self._count]
 
     @property
     def value(self) -> np.ndarray:
-        """(samples,); a view."""
+        """The values (samples,); a view."""
         return self._value[: self._count]
 
     def clear(self) -> None:
         self._count, self._old, self._ratio = 0, 0, 2
 
     def interrupt(self) -> None:
-        """Leave a gap up to the next samples."""
+        """Leave a gap before the next samples."""
         if len(self):
             self.extend(self.time[-1:] + GAP, np.array([np.nan]))
 
     def lacks(self, time: np.ndarray) -> np.ndarray:
-        """(N,), bool: which of these times are in a gap, or before the first sample or after the last."""
+        """Return a mask (N,) of the times in a gap, before the first sample or after the last."""
         after = np.searchsorted(self.time, time)
         exact = after < len(self)
         exact[exact] = self.time[after[exact]] == time[exact]
@@ -52,7 +52,7 @@ class Series:
         return ~(inside | exact)
 
     def filled(self, time: np.ndarray, value: np.ndarray) -> Series:
-        """Another, with those of these samples, (N,) each, that this one lacks."""
+        """Return a series that also has the given samples, (N,) each, that this one lacks."""
         lacking, own = self.lacks(time), ~self._gaps
         times = np.concatenate([self.time[own], time[lacking]])
         order = np.argsort(times, kind="stable")
@@ -62,7 +62,7 @@ class Series:
 
     @property
     def _gaps(self) -> np.ndarray:
-        """(samples,), bool: those with which a gap begins."""
+        """A mask (samples,) of the samples that begin a gap."""
         return np.isnan(self.value) & (np.diff(self.time, prepend=-np.inf) < 2 * GAP)
 
     def extend(self, time: np.ndarray, value: np.ndarray) -> None:
@@ -85,9 +85,9 @@ class Series:
             self._count = end
 
     def _make_room(self) -> None:
-        """Thin the oldest of those that are kept as they came, and all older ones where these grow too many."""
+        """Thin the oldest unthinned samples, and all older ones if these become too many."""
         quarter = len(self._time) // 4
-        begin = max(self._old, 1)  # where the curve begins stays
+        begin = max(self._old, 1)  # the curve's first sample stays
         self._old = begin + self._thin(begin, begin + quarter, min(2 * self._ratio, quarter))
         if self._old > 2 * quarter:
             end = 1 + (self._old - 1) // 4 * 4
@@ -95,7 +95,7 @@ class Series:
             self._ratio *= 2
 
     def _thin(self, begin: int, end: int, size: int) -> int:
-        """Keep two samples of each group of so many; how many of that part are left."""
+        """Keep two samples of each group of `size`; return the number left in that part."""
         kept = begin + _extremes(self._value[begin:end], size)
         rest = slice(end, self._count)
         stop = begin + len(kept)
@@ -106,9 +106,9 @@ class Series:
         return len(kept)
 
     def between(self, start: float, end: float, points: int) -> tuple[np.ndarray, np.ndarray]:
-        """Times and values from `start` to `end`, one sample beyond each, as at most about 2 · `points` points.
+        """Return times and values from `start` to `end`, and a sample beyond each; at most about 2 · `points`.
 
-        Where there are more samples, those that are the lowest or the highest of their group.
+        If there are more samples, only the lowest and the highest of each group.
         """
         first = max(int(np.searchsorted(self.time, start)) - 1, 0)
         last = min(int(np.searchsorted(self.time, end, "right")) + 1, self._count)
@@ -126,7 +126,7 @@ class Series:
         return self._time[kept], self._value[kept]
 
     def at(self, time: float) -> float:
-        """The value of the sample nearest to a time; NaN where there is none."""
+        """Return the value of the sample nearest to a time; NaN if there is none."""
         if not self._count:
             return float("nan")
         after = int(np.searchsorted(self.time, time))
@@ -135,7 +135,7 @@ class Series:
 
 
 def _extremes(value: np.ndarray, size: int) -> np.ndarray:
-    """The indices of the lowest and the highest of each group of so many, in their order; of NaNs the ends."""
+    """Return the indices of the lowest and the highest of each group of `size`, in order; for NaNs the ends."""
     groups = value.reshape(-1, size)
     hole = np.isnan(groups)
     low = np.argmin(np.where(hole, np.inf, groups), 1)
