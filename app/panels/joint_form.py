@@ -191,7 +191,7 @@ class JointForm(QWidget):
         self.driven.emit(self._drive())
 
     def _ask_mode(self) -> None:
-        """Request another mode without a motion: the joint stays where it is; with kd alone it would sink."""
+        """Request another mode, starting at rest; a velocity drive gets gravity compensation, else the joint sinks."""
         mode = self.mode.currentData()
         self.driven.emit(Drive(mode, math.nan, weight=self.weight.isChecked() or mode == "velocity"))
 
