@@ -114,11 +114,8 @@ def _triangles(part: Any) -> int:
 def _require_whole(kind: str, content: bytes, budget: Budget) -> None:
     if content.startswith(b"version https://git-lfs"):
         raise ValueError("it is a pointer of Git LFS to the file that is meant; fetch that one: git lfs pull")
-    if (
-        kind == "stl"
-        and content[:200].removeprefix(b"\xef\xbb\xbf").lstrip()[:5].lower() != b"solid"
-        and len(content) >= _STL_HEADER
-    ):
+    text = content[:200].removeprefix(b"\xef\xbb\xbf").lstrip()[:5].lower() == b"solid" and b"\0" not in content
+    if kind == "stl" and not text and len(content) >= _STL_HEADER:
         (count,) = struct.unpack_from("<I", content, _STL_HEADER - 4)
         room = (len(content) - _STL_HEADER) / _STL_TRIANGLE
         if count > room:

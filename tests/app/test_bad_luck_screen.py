@@ -32,7 +32,10 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="screens
         ({"DISPLAY": None}, "neither DISPLAY nor WAYLAND_DISPLAY is set"),
         ({"DISPLAY": ":4711"}, "could not connect to display :4711"),
         ({"DISPLAY": None, "QT_QPA_PLATFORM": "moon"}, '"moon"'),
-        ({"DISPLAY": None, "WAYLAND_DISPLAY": "wayland-9", "QT_QPA_PLATFORM": None}, "No window can be opened"),
+        (
+            {"DISPLAY": None, "WAYLAND_DISPLAY": "wayland-9", "XDG_RUNTIME_DIR": "/tmp", "QT_QPA_PLATFORM": None},
+            "No window can be opened",
+        ),
     ],
     ids=["none", "not reached", "no such platform", "no Wayland"],
 )

@@ -247,8 +247,8 @@ def test_a_saved_run_has_its_parts_to_the_bit(tmp_path, rng, follower):
     ("amiss", "said"),
     [
         ({"pose": [0, 0]}, r"the pose of the part arm7 is \[0, 0\]"),
-        ({"robot": 7}, "not whole"),
-        ({"options": 7}, "not whole"),
+        ({"robot": 7}, "are invalid"),
+        ({"options": 7}, "are invalid"),
         ({"pose": None}, "the pose of the part arm7 is None"),
     ],
 )
