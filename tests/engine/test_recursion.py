@@ -308,7 +308,7 @@ def test_rows_have_their_mobility_and_their_velocity(model, pairs, chance):
     r = np.array([3 / np.trace(G[k : k + 3, k : k + 3]) for k in range(0, 3 * C, 3)])
     np.testing.assert_allclose(p.r[between], r[between], rtol=1e-7)
     if model.has_mimic:  # about those: they are scales alone
-        assert np.all((p.r / r > 0.3) & (p.r / r < 3))
+        assert np.all((p.r / r > 0.03) & (p.r / r < 3))
         assert np.all(p.g[:R] > 0)
     else:
         np.testing.assert_allclose(p.r, r, rtol=1e-9)
