@@ -30,6 +30,7 @@ from app.panels.growth import GrowthPlot, crossing_text
 from app.window import Window
 
 pytestmark = pytest.mark.usefixtures("two_processes")
+TRIES = 5  # until two processes that other programs disturb agree on a time
 OWN = """import engine
 
 def wrong(model, q, v, tau):
@@ -260,11 +261,15 @@ def test_own_algorithms_wrong_failing_and_slow(qtbot, panel, own):
     assert panel.form.algorithms.count() == len(engine.algorithms(engine.chain(1))) + 3
     choose(qtbot, panel.form.algorithms, "abia", "own.py:wrong", "own.py:failing", "own.py:slow")
     panel.form.seconds.setValue(0.4)  # so that two processes agree on a busy machine
-    measure(qtbot, panel)
-    rows = {name: row for (_, name), row in shown(panel).items()}
-    assert {name: row.verdict for name, row in rows.items()} == {
-        "abia": "ok", "own.py:wrong": "wrong", "own.py:failing": "failed", "own.py:slow": "ok",
-    }  # fmt: skip
+    rows: dict[str, engine.AlgorithmResult] = {}
+    for _ in range(TRIES):
+        measure(qtbot, panel)
+        rows = {name: row for (_, name), row in shown(panel).items()}
+        assert {name: row.verdict for name, row in rows.items()} == {
+            "abia": "ok", "own.py:wrong": "wrong", "own.py:failing": "failed", "own.py:slow": "ok",
+        }  # fmt: skip
+        if rows["abia"].winner:
+            break
     assert rows["own.py:wrong"].host is None
     assert rows["abia"].winner
     assert rows["own.py:slow"].ratio.low > 2
