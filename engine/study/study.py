@@ -44,7 +44,7 @@ class Study:
     """A family of runs: robots, scene and time, what varies between samples, and what is kept of each.
 
     `content` is what docs/studies.md says of a study's file, as dictionaries and lists; files that it names are looked
-    for in `folder` first. Faults are told by `name` and the line in `text`, the file's. `trust_xacro` is as for `load`.
+    for in `folder` first. Problems are reported by `name` and the line in `text`, the file's. `trust_xacro` is as for `load`.
     Raises `StudyError`, a ValueError with a line for each fault, its place and its cure.
 
     >>> study = engine.Study.read("push.toml")

@@ -233,7 +233,7 @@ def test_a_number_is_an_answer_however_it_is_written() -> None:
     assert not any(question.is_right(said) for said in ("9", "", "ten", "1 0"))
 
 
-# What stands in the words.
+# The text of the lessons.
 
 
 def linked(name: str) -> set[str]:

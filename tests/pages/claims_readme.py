@@ -184,7 +184,7 @@ def python() -> Iterable[str]:
     yield (
         "Conventions, everywhere: SI units; z up; a twist is `V = (ω, v)` and a wrench `F = (n, f)`, both in "
         "the body's own "
-        f"frame; joints in depth-first URDF order; a free joint is {place}, from where its joint stands in the "
+        f"frame; joints in depth-first URDF order; a free joint is {place}, relative to the joint's origin in the "
         f"file, and {turn} in `q`, and the {velocity} in `v`, so `nq ≥ nv`; the batch axis comes first, and a "
         "single state without it gives a result without it."
     )

@@ -5,7 +5,7 @@
 #include "collision/solids.cuh"
 
 namespace spheres {
-constexpr double NOUGHT = 1e-12;  // relative to the summands: differences without a direction
+constexpr double NEGLIGIBLE = 1e-12;  // relative to the summands: differences without a direction
 constexpr double PARALLEL = 1e-2;  // squared sine of the angle below which capsules touch along a line
 constexpr double NEARER = 1e-10;  // relative to the distance: smallest difference that counts as nearer
 constexpr double SAME = 1e-5;  // relative to a capsule's length: distance below which ends coincide
@@ -15,7 +15,7 @@ __device__ __forceinline__ double clamped(double x, double most) { return fmax(-
 // The unit vector along x, computed from numbers of magnitude `size`, or `other` if x is 0.
 __device__ __forceinline__ Place unit_or(Place x, Place other, double size) {
     const double length = sqrt(dot(x, x));
-    return length > NOUGHT * size ? (1 / length) * x : other;
+    return length > NEGLIGIBLE * size ? (1 / length) * x : other;
 }
 
 // The parameter s of the point nearest to x on the segment from c − u to c + u.
@@ -102,7 +102,7 @@ __device__ __forceinline__ Nearest closest_of_segments(Place d, Place u, Place w
     closer(best, on_segment(w, d, u), 1, d, u, w);
     const Place n = cross(u, w);
     const double area = dot(n, n);
-    if (area > NOUGHT * NOUGHT * dot(u, u) * dot(w, w)) {
+    if (area > NEGLIGIBLE * NEGLIGIBLE * dot(u, u) * dot(w, w)) {
         const double s = dot(cross(w, d), n) / area, t = dot(cross(u, d), n) / area;
         if (fabs(s) <= 1 && fabs(t) <= 1) best = {s, t, -1};
     }
@@ -139,7 +139,7 @@ __device__ __noinline__ void capsule_capsule(const Couple& pair, Found& found) {
     const Place d = pair.d, u = both.u, w = both.w, n = cross(u, w);
     const double radii = both.radius_a + both.radius_b, uu = dot(u, u), ww = dot(w, w), area = dot(n, n);
     const Nearest best = closest_of_segments(d, u, w);
-    if (area > NOUGHT * uu * ww) both.aside = ((dot(n, d) >= 0 ? 1 : -1) / sqrt(area)) * n;
+    if (area > NEGLIGIBLE * uu * ww) both.aside = ((dot(n, d) >= 0 ? 1 : -1) / sqrt(area)) * n;
     else both.aside = across(uu >= ww ? u : w);
     const bool steep = area > PARALLEL * uu * ww;
     if (best.square < 0 && steep) {  // valid even where axes meet
