@@ -98,8 +98,3 @@ def free_name(stem: str, taken: Collection[str]) -> str:
     """Return the stem, with a number if it is taken."""
     names = (stem if number == 1 else f"{stem} {number}" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)
-
-
-def from_file(path: str) -> str:
-    """Return the name for a robot from a file."""
-    return Path(path).stem

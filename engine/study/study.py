@@ -43,9 +43,9 @@ class StudyProgress(NamedTuple):
 class Study:
     """A family of runs: robots, scene and time, what varies between samples, and what is kept of each.
 
-    `content` is what docs/studies.md says of a study's file, as dictionaries and lists; files that it names are looked
-    for in `folder` first. Problems are reported by `name` and the line in `text`, the file's. `trust_xacro` is as for `load`.
-    Raises `StudyError`, a ValueError with a line for each fault, its place and its cure.
+    `content` is a study's file as dictionaries and lists, see docs/studies.md; files that it names are looked for in
+    `folder` first. Problems are reported by `name` and the line in `text`, the file's. `trust_xacro` is as for `load`.
+    Raises `StudyError`, a ValueError with a line for each problem, its place and its fix.
 
     >>> study = engine.Study.read("push.toml")
     >>> study.run("push.results")
