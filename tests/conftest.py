@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import gc
 import importlib.metadata
 import importlib.util
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -41,6 +39,7 @@ import pytest
 import engine
 from engine.compile import background, machine
 from tests import sampling
+from tests.seeds import OTHER, SEED
 
 if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 
     from app.window import Window
 
-SEED = 20160501
 PATIENCE = 60_000  # ms for a window, and for the first compilation of the engine
 SLOW = 4 * 3600  # s that a slow test has; others have pyproject.toml's
 UNREADABLE = {"ur3.urdf"}
@@ -82,19 +80,10 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture
-def fresh() -> np.random.Generator:
-    """Other numbers in every run; a test that fails shows the seed."""
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
-
-
-@pytest.fixture(params=("any day", "today"))
-def chance(request: pytest.FixtureRequest) -> np.random.Generator:
-    """For laws of any material: the same numbers in every run, and others every day, whose seed is printed."""
-    seed = SEED if request.param == "any day" else datetime.date.today().toordinal()
-    print(f"seed {seed}")
-    return np.random.default_rng(seed)
+def chance() -> np.random.Generator:
+    """For laws of any material: other numbers with another `CATENA_SEED`."""
+    print(f"CATENA_SEED={OTHER}")
+    return np.random.default_rng(OTHER)
 
 
 @pytest.fixture

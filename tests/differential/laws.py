@@ -10,7 +10,6 @@ and on as many that change daily; a failing case is simplified and written to a 
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -22,11 +21,11 @@ import engine
 from engine.validation import Array
 from tests.differential.cases import Case, case, shrink
 from tests.differential.families import Family
+from tests.seeds import OTHER
 
 SHRINKING = 20.0
 """Seconds that a failing case may take to be made simpler."""
 Law = Callable[[Case], None]
-_TODAY = datetime.datetime.now(datetime.UTC).date().toordinal() * 1000
 
 PLAIN = Family("semi-implicit", "abia", "none", False, False, False, False, False)
 """Without contact, equal robots, one at a time."""
@@ -45,9 +44,9 @@ EVERYWHERE = (PLAIN, IMPLICIT, CHAINS, EIGHT, PAIRS, PLANE, FIELD, OWN_FIELD, OW
 
 
 def seeds(count: int) -> Iterator[int]:
-    """So many: the first half always the same, the others of today."""
+    """So many: the first half always the same, the others of `CATENA_SEED`."""
     yield from range(count - count // 2)
-    yield from range(_TODAY, _TODAY + count // 2)
+    yield from range(1000 * OTHER, 1000 * OTHER + count // 2)
 
 
 def holds(law: Law, families: Iterable[Family], count: int) -> None:

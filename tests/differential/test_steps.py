@@ -1,13 +1,12 @@
 """One step of every kind of robot, scene and setting is that of the reference text, `engine.algorithms.step`.
 
-Each run takes some cases of a seed that never changes and as many of the day's. A disagreement is shrunk to a small
+Each run takes some cases of a seed that never changes and as many of `CATENA_SEED`. A disagreement is shrunk to a small
 case, which is written to a file that the failure names: `Case.load(FILE)` gives it back.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,10 @@ from tests.differential import differences
 from tests.differential.cases import Case, case, shrink
 from tests.differential.families import FAMILIES, Family
 from tests.engine.cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
+from tests.seeds import OTHER
 
 MANY = 5  # cases of a family for each of the two seeds
-DAY = datetime.datetime.now(datetime.UTC).date().toordinal()
+OTHERS = 1000 * OTHER
 NAMES = [str(family) for family in FAMILIES]
 LONG_TO_COMPILE = ("implicit jsiia field pairs",)
 """Families with machine code of their own, three times 10 s of it, which no law takes."""
@@ -57,8 +57,8 @@ def hold(found: Case, folder: Path, device: str = "cpu", dtype: str = "float64",
 
 
 def seeds(first: int, many: int) -> list[int]:
-    """Seeds of the suite, and of the day."""
-    return [first + k for k in range(many)] + [DAY * 1000 + first + k for k in range(many)]
+    """As many of `CATENA_SEED` after them."""
+    return [first + k for k in range(many)] + [OTHERS + first + k for k in range(many)]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def seeds(first: int, many: int) -> list[int]:
 def test_on_the_cpu(family: Family, tmp_path: Path):
     before = differences.seen.copy()
     for seed in seeds(0, MANY):
-        hold(case(seed, family), tmp_path, new=seed >= MANY)
+        hold(case(seed, family), tmp_path, new=seed >= OTHERS)
     looked_at = differences.seen - before
     assert looked_at["steps with contact"] + looked_at["steps without"] >= MANY
     assert looked_at["not solved by the text"] <= 1
@@ -89,7 +89,7 @@ def test_on_the_gpu(family: Family, dtype: str, tmp_path: Path):
     for seed in seeds(50, MANY):
         found = case(seed, family)
         if differences.served(found, "cuda", dtype):
-            hold(found, tmp_path, "cuda", dtype, new=seed >= DAY)
+            hold(found, tmp_path, "cuda", dtype, new=seed >= OTHERS)
 
 
 @pytest.mark.sample(3)
@@ -102,7 +102,7 @@ def test_the_gpus_text_on_the_host(family: Family, tmp_path: Path):
         found = case(seed, family)
         found = dataclasses.replace(found, settings=found.settings | {"algorithm": "abia"})
         if differences.served(found, "cuda", "float64"):
-            hold(found, tmp_path, "cuda", new=seed >= DAY)
+            hold(found, tmp_path, "cuda", new=seed >= OTHERS)
 
 
 def test_a_wrong_step_is_found(monkeypatch, tmp_path: Path):

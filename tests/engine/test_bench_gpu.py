@@ -305,9 +305,9 @@ def test_a_fresh_process_is_timed_to_its_first_line(tmp_path):
 
 
 @pytest.mark.gpu
-def test_forward_dynamics_on_the_gpu_is_timed_and_checked():
+def test_forward_dynamics_on_the_gpu_is_timed_and_checked(rng):
     model = engine.chain(5)
-    at = state(model, np.random.default_rng(), 100)
+    at = state(model, rng, 100)
     found = gpu_timing.timed(gpu_timing.OnDevice.of(model, at, "float64"), "abia", 0.05)
     assert found.residual < 1e-11
     assert found.captured

@@ -60,27 +60,27 @@ def assert_alike(gpu: engine.Simulation, host: engine.Simulation, tolerance: flo
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("acted_on", [False, True])
 @pytest.mark.parametrize("name", MODELS)
-def test_they_move_as_on_the_cpu(name: str, acted_on: bool, integrator: str, fresh: np.random.Generator) -> None:
-    model = constrained(MODELS[name], fresh) if acted_on else MODELS[name]
+def test_they_move_as_on_the_cpu(name: str, acted_on: bool, integrator: str, chance: np.random.Generator) -> None:
+    model = constrained(MODELS[name], chance) if acted_on else MODELS[name]
     dt = 1e-3 if model.nv < 60 else 1e-4
     for gains in ({}, {"kp": 2.0, "kd": 0.1}):
-        host, gpu = pair(model, 5, fresh, integrator=integrator, dt=dt, **gains)
+        host, gpu = pair(model, 5, chance, integrator=integrator, dt=dt, **gains)
         host.step(20)
         gpu.step(20)
         assert_alike(gpu, host, 1e-9)
 
 
-def test_single_precision_moves_nearly_so(fresh: np.random.Generator) -> None:
-    host, gpu = pair(MODELS["tree"], 5, fresh, "float32")
+def test_single_precision_moves_nearly_so(chance: np.random.Generator) -> None:
+    host, gpu = pair(MODELS["tree"], 5, chance, "float32")
     host.step(10)
     gpu.step(10)
     assert_alike(gpu, host, 1e-3)
 
 
-def test_velocity_limits_hold_about_every_axis(fresh: np.random.Generator) -> None:
-    model = constrained(MODELS["tree"], fresh)
-    _, gpu = pair(model, 64, fresh)
-    gpu.tau[:] = gpu.array(50 * fresh.uniform(-1, 1, (64, model.nv)))
+def test_velocity_limits_hold_about_every_axis(chance: np.random.Generator) -> None:
+    model = constrained(MODELS["tree"], chance)
+    _, gpu = pair(model, 64, chance)
+    gpu.tau[:] = gpu.array(50 * chance.uniform(-1, 1, (64, model.nv)))
     for _ in range(10):
         gpu.step(20)
         assert np.all(np.abs(gpu.v.get()) <= model.velocity_limit + 1e-9)

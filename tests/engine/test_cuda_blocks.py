@@ -26,7 +26,7 @@ def maps(rng, batch, n):
 
 @pytest.mark.parametrize("batch", [1, 3, 64])
 @pytest.mark.parametrize("n", LENGTHS)
-def test_bidiagonal_systems_are_solved(n, batch, fresh):
+def test_bidiagonal_systems_are_solved(n, batch, chance):
     import cupy
 
     from engine.cuda.chains.block_solvers import Bidiagonal
@@ -34,7 +34,7 @@ def test_bidiagonal_systems_are_solved(n, batch, fresh):
     if batch * n > 2**16:
         pytest.skip("the text would take minutes")
     for columns, transposed in ((1, False), (1, True), (3, False), (9, True)):
-        A, b = maps(fresh, batch, n), fresh.standard_normal((batch, n, 6, columns))
+        A, b = maps(chance, batch, n), chance.standard_normal((batch, n, 6, columns))
         text = bidiagonal.solve_transposed if transposed else bidiagonal.solve
         expected, out = text(A, b), poisoned(b.shape)
         solve = Bidiagonal(batch, n, columns, transposed=transposed)
@@ -47,25 +47,25 @@ def test_bidiagonal_systems_are_solved(n, batch, fresh):
             assert cupy.array_equal(out, again)
 
 
-def test_many_chains_are_gone_through_by_a_thread_each(fresh):
+def test_many_chains_are_gone_through_by_a_thread_each(chance):
     import cupy
 
     from engine.cuda.chains.block_solvers import Bidiagonal
 
-    A, b = maps(fresh, 20000, 10), fresh.standard_normal((20000, 10, 6))
+    A, b = maps(chance, 20000, 10), chance.standard_normal((20000, 10, 6))
     for text, transposed in ((bidiagonal.solve, False), (bidiagonal.solve_transposed, True)):
         out = poisoned(b.shape)
         Bidiagonal(20000, 10, transposed=transposed)(cupy.asarray(A), cupy.asarray(b), out)
         assert np.abs(out.get() - text(A, b)).max() <= 1e-13
 
 
-def test_bidiagonal_systems_are_solved_in_single_precision(fresh):
+def test_bidiagonal_systems_are_solved_in_single_precision(chance):
     import cupy
 
     from engine.cuda.chains.block_solvers import Bidiagonal
 
     for n in (5, 200, 4096):
-        A, b = maps(fresh, 2, n), fresh.standard_normal((2, n, 6))
+        A, b = maps(chance, 2, n), chance.standard_normal((2, n, 6))
         out = poisoned(b.shape, "float32")
         Bidiagonal(2, n, dtype="float32")(cupy.asarray(A, "float32"), cupy.asarray(b, "float32"), out)
         expected = bidiagonal.solve(A, b)
@@ -92,14 +92,14 @@ def times(D, U, x):
 @pytest.mark.parametrize("condition", [1e2, 1e5, 1e8])
 @pytest.mark.parametrize("m", [5, 6])
 @pytest.mark.parametrize("batch", [1, 3, 64])
-def test_tridiagonal_systems_are_solved(batch, m, condition, fresh):
+def test_tridiagonal_systems_are_solved(batch, m, condition, chance):
     import cupy
 
     from engine.cuda.chains.block_solvers import Tridiagonal
 
     for n in LENGTHS if batch < 64 else LENGTHS[:16]:
-        D, U = systems(fresh, batch, n, m, condition)
-        x = fresh.standard_normal((batch, n, m, 3))
+        D, U = systems(chance, batch, n, m, condition)
+        x = chance.standard_normal((batch, n, m, 3))
         R, out = cupy.asarray(times(D, U, x)), poisoned(x.shape)
         solve = Tridiagonal(batch, n, m)
         solve.eliminate(cupy.asarray(D), cupy.asarray(U))
@@ -110,14 +110,14 @@ def test_tridiagonal_systems_are_solved(batch, m, condition, fresh):
         assert cupy.array_equal(one, out[..., 1])
 
 
-def test_elimination_agrees_with_the_text(fresh):
+def test_elimination_agrees_with_the_text(chance):
     import cupy
 
     from engine.cuda.chains.block_solvers import Tridiagonal
 
     for n in (1, 2, 13, 40, 300):
-        D, U = systems(fresh, 4, n, 5, 1e2)
-        R, out = fresh.standard_normal((4, n, 5)), poisoned((4, n, 5))
+        D, U = systems(chance, 4, n, 5, 1e2)
+        R, out = chance.standard_normal((4, n, 5)), poisoned((4, n, 5))
         solve = Tridiagonal(4, n)
         solve.eliminate(cupy.asarray(D), cupy.asarray(U))
         solve.substitute(cupy.asarray(R), out)
@@ -125,14 +125,14 @@ def test_elimination_agrees_with_the_text(fresh):
 
 
 @pytest.mark.parametrize("n", [21, 100])
-def test_blocks_answer_the_same_bits_wherever_a_system_stands(n, fresh):
+def test_blocks_answer_the_same_bits_wherever_a_system_stands(n, chance):
     import cupy
 
     from engine.cuda.chains.block_solvers import Bidiagonal, Tridiagonal
 
-    D, U = systems(fresh, 8, n, 5, 1e4)
-    A, b = maps(fresh, 8, n), fresh.standard_normal((8, n, 6))
-    order = fresh.permutation(8)
+    D, U = systems(chance, 8, n, 5, 1e4)
+    A, b = maps(chance, 8, n), chance.standard_normal((8, n, 6))
+    order = chance.permutation(8)
 
     def answers(rows):
         D_, U_, A_, b_ = (cupy.asarray(np.ascontiguousarray(x[rows])) for x in (D, U, A, b))

@@ -31,9 +31,9 @@ def assert_alike(gpu, host, tolerance):
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("make", [plain, constrained])
 @pytest.mark.parametrize("n", [1, 2, 7, 31, 50, 129, 200, 513, 1000])
-def test_it_moves_as_on_the_cpu(n, make, integrator, fresh):
+def test_it_moves_as_on_the_cpu(n, make, integrator, chance):
     for gains in ({}, {"kp": 2.0, "kd": 0.1}):
-        host, gpu = pair(make(n, fresh), 3, fresh, integrator=integrator, **gains)
+        host, gpu = pair(make(n, chance), 3, chance, integrator=integrator, **gains)
         host.step(30)
         gpu.step(30)
         gpu.check()
@@ -41,8 +41,8 @@ def test_it_moves_as_on_the_cpu(n, make, integrator, fresh):
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-def test_single_precision_moves_nearly_so(integrator, fresh):
-    host, gpu = pair(constrained(50, fresh), 3, fresh, "float32", integrator=integrator, kp=2.0, kd=0.1)
+def test_single_precision_moves_nearly_so(integrator, chance):
+    host, gpu = pair(constrained(50, chance), 3, chance, "float32", integrator=integrator, kp=2.0, kd=0.1)
     host.step(10)
     gpu.step(10)
     gpu.check()
@@ -67,28 +67,28 @@ def test_limits_hold_where_block_pivoting_goes_round_in_circles(pytestconfig):
             assert np.all(np.abs(gpu.v.get()) <= model.velocity_limit + 1e-9)
 
 
-def test_every_robot_may_have_its_own_numbers(fresh):
-    model, batch = constrained(40, fresh), 5
+def test_every_robot_may_have_its_own_numbers(chance):
+    model, batch = constrained(40, chance), 5
     parameters = engine.Parameters(model, batch)
-    scale = fresh.uniform(0.5, 2, (batch, 1))
+    scale = chance.uniform(0.5, 2, (batch, 1))
     parameters.mass *= scale
     parameters.first_moment *= scale[..., None]
     parameters.inertia *= scale[..., None, None]
-    parameters.gravity[:] = fresh.uniform(-10, 10, (batch, 3))
-    parameters.friction *= fresh.uniform(0, 2, parameters.friction.shape)
-    gains = {"kp": np.full((batch, 40), 2.0), "kd": fresh.random((batch, 40))}
+    parameters.gravity[:] = chance.uniform(-10, 10, (batch, 3))
+    parameters.friction *= chance.uniform(0, 2, parameters.friction.shape)
+    gains = {"kp": np.full((batch, 40), 2.0), "kd": chance.random((batch, 40))}
     for settings in ({"parameters": parameters}, gains, {"parameters": parameters, **gains}):
-        host, gpu = pair(model, batch, fresh, **settings)
+        host, gpu = pair(model, batch, chance, **settings)
         host.step(20)
         gpu.step(20)
         gpu.check()
         assert_alike(gpu, host, 1e-9)
 
 
-def test_controls_are_followed_and_states_recorded(fresh):
-    model = constrained(60, fresh)
-    q, v = states(model, 4, fresh)
-    controls = fresh.uniform(-1, 1, (4, 30, 60))
+def test_controls_are_followed_and_states_recorded(chance):
+    model = constrained(60, chance)
+    q, v = states(model, 4, chance)
+    controls = chance.uniform(-1, 1, (4, 30, 60))
     host, gpu = (
         engine.Simulation(model, 4, q=q, v=v, algorithm=algorithm, device=where)
         for algorithm, where in (("abia", "cpu"), ("dca", "cuda"))
@@ -101,19 +101,19 @@ def test_controls_are_followed_and_states_recorded(fresh):
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 5])
-def test_groups_that_meet_in_global_memory_move_alike(blocks, fresh, monkeypatch):
+def test_groups_that_meet_in_global_memory_move_alike(blocks, chance, monkeypatch):
     """Chips without clusters, and chains larger than one, need this."""
     monkeypatch.setattr(dca, "cut_here", lambda *_, **__: dca.Cut(blocks, False, 8, True))
-    host, gpu = pair(constrained(90, fresh), 3, fresh)
+    host, gpu = pair(constrained(90, chance), 3, chance)
     host.step(20)
     gpu.step(20)
     gpu.check()
     assert_alike(gpu, host, 1e-9)
 
 
-def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(fresh, monkeypatch):
-    model = constrained(200, fresh)
-    q, v = states(model, 6, fresh)
+def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(chance, monkeypatch):
+    model = constrained(200, chance)
+    q, v = states(model, 6, chance)
 
     def run(q, v):
         simulation = engine.Simulation(model, len(q), 1e-4, algorithm="dca", q=q, v=v, device="cuda")
@@ -134,9 +134,9 @@ def run_to_the_end(simulation, steps):
     simulation.check()
 
 
-def test_a_chain_that_diverges_stops_and_the_others_go_on(fresh):
-    model = plain(200, fresh)
-    q, v = states(model, 3, fresh)
+def test_a_chain_that_diverges_stops_and_the_others_go_on(chance):
+    model = plain(200, chance)
+    q, v = states(model, 3, chance)
     v[1, 150] = 1e11
     simulation = engine.Simulation(model, 3, 1e-3, algorithm="dca", q=q, v=v, device="cuda")
     with pytest.raises(engine.Diverged, match="of robot 1"):
@@ -146,8 +146,8 @@ def test_a_chain_that_diverges_stops_and_the_others_go_on(fresh):
     np.testing.assert_array_equal(simulation.q.get()[[0, 2]], alone.q.get())
 
 
-def test_phases_are_timed(fresh):
-    simulation = engine.Simulation(plain(500, fresh), algorithm="dca", device="cuda", dt=1e-4)
+def test_phases_are_timed(chance):
+    simulation = engine.Simulation(plain(500, chance), algorithm="dca", device="cuda", dt=1e-4)
     simulation.step(20)
     phases = simulation.phases
     assert tuple(phases) == engine.PHASES["cuda"]["dca"]

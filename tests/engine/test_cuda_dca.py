@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from time import time_ns
 
 import numpy as np
 import pytest
@@ -43,14 +42,6 @@ def test_a_chain_beyond_the_gpu_is_refused():
     assert dca.cut(10080, 1, 8, 84, 101376, clusters=False).blocks == 84
 
 
-@pytest.fixture
-def random():
-    """Another stream in every run; its seed is printed where a test fails."""
-    seed = time_ns() % 2**32
-    print("seed", seed)
-    return np.random.default_rng(seed)
-
-
 def left(model: engine.Model, at: State, qdd: np.ndarray) -> float:
     """‖ID(q̈) − τ‖ / ‖τ_δ‖ over all robots: of one alone τ_δ may happen to vanish."""
     assert np.all(np.isfinite(qdd))
@@ -75,19 +66,19 @@ def solved(model: engine.Model, at: State, dtype: str, cut: dca.Cut | None = Non
     return out.get()
 
 
-def drawn(batch: int, random: np.random.Generator) -> Iterator[tuple[engine.Model, State]]:
+def drawn(batch: int, chance: np.random.Generator) -> Iterator[tuple[engine.Model, State]]:
     """Chains of all lengths, crooked and straight, each with states of its own."""
     for n in LENGTHS:
         for straight in (False, True):
             model = engine.chain(n, straight=straight, prismatic=0.0 if straight else 1 / 3)
-            yield model, state(model, random, batch if n > 8 else max(batch, 8))
+            yield model, state(model, chance, batch if n > 8 else max(batch, 8))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("batch", [1, 3, 64])
-def test_residuals_are_the_texts(dtype, batch, random):
-    for model, at in drawn(batch, random):
+def test_residuals_are_the_texts(dtype, batch, chance):
+    for model, at in drawn(batch, chance):
         assert left(model, at, solved(model, at, dtype)) <= TOLERANCE[dtype], (model.name, at.q.shape)
 
 
@@ -124,27 +115,27 @@ def test_heavy_links_among_light_ones_cost_what_they_cost_the_text(rng):
 @pytest.mark.parametrize("blocks", [1, 2, 8, 16, 40])
 @pytest.mark.parametrize("cluster", [False, True])
 @pytest.mark.parametrize("chunks", [4, 8])
-def test_every_cut_gives_the_same(blocks, cluster, chunks, random):
+def test_every_cut_gives_the_same(blocks, cluster, chunks, chance):
     if cluster and not 1 < blocks <= 16:
         pytest.skip("a cluster has 2 to 16 blocks")
     for n in (1, 3, 57, 128):
         model = engine.chain(n, prismatic=1 / 3)
-        at = state(model, random, 3)
+        at = state(model, chance, 3)
         qdd = solved(model, at, "float64", dca.Cut(blocks, cluster, chunks))
         assert left(model, at, qdd) <= TOLERANCE["float64"], n
 
 
 @pytest.mark.gpu
-def test_chains_longer_than_a_cluster_meet_in_global_memory(random):
+def test_chains_longer_than_a_cluster_meet_in_global_memory(chance):
     model = engine.chain(10000)
-    at = state(model, random, 3)
+    at = state(model, chance, 3)
     assert left(model, at, solved(model, at, "float64")) <= TOLERANCE["float64"]
 
 
 @pytest.mark.gpu
-def test_a_robot_gets_the_same_bits_again_and_anywhere_in_a_batch(random):
+def test_a_robot_gets_the_same_bits_again_and_anywhere_in_a_batch(chance):
     model = engine.chain(100)
-    at = State(*(np.concatenate([x, x[::-1]]) for x in state(model, random, 32)))
+    at = State(*(np.concatenate([x, x[::-1]]) for x in state(model, chance, 32)))
     first, again = (solved(model, at, "float64") for _ in range(2))
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(first[:32], first[:31:-1])

@@ -56,10 +56,10 @@ def run(simulation, steps):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_it_moves_as_on_the_cpu(algorithm, integrator, case, fresh):
+def test_it_moves_as_on_the_cpu(algorithm, integrator, case, chance):
     make, gains, pushed = CASES[case]
     for n, batch in SHAPES:
-        host, gpu = pair(algorithm, make(n, fresh), batch, fresh, integrator=integrator, pushed=pushed, **gains)
+        host, gpu = pair(algorithm, make(n, chance), batch, chance, integrator=integrator, pushed=pushed, **gains)
         host.step(200)
         run(gpu, 200)
         assert_alike(gpu, host, 1e-9)
@@ -68,10 +68,10 @@ def test_it_moves_as_on_the_cpu(algorithm, integrator, case, fresh):
 @gpu_only
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_single_precision_moves_nearly_so(algorithm, integrator, fresh):
+def test_single_precision_moves_nearly_so(algorithm, integrator, chance):
     for n, batch in ((1, 30), (7, 30), (10, 1)):
-        model = constrained(n, fresh)
-        host, gpu = pair(algorithm, model, batch, fresh, "float32", True, integrator=integrator, kp=2.0, kd=0.1)
+        model = constrained(n, chance)
+        host, gpu = pair(algorithm, model, batch, chance, "float32", True, integrator=integrator, kp=2.0, kd=0.1)
         host.step(50)
         run(gpu, 50)
         assert_alike(gpu, host, 1e-3)
@@ -111,18 +111,18 @@ def test_limits_hold_where_block_pivoting_goes_round_in_circles(algorithm, pytes
 @gpu_only
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("n", [12, 40])
-def test_every_robot_may_have_its_own_numbers(algorithm, n, fresh):
-    model, batch = constrained(n, fresh), 5
+def test_every_robot_may_have_its_own_numbers(algorithm, n, chance):
+    model, batch = constrained(n, chance), 5
     parameters = engine.Parameters(model, batch)
-    scale = fresh.uniform(0.5, 2, (batch, 1))
+    scale = chance.uniform(0.5, 2, (batch, 1))
     parameters.mass *= scale
     parameters.first_moment *= scale[..., None]
     parameters.inertia *= scale[..., None, None]
-    parameters.gravity[:] = fresh.uniform(-10, 10, (batch, 3))
-    parameters.friction *= fresh.uniform(0, 2, parameters.friction.shape)
-    gains = {"kp": np.full((batch, n), 2.0), "kd": fresh.random((batch, n))}
+    parameters.gravity[:] = chance.uniform(-10, 10, (batch, 3))
+    parameters.friction *= chance.uniform(0, 2, parameters.friction.shape)
+    gains = {"kp": np.full((batch, n), 2.0), "kd": chance.random((batch, n))}
     for settings in ({"parameters": parameters}, gains, {"parameters": parameters, **gains}):
-        host, gpu = pair(algorithm, model, batch, fresh, **settings)
+        host, gpu = pair(algorithm, model, batch, chance, **settings)
         host.step(50)
         run(gpu, 50)
         assert_alike(gpu, host, 1e-9)
@@ -130,11 +130,11 @@ def test_every_robot_may_have_its_own_numbers(algorithm, n, fresh):
 
 @gpu_only
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_controls_are_followed_and_states_recorded(algorithm, fresh):
+def test_controls_are_followed_and_states_recorded(algorithm, chance):
     for n in (12, 60):
-        model = constrained(n, fresh)
-        q, v = states(model, 4, fresh)
-        controls = fresh.uniform(-1, 1, (4, 30, n))
+        model = constrained(n, chance)
+        q, v = states(model, 4, chance)
+        controls = chance.uniform(-1, 1, (4, 30, n))
         host, gpu = (
             engine.Simulation(model, 4, q=q, v=v, algorithm=name, device=where)
             for name, where in (("abia", "cpu"), (algorithm, "cuda"))
@@ -148,10 +148,10 @@ def test_controls_are_followed_and_states_recorded(algorithm, fresh):
 
 @gpu_only
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_chips_without_clusters_move_alike(algorithm, fresh, monkeypatch):
+def test_chips_without_clusters_move_alike(algorithm, chance, monkeypatch):
     """There a thread has several links of a chain that is longer than a block."""
     monkeypatch.setattr(thread_group, "MOST_BLOCKS", 1)
-    host, gpu = pair(algorithm, constrained(300, fresh), 2, fresh)
+    host, gpu = pair(algorithm, constrained(300, chance), 2, chance)
     host.step(10)
     run(gpu, 10)
     assert_alike(gpu, host, 1e-9)
@@ -160,9 +160,9 @@ def test_chips_without_clusters_move_alike(algorithm, fresh, monkeypatch):
 @gpu_only
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("n", [9, 120])
-def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(algorithm, n, fresh, monkeypatch):
-    model = constrained(n, fresh)
-    q, v = states(model, 6, fresh)
+def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(algorithm, n, chance, monkeypatch):
+    model = constrained(n, chance)
+    q, v = states(model, 6, chance)
 
     def moved(q, v):
         simulation = engine.Simulation(model, len(q), 1e-4, algorithm=algorithm, q=q, v=v, device="cuda")
@@ -181,9 +181,9 @@ def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(algorithm, n, 
 @gpu_only
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("n", [7, 120])
-def test_a_chain_that_diverges_stops_and_the_others_go_on(algorithm, n, fresh):
-    model = plain(n, fresh)
-    q, v = states(model, 3, fresh)
+def test_a_chain_that_diverges_stops_and_the_others_go_on(algorithm, n, chance):
+    model = plain(n, chance)
+    q, v = states(model, 3, chance)
     v[1, n - 2] = 1e11
     simulation = engine.Simulation(model, 3, 1e-3, algorithm=algorithm, q=q, v=v, device="cuda")
     with pytest.raises(engine.Diverged, match="of robot 1"):
@@ -195,8 +195,8 @@ def test_a_chain_that_diverges_stops_and_the_others_go_on(algorithm, n, fresh):
 
 @gpu_only
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_phases_are_timed(algorithm, fresh):
-    simulation = engine.Simulation(plain(60, fresh), algorithm=algorithm, device="cuda", dt=1e-4)
+def test_phases_are_timed(algorithm, chance):
+    simulation = engine.Simulation(plain(60, chance), algorithm=algorithm, device="cuda", dt=1e-4)
     run(simulation, 20)
     phases = simulation.phases
     assert tuple(phases) == engine.PHASES["cuda"][algorithm]

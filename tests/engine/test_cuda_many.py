@@ -60,30 +60,30 @@ def on_gpu(model: Model, dtype: str, at: State) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", MODELS)
-def test_forward_dynamics(name: str, dtype: str, fresh: np.random.Generator) -> None:
+def test_forward_dynamics(name: str, dtype: str, chance: np.random.Generator) -> None:
     model = MODELS[name]
     for batch in (1, 3, 64) if model.nv > 64 else (1, 3, 64, 1000):
-        at, _ = state(model, fresh, batch)
+        at, _ = state(model, chance, batch)
         at = State(*(x.astype(dtype).astype(np.float64) for x in at))
         left = residual(model, at, on_gpu(model, dtype, at))
         on_cpu = residual(model, at, engine.forward_dynamics(model, *at, algorithm="abia", dtype=dtype))
         assert np.max(left) <= max(BOUND[dtype], 8 * np.max(on_cpu))
 
 
-def test_chains_of_any_length(fresh: np.random.Generator) -> None:
-    for n in fresh.choice(np.arange(3, 64), 4, replace=False):
+def test_chains_of_any_length(chance: np.random.Generator) -> None:
+    for n in chance.choice(np.arange(3, 64), 4, replace=False):
         model = engine.chain(int(n), seed=int(n), prismatic=0.2)
-        at, _ = state(model, fresh, 5)
+        at, _ = state(model, chance, 5)
         assert np.max(residual(model, at, on_gpu(model, "float64", at))) <= BOUND["float64"]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", MODELS)
-def test_inverse_dynamics_and_mass_matrix(name: str, dtype: str, fresh: np.random.Generator) -> None:
+def test_inverse_dynamics_and_mass_matrix(name: str, dtype: str, chance: np.random.Generator) -> None:
     from engine.cuda.rigid_body.thread_per_robot import InverseDynamics, MassMatrix
 
     model, batch, bound = MODELS[name], 67, 2e3 * np.finfo(dtype).eps
-    at, a = state(model, fresh, batch)
+    at, a = state(model, chance, batch)
     q, v, acceleration = to_device(dtype, at.q, at.v, a)
     tau = poisoned(at.v.shape, dtype)
     InverseDynamics(model, dtype)(q, v, acceleration, tau)
@@ -97,9 +97,9 @@ def test_inverse_dynamics_and_mass_matrix(name: str, dtype: str, fresh: np.rando
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", ["chain10", "humanoid", "chain1000"])
-def test_the_same_bits_in_every_run_and_place(name: str, dtype: str, fresh: np.random.Generator) -> None:
+def test_the_same_bits_in_every_run_and_place(name: str, dtype: str, chance: np.random.Generator) -> None:
     model = MODELS[name]
-    at, _ = state(model, fresh, 77)
+    at, _ = state(model, chance, 77)
     first, again = on_gpu(model, dtype, at), on_gpu(model, dtype, at)
     np.testing.assert_array_equal(first, again)
     backwards = on_gpu(model, dtype, State(*(x[::-1] for x in at)))
@@ -107,9 +107,9 @@ def test_the_same_bits_in_every_run_and_place(name: str, dtype: str, fresh: np.r
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_few_robots_and_many_agree(dtype: str, fresh: np.random.Generator) -> None:
+def test_few_robots_and_many_agree(dtype: str, chance: np.random.Generator) -> None:
     model, batch = MODELS["chain10"], 20000
-    at, _ = state(model, fresh, batch)
+    at, _ = state(model, chance, batch)
     many = on_gpu(model, dtype, at)
     few = on_gpu(model, dtype, State(*(x[:9] for x in at)))
     np.testing.assert_allclose(few, many[:9], rtol=1e-9 if dtype == "float64" else 1e-2)
@@ -124,14 +124,14 @@ def test_angles_of_any_size(angle: float) -> None:
     np.testing.assert_allclose(on_gpu(model, "float64", at), expected, rtol=1e-10)
 
 
-def test_nothing_is_allocated_after_the_first_call(fresh: np.random.Generator) -> None:
+def test_nothing_is_allocated_after_the_first_call(chance: np.random.Generator) -> None:
     import cupy
 
     from engine.cuda.rigid_body.thread_per_robot import Abia
 
     for name in ("chain10", "chain1000"):
         model = MODELS[name]
-        arrays = to_device("float64", *state(model, fresh, 40)[0])
+        arrays = to_device("float64", *state(model, chance, 40)[0])
         out, forward = poisoned((40, model.nv), "float64"), Abia(model, "float64")
         forward(*arrays, out)
         used = cupy.get_default_memory_pool().total_bytes(), cupy.get_default_memory_pool().used_bytes()

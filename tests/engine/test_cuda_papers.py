@@ -49,10 +49,10 @@ def run(forward, at, dtype="float64"):
 
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("n", LENGTHS)
-def test_every_algorithm_inverts_inverse_dynamics(name, n, fresh):
+def test_every_algorithm_inverts_inverse_dynamics(name, n, chance):
     for shape, batch in zip(SHAPES, (3, 1, 64 if n in (7, 16, 31, 64) else 2, 1), strict=True):
         model = engine.chain(n, seed=n, **SHAPES[shape])
-        at = state(model, fresh, batch)
+        at = state(model, chance, batch)
         assert residual(model, at, run(made(name, model), at)).max() <= TOLERANCE[name], shape
 
 
@@ -65,33 +65,33 @@ def test_every_algorithm_inverts_inverse_dynamics(name, n, fresh):
         *(("abia-hybrid", *size) for size in ((200, 64), (1000, 1), (4096, 1))),
     ],
 )
-def test_long_chains_keep_the_residual(name, n, batch, shape, fresh):
+def test_long_chains_keep_the_residual(name, n, batch, shape, chance):
     model = engine.chain(n, seed=n, **SHAPES[shape])
-    at = state(model, fresh, batch)
+    at = state(model, chance, batch)
     assert residual(model, at, run(made(name, model), at)).max() <= TOLERANCE[name]
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_the_kernels_say_what_the_texts_say(name, fresh):
+def test_the_kernels_say_what_the_texts_say(name, chance):
     for n in (1, 6, 30, 70):
         model = engine.chain(n, seed=n, prismatic=0.3)
-        at = state(model, fresh, 5)
+        at = state(model, chance, 5)
         expected = TEXTS[name].forward_dynamics(Chain.of(model), *at)
         answer = run(made(name, model), at)
         assert np.linalg.norm(answer - expected) <= 1e-8 * np.linalg.norm(expected)
 
 
 @pytest.mark.parametrize(("name", "limit"), [("cfa", 1e-4), ("jsiia", 1e-3), ("abia-hybrid", 1e-3)])
-def test_single_precision_keeps_its_own_residual(name, limit, fresh):
+def test_single_precision_keeps_its_own_residual(name, limit, chance):
     for n in (5, 7, 20, 50):
         model = engine.chain(n, seed=n, prismatic=0.3)
-        at = state(model, fresh, 9)
+        at = state(model, chance, 9)
         assert residual(model, at, run(made(name, model, "float32"), at, "float32")).max() <= limit
 
 
-def test_cfa_says_how_often_it_refined_and_what_is_left(fresh):
+def test_cfa_says_how_often_it_refined_and_what_is_left(chance):
     model = engine.chain(40, seed=1, straight=True)
-    at = state(model, fresh, 5)
+    at = state(model, chance, 5)
     forward = made("cfa", model)
     qdd = run(forward, at)
     assert np.all(forward.residual.get() <= 1e-13)
@@ -101,10 +101,10 @@ def test_cfa_says_how_often_it_refined_and_what_is_left(fresh):
 
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize(("n", "batch"), [(7, 300), (20, 40), (100, 12)])
-def test_the_same_bits_in_every_run_and_wherever_a_robot_stands(name, n, batch, fresh):
+def test_the_same_bits_in_every_run_and_wherever_a_robot_stands(name, n, batch, chance):
     model = engine.chain(n, seed=n, prismatic=0.3)
-    at = state(model, fresh, batch)
-    order, forward = fresh.permutation(batch), made(name, model)
+    at = state(model, chance, batch)
+    order, forward = chance.permutation(batch), made(name, model)
     first, again = run(forward, at), run(forward, at)
     moved = run(forward, type(at)(*(x[order] for x in at)))
     assert np.array_equal(first, again)
@@ -112,9 +112,9 @@ def test_the_same_bits_in_every_run_and_wherever_a_robot_stands(name, n, batch, 
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_batches_may_change_their_size(name, fresh):
+def test_batches_may_change_their_size(name, chance):
     model = engine.chain(12, seed=3)
     forward = made(name, model)
     for batch in (2, 64, 1):
-        at = state(model, fresh, batch)
+        at = state(model, chance, batch)
         assert residual(model, at, run(forward, at)).max() <= TOLERANCE[name]

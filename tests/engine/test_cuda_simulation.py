@@ -45,8 +45,8 @@ def assert_alike(gpu, host, tolerance):
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_it_moves_as_on_the_cpu(robot, integrator, load, fresh):
-    host, gpu = pair(load(robot), 67, fresh, integrator=integrator)
+def test_it_moves_as_on_the_cpu(robot, integrator, load, chance):
+    host, gpu = pair(load(robot), 67, chance, integrator=integrator)
     host.step(30)
     gpu.step(30)
     gpu.check()
@@ -55,27 +55,27 @@ def test_it_moves_as_on_the_cpu(robot, integrator, load, fresh):
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("robot", ["arm7", "quadruped"])
-def test_gains_and_parameters_are_the_cpu_s(robot, integrator, load, fresh):
+def test_gains_and_parameters_are_the_cpu_s(robot, integrator, load, chance):
     model, batch = load(robot), 37
     parameters, scalar = engine.Parameters(model, batch), model.q_of_v >= 0
-    scale = fresh.uniform(0.5, 2, (batch, 1))
+    scale = chance.uniform(0.5, 2, (batch, 1))
     parameters.mass *= scale
     parameters.first_moment *= scale[..., None]
     parameters.inertia *= scale[..., None, None]
-    parameters.gravity[:] = fresh.uniform(-10, 10, (batch, 3))
-    parameters.friction *= fresh.uniform(0, 2, parameters.friction.shape)
+    parameters.gravity[:] = chance.uniform(-10, 10, (batch, 3))
+    parameters.friction *= chance.uniform(0, 2, parameters.friction.shape)
     parameters.effort_limit *= 0.1
-    gains = {"kp": 20.0 * scalar, "kd": fresh.random((batch, model.nv)) * scalar}
+    gains = {"kp": 20.0 * scalar, "kd": chance.random((batch, model.nv)) * scalar}
     for settings in (gains, {"parameters": parameters}, {"parameters": parameters, **gains}):
-        host, gpu = pair(model, batch, fresh, integrator=integrator, **settings)
+        host, gpu = pair(model, batch, chance, integrator=integrator, **settings)
         host.step(20)
         gpu.step(20)
         assert_alike(gpu, host, 1e-11)
 
 
 @pytest.mark.parametrize("robot", ["double_pendulum", "arm7", "humanoid"])
-def test_single_precision_is_that_precise(robot, load, fresh):
-    host, gpu = pair(load(robot), 64, fresh, "float32", limits=False)
+def test_single_precision_is_that_precise(robot, load, chance):
+    host, gpu = pair(load(robot), 64, chance, "float32", limits=False)
     host.step(10)
     gpu.step(10)
     assert str(gpu.q.dtype) == "float32"
@@ -93,8 +93,8 @@ GENERATED = [
 
 
 @pytest.mark.parametrize("model", GENERATED, ids=repr)
-def test_generated_robots_too(model, fresh):
-    host, gpu = pair(model, 5, fresh)
+def test_generated_robots_too(model, chance):
+    host, gpu = pair(model, 5, chance)
     for simulation in (host, gpu):
         simulation.tau[:] = 0
         simulation.step(5)
@@ -102,10 +102,10 @@ def test_generated_robots_too(model, fresh):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_steps_may_be_cut_into_launches_and_robots_stand_anywhere(dtype, load, fresh):
+def test_steps_may_be_cut_into_launches_and_robots_stand_anywhere(dtype, load, chance):
     """Bit for bit the same motion, whatever stands beside a robot and wherever the host looked up."""
     model = load("arm7")
-    q, v = thrown(model, 130, fresh)
+    q, v = thrown(model, 130, chance)
     one = engine.Simulation(model, 130, q=q, v=v, device="cuda", dtype=dtype)
     one.step(60)
     cut = engine.Simulation(model, 130, q=q[::-1], v=v[::-1], device="cuda", dtype=dtype)
@@ -116,20 +116,20 @@ def test_steps_may_be_cut_into_launches_and_robots_stand_anywhere(dtype, load, f
     assert cut.time == pytest.approx(0.06)
 
 
-def test_implicit_gains_act_where_nothing_else_does(load, fresh):
+def test_implicit_gains_act_where_nothing_else_does(load, chance):
     model = load("arm7")
     model = dataclasses.replace(model, damping=np.zeros(model.nv), friction=np.zeros(model.nv))
-    host, gpu = pair(model, 33, fresh, integrator="implicit", limits=False, kp=500.0, kd=50.0)
+    host, gpu = pair(model, 33, chance, integrator="implicit", limits=False, kp=500.0, kd=50.0)
     host.step(30)
     gpu.step(30)
     gpu.check()
     assert_alike(gpu, host, 1e-10)
 
 
-def test_a_watchdog_cuts_a_run_into_launches_and_changes_no_bit(load, fresh, monkeypatch):
+def test_a_watchdog_cuts_a_run_into_launches_and_changes_no_bit(load, chance, monkeypatch):
     model = load("arm7")
-    q, v = thrown(model, 33, fresh)
-    controls = fresh.uniform(-5, 5, (33, 60, 7))
+    q, v = thrown(model, 33, chance)
+    controls = chance.uniform(-5, 5, (33, 60, 7))
 
     def runs():
         kept = engine.rollout(model, q, v, controls, every=4, device="cuda")
@@ -146,9 +146,9 @@ def test_a_watchdog_cuts_a_run_into_launches_and_changes_no_bit(load, fresh, mon
 
 
 @pytest.mark.parametrize("robot", ["arm7", "snake50"])
-def test_limits_hold(robot, load, fresh):
+def test_limits_hold(robot, load, chance):
     model = load(robot)
-    q, v = thrown(model, 256, fresh)
+    q, v = thrown(model, 256, chance)
     for dtype, slack in (("float64", 1e-9), ("float32", 2e-5)):
         simulation = engine.Simulation(model, 256, q=q, v=v, device="cuda", dtype=dtype)
         for _ in range(20):
@@ -184,12 +184,12 @@ def test_arrays_stay_on_the_gpu_and_are_shared_without_copies(load):
     np.testing.assert_array_equal(outside.get(), simulation.q.get())
 
 
-def test_a_rollout_is_the_cpu_s_and_writes_what_is_asked_for(load, fresh):
+def test_a_rollout_is_the_cpu_s_and_writes_what_is_asked_for(load, chance):
     import cupy
 
     model = load("arm7")
-    q, v = thrown(model, 33, fresh)
-    controls = fresh.uniform(-3, 3, (33, 40, 7))
+    q, v = thrown(model, 33, chance)
+    controls = chance.uniform(-3, 3, (33, 40, 7))
     for given in (controls, controls[0], controls[0, 0]):
         settings = {"controls": given, "every": 10, "steps": 40}
         host = engine.rollout(model, q, v, **settings)

@@ -87,51 +87,51 @@ def assert_moves_alike(model, acting, integrator, rng, dtype="float64", steps=20
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("acting", ACTING)
 @pytest.mark.parametrize("n", [2, 3, 9, 33, 100, 300])
-def test_random_trees_move_as_on_the_cpu(n, acting, integrator, fresh):
-    assert_moves_alike(a_tree(n, fresh), acting, integrator, fresh)
+def test_random_trees_move_as_on_the_cpu(n, acting, integrator, chance):
+    assert_moves_alike(a_tree(n, chance), acting, integrator, chance)
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("acting", ACTING)
 @pytest.mark.parametrize("shape", generate.SHAPES)
-def test_trees_of_all_shapes_move_as_on_the_cpu(shape, acting, integrator, fresh):
-    assert_moves_alike(generate.shaped(shape, 70, prismatic=0.3, floating=True), acting, integrator, fresh)
+def test_trees_of_all_shapes_move_as_on_the_cpu(shape, acting, integrator, chance):
+    assert_moves_alike(generate.shaped(shape, 70, prismatic=0.3, floating=True), acting, integrator, chance)
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("acting", ACTING)
 @pytest.mark.parametrize("name", ["humanoid", "quadruped"])
-def test_shipped_robots_move_as_on_the_cpu(name, acting, integrator, fresh):
-    assert_moves_alike(engine.load(engine.ROBOTS / f"{name}.urdf"), acting, integrator, fresh)
+def test_shipped_robots_move_as_on_the_cpu(name, acting, integrator, chance):
+    assert_moves_alike(engine.load(engine.ROBOTS / f"{name}.urdf"), acting, integrator, chance)
 
 
 @pytest.mark.parametrize("acting", ACTING)
-def test_snakes_of_ball_joints_move_as_on_the_cpu(acting, fresh):
+def test_snakes_of_ball_joints_move_as_on_the_cpu(acting, chance):
     """Whose joints all lie on stretches; the first one is free."""
-    model = engine.tree(60, seed=int(fresh.integers(1 << 30)), branching=0, floating=True, spherical=0.5)
-    assert_moves_alike(model, acting, "semi-implicit", fresh)
+    model = engine.tree(60, seed=int(chance.integers(1 << 30)), branching=0, floating=True, spherical=0.5)
+    assert_moves_alike(model, acting, "semi-implicit", chance)
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("acting", ACTING)
-def test_single_precision_moves_nearly_so(acting, integrator, fresh):
-    assert_moves_alike(a_tree(30, fresh), acting, integrator, fresh, "float32", 100)
+def test_single_precision_moves_nearly_so(acting, integrator, chance):
+    assert_moves_alike(a_tree(30, chance), acting, integrator, chance, "float32", 100)
 
 
-def test_a_large_tree_moves_as_on_the_cpu(fresh):
-    for model, steps in ((generate.shaped("binary", 4096), 20), (held(engine.tree(1000, seed=3), fresh), 10)):
-        host, gpu = pair(model, 1, fresh, dt=1e-5)
+def test_a_large_tree_moves_as_on_the_cpu(chance):
+    for model, steps in ((generate.shaped("binary", 4096), 20), (held(engine.tree(1000, seed=3), chance), 10)):
+        host, gpu = pair(model, 1, chance, dt=1e-5)
         for simulation in (host, gpu):
             simulation.step(steps)
             simulation.check()
         assert_alike(gpu, host, 1e-9)
 
 
-def test_limits_hold_where_block_pivoting_goes_round_in_circles(fresh):
+def test_limits_hold_where_block_pivoting_goes_round_in_circles(chance):
     """States from which some robots of the batch begin a descent."""
     model = engine.load(engine.ROBOTS / "humanoid.urdf")
-    q = np.stack([model.random(fresh) for _ in range(32)])
-    v = np.clip(3 * fresh.standard_normal((32, model.nv)), -model.velocity_limit, model.velocity_limit)
+    q = np.stack([model.random(chance) for _ in range(32)])
+    v = np.clip(3 * chance.standard_normal((32, model.nv)), -model.velocity_limit, model.velocity_limit)
     snake = engine.load(engine.ROBOTS / "snake50.urdf", floating=True)
     seeded = np.random.default_rng(5)
     for robots, at, rates in (
@@ -151,21 +151,21 @@ def test_limits_hold_where_block_pivoting_goes_round_in_circles(fresh):
             assert np.all(np.abs(gpu.v.get()) <= robots.velocity_limit + 1e-9)
 
 
-def test_every_robot_may_have_its_own_numbers(fresh):
-    model, batch = held(a_tree(40, fresh), fresh), 5
+def test_every_robot_may_have_its_own_numbers(chance):
+    model, batch = held(a_tree(40, chance), chance), 5
     parameters = engine.Parameters(model, batch)
-    scale = fresh.uniform(0.5, 2, (batch, 1))
+    scale = chance.uniform(0.5, 2, (batch, 1))
     parameters.mass *= scale
     parameters.first_moment *= scale[..., None]
     parameters.inertia *= scale[..., None, None]
-    parameters.gravity[:] = fresh.uniform(-10, 10, (batch, 3))
-    parameters.friction *= fresh.uniform(0, 2, parameters.friction.shape)
+    parameters.gravity[:] = chance.uniform(-10, 10, (batch, 3))
+    parameters.friction *= chance.uniform(0, 2, parameters.friction.shape)
     gains = {
         "kp": np.where(model.q_of_v >= 0, 2.0, np.zeros((batch, 1))),
-        "kd": fresh.random(batch)[:, None] * model.constrained,
+        "kd": chance.random(batch)[:, None] * model.constrained,
     }
     for settings in ({"parameters": parameters}, gains, {"parameters": parameters, **gains, "integrator": "implicit"}):
-        host, gpu = pair(model, batch, fresh, **settings)
+        host, gpu = pair(model, batch, chance, **settings)
         host.step(20)
         gpu.step(20)
         gpu.check()
@@ -173,10 +173,10 @@ def test_every_robot_may_have_its_own_numbers(fresh):
 
 
 @pytest.mark.parametrize("rows", [1, 4])
-def test_controls_are_followed_and_states_recorded(rows, fresh):
-    model = held(a_tree(25, fresh), fresh)
-    q, v = states(model, 4, fresh)
-    controls = fresh.uniform(-1, 1, (rows, 30, model.nv))
+def test_controls_are_followed_and_states_recorded(rows, chance):
+    model = held(a_tree(25, chance), chance)
+    q, v = states(model, 4, chance)
+    controls = chance.uniform(-1, 1, (rows, 30, model.nv))
     host, gpu = (
         engine.Simulation(model, 4, q=q, v=v, algorithm=algorithm, device=where)
         for algorithm, where in (("abia", "cpu"), ("dca", "cuda"))
@@ -189,21 +189,21 @@ def test_controls_are_followed_and_states_recorded(rows, fresh):
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 8])
-def test_groups_of_any_size_move_alike(blocks, fresh, monkeypatch):
+def test_groups_of_any_size_move_alike(blocks, chance, monkeypatch):
     if blocks > 1 and device.properties()["major"] < 9:
         pytest.skip("this GPU has no clusters")
     monkeypatch.setattr(dca, "blocks", lambda *_: blocks)
     for integrator in engine.INTEGRATORS:
-        host, gpu = pair(held(a_tree(90, fresh), fresh), 3, fresh, integrator=integrator, dt=2e-4)
+        host, gpu = pair(held(a_tree(90, chance), chance), 3, chance, integrator=integrator, dt=2e-4)
         host.step(20)
         gpu.step(20)
         gpu.check()
         assert_alike(gpu, host, 1e-9)
 
 
-def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(fresh, monkeypatch):
-    model = held(a_tree(120, fresh), fresh)
-    q, v = states(model, 6, fresh)
+def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(chance, monkeypatch):
+    model = held(a_tree(120, chance), chance)
+    q, v = states(model, 6, chance)
 
     def run(q, v):
         monkeypatch.setattr(dca, "blocks", lambda *_: 2)
@@ -220,18 +220,18 @@ def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(fresh, monkeyp
         np.testing.assert_array_equal(run(q, v), whole)
 
 
-def wild(fresh, integrator, **settings):
+def wild(chance, integrator, **settings):
     """Three robots, of which the second diverges in some steps."""
     model = free(engine.tree(40, seed=2, spherical=0.3))
-    q, v = states(model, 3, fresh)
+    q, v = states(model, 3, chance)
     v[1] *= 1e5
     given = {"algorithm": "dca", "device": "cuda", "integrator": integrator}
     return model, q, v, engine.Simulation(model, 3, 1e-3, q=q, v=v, **given, **settings), given
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-def test_a_robot_that_diverges_stops_and_the_others_go_on(integrator, fresh):
-    model, q, v, simulation, given = wild(fresh, integrator)
+def test_a_robot_that_diverges_stops_and_the_others_go_on(integrator, chance):
+    model, q, v, simulation, given = wild(chance, integrator)
 
     def run():
         simulation.step(60)
@@ -249,8 +249,8 @@ def test_a_robot_that_diverges_stops_and_the_others_go_on(integrator, fresh):
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-def test_a_robot_that_diverges_may_rest_where_it_was(integrator, fresh):
-    model, q, v, simulation, given = wild(fresh, integrator, on_divergence="freeze")
+def test_a_robot_that_diverges_may_rest_where_it_was(integrator, chance):
+    model, q, v, simulation, given = wild(chance, integrator, on_divergence="freeze")
     record = simulation.empty(3, 61, model.nq), simulation.empty(3, 61, model.nv)
     simulation.advance(60, record=record)
     simulation.check()
@@ -272,8 +272,8 @@ def test_a_robot_that_diverges_may_rest_where_it_was(integrator, fresh):
     np.testing.assert_array_equal(simulation.v.get()[1], before[1][0])
 
 
-def test_phases_are_timed(fresh):
-    simulation = engine.Simulation(free(a_tree(500, fresh)), algorithm="dca", device="cuda", dt=1e-5)
+def test_phases_are_timed(chance):
+    simulation = engine.Simulation(free(a_tree(500, chance)), algorithm="dca", device="cuda", dt=1e-5)
     simulation.step(20)
     phases = simulation.phases
     assert tuple(phases) == engine.PHASES["cuda"]["dca"]

@@ -78,13 +78,13 @@ def moving(model: Model, batch: int, rng: np.random.Generator) -> tuple[np.ndarr
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", MODELS)
-def test_wrenches_become_forces_at_the_joints(name: str, dtype: str, fresh: np.random.Generator) -> None:
+def test_wrenches_become_forces_at_the_joints(name: str, dtype: str, chance: np.random.Generator) -> None:
     import cupy
 
     model = MODELS[name]
     for batch in (1, 3, 70):
-        q, _, tau = moving(model, batch, fresh)
-        w = wrenches(model, batch, fresh)
+        q, _, tau = moving(model, batch, chance)
+        w = wrenches(model, batch, chance)
         for given in (w, w[:1]):
             there = [cupy.asarray(x, dtype) for x in (q, tau, given)]
             expected = tau + joint_forces(model, q, given)
@@ -96,12 +96,12 @@ def test_wrenches_become_forces_at_the_joints(name: str, dtype: str, fresh: np.r
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_inverse_dynamics_takes_them(name: str, fresh: np.random.Generator) -> None:
+def test_inverse_dynamics_takes_them(name: str, chance: np.random.Generator) -> None:
     import cupy
 
     model = MODELS[name]
-    q, v, a = moving(model, 5, fresh)
-    w = wrenches(model, 5, fresh)
+    q, v, a = moving(model, 5, chance)
+    w = wrenches(model, 5, chance)
     there = [cupy.asarray(x) for x in (q, v, a, w)]
     expected = engine.inverse_dynamics(model, q, v, a) - joint_forces(model, q, w)
     found = dynamics.inverse_dynamics(model, *there).get()
@@ -109,12 +109,12 @@ def test_inverse_dynamics_takes_them(name: str, fresh: np.random.Generator) -> N
 
 
 @pytest.mark.parametrize("name", ["chain9", "floating", "humanoid"])
-def test_forward_dynamics_take_them_from_either_side(name: str, fresh: np.random.Generator) -> None:
+def test_forward_dynamics_take_them_from_either_side(name: str, chance: np.random.Generator) -> None:
     import cupy
 
     model = MODELS[name]
-    q, v, tau = moving(model, 5, fresh)
-    w = wrenches(model, 5, fresh)
+    q, v, tau = moving(model, 5, chance)
+    w = wrenches(model, 5, chance)
     expected = engine.forward_dynamics(model, q, v, tau, device="cpu", external=w)
     tolerance = 1e-9 * np.abs(expected).max()
     for algorithm in engine.algorithms(model, "cuda"):
@@ -132,11 +132,11 @@ def test_forward_dynamics_take_them_from_either_side(name: str, fresh: np.random
     ("name", "algorithm"), [("chain9", "abia"), ("chain9", "dca"), ("quadruped", "abia"), ("balls", "abia")]
 )
 def test_robots_pushed_on_the_gpu_go_as_on_the_cpu(
-    name: str, algorithm: str, integrator: str, limits: bool, fresh: np.random.Generator
+    name: str, algorithm: str, integrator: str, limits: bool, chance: np.random.Generator
 ) -> None:
     model = MODELS[name] if limits else unlimited(MODELS[name])
-    q, v, tau = moving(model, 3, fresh)
-    w = wrenches(model, 3, fresh)
+    q, v, tau = moving(model, 3, chance)
+    w = wrenches(model, 3, chance)
     pushed = [
         engine.Simulation(model, 3, 1e-3, integrator, way, limits, q=q, v=v, device=device)
         for device, way in (("cpu", "abia"), ("cuda", algorithm))
@@ -151,10 +151,10 @@ def test_robots_pushed_on_the_gpu_go_as_on_the_cpu(
     np.testing.assert_allclose(there.q.get(), here.q, rtol=0, atol=1e-9)
 
 
-def test_single_precision_goes_nearly_so(fresh: np.random.Generator) -> None:
+def test_single_precision_goes_nearly_so(chance: np.random.Generator) -> None:
     model = MODELS["arm7"]
-    q, v, _ = moving(model, 3, fresh)
-    w = wrenches(model, 3, fresh)
+    q, v, _ = moving(model, 3, chance)
+    w = wrenches(model, 3, chance)
     here, there = (
         engine.Simulation(model, 3, q=q, v=v, algorithm="abia", device=device, dtype=dtype)
         for device, dtype in (("cpu", "float64"), ("cuda", "float32"))
@@ -167,10 +167,12 @@ def test_single_precision_goes_nearly_so(fresh: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize(("name", "algorithm"), [("humanoid", "abia"), ("chain300", "dca")])
-def test_wrenches_of_zero_change_no_bit(name: str, algorithm: str, integrator: str, fresh: np.random.Generator) -> None:
+def test_wrenches_of_zero_change_no_bit(
+    name: str, algorithm: str, integrator: str, chance: np.random.Generator
+) -> None:
     """An array of zero wrenches gives the motion without the array."""
     model = MODELS[name]
-    q, v, _ = moving(model, 3, fresh)
+    q, v, _ = moving(model, 3, chance)
     plain, asked = (engine.Simulation(model, 3, 1e-4, integrator, algorithm, q=q, v=v, device="cuda") for _ in range(2))
     assert not asked.wrench.get().any()
     for simulation in (plain, asked):

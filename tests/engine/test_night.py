@@ -1,4 +1,4 @@
-"""A moment of `tests/night.py`: the seeds of the day, and those that found something once."""
+"""A moment of `tests/night.py`: the seeds from `CATENA_SEED` on, and those that found something once."""
 
 import sys
 from pathlib import Path
@@ -9,11 +9,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import night
 
+from tests.seeds import OTHER
+
 SECONDS = 0.5
 
 
-def test_random_robots_of_the_day_lose_no_number(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["night.py", "--seconds", str(SECONDS)])
+def test_random_robots_lose_no_number(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["night.py", "--seconds", str(SECONDS), "--seed", str(OTHER)])
     assert night.main() == 0, capsys.readouterr().out
 
 

@@ -53,9 +53,9 @@ def test_what_fails_is_told_and_what_was_done_is_kept(capsys, tmp_path):
     assert code == 1
     assert "control returned" in said
     assert result["failure"]
-    part = np.load(tmp_path / "part.npz")
-    assert len(part["q"]) == result["steps"] + 1 == 101
-    assert len(part["controls"]) == result["steps"], "and none of steps that were not done"
+    with np.load(tmp_path / "part.npz") as part:
+        assert len(part["q"]) == result["steps"] + 1 == 101
+        assert len(part["controls"]) == result["steps"], "and none of steps that were not done"
 
 
 def test_without_a_file_no_efforts_are_kept(capsys, monkeypatch):

@@ -25,7 +25,7 @@ from engine.compile.values import Untranslatable
 from tests.differential.laws import seeds
 
 COUNT = 40
-"""Texts of each family: the first half are the same every day."""
+"""Texts of each family: the first half are always the same."""
 MANY = 2000  # in the slow tests
 ON_GPU = 12
 ROWS, BATCH = 3, 100  # robots on the host, and on a GPU

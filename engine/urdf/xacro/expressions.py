@@ -152,7 +152,13 @@ class _Walk:
         return tuple(self._elements(node.elts))
 
     def _set(self, node: ast.Set) -> Any:
-        return set(self._elements(node.elts))
+        """In Python's order: from the first `*` on, each element is added before the next is evaluated."""
+        first = next((i for i, element in enumerate(node.elts) if isinstance(element, ast.Starred)), len(node.elts))
+        result = set(self._elements(node.elts[:first]))
+        for element in node.elts[first:]:
+            result.update(self._elements([element]))
+            fits(len(result))
+        return result
 
     def _dict(self, node: ast.Dict) -> Any:
         result: dict[Any, Any] = {}
