@@ -1,5 +1,5 @@
 """Corners of hulls near the ground: the search along edges finds those of an exhaustive search, except corners that are
-out of reach by tilting in a step.
+out of reach by tilting in a step; over a height field all are found.
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ from scipy.spatial import ConvexHull
 import engine
 from engine import lie
 from engine.compile import kernel
-from engine.kernels.collision.near_points import Motion, near_points, of_thread, room
-from engine.kernels.collision.surfaces import surface
+from engine.kernels.collision.near_points import (
+    Motion,
+    _clear_height,
+    _is_above,
+    near_points,
+    of_thread,
+    room,
+)
+from engine.kernels.collision.surfaces import UPWARDS, surface
 from engine.kernels.spatial import load3, load9
 from engine.model import Collision
 from engine.scene.points import Points, points
@@ -29,6 +36,13 @@ def found_near(points, pose, speed, dt, ground, near):
     """Return the number of near points of the only shape; pose (12,) rotation and position, speed (6,)."""
     motion = Motion(load9(pose, 0, 1), load3(pose, 9, 1), load3(speed, 0, 1), load3(speed, 3, 1))
     return near_points(0, points, motion, dt, ground, near)
+
+
+@kernel
+def is_above(points, pose, speed, dt, ground):
+    """Return whether the only shape is known to be above a height field."""
+    motion = Motion(load9(pose, 0, 1), load3(pose, 9, 1), load3(speed, 0, 1), load3(speed, 3, 1))
+    return _is_above(0, points, motion, _clear_height(0, points, motion, dt, ground))
 
 
 def corners(rng, kind: str, many: int) -> np.ndarray:
@@ -61,7 +75,7 @@ def test_the_corners_found_along_edges_are_those_that_are_near(kind, many, monke
     assert len(walked.neighbour) > 0
     tilt = rng.standard_normal(3) * 0.3
     n = np.array([*tilt[:2], 1.0]) / np.linalg.norm([*tilt[:2], 1.0])
-    ground = surface(engine.Plane(normal=tuple(n), offset=0.1), 0)
+    ground = surface(engine.Plane(normal=tuple(n), offset=0.1))
     ways = of_thread(room(walked)), of_thread(room(looked_at))
     touched = 0
     for trial in range(300):
@@ -81,6 +95,35 @@ def test_the_corners_found_along_edges_are_those_that_are_near(kind, many, monke
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-15)  # products are added in other orders
         touched += len(sets[0][0]) > 0
     assert 100 < touched < 300
+
+
+@pytest.mark.parametrize("kind", ["ball", "prism", "plate"])
+@pytest.mark.parametrize(("shape", "cell", "rough"), [((9, 14), 0.3, 0.2), ((80, 50), 0.02, 0.03), ((5, 4), 2.0, 3.0)])
+def test_over_a_height_field_no_near_corner_is_left_out(kind, shape, cell, rough, monkeypatch, chance):
+    """Compared with a search without the bound of the ground's height: a normal that may lie flat bounds nothing."""
+    hull = shape_of(corners(chance, kind, 60), monkeypatch)
+    field = engine.HeightField(rough * chance.random(shape), cell)
+    ground = surface(field)
+    unbounded = ground._replace(grid=np.where(np.arange(5) == UPWARDS, 1e-30, ground.grid))
+    for (i, j), top in np.ndenumerate(ground.tops):
+        assert top == np.max(field.heights[4 * i : 4 * i + 5, 4 * j : 4 * j + 5]), "with the next block's first heights"
+    near, every, touched, above = of_thread(room(hull)), of_thread(room(hull)), 0, 0
+    for _ in range(300):
+        R, speed = lie.exp(np.append(chance.standard_normal(3), np.zeros(3)))[0], chance.standard_normal(6)
+        p = chance.uniform(-0.6, 0.6, 3) * [shape[1] * cell, shape[0] * cell, 0]
+        speed *= np.repeat(chance.choice([0.0, 1.0, 30.0], 2), 3)
+        x = R @ hull.position.T + p[:, None]
+        p[2] = np.max(field.height(x[:2].T) - x[2]) + chance.choice([-0.01, 0.0, 0.002, 0.01, 0.1])
+        pose = np.concatenate([R.ravel(), p])
+        count = found_near(hull, pose, speed, DT, ground, near)
+        assert count == found_near(hull, pose, speed, DT, unbounded, every)
+        for one, other in zip(near[:5], every[:5], strict=True):
+            np.testing.assert_array_equal(one[:count], other[:count])
+        far = is_above(hull, pose, speed, DT, ground)
+        assert not (far and count)
+        touched, above = touched + (count > 0), above + far
+    assert touched > 100
+    assert above > 0 or rough > 1
 
 
 def _within_reach(walked: Points, R: np.ndarray, p: np.ndarray, n: np.ndarray, speed: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ OF_THE_SHELL = (
     "uv run main.py study FILE.toml --on auto                   # the Ray cluster that this machine belongs to",
     "uv run main.py study FILE.toml --on ray://HOST:10001       # one elsewhere",
     "uv run main.py study FILE.toml --on local-cluster          # a cluster of this machine alone",
-    "uv run pytest tests/differential                # some hundred cases, half of them others every day",
+    "uv run pytest tests/differential                # some hundred cases, half of them by CATENA_SEED",
     "uv run pytest tests/differential -m slow        # by the thousand",
     "uv run pytest tests/differential -m gpu         # the kernels of a GPU",
 )

@@ -9,16 +9,36 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.kernels.collision.surfaces import GAP, NORMAL, PLACE
+from engine.compile.operations import is_single
+from engine.kernels.collision.surfaces import BLOCK, CELL, HIGHEST, X, Y
 from engine.kernels.spatial import add, dot, load3, nearest, scale, store3, sub
 from engine.scene.points import KEPT
 
+NORMAL, PLACE, GAP, NEAREST = 0, 3, 6, 7
+"""Columns of the places nearest to a sphere, and their number."""
 NONE = 1e30
 """m: the gap of a point that touches nothing."""
 _FAR = 1e9  # cells: beyond it numbers are not finite
 _REACH = 4.0  # cells: the maximum search radius of a sphere
-_ASIDE = 1e-6  # cells from a place to the triangles around it
-_LEAST, _SAME = 1e-6, 1e-5  # slope and distance, cells, that count as zero
+_MANY = 1000  # blocks in which no greatest height is searched for
+
+
+@inline
+def _aside(x):
+    """Cells from a place to the triangles around it, in the number type of x."""
+    return 1e-3 if is_single(x) else 1e-6
+
+
+@inline
+def _least_slope(x):
+    """The slope that counts as zero."""
+    return 1e-3 if is_single(x) else 1e-6
+
+
+@inline
+def _same(x):
+    """Cells between places that count as one."""
+    return 1e-3 if is_single(x) else 1e-5
 
 
 @inline
@@ -31,8 +51,8 @@ def _height(field, i, j):
 @inline
 def _cell(field, x, y):
     """The row and column of the cell at (x, y), and the fractions along x and y within it."""
-    s = max(-_FAR, min(_FAR, (x - field.grid[0]) / field.grid[2]))
-    t = max(-_FAR, min(_FAR, (y - field.grid[1]) / field.grid[2]))
+    s = max(-_FAR, min(_FAR, (x - field.grid[X]) / field.grid[CELL]))
+    t = max(-_FAR, min(_FAR, (y - field.grid[Y]) / field.grid[CELL]))
     column, row = nearest(s), nearest(t)
     column = column - 1.0 if column > s else column
     row = row - 1.0 if row > t else row
@@ -42,7 +62,7 @@ def _cell(field, x, y):
 @inline
 def _triangle(field, i, j, upper):
     """A triangle of a cell, that with the greater y or the other: the first corner's height, the slopes along x, y."""
-    a, d, side = _height(field, i, j), _height(field, i + 1, j + 1), field.grid[2]
+    a, d, side = _height(field, i, j), _height(field, i + 1, j + 1), field.grid[CELL]
     other = _height(field, i + 1, j) if upper else _height(field, i, j + 1)
     return a, (d - other if upper else other - a) / side, (other - a if upper else d - other) / side
 
@@ -53,14 +73,31 @@ def under(field, x):
     i, j, s, t = _cell(field, x[0], x[1])
     a, along_x, along_y = _triangle(field, i, j, t > s)
     upwards = 1.0 / np.sqrt(1.0 + along_x * along_x + along_y * along_y)
-    above = x[2] - (a + field.grid[2] * (s * along_x + t * along_y))
+    above = x[2] - (a + field.grid[CELL] * (s * along_x + t * along_y))
     return (-along_x * upwards, -along_y * upwards, upwards), upwards * above
 
 
 @inline
-def put(field, k, n, place, gap):
-    """Store the normal, place and gap of point k."""
-    row = field.nearest[k]
+def highest_around(field, x, radius):
+    """A height that the ground does not exceed within a horizontal distance of x, m."""
+    i, j, _, _ = _cell(field, x[0] - radius, x[1] - radius)
+    k, m, _, _ = _cell(field, x[0] + radius, x[1] + radius)
+    rows, columns = field.tops.shape
+    first, last = max(0, min(i // BLOCK, rows - 1)), max(0, min(k // BLOCK, rows - 1))
+    left, right = max(0, min(j // BLOCK, columns - 1)), max(0, min(m // BLOCK, columns - 1))
+    if (last - first + 1) * (right - left + 1) > _MANY:
+        return field.grid[HIGHEST]
+    top = field.tops[first, left]
+    for row in range(first, last + 1):
+        for column in range(left, right + 1):
+            top = max(top, field.tops[row, column])
+    return top
+
+
+@inline
+def _put(nearest, k, n, place, gap):
+    """Store the normal, place and gap of one of a sphere's points."""
+    row = nearest[k]
     store3(row, NORMAL, 1, n)
     store3(row, PLACE, 1, place)
     row[GAP] = gap
@@ -68,7 +105,7 @@ def put(field, k, n, place, gap):
 
 @inline
 def _corner(field, i, j):
-    return field.grid[0] + j * field.grid[2], field.grid[1] + i * field.grid[2], _height(field, i, j)
+    return field.grid[X] + j * field.grid[CELL], field.grid[Y] + i * field.grid[CELL], _height(field, i, j)
 
 
 @inline
@@ -102,11 +139,11 @@ def _is_least(field, p, d):
 
     The ground is flat in each sector between the six edge directions, so these suffice.
     """
-    most = _LEAST * np.sqrt(dot(d, d))
+    most = _least_slope(d[0]) * np.sqrt(dot(d, d))
     for k in range(6):
         turn = 1.0 if k < 3 else -1.0
         ex, ey = 0.0 if k % 3 == 1 else turn, 0.0 if k % 3 == 0 else turn
-        aside = _ASIDE * field.grid[2]
+        aside = _aside(d[0]) * field.grid[CELL]
         i, j, s, t = _cell(field, p[0] + aside * ex, p[1] + aside * ey)
         _, along_x, along_y = _triangle(field, i, j, t > s)
         if d[0] * ex + d[1] * ey + d[2] * (ex * along_x + ey * along_y) > most:
@@ -115,14 +152,14 @@ def _is_least(field, p, d):
 
 
 @kernel
-def _offer(field, k, found, x, radius, place):
-    """Keep a place among those of the sphere's points from k on, if it is new; return their number."""
+def _offer(field, found, x, radius, place, nearest):
+    """Keep a place among the sphere's points, if it is new; return their number."""
     d = sub(x, place)
     distance = np.sqrt(dot(d, d))
-    limit = _SAME * field.grid[2]
+    limit = _same(radius) * field.grid[CELL]
     slot, worst = found, distance - radius
     for m in range(found):
-        row = field.nearest[k + m]
+        row = nearest[m]
         n = load3(row, NORMAL, 1)
         away = sub(sub(x, scale(row[GAP] + radius, n)), place)
         if dot(away, away) < limit * limit:
@@ -131,21 +168,21 @@ def _offer(field, k, found, x, radius, place):
             slot, worst = m, row[GAP]
     if slot < KEPT and distance > 0.0 and _is_least(field, place, d):
         n = scale(1.0 / distance, d)
-        put(field, k + slot, n, sub(x, scale(radius, n)), distance - radius)
+        _put(nearest, slot, n, sub(x, scale(radius, n)), distance - radius)
         return max(found, slot + 1)
     return found
 
 
 @kernel
-def near_sphere(field, k, x, radius, ahead):
-    """Find where a sphere about x touches the ground, or is nearer than `ahead`, into `nearest[k:k + KEPT]`."""
+def near_sphere(field, x, radius, ahead, nearest):
+    """Find where a sphere about x touches the ground, or is nearer than `ahead`, into `nearest` (KEPT, NEAREST)."""
     for m in range(KEPT):
-        field.nearest[k + m, GAP] = NONE
+        nearest[m, GAP] = NONE
     n, above = under(field, x)
     if above <= 0.0:
-        put(field, k, n, sub(x, scale(radius, n)), above - radius)
+        _put(nearest, 0, n, sub(x, scale(radius, n)), above - radius)
         return
-    reach = radius + min(_REACH * field.grid[2], ahead)
+    reach = radius + min(_REACH * field.grid[CELL], ahead)
     low, high = _cell(field, x[0] - reach, x[1] - reach), _cell(field, x[0] + reach, x[1] + reach)
     found, best, closest = 0, NONE, n
     for i in range(low[0], high[0] + 1):
@@ -161,9 +198,9 @@ def near_sphere(field, k, x, radius, ahead):
                 distance = dot(away, away)
                 if distance > reach * reach:
                     continue
-                found = _offer(field, k, found, x, radius, place)
+                found = _offer(field, found, x, radius, place, nearest)
                 if distance < best:
                     best, closest = distance, place
     if found == 0 and 0.0 < best < NONE:
         n = scale(1.0 / np.sqrt(best), sub(x, closest))
-        put(field, k, n, sub(x, scale(radius, n)), np.sqrt(best) - radius)
+        _put(nearest, 0, n, sub(x, scale(radius, n)), np.sqrt(best) - radius)

@@ -14,15 +14,21 @@ from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
 from engine.compile.operations import place_of_thread, spread
-from engine.kernels.collision import height_field
 from engine.kernels.collision.frames import tangents
-from engine.kernels.collision.height_field import near_sphere, under
-from engine.kernels.collision.surfaces import GAP, NORMAL, PLACE
+from engine.kernels.collision.height_field import (
+    GAP,
+    NEAREST,
+    NORMAL,
+    PLACE,
+    highest_around,
+    near_sphere,
+    under,
+)
+from engine.kernels.collision.surfaces import UPWARDS
 from engine.kernels.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.points import KEPT, Points
 from engine.scene.thresholds import LEAN, NEAR
 
-_FAR = 1e30
 _FLAT = 1e-3  # the sine of a rim's tilt below which its points are fixed in the body
 
 
@@ -31,8 +37,9 @@ class Near(NamedTuple):
 
     Each of a robot's T threads searches a shape of its own. `point` (T, Q) are numbers, `at` (T, Q, 3) places in the
     world, `normal` (T, Q, 3) the ground's there, `gap` (T, Q), m, now, and `ahead` (T, Q) after a step at the present
-    velocity; `seen` (T, ⌈Q/32⌉) has a bit for each point that a walk visited. `lowest` (m,) is the corner of each shape
-    where the last walk ended and the next begins. `shapes` (m,) are the shapes that may have near points, the leading
+    velocity; `nearest` (T, KEPT, NEAREST) are places of a height field near a sphere; `seen` (T, ⌈Q/32⌉) has a bit for
+    each point that a walk visited. `lowest` (m,) is the corner of each shape where the last walk ended and the next
+    begins. `shapes` (m,) are the shapes that may have near points, the leading
     ones in use; `slots` (m,) is where their contacts begin, and `kept` (m,) their number.
     """
 
@@ -41,6 +48,7 @@ class Near(NamedTuple):
     normal: NDArray[np.floating]
     gap: NDArray[np.floating]
     ahead: NDArray[np.floating]
+    nearest: NDArray[np.floating]
     lowest: NDArray[np.int64]
     seen: NDArray[np.int64]
     shapes: NDArray[np.int64]
@@ -55,7 +63,8 @@ def room(points: Points, threads: int = 1) -> Near:
     lowest[: len(points.body)] = points.first[:-1]
     point, (shapes, slots, kept) = np.zeros((threads, n), np.int64), np.zeros((3, m), np.int64)
     (at, normal), (gap, ahead) = np.zeros((2, threads, n, 3)), np.zeros((2, threads, n))
-    return Near(point, at, normal, gap, ahead, lowest, seen, shapes, slots, kept)
+    nearest = np.zeros((threads, KEPT, NEAREST))
+    return Near(point, at, normal, gap, ahead, nearest, lowest, seen, shapes, slots, kept)
 
 
 class Motion(NamedTuple):
@@ -98,47 +107,10 @@ def _surface_point(k, points, number, motion, n):
 
 
 @inline
-def _search(first, many, points, motion, dt, surface):
-    """Find the nearest points of a height field to a shape's points; a plane needs no search."""
-    if len(surface) > 1:
-        for k in range(first, first + many):
-            if points.radius[k] > 0.0:
-                if (k - first) % KEPT == 0:
-                    arm = mul(motion.R, load3(points.position[k], 0, 1))
-                    own = add(motion.velocity, cross(motion.omega, arm))
-                    turning = points.radius[k] * np.sqrt(dot(motion.omega, motion.omega))
-                    ahead = NEAR + 2.0 * dt * (np.sqrt(dot(own, own)) + turning)
-                    near_sphere(surface, k, add(motion.p, arm), points.radius[k], ahead)
-            else:
-                below = under(surface, add(motion.p, mul(motion.R, load3(points.position[k], 0, 1))))[0]
-                x = _surface_point(k, points, k - first, motion, below)
-                n, gap = under(surface, x)
-                height_field.put(surface, k, n, x, gap)
-
-
-@inline
-def _nearest(k, points, number, motion, surface):
-    """The contact place of point k, the ground's normal there, and the gap."""
-    if len(surface) > 1:
-        row = surface.nearest[k]
-        x, n, gap = load3(row, PLACE, 1), load3(row, NORMAL, 1), row[GAP]
-    else:
-        n = load3(surface.plane, 0, 1)
-        x = _surface_point(k, points, number, motion, n)
-        gap = dot(n, x) - surface.plane[3]
-    return x, n, gap
-
-
-@inline
-def _take(count, k, first, points, motion, dt, surface, highest, near):
-    """Store point k after `count` others if it is near now or within two steps, and its `ahead` at most `highest`.
-
-    Returns the number of points stored.
-    """
-    x, n, gap = _nearest(k, points, k - first, motion, surface)
-    omega, velocity, p = motion.omega, motion.velocity, motion.p
-    way = dt * max(-dot(n, add(velocity, cross(omega, sub(x, p)))), 0.0)
-    if gap <= NEAR + 2.0 * way and gap - way <= highest:
+def _take(count, k, x, n, gap, motion, dt, near):
+    """Store point k, at x, after `count` others if it is near now or within two steps; return the number stored."""
+    way = dt * max(-dot(n, add(motion.velocity, cross(motion.omega, sub(x, motion.p)))), 0.0)
+    if gap <= NEAR + 2.0 * way:
         near.point[count], near.gap[count], near.ahead[count] = k, gap, gap - way
         store3(near.at[count], 0, 1, x)
         store3(near.normal[count], 0, 1, n)
@@ -269,14 +241,58 @@ def _walk(s, points, motion, dt, surface, near):
 
 
 @inline
+def _clear_height(s, points, motion, dt, field):
+    """The height above which no point of a shape is near a height field now or within two steps.
+
+    A gap is at least the height above all of the ground below the bounding ball, times the least z of a normal.
+    """
+    arm, radius = mul(motion.R, load3(points.bound[s], 0, 1)), points.bound[s, 3]
+    own, omega = add(motion.velocity, cross(motion.omega, arm)), motion.omega
+    fastest = np.sqrt(dot(own, own)) + radius * np.sqrt(dot(omega, omega))
+    top = highest_around(field, add(motion.p, arm), radius)
+    return top + (2.0 * NEAR + 2.0 * dt * fastest) / field.grid[UPWARDS]
+
+
+@inline
+def _is_above(s, points, motion, height):
+    """Whether a shape's bounding ball is above a height."""
+    return motion.p[2] + mul(motion.R, load3(points.bound[s], 0, 1))[2] - points.bound[s, 3] > height
+
+
+@inline
+def _over_field(s, points, motion, dt, field, near):
+    """Find the near points of a shape over a height field."""
+    first, height, count = points.first[s], _clear_height(s, points, motion, dt, field), 0
+    for k in range(first, points.first[s + 1]):
+        number = k - first
+        arm = mul(motion.R, load3(points.position[k], 0, 1))
+        x = add(motion.p, arm)
+        if points.radius[k] > 0.0:  # a sphere has several points
+            row = near.nearest[number % KEPT]
+            if number % KEPT == 0:
+                own = add(motion.velocity, cross(motion.omega, arm))
+                turning = points.radius[k] * np.sqrt(dot(motion.omega, motion.omega))
+                ahead = NEAR + 2.0 * dt * (np.sqrt(dot(own, own)) + turning)
+                near_sphere(field, x, points.radius[k], ahead, near.nearest)
+            count = _take(count, k, load3(row, PLACE, 1), load3(row, NORMAL, 1), row[GAP], motion, dt, near)
+        elif points.rim[k] > 0.0 or not x[2] > height:
+            x = _surface_point(k, points, number, motion, under(field, x)[0])
+            n, gap = under(field, x)
+            count = _take(count, k, x, n, gap, motion, dt, near)
+    return count
+
+
+@inline
 def near_shapes(points, bodies, surface, dt, near):
     """Find the shapes that may have near points, and where their contacts begin, into `near`; return their number."""
     count, slot = 0, 0
     for s in spread(points.body.size):
-        near.kept[s] = 1
+        motion = motion_of(s, points, bodies)
         if len(surface) == 1:
-            n, offset = load3(surface.plane, 0, 1), surface.plane[3]
-            near.kept[s] = 0 if _is_far(s, points, motion_of(s, points, bodies), dt, n, offset) else 1
+            far = _is_far(s, points, motion, dt, load3(surface.plane, 0, 1), surface.plane[3])
+        else:
+            far = _is_above(s, points, motion, _clear_height(s, points, motion, dt, surface))
+        near.kept[s] = 0 if far else 1
     for s in range(points.body.size):
         if near.kept[s] == 1:
             near.shapes[count], near.slots[count] = s, slot
@@ -289,8 +305,8 @@ def of_thread(near):
     """The workspace of a thread."""
     t = place_of_thread()
     return Near(
-        near.point[t], near.at[t], near.normal[t], near.gap[t], near.ahead[t], near.lowest, near.seen[t], near.shapes,
-        near.slots, near.kept,
+        near.point[t], near.at[t], near.normal[t], near.gap[t], near.ahead[t], near.nearest[t], near.lowest,
+        near.seen[t], near.shapes, near.slots, near.kept,
     )  # fmt: skip
 
 
@@ -298,11 +314,12 @@ def of_thread(near):
 def near_points(s, points, motion, dt, surface, near):
     """Find the points of shape s that are, or within two steps will be, near a surface, into `near`; return their
     number."""
-    first, many = points.first[s], points.first[s + 1] - points.first[s]
-    if len(surface) == 1 and points.first_neighbour[first + 1] > points.first_neighbour[first]:
+    if len(surface) > 1:
+        return _over_field(s, points, motion, dt, surface, near)
+    first, n, count = points.first[s], load3(surface.plane, 0, 1), 0
+    if points.first_neighbour[first + 1] > points.first_neighbour[first]:
         return _walk(s, points, motion, dt, surface, near)
-    _search(first, many, points, motion, dt, surface)
-    count = 0
-    for k in range(first, first + many):
-        count = _take(count, k, first, points, motion, dt, surface, _FAR, near)
+    for k in range(first, points.first[s + 1]):
+        x = _surface_point(k, points, k - first, motion, n)
+        count = _take(count, k, x, n, dot(n, x) - surface.plane[3], motion, dt, near)
     return count

@@ -95,7 +95,7 @@ def ground(model: Model, scene: Scene, by: By) -> Ground:
         )
     N, (column, free, shift) = 3 * C + nv, np.zeros((3, nv))
     return Ground(
-        found, surfaces.surface(scene.ground or Plane(), len(found.radius)), near_points.room(found), contacts(C),
+        found, surfaces.surface(scene.ground or Plane()), near_points.room(found), contacts(C),
         bodies(len(model.parent)), np.zeros((1, model.tree_nq)), np.zeros((1, model.tree_nv)),
         column, free, shift, np.zeros(N), np.zeros(N), np.zeros(nv, np.int64), np.zeros(N),
         np.zeros(3, np.int64), pair_room(pairs, solids) if pairs.capacity else (),
@@ -161,7 +161,7 @@ def example(kind: Kind, pairs: bool, mimic: bool, by: By, rows: Any) -> Touch:
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube, table = real[None], real[None, None], whole[None]
     found = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)
-    near = Near(table, cube, cube, matrix, matrix, whole, table, whole, whole, whole)
+    near = Near(table, cube, cube, matrix, matrix, cube, whole, table, whole, whole, whole)
     ground = Ground(
         found, surfaces.example(kind), near, contacts(1), bodies(1), matrix, matrix, real, real, real, real, real,
         whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),
