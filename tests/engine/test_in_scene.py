@@ -25,6 +25,7 @@ from engine.scene import put_down
 from engine.step_settings import StepSettings
 
 DT, STEPS = 2e-3, 60
+HILLS = engine.HeightField(0.04 * np.random.default_rng(5).random((30, 40)), 0.07)
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +55,20 @@ def with_hull(folder: Path, text: str) -> engine.Model:
 
 def settings(model: engine.Model, way: str, dtype: str, batch: int = 1) -> StepSettings:
     """Return the step settings."""
-    held = way == "standing"
+    held = way != "falling"
     kp, kd = holding_gains(model, DT) if held else (np.zeros(model.nv), np.zeros(model.nv))
-    scene = engine.Scene(friction=0.8)
+    scene = scene_of(way)
     return StepSettings(model, batch, DT, "implicit", "abia", True, dtype, False, kp[None], kd[None], None, scene=scene)
+
+
+def scene_of(way: str) -> engine.Scene:
+    """Return a scene on a plane, or with height field for "on hills"."""
+    return engine.Scene(HILLS if way == "on hills" else engine.Plane(), friction=0.8)
 
 
 def states(model: engine.Model, way: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return a robot's initial coordinates and velocities."""
-    q, v = put_down(model, engine.Scene(), model.neutral()), np.zeros(model.nv)
+    q, v = put_down(model, scene_of(way), model.neutral()), np.zeros(model.nv)
     if way == "falling":
         q[2] += 0.02
         q[3:7] += 0.15 * rng.standard_normal(4)
@@ -101,7 +107,7 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     return given[13].reshape(-1, model.nq), given[8][0], float(given[-1].touch.summary[0, 2])
 
 
-@pytest.mark.parametrize("way", ["standing", "falling"])
+@pytest.mark.parametrize("way", ["standing", "falling", "on hills"])
 @pytest.mark.parametrize(("dtype", "off"), [("float64", 1e-9), ("float32", 2e-3)])
 def test_steps_in_stages_are_those_of_the_cpu(
     walker: engine.Model, way: str, dtype: str, off: float, rng: np.random.Generator
@@ -231,7 +237,7 @@ def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, dtype:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("way", ["standing", "falling"])
+@pytest.mark.parametrize("way", ["standing", "falling", "on hills"])
 @pytest.mark.parametrize(("dtype", "off"), [("float64", 1e-8), ("float32", 2e-3)])
 def test_a_gpu_steps_robots_with_hulls_as_the_cpu_does(
     walker: engine.Model, way: str, dtype: str, off: float, rng: np.random.Generator

@@ -11,7 +11,7 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.operations import is_single
 from engine.kernels.collision.surfaces import BLOCK, CELL, HIGHEST, X, Y
-from engine.kernels.spatial import add, dot, load3, nearest, scale, store3, sub
+from engine.kernels.spatial import add, dot, load3, scale, store3, sub
 from engine.scene.points import KEPT
 
 NORMAL, PLACE, GAP, NEAREST = 0, 3, 6, 7
@@ -53,10 +53,10 @@ def _cell(field, x, y):
     """The row and column of the cell at (x, y), and the fractions along x and y within it."""
     s = max(-_FAR, min(_FAR, (x - field.grid[X]) / field.grid[CELL]))
     t = max(-_FAR, min(_FAR, (y - field.grid[Y]) / field.grid[CELL]))
-    column, row = nearest(s), nearest(t)
-    column = column - 1.0 if column > s else column
-    row = row - 1.0 if row > t else row
-    return int(row), int(column), s - column, t - row
+    column, row = int(s), int(t)
+    column = column - 1 if column > s else column
+    row = row - 1 if row > t else row
+    return row, column, s - column, t - row
 
 
 @inline
