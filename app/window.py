@@ -290,7 +290,7 @@ class Window(QMainWindow):
         self.docks.fold(model is None)
         self.run.refresh(self.timing.measuring)
         self.compare.setEnabled(not self.timing.measuring)
-        self.joints.show_held(bench.held_rows)
+        self.joints.show_held(bench.robot.held_rows)
         self.batch_view.show_settings(bench.settings)
         self.choices.show()
         self.status.show(bench)

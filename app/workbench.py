@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 import engine
 from app.acting.configuring import Configuring
 from app.acting.controlling import ControllerControls, Controlling
-from app.acting.coordinates import Coordinate, coordinates
-from app.acting.drives import Drive, DriveControls, Drives
+from app.acting.coordinates import Coordinate
+from app.acting.drives import DriveControls, Drives
 from app.acting.forces import ForceControls, Forces
 from app.acting.joint_driving import JointDriving
+from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import Posing
 from app.acting.surroundings import Parts, Surroundings, beside, file_of
-from app.acting.undoing import undoable
+from app.acting.undoing import Actions, State, undoable
 from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.keeping import Keeper
@@ -57,13 +58,10 @@ ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.
 """The algorithms that can step on some device."""
 
 
-class Workbench(JointDriving, Configuring, Surroundings, Posing):
+class Workbench:
     """One robot, its simulation, and the recent files."""
 
     def __init__(self, recent: list[str] | None = None):
-        super().__init__()
-        self.model: engine.Model | None = None
-        self.coordinates: tuple[Coordinate, ...] = ()
         self.path = ""
         self.floating = False
         """Whether the file's root link was set free of the world."""
@@ -72,59 +70,111 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         self.loading = ""
         """The path of the file being loaded; empty if none."""
         self.findings: Findings | None = None
-        self.playing = False
         self.speed = 1.0
-        self.settings = Settings(automatic=True)
         self.compiling = 0.0
         """The estimated seconds of the compilation in progress; 0 if there is none."""
         self.plays_on = False
         """Whether the robot runs on with the previous settings while compiling."""
-        self.time = 0.0
         self.algorithm = self.device = self.why = ""
         """The algorithm and device in use, and the reason for them."""
         self.preparing = ""
         """The device for which a simulation is being made, "auto" or "cuda"; empty if none."""
         self._gpu = GpuSearch()
         self.recent = list(recent or [])[:RECENT]
-        self.initial: NDArray[np.floating] = np.zeros(0)
-        """(nq,): the pose that `reset` restores."""
-        self._start: NDArray[np.floating] = np.zeros(0)
         self.package_dirs: tuple[str, ...] = ()
         """Folders searched for packages, besides those that `engine.load` knows."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
         self._robots_of_runs: dict[str, str] = {}  # by the run's path, if other than the robot that the run names
         self.trusted = False
         """Whether the file was allowed to run any Python, if it was a xacro file."""
-        self.overloaded: tuple[str, ...] = ()
-        """The held joints whose effort limits could not carry their weight at the last start of play."""
-        self.newest: Snapshot | None = None
-        """The last result of `frame`."""
         self._frames: Latest | None = None
         self.probe = Probe()
         """Samples the plotted quantities."""
         drives, controlling, forces, ghost, self._recorder = Drives(), Controlling(), Forces(), Ghost(), Recorder()
         companion = Companion()
-        self.replay = Replay(self._recorder.recording)
+        self._worker = worker = Worker(
+            attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, companion)
+        )
+        self.probe.change, controlling.tell = worker.change, worker.tell
+        self.ghost, self.companion = GhostControls(ghost, worker.change), CompanionControls(companion, worker.change)
+        self.forces, self.controller = ForceControls(forces, worker), ControllerControls(controlling, worker)
+        self.drives = DriveControls(drives, worker)
+        self.replay = replay = Replay(self._recorder.recording)
         """The recorded frame shown instead of the current state, if any."""
-        self._worker = Worker(attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, companion))
-        self.probe.change = self._worker.change
-        self.ghost = GhostControls(ghost, self._worker.change)
-        self.companion = CompanionControls(companion, self._worker.change)
-        self.forces = ForceControls(forces, self._worker)
-        self.drives = DriveControls(drives, self._worker)
-        controlling.tell = self._worker.tell
-        self.controller = ControllerControls(controlling, self._worker)
         self.named: tuple[tuple[int, float, str], ...] = ()
         """Named keyframes of opened runs: the run's number, the time in s, the name."""
-        self._asked = 0  # the worker's number for the settings requested last
-        self._grabbed: int | None = None
-        self._suspended: tuple[engine.Model | None, Settings, dict[int, Drive]] | None = None
         self._keeper: Keeper | None = None
+        self.robot = robot = LoadedRobot(self.drives)
+        self.actions = actions = Actions(robot)
+        self._configuring = configuring = Configuring(robot, worker, actions)
+        self.joints = JointDriving(robot, configuring, worker, replay, actions)
+        self.posing = Posing(robot, worker, replay, actions)
+        surroundings = Surroundings(robot, configuring, worker, self._exchange, actions)
+        self._offer(configuring, self.joints, self.posing, surroundings)
+
+    def _offer(self, configuring: Configuring, joints: JointDriving, posing: Posing, around: Surroundings) -> None:
+        """Make the actions of these objects those of the workbench, the window's one interface."""
+        self.unnoted, self.as_one = self.actions.unnoted, self.actions.as_one
+        self.mode, self.is_held, self.drive_of = self.robot.mode, self.robot.is_held, self.robot.drive_of
+        self.take_settings, self.choose_algorithm_again = configuring.take_settings, configuring.choose_algorithm_again
+        self.set_algorithm, self.set_device = configuring.set_algorithm, configuring.set_device
+        self.set_integrator, self.set_dt = configuring.set_integrator, configuring.set_dt
+        self.choose_step, self.set_spread = configuring.choose_step, configuring.set_spread
+        self.set_gravity, self.set_ground = configuring.set_gravity, configuring.set_ground
+        self.set_self_collision = configuring.set_self_collision
+        self.set_coordinate, self.release, self.set_held = joints.set_coordinate, joints.release, joints.set_held
+        self.drive, self.set_drive, self.set_joint_drive = joints.drive, joints.set_drive, joints.set_joint_drive
+        self.gains, self.set_gains = joints.gains, joints.set_gains
+        self.pose, self.set_pose, self.can_pose = posing.pose, posing.set_pose, posing.can_pose
+        self.take_link, self.move_link, self.let_go_of_link = posing.take_link, posing.move_link, posing.let_go_of_link
+        self.set_obstacles, self.set_parts, self.place_part = around.set_obstacles, around.set_parts, around.place_part
+        self.part_pose, self.is_free = around.part_pose, around.is_free
+        self.part_of_link, self.root_of_part = around.part_of_link, around.root_of_part
+
+    @property
+    def model(self) -> engine.Model | None:
+        return self.robot.model
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        return self.robot.coordinates
+
+    @property
+    def parts(self) -> tuple[engine.Part, ...]:
+        return self.robot.parts
+
+    @property
+    def settings(self) -> Settings:
+        return self.robot.settings
+
+    @property
+    def initial(self) -> NDArray[np.floating]:
+        return self.robot.initial
+
+    @property
+    def newest(self) -> Snapshot | None:
+        return self.robot.newest
+
+    @property
+    def time(self) -> float:
+        return self.robot.time
+
+    @property
+    def playing(self) -> bool:
+        return self.robot.playing
 
     @property
     def floats(self) -> bool:
-        """Whether the robot has a free joint, and so falls under gravity without ground."""
-        return self.model is not None and any(joint.kind == "floating" for joint in self.model.joints)
+        return self.robot.floats
+
+    @property
+    def state(self) -> State:
+        return self.actions.state
+
+    @property
+    def source(self) -> str | None:
+        """The robot's own file, without other parts; None if it has none."""
+        return None if self.model is None else file_of(self.model)
 
     def open(
         self,
@@ -159,6 +209,13 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         parts = self.parts
         self.open(self.path, floating, self.trusted, lambda _: parts)
 
+    def _exchange(self, model: engine.Model) -> None:
+        """Start a new run with another model, under the current file's name if there is one."""
+        self.pause()
+        self.loading = self.path
+        source = self.path if Path(self.path).is_file() else model
+        self._worker.open(source, self.settings, self.floating, opener=lambda _: lambda *_, **__: model)
+
     def set_robot_of_run(self, run: str | Path, robot: str) -> None:
         """Open that run with the robot in the file `robot`, whatever robot it names."""
         self._robots_of_runs[_resolved(run)] = robot
@@ -171,22 +228,13 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
 
     def play(self) -> None:
         if self.model is not None and not self.playing:
-            self.playing = True
-            self._forget_placed()
-            self.overloaded = self._overloaded()
+            self.robot.playing, self.robot.placed = True, None
+            self.robot.check_loads()
             self._worker.play()
-
-    def _overloaded(self) -> tuple[str, ...]:
-        """Return the held joints whose effort limits do not carry their weight in the current pose."""
-        if self.floats or not (self.settings.gravity and self.settings.held):
-            return ()
-        q = self.initial if self.newest is None else self.newest.q
-        heavy = np.abs(engine.static_loads(self.model, q)) > self.model.effort_limit
-        return tuple(row.name for k, row in enumerate(self.coordinates) if self.is_held(k) and heavy[row.effort_v])
 
     def pause(self) -> None:
         if self.playing:
-            self.playing = False
+            self.robot.playing = False
             self._worker.pause()
 
     def toggle(self) -> None:
@@ -216,8 +264,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         """Pause, and branch a new run off the frame shown."""
         run, frame = self.replay.run, self.replay.frame
         if run is not None and frame is not None:
-            self.playing, self.time = False, frame.time
-            self._forget_placed()
+            self.robot.playing, self.robot.time, self.robot.placed = False, frame.time, None
             self.replay.leave()
             self._worker.branch(self._recorder, run, frame)
 
@@ -227,22 +274,21 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             self.replay.move(1)
         elif self.model is not None:
             self.to_present()
-            self.playing = False
-            self._forget_placed()
+            self.robot.playing, self.robot.placed = False, None
             self._worker.step()
 
     def reset(self) -> None:
         """Reset to the pose in which the run began, at rest; at time zero, to the first pose."""
-        if self.model is not None:
+        robot = self.robot
+        if robot.model is not None:
             if self.replay.active:
                 self._leave_the_recording()
-            if self.time == 0:
-                self.initial = self._start.copy()
-            self.time = 0.0
+            if robot.time == 0:
+                robot.initial = robot.start.copy()
+            robot.time, robot.placed = 0.0, robot.initial.copy()
+            robot.newly_set.clear()
             self.forces.clear()
-            self._set.clear()
-            self._placed = self.initial.copy()
-            self._worker.reset(self.initial)
+            self._worker.reset(robot.initial)
 
     def set_speed(self, speed: float) -> None:
         """Set the simulated seconds per wall second, clamped to 0.1 … 10."""
@@ -257,21 +303,14 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
     @undoable("Terrain")
     def set_scene(self, scene: engine.Scene) -> NDArray[np.floating] | None:
         """Set the terrain; put the robot down on it, at rest, if its ground is on, and return its q (nq,)."""
-        stands = self.model is not None and self.settings.ground
-        start = engine.put_down(self.model, scene, first_pose(self.model)) if stands else self._start
-        self._configure(replace(self.settings, scene=scene))
+        robot, settings = self.robot, self.settings
+        stands = robot.model is not None and settings.ground
+        start = engine.put_down(robot.model, scene, first_pose(robot.model)) if stands else robot.start
+        self._configuring.configure(replace(settings, scene=scene))
         if stands:
-            self._start, self.time = start, 0.0
+            robot.start, robot.time = start, 0.0
             self.reset()
         return start if stands else None
-
-    @undoable(lambda _, name: "Automatic device" if name == "auto" else f"Steps on {name}")
-    def set_device(self, name: str) -> None:
-        """Set the device, one of `DEVICES`; also during play. Reset an algorithm it does not support to "auto"."""
-        settings = replace(self.settings, device=name)
-        if self.model is not None and settings.algorithm not in self._stepping(name):
-            settings = replace(settings, algorithm="auto")
-        self._configure(settings)
 
     @property
     def algorithm_refusals(self) -> dict[str, str]:
@@ -290,45 +329,16 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
         """The reasons why devices cannot simulate the robot, by name."""
         reasons = {"cuda": self._gpu.why_not} if self._gpu.why_not is not None else {}
         for device in ("cpu", "cuda"):
-            if self.model is not None and not self._stepping(device):
+            if self.model is not None and not self.robot.steppers(device):
                 first = engine.SIMULATION_ALGORITHMS[device][0]
                 reasons[device] = engine.simulation_refusal(first, self.model, device, self.settings.touched) or ""
         return reasons
-
-    def _stepping(self, device: str) -> tuple[str, ...]:
-        """Return the algorithms that can simulate the robot, in its scene, on a device."""
-        return () if self.model is None else engine.simulation_algorithms(self.model, device, self.settings.touched)
 
     @property
     def unmeasured(self) -> bool:
         """Whether the automatic choice is a default, since nothing was measured on this machine."""
         several = self.model is not None and len(engine.simulation_algorithms(self.model, "cpu")) > 1
         return self.settings.algorithm == "auto" and self.device == "cpu" and several and not engine.measured()
-
-    def choose_algorithm_again(self) -> None:
-        """Repeat the automatic choice; a `Configured` event follows. No effect without a robot."""
-        self._asked = self._worker.configure(self.settings)
-
-    def take_settings(self, settings: Settings) -> None:
-        """Replace all settings; on other ground the first pose is put down there."""
-        if self.model is not None and settings.ground and settings.scene is not self.settings.scene:
-            self._start = engine.put_down(self.model, settings.scene, first_pose(self.model))
-        self._configure(replace(settings, composed=bool(self.parts)))
-
-    def pose(self, q: NDArray[np.floating]) -> None:
-        """Put the robot at q (nq,), at rest and held there; at time zero it is also the pose that `reset` restores."""
-        if self.time == 0:
-            self.initial = q.copy()
-        self._set.clear()
-        self._placed = None if self.playing else q.copy()
-        self._worker.change(lambda running: running.aim(q))
-        self._worker.set_rotation(lambda state: np.copyto(state, q), tuple(range(self.model.nv)))
-
-    def _configure(self, settings: Settings) -> None:
-        if settings != self.settings:
-            self.settings = settings
-            self.overloaded = self._overloaded() if self.playing else ()
-            self._asked = self._worker.configure(settings)
 
     def poll(self) -> list[Event]:
         """Process the events since the last call, and return them in order."""
@@ -348,39 +358,33 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
                     self.algorithm, self.device, self.why, self.preparing = (
                         event.algorithm, event.device, event.why, "",
                     )  # fmt: skip
-                    if event.number == self._asked:
-                        self.settings = event.settings
+                    self._configuring.take(event)
                 case Compiling():
                     self.compiling, self.plays_on = event.seconds, event.meanwhile
                 case Stopped():
-                    self.playing, self.loading = False, ""
+                    self.robot.playing, self.loading = False, ""
                 case ControllerChanged():
                     self.controller.take(event)
-                    self.playing = self.playing and not event.fault
+                    self.robot.playing = self.playing and not event.fault
         return events
 
     def _adopt(self, event: Loaded) -> None:
-        self.model, self.path, self.loading = event.model, event.path, ""
-        self.floating, self.trusted, self.overloaded = self.opening_floating, self._opening_trusted, ()
+        self.robot.take(event)
+        self.path, self.loading = event.path, ""
+        self.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
         self.replay.leave()
         self.named = ()
         if (opened := self._recorder.opened) is not None and opened.model is event.model:
             self.floating, self.path = opened.floating, file_of(event.model) or event.path
             self.replay.opened = len(self.replay.recording.runs) > 1  # the file's, and one without steps
             self.named = opened.named
-        self.coordinates = coordinates(event.model)
-        self.initial, self.time, self.playing = event.start.copy(), 0.0, False
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
-        self.settings = event.settings
-        self._start, self.stands = event.start, event.touches
         self._gpu.begin()
-        self._grabbed = self.grasp = None
+        self.joints.grabbed = self.posing.grasp = None
         self.forces.clear()
-        self._set.clear()
-        self._forget_placed()
         self.controller.unload()
         self.drives.clear()
-        self._frames, self.newest = event.frames, None
+        self._frames = event.frames
         self.findings = Findings(event.path, event.model.diagnostics, refused=False)
         source = file_of(event.model)
         file = source if event.path.endswith(run_files.KEPT_SUFFIX) else event.path
@@ -400,8 +404,7 @@ class Workbench(JointDriving, Configuring, Surroundings, Posing):
             return self.replay.take()
         frame = self._frames.take() if self._frames else None
         if frame is not None:
-            self.time, self.newest = frame.time, frame
-            self._forget_placed(frame)
+            self.robot.show(frame)
         return frame
 
     def keep_runs(self, keeper: Keeper) -> None:

@@ -1,1 +1,1 @@
-"""The robot's inputs: drives, external forces and controllers, in the simulation thread. Free of Qt."""
+"""What acts on the robot: drives, forces, controllers, poses, settings, surroundings; and undo. Free of Qt."""

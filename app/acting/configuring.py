@@ -1,55 +1,91 @@
-"""Changing the settings of a simulation one by one."""
+"""Changing the settings of a simulation, together or one by one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from app.acting.undoing import Undoing, on_or_off, undoable
-from app.simulation.messages import Settings
+import engine
+from app.acting.loaded_robot import LoadedRobot
+from app.acting.undoing import Actions, on_or_off, undoable
+from app.simulation.messages import Configured, Settings
 from app.simulation.spread import Spread
+from app.simulation.starting import first_pose
+from app.simulation.worker import Worker
 
 
-class Configuring(Undoing):
-    """The part of a `Workbench` that changes single settings."""
+class Configuring:
+    """Changes the settings of the simulation."""
 
-    def _configure(self, settings: Settings) -> None:
-        raise NotImplementedError
+    def __init__(self, robot: LoadedRobot, worker: Worker, actions: Actions):
+        self._robot, self._worker, self.actions = robot, worker, actions
+        self._asked = 0  # the worker's number for the settings requested last
+
+    def configure(self, settings: Settings) -> None:
+        """Replace the settings; a `Configured` event follows unless they are the same."""
+        if settings != self._robot.settings:
+            self._robot.settings = settings
+            self._robot.check_loads()
+            self.choose_algorithm_again()
+
+    def choose_algorithm_again(self) -> None:
+        """Repeat the automatic choice; a `Configured` event follows. No effect without a robot."""
+        self._asked = self._worker.configure(self._robot.settings)
+
+    def take(self, event: Configured) -> None:
+        """Take the settings now in force, unless others were requested since."""
+        if event.number == self._asked:
+            self._robot.settings = event.settings
+
+    def take_settings(self, settings: Settings) -> None:
+        """Replace all settings; on other ground the first pose is put down there."""
+        robot = self._robot
+        if robot.model is not None and settings.ground and settings.scene is not robot.settings.scene:
+            robot.start = engine.put_down(robot.model, settings.scene, first_pose(robot.model))
+        self.configure(replace(settings, composed=bool(robot.parts)))
 
     @undoable(lambda _, spread: f"Batch of {spread.robots}" if spread.robots > 1 else "No batch")
     def set_spread(self, spread: Spread) -> None:
         """Set the number of robots and how much they differ; new ones spread from robot 0's pose."""
-        self._configure(replace(self.settings, spread=spread))
+        self.configure(replace(self._robot.settings, spread=spread))
 
     @undoable(lambda _, on: f"Ground {on_or_off(on)}")
     def set_ground(self, on: bool) -> None:
         """Switch the ground on or off."""
-        self._configure(replace(self.settings, ground=on))
+        self.configure(replace(self._robot.settings, ground=on))
 
     @undoable(lambda _, on: f"Self-collision {on_or_off(on)}")
     def set_self_collision(self, on: bool) -> None:
         """Let the robot's links touch each other, or pass through."""
-        self._configure(replace(self.settings, scene=replace(self.settings.scene, self_collision=on)))
+        self.configure(replace(self._robot.settings, scene=replace(self._robot.settings.scene, self_collision=on)))
 
     @undoable(lambda _, on: f"Gravity {on_or_off(on)}")
     def set_gravity(self, on: bool) -> None:
-        self._configure(replace(self.settings, gravity=on))
+        self.configure(replace(self._robot.settings, gravity=on))
 
     @undoable(lambda _, name: f"Integrator {name}")
     def set_integrator(self, name: str) -> None:
         """Set the integrator, one of `engine.INTEGRATORS`."""
-        self._configure(replace(self.settings, integrator=name, automatic=False))
+        self.configure(replace(self._robot.settings, integrator=name, automatic=False))
 
     @undoable(lambda _, dt: f"Time step {1e3 * dt:g} ms")
     def set_dt(self, dt: float) -> None:
         """Set the time step, s."""
-        self._configure(replace(self.settings, dt=dt, automatic=False))
+        self.configure(replace(self._robot.settings, dt=dt, automatic=False))
 
     @undoable("Automatic time step")
     def choose_step(self) -> None:
         """Return to the suggested time step and integrator."""
-        self._configure(replace(self.settings, automatic=True))
+        self.configure(replace(self._robot.settings, automatic=True))
 
     @undoable(lambda _, name: "Automatic algorithm" if name == "auto" else f"Algorithm {name}")
     def set_algorithm(self, name: str) -> None:
         """Set the algorithm, one of `ALGORITHMS` or "auto"; also during play."""
-        self._configure(replace(self.settings, algorithm=name))
+        self.configure(replace(self._robot.settings, algorithm=name))
+
+    @undoable(lambda _, name: "Automatic device" if name == "auto" else f"Steps on {name}")
+    def set_device(self, name: str) -> None:
+        """Set the device, one of `DEVICES`; also during play. Reset an algorithm it does not support to "auto"."""
+        robot, settings = self._robot, replace(self._robot.settings, device=name)
+        if robot.model is not None and settings.algorithm not in robot.steppers(name):
+            settings = replace(settings, algorithm="auto")
+        self.configure(settings)

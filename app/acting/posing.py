@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 import engine
-from app.acting.undoing import Deed, State, Undoing
+from app.acting.loaded_robot import LoadedRobot
+from app.acting.undoing import Actions, State
 from app.recording.replay import Replay
+from app.simulation.worker import Worker
 
 EFFORT, LEAST, MOST = 2400, 4, 40
 """Iterations of inverse kinematics per move: EFFORT / nv, between LEAST and MOST; some 10 ms."""
@@ -23,38 +25,43 @@ class Grasp:
     before: State
 
 
-class Posing(Undoing):
-    """The part of a `Workbench` that poses its robot by hand while paused."""
+class Posing:
+    """Poses the robot, by hand while it is paused."""
 
-    playing: bool
-    replay: Replay
-
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, robot: LoadedRobot, worker: Worker, replay: Replay, actions: Actions):
+        self._robot, self._worker, self._replay, self._actions = robot, worker, replay, actions
         self.grasp: Grasp | None = None
         """The current grasp."""
 
     def pose(self, q: np.ndarray) -> None:
-        raise NotImplementedError
+        """Put the robot at q (nq,), at rest and held there; at time zero it is also the pose that `reset` restores."""
+        robot = self._robot
+        robot.newly_set.clear()
+        robot.place(lambda state: np.copyto(state, q))
+        self._worker.change(lambda running: running.aim(q))
+        self._worker.set_rotation(lambda state: np.copyto(state, q), tuple(range(robot.model.nv)))
 
     def can_pose(self, link: int) -> bool:
         """Whether a link can be posed now: it has its own free base, or joints between it and the root.
 
         Robots of a batch cannot be posed by hand, since the others spread from the first.
         """
-        still = self.model is not None and not self.playing and not self.replay.active
-        alone = self.settings.spread.robots == 1
+        still = self._robot.model is not None and not self._robot.playing and not self._replay.active
+        alone = self._robot.settings.spread.robots == 1
         return (
-            still and alone and link >= 0 and (free_base(self.model, link) is not None or _has_joints(self.model, link))
+            still
+            and alone
+            and link >= 0
+            and (free_base(self._robot.model, link) is not None or _has_joints(self._robot.model, link))
         )
 
     def take_link(self, link: int, point: np.ndarray | None = None) -> None:
         """Start posing a link by a point (3,) in its frame, m, by default its origin."""
-        self.grasp = Grasp(link, np.zeros(3) if point is None else point, self.state)
+        self.grasp = Grasp(link, np.zeros(3) if point is None else point, self._actions.state)
 
     def move_link(self, target: np.ndarray) -> engine.Reach:
         """Move the link to `target`, a position (3,) of its point or a pose (4, 4), as near as possible."""
-        grasp, model, q = self.grasp, self.model, self._here
+        grasp, model, q = self.grasp, self._robot.model, self._robot.q
         base = free_base(model, grasp.link)
         if base is None:
             steps = min(max(EFFORT // model.nv, LEAST), MOST)
@@ -67,43 +74,32 @@ class Posing(Undoing):
                 wanted[:3, 3] += target - now[:3, :3] @ grasp.point - now[:3, 3]
             put_base(model, base, grasp.link, wanted, q)
             found = engine.Reach(q, 0.0, 0.0, True)
-        with self.unnoted():
-            self.pose(found.q)
+        self.pose(found.q)
         return found
 
     def let_go_of_link(self) -> None:
         """Stop posing; all changes since `take_link` are undone as one."""
         grasp, self.grasp = self.grasp, None
-        if grasp is None or self.model is not grasp.before.model:
+        if grasp is None or self._robot.model is not grasp.before.model:
             return
-        after = self.state
-        if not np.array_equal(after.q, grasp.before.q):
-            text = f"Pose {self.model.link_names[grasp.link]}"
-            self.done(Deed(text, replace(grasp.before, posed=True), replace(after, posed=True)))
+        self._actions.report_pose(f"Pose {self._robot.model.link_names[grasp.link]}", grasp.before)
 
     def set_pose(self, name: str) -> None:
         """Set a named pose of the robot's model, on the ground if that is on. Other parts stay.
 
         Joints that the pose does not name are unchanged.
         """
-        model, before, scene = self.model, self.state, self.settings.scene
-        q, posed = self._here, model.pose(name, self._here)
+        model, before, scene = self._robot.model, self._actions.state, self._robot.settings.scene
+        q, posed = self._robot.q, model.pose(name, self._robot.q)
         own = [joint for joint in model.joints if joint.leader is None and model.part_of_body[joint.bodies.start] == 0]
         for joint in own:
             q[joint.q] = posed[joint.q]
-        if self.settings.ground:
+        if self._robot.settings.ground:
             down = engine.put_down(model, scene, q)
             for joint in own:
                 q[joint.q] = down[joint.q]
-        with self.unnoted():
-            self.pose(q)
-        self._tell_posed(f"Pose {name}", before)
-
-    def _tell_posed(self, text: str, before: State) -> None:
-        """Record the changes since `before` as one undo step, unless q is unchanged."""
-        after = self.state
-        if not np.array_equal(after.q, before.q):
-            self.done(Deed(text, replace(before, posed=True), replace(after, posed=True)))
+        self.pose(q)
+        self._actions.report_pose(f"Pose {name}", before)
 
 
 def free_base(model: engine.Model, link: int) -> engine.Joint | None:

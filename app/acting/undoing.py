@@ -6,14 +6,14 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 import engine
-from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
-from app.simulation.messages import Settings, Snapshot
+from app.acting.loaded_robot import LoadedRobot
+from app.simulation.messages import Settings
 
 Answer = TypeVar("Answer")
 
@@ -47,63 +47,63 @@ class Deed:
     steady: bool = False
     kind: str = ""
 
+    @property
+    def changes(self) -> bool:
+        """Whether it changed a setting, a drive, the parts or the robot's pose."""
+        one, other = self.before, self.after
+        moved = other.posed and not np.array_equal(one.q, other.q)
+        return moved or (one.settings, one.drives) != (other.settings, other.drives) or one.parts is not other.parts
 
-class Undoing:
-    """The part of a `Workbench` that reports actions."""
 
-    model: engine.Model | None
-    coordinates: tuple[Coordinate, ...]
-    settings: Settings
-    newest: Snapshot | None
-    initial: np.ndarray
+class Actions:
+    """Reports the user's actions, with the robot's state before and after each."""
 
-    def __init__(self) -> None:
+    def __init__(self, robot: LoadedRobot):
+        self.robot = robot
         self.done: Callable[[Deed], None] = lambda _: None
         """Called with each action; an action composed of others is reported once."""
-        self._unnoted = False
-        self._set: dict[int, Drive] = {}  # by row of coordinates, drives not yet in a frame
-        self._placed: np.ndarray | None = None  # q (nq,) set by hand, not yet in a frame
-
-    def drive_of(self, index: int) -> Drive:
-        raise NotImplementedError
+        self.silent = False
+        """Whether actions are not reported now."""
 
     @property
     def state(self) -> State:
         """The current state."""
-        rows = enumerate(self.coordinates)
-        drives = {row.name: self._set.get(k) or self.drive_of(k) for k, row in rows if row.driveable}
-        return State(self.model, self.settings, drives, self._here, self.model.parts)
-
-    @property
-    def _here(self) -> np.ndarray:
-        """A copy of the robot's q (nq,)."""
-        if self._placed is not None:
-            return self._placed.copy()
-        return (self.initial if self.newest is None else self.newest.q).copy()
-
-    def _forget_placed(self, frame: Snapshot | None = None) -> None:
-        """Drop the q set by hand, if the frame shows it, or the robot moves on."""
-        if frame is None or (self._placed is not None and np.array_equal(frame.q, self._placed)):
-            self._placed = None
+        robot = self.robot
+        rows = enumerate(robot.coordinates)
+        drives = {row.name: robot.newly_set.get(k) or robot.drive_of(k) for k, row in rows if row.driveable}
+        return State(robot.model, robot.settings, drives, robot.q, robot.model.parts)
 
     @contextmanager
-    def unnoted(self) -> Iterator[bool]:
-        """Report no action within the block; yield whether actions would have been reported."""
-        before, self._unnoted = self._unnoted, True
+    def unnoted(self) -> Iterator[None]:
+        """Report no action within the block."""
+        before, self.silent = self.silent, True
         try:
-            yield not before
+            yield
         finally:
-            self._unnoted = before
+            self.silent = before
 
     @contextmanager
     def as_one(self, text: str) -> Iterator[None]:
         """Report all actions within the block as one."""
         before = self.state
-        with self.unnoted() as noted:
+        with self.unnoted():
             yield
-        after = self.state
-        if noted and (before.settings != after.settings or before.drives != after.drives):
-            self.done(Deed(text, before, after))
+        self.report(Deed(text, before, self.state))
+
+    def report(self, deed: Deed) -> None:
+        """Report an action, unless it changed nothing."""
+        if deed.changes and not self.silent:
+            self.done(deed)
+
+    def report_pose(self, text: str, before: State) -> None:
+        """Report that the user has put the robot elsewhere since `before`."""
+        self.report(Deed(text, replace(before, posed=True), replace(self.state, posed=True)))
+
+
+class Actor(Protocol):
+    """An object whose methods are actions."""
+
+    actions: Actions
 
 
 def on_or_off(on: bool) -> str:
@@ -113,25 +113,25 @@ def on_or_off(on: bool) -> str:
 def undoable(
     text: str | Callable[..., str], steady: bool = False
 ) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
-    """Have a workbench method report its action, with the text `text`, or `text` called with its arguments.
+    """Mark a method as an action, with the text `text`, or `text` called with the robot and the method's arguments.
 
     A method that places the robot returns q (nq,).
     """
 
     def wrap(method: Callable[..., Answer]) -> Callable[..., Answer]:
         @functools.wraps(method)
-        def call(bench: Any, *args: Any, **named: Any) -> Answer:
-            with bench.unnoted() as noted:
-                if not noted or bench.model is None:
-                    return method(bench, *args, **named)
-                before = bench.state
-                answer = method(bench, *args, **named)
-                posed, after = isinstance(answer, np.ndarray), bench.state
-            if posed:
+        def call(actor: Actor, *args: Any, **named: Any) -> Answer:
+            actions = actor.actions
+            if actions.silent or actions.robot.model is None:
+                return method(actor, *args, **named)
+            before = actions.state
+            with actions.unnoted():
+                answer = method(actor, *args, **named)
+            after = actions.state
+            if isinstance(answer, np.ndarray):
                 before, after = replace(before, posed=True), replace(after, posed=True, q=np.array(answer))
-            if posed or before.settings != after.settings or before.drives != after.drives:
-                told = text if isinstance(text, str) else text(bench, *args, **named)
-                bench.done(Deed(told, before, after, steady, f"{method.__name__} {args[:1] if steady else ''}"))
+            told = text if isinstance(text, str) else text(actions.robot, *args, **named)
+            actions.report(Deed(told, before, after, steady, f"{method.__name__} {args[:1] if steady else ''}"))
             return answer
 
         return call

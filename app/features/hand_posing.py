@@ -63,7 +63,7 @@ class HandPosing(QObject):
 
     def _refresh(self) -> None:
         self.action.setEnabled(self._bench.model is not None)
-        if self.hold is not None and (self._bench.playing or self._bench.grasp is None):
+        if self.hold is not None and (self._bench.playing or self._bench.posing.grasp is None):
             self._let_go()
         self._show()
 
@@ -127,7 +127,7 @@ class HandPosing(QObject):
     def _move(self, at: QPointF) -> None:
         hold, bench = self.hold, self._bench
         hold.moved = hold.moved or (at - hold.start).manhattanLength() > CLICK
-        if not hold.moved or bench.grasp is None or bench.playing:
+        if not hold.moved or bench.posing.grasp is None or bench.playing:
             return
         if hold.drag is None:
             found = bench.move_link(self._viewport.at_depth(at.x(), at.y(), hold.depth))

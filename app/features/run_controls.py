@@ -82,8 +82,8 @@ class RunControls(QObject):
     def _toggle(self) -> None:
         self.begun.emit()
         self._bench.toggle()
-        if self._bench.playing and self._bench.overloaded:
-            self._bar.showMessage(too_heavy(self._bench.overloaded), MESSAGE)
+        if self._bench.playing and self._bench.robot.overloaded:
+            self._bar.showMessage(too_heavy(self._bench.robot.overloaded), MESSAGE)
         self.changed.emit()
 
     def _step(self) -> None:
@@ -102,7 +102,7 @@ class RunControls(QObject):
 
     def _set_held(self, on: bool) -> None:
         self._bench.set_held(on)
-        if count := self._bench.suspended:
+        if count := self._bench.joints.suspended:
             which = "the drive of one joint is" if count == 1 else f"the drives of {count} joints are"
             self._bar.showMessage(f"Hold is off: {which} suspended until it is on again", MESSAGE)
         self.changed.emit()

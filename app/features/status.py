@@ -59,13 +59,13 @@ class Status:
         """Show the state of the workbench."""
         model, settings = bench.model, bench.settings
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
-        count = len(bench.overloaded)
+        count = len(bench.robot.overloaded)
         heavy = f"{count} joint{'s sag' if count > 1 else ' sags'}: effort limit below gravity load" if count else ""
-        joint, times = bench.softest
+        joint, times = bench.joints.softest
         soft = f"Hold is {times:.2g} × softer with {settings.integrator}" if times >= SOFT else ""
         self.note_label.setText(note if bench.floats and not settings.ground else heavy or soft)
         tip = SOFT_TIP.format(integrator=settings.integrator, dt=settings.dt * 1e3, joint=joint) if soft else ""
-        self.note_label.setToolTip(too_heavy(bench.overloaded, every=True) if heavy else tip)
+        self.note_label.setToolTip(too_heavy(bench.robot.overloaded, every=True) if heavy else tip)
         self.name_label.setText(model.name if model else "no robot")
         self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
         for button in (self.step_button, self.algorithm_button, self.device_button):

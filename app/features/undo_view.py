@@ -42,7 +42,7 @@ class UndoView:
             window.addAction(action)
         window.menus.edit.put(self.undo, self.redo)
         self._robot: engine.Model | None = None
-        self._bench.done = self._note
+        self._bench.actions.done = self._note
         window.loaded.connect(self._take)
         window.refreshed.connect(self._refresh)
 

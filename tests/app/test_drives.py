@@ -176,7 +176,7 @@ def test_hold_off_and_on_brings_drives_back(qtbot, shown):
     press(qtbot, window, window.run.hold)
     assert [bench.mode(k) for k in (0, 1, 2, 5)] == ["velocity", "target", "target", "effort"]
     assert bench.drive_of(2) == swing
-    assert bench.suspended == 0
+    assert bench.joints.suspended == 0
 
 
 def test_a_velocity_of_zero_does_not_sink(qtbot, shown):

@@ -293,7 +293,7 @@ def test_a_robot_too_weak_for_its_weight_is_told_by_its_joints_when_it_plays(qtb
     window = opened(ROBOTS / "snake50.urdf")
     assert window.status.note_label.text() == ""
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    heavy = window.workbench.overloaded
+    heavy = window.workbench.robot.overloaded
     assert heavy[0] == "joint2"
     assert window.statusBar().currentMessage().startswith("joint2, joint4, joint6 and ")
     assert f"{len(heavy)} joints sag" in window.status.note_label.text()
@@ -353,7 +353,7 @@ def test_an_integrator_that_softens_hold_is_told_of_while_it_does(opened):
     assert note.text() == ""
     bench.set_integrator("semi-implicit")
     window.refresh()
-    name, times = bench.softest
+    name, times = bench.joints.softest
     index = [row.name for row in bench.coordinates].index(name)
     assert note.text() == f"Hold is {times:.2g} × softer with semi-implicit"
     assert name in note.toolTip()

@@ -160,7 +160,7 @@ def test_a_ghost_whose_gpu_fails_goes_and_the_robot_plays_on(bench, monkeypatch,
     monkeypatch.setattr(engine, "Simulation", SinglePrecision)
     said = []
     bench.ghost.listen(said.append)
-    bench.settings = Settings(device="cpu")
+    bench.take_settings(Settings(device="cpu"))
     swinging(bench, GhostSettings(precision="float32"))
     assert (bench.device, bench.newest.ghost.device) == ("cpu", "cuda")
     sound = getattr(SinglePrecision, where)
@@ -195,7 +195,7 @@ def test_a_ghost_whose_gpu_fails_as_it_takes_its_place_is_told_of(bench, monkeyp
 
     said = []
     bench.ghost.listen(said.append)
-    bench.settings = Settings(device="cpu")
+    bench.take_settings(Settings(device="cpu"))
     bench.open(ARM)
     until(lambda: bench.poll() and not bench.loading)
     monkeypatch.setattr(engine, "Simulation", Gone)

@@ -50,7 +50,7 @@ def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
     bench.set_coordinate(index, 0.4)
     until(lambda: (frame := bench.frame()) and abs(row.value(frame.q) - 0.4) < 1e-9)
     assert row.value(bench.initial) == pytest.approx(0.4)
-    assert index not in bench.held_rows
+    assert index not in bench.robot.held_rows
     bench.set_drive(index, 0.25)
     bench.play()
     with pytest.raises(ValueError, match="pause to set it"):
@@ -91,7 +91,7 @@ def test_at_a_pitch_of_a_quarter_turn_roll_and_yaw_stay_what_was_typed():
 def test_a_free_base_is_turned_in_numbers_and_back_by_undo(bench):
     opened(bench, engine.load(engine.find_robot("quadruped")))
     deeds = []
-    bench.done = deeds.append
+    bench.actions.done = deeds.append
     index = next(k for k, row in enumerate(bench.coordinates) if row.name == "floating_base.yaw")
     base, row = bench.model.joint("floating_base"), bench.coordinates[index]
     bench.set_coordinate(index, 0.5)

@@ -12,16 +12,18 @@ import pytest
 from random_robots import about_center, jacobians, robot, robots
 
 import engine
+from app.acting.configuring import Configuring
 from app.acting.coordinates import coordinates
-from app.acting.drives import MODES, WAVES, Drive, Drives
+from app.acting.drives import MODES, WAVES, Drive, DriveControls, Drives
 from app.acting.forces import EARTH, Forces, SetWrench, Spring, on_link
 from app.acting.joint_driving import JointDriving, within
+from app.acting.loaded_robot import LoadedRobot
+from app.acting.undoing import Actions
 from app.gl.extents import link_points, moved
 from app.simulation import grounds
-from app.simulation.messages import Settings
+from app.simulation.messages import Loaded, Settings
 from app.simulation.running import Running, gains_of
 from app.simulation.spread import Spread, deviations
-from app.workbench import Workbench
 
 DT = 1e-4
 
@@ -175,33 +177,14 @@ def held_to(model, running, asked, q, t) -> None:
                 assert running.simulation.target[:, v] == pytest.approx(value, rel=1e-6, abs=1e-7)
 
 
-class Known(dict):
-    """As `DriveControls` knows drives: None for what is plain."""
-
-    def __getitem__(self, v):
-        return self.get(v)
-
-    def drop(self, v):
-        self.pop(v, None)
-
-    def set(self, v, drive):
-        self[v] = drive
-
-
-class Bench(JointDriving):
-    """The part of a workbench that knows how joints are driven."""
-
-    floats = False
-
-    def __init__(self, model, settings):
-        super().__init__()
-        self._unnoted = True
-        self.model, self.settings, self.coordinates = model, settings, coordinates(model)
-        self.drives, self.newest, self._grabbed = Known(), None, None
-        self._worker = SimpleNamespace(change=lambda _: None)
-
-    def _configure(self, settings):
-        self.settings = settings
+def joints_of(model, settings, **posted) -> tuple[LoadedRobot, JointDriving]:
+    """The robot as a window knows it, and its joints, with a worker that does what is `posted`, by name."""
+    worker = SimpleNamespace(**{"change": lambda _: None, "configure": lambda _: 0, **posted})
+    robot_ = LoadedRobot(DriveControls(Drives(), worker))
+    robot_.take(Loaded(model, "", None, model.neutral(), settings, "", "", ""))
+    actions = Actions(robot_)
+    configuring = Configuring(robot_, worker, actions)
+    return robot_, JointDriving(robot_, configuring, worker, SimpleNamespace(active=False), actions)
 
 
 def some_settings(model, rng) -> Settings:
@@ -218,18 +201,18 @@ def test_a_joint_is_driven_by_what_the_window_says_drives_it(chance, tmp_path):
     for model in robots(tmp_path, chance):
         for _ in range(8):
             settings = some_settings(model, chance)
-            bench, (kp, kd) = Bench(model, settings), gains_of(model, settings)
-            bench.newest = SimpleNamespace(target=chance.normal(size=model.nv), tau=chance.normal(size=model.nv))
-            for k, row in enumerate(bench.coordinates):
+            (known, joints), (kp, kd) = joints_of(model, settings), gains_of(model, settings)
+            known.newest = SimpleNamespace(target=chance.normal(size=model.nv), tau=chance.normal(size=model.nv))
+            for k, row in enumerate(known.coordinates):
                 pair = (kp[row.effort_v] > 0, kd[row.effort_v] > 0)
                 said = {"": None, "target": (True, True), "velocity": (False, True), "effort": (False, False)}
-                mode = bench.mode(k)
+                mode = known.mode(k)
                 assert (mode == "") == (not row.driveable)
                 assert not mode or pair == said[mode], row
-                assert bench.is_held(k) == (mode == "target")
+                assert known.is_held(k) == (mode == "target")
                 own = {v: each for v, *each in settings.gains}.get(row.effort_v)
                 if mode == "target" and own is not None:
-                    assert bench.gains(k) == tuple(own) == (kp[row.effort_v], kd[row.effort_v])
+                    assert joints.gains(k) == tuple(own) == (kp[row.effort_v], kd[row.effort_v])
                 drive, bounds = a_drive(chance), {
                     "target": (row.lower, row.upper) if row.limited else (-np.inf, np.inf),
                     "velocity": (-row.velocity, row.velocity), "effort": (-row.effort, row.effort),
@@ -237,38 +220,40 @@ def test_a_joint_is_driven_by_what_the_window_says_drives_it(chance, tmp_path):
                 low, high = bounds[drive.mode]
                 kept = within(row, drive)
                 assert kept == replace(drive, value=float(np.clip(drive.value, low, high)))
-                plain = bench.drive_of(k)
-                shown = {"target": bench.newest.target, "effort": bench.newest.tau}.get(mode)
+                plain = known.drive_of(k)
+                shown = {"target": known.newest.target, "effort": known.newest.tau}.get(mode)
                 assert plain == Drive(mode or "effort", 0.0 if shown is None else shown[row.effort_v])
 
 
 def test_one_joint_is_driven_otherwise_and_the_others_as_before(chance, tmp_path):
     for model in robots(tmp_path, chance):
-        bench = Bench(model, some_settings(model, chance))
-        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
+        known, joints = joints_of(model, some_settings(model, chance))
+        known.newest = SimpleNamespace(q=known.q, target=np.zeros(model.nv), tau=np.zeros(model.nv))
+        rows = [k for k, row in enumerate(known.coordinates) if row.driveable]
         for _ in range(25):
             k, asked = int(chance.choice(rows)), a_drive(chance)
-            before, row = [bench.mode(j) for j in rows], bench.coordinates[k]
+            before, row = [known.mode(j) for j in rows], known.coordinates[k]
             if asked.mode != "effort" and not row.holdable:
                 with pytest.raises(ValueError, match="no drive"):
-                    bench.set_joint_drive(k, asked)
+                    joints.set_joint_drive(k, asked)
             else:
-                bench.set_joint_drive(k, asked)
-                assert bench.mode(k) == asked.mode
-                assert bench.drives[row.effort_v] == within(row, asked)
+                joints.set_joint_drive(k, asked)
+                assert known.mode(k) == asked.mode
+                assert joints.actions.state.drives[row.name] == within(row, asked)
                 before[rows.index(k)] = asked.mode
-            assert [bench.mode(j) for j in rows] == before
+            assert [known.mode(j) for j in rows] == before
 
 
 def test_joints_that_are_too_weak_for_their_weight_are_told(chance, tmp_path):
-    for model in robots(tmp_path, chance)[:1]:
+    for model in robots(tmp_path, chance):
         model = replace(model, effort_limit=chance.exponential(1.0, model.nv))
-        bench = Bench(model, replace(some_settings(model, chance), gravity=True, held=True))
-        bench.newest = SimpleNamespace(q=model.random(chance))
-        load = np.abs(engine.inverse_dynamics(model, bench.newest.q, np.zeros(model.nv), np.zeros(model.nv)))
-        heavy = [row.name for k, row in enumerate(bench.coordinates)
-                 if bench.mode(k) == "target" and load[row.effort_v] > model.effort_limit[row.effort_v]]  # fmt: skip
-        assert list(Workbench._overloaded(bench)) == heavy
+        known, _ = joints_of(model, replace(some_settings(model, chance), gravity=True, held=True))
+        known.newest, known.playing = SimpleNamespace(q=model.random(chance)), True
+        known.check_loads()
+        load = np.abs(engine.inverse_dynamics(model, known.newest.q, np.zeros(model.nv), np.zeros(model.nv)))
+        heavy = [row.name for k, row in enumerate(known.coordinates)
+                 if known.mode(k) == "target" and load[row.effort_v] > model.effort_limit[row.effort_v]]  # fmt: skip
+        assert list(known.overloaded) == ([] if known.floats else heavy)
 
 
 def test_robots_of_a_batch_are_bodies_of_the_same_shape(chance, tmp_path):

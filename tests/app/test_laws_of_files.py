@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from random_robots import robot, robots
-from test_laws_of_acting import Bench, Known, a_drive, some_settings
+from test_laws_of_acting import a_drive, joints_of, some_settings
 from test_laws_of_time import batch_of, play, tangled
 
 import engine
@@ -85,12 +85,16 @@ def everything(model, rng):
 
 def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     """Return the session that the window writes of a random state, and the state."""
-    bench = Bench(model, everything(model, rng))
-    bench.path, bench.floating, bench.speed = model.source, bool(rng.random() < 0.5), float(rng.uniform(0.1, 10))
-    bench.initial, bench.controller = model.random(rng), SimpleNamespace(path="")
-    rows = [row for row in bench.coordinates if row.driveable and rng.random() < 0.5]
-    bench.drives = Known({row.effort_v: a_drive(rng) for row in rows})
-    bench.newest = SimpleNamespace(q=model.random(rng), target=rng.normal(size=model.nv), tau=rng.normal(size=model.nv))
+    robot, _ = joints_of(model, everything(model, rng))
+    for row in robot.coordinates:
+        if row.driveable and rng.random() < 0.5:
+            robot.drives.set(row.effort_v, a_drive(rng))
+    robot.newest = SimpleNamespace(q=model.random(rng), target=rng.normal(size=model.nv), tau=rng.normal(size=model.nv))
+    bench = SimpleNamespace(
+        path=model.source, floating=bool(rng.random() < 0.5), speed=float(rng.uniform(0.1, 10)),
+        initial=model.random(rng), controller=SimpleNamespace(path=""), drive_of=robot.drive_of, model=model,
+        settings=robot.settings, coordinates=robot.coordinates, newest=robot.newest,
+    )  # fmt: skip
     camera = Camera(rng.normal(size=3) * 9, *rng.uniform(0.1, 1.5, 3).tolist(), parallel=bool(rng.random() < 0.5))
     kept = Kept(tuple(rng.normal(size=3)), tuple(rng.normal(size=4)), tuple(rng.normal(size=2)))
     beside = {"path": model.source, **{name: list(x) for name, x in asdict(kept).items()}}

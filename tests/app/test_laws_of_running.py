@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from random_robots import robot, robots
+from test_laws_of_acting import joints_of
 from test_laws_of_time import batch_of, play
 from windows import wait
 
 import engine
 from app.acting.coordinates import coordinates
-from app.acting.joint_driving import JointDriving
 from app.features.dragging import Dragging
 from app.gl.camera import Camera
 from app.gl.extents import link_points, moved
@@ -185,41 +184,32 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
             assert frame.companion.time == pytest.approx(alone.time)
 
 
-class Posted(JointDriving):
-    """A workbench's joints, with a worker that records its commands."""
-
-    def __init__(self, model, time: float):
-        super().__init__()
-        self.newest, self._unnoted = None, True
-        self.model, self.coordinates, self.settings = model, coordinates(model), Settings()
-        self.time, self.initial, self.playing, self._grabbed = time, model.neutral(), False, None
-        self.replay, self.there, self.rest = SimpleNamespace(active=False), model.neutral(), ()
-        self._worker = SimpleNamespace(set_coordinate=self._told, set_rotation=self._put)
-
-    def _told(self, q, v, value):
-        self.there[q], self.rest = value, v
-
-    def _put(self, put, v):
-        put(self.there)
-        self.rest = v
-
-
 def test_a_joint_is_put_within_its_limits_and_at_time_zero_for_good(chance, tmp_path):
     for model in robots(tmp_path, chance):
         for time in (0.0, 1.0):
-            bench = Posted(model, time)
-            for k, row in enumerate(bench.coordinates):
+            there, rest = model.neutral(), []
+
+            def told(q, v, value, there=there, rest=rest):
+                there[q], rest[:] = value, v
+
+            def put(place, v, there=there, rest=rest):
+                place(there)
+                rest[:] = v
+
+            known, joints = joints_of(model, Settings(), set_coordinate=told, set_rotation=put)
+            known.time = time
+            for k, row in enumerate(known.coordinates):
                 value = float(chance.normal(0, 3))
                 if row.leader is not None:
                     with pytest.raises(ValueError, match="follows"):
-                        bench.set_coordinate(k, value)
+                        joints.set_coordinate(k, value)
                     continue
-                bench.set_coordinate(k, value)
+                joints.set_coordinate(k, value)
                 expected = float(np.clip(value, row.lower, row.upper)) if row.limited else value
-                assert bench.rest == row.v
+                assert tuple(rest) == row.v
                 if row.component is None:
-                    assert bench.there[row.q] == expected
-                    assert bench.initial[row.q] == (expected if time == 0 else model.neutral()[row.q])
+                    assert there[row.q] == expected
+                    assert known.initial[row.q] == (expected if time == 0 else model.neutral()[row.q])
 
 
 def test_a_film_shows_a_run_at_its_speed_from_its_first_moment_to_its_last(chance):
@@ -269,7 +259,7 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
 def pulled(window, qtbot, hit, place: QPoint) -> None:
     """The point that was grabbed is pulled to where the cursor is, as far away as it was."""
     viewport, drag, right = window.viewport, window.features[Dragging], Qt.MouseButton.RightButton
-    window.workbench.playing = True  # as far as the window knows: else it poses, and nothing is to move
+    window.workbench.robot.playing = True  # as far as the window knows: else it poses, and nothing is to move
     qtbot.mousePress(viewport, right, pos=place)
     depth = viewport.camera.depth(hit.point + viewport.center)
     for by in (QPoint(40, 25), QPoint(-70, -30)):
@@ -278,7 +268,7 @@ def pulled(window, qtbot, hit, place: QPoint) -> None:
         assert (at.x(), at.y()) == (pytest.approx((place + by).x(), abs=1), pytest.approx((place + by).y(), abs=1))
         assert viewport.camera.depth(drag.hold.target + viewport.center) == pytest.approx(depth, rel=0.02)
     qtbot.mouseRelease(viewport, right, pos=place)
-    window.workbench.playing = False
+    window.workbench.robot.playing = False
 
 
 def test_whatever_changes_the_robot_beside_has_it_made_anew(chance, tmp_path):

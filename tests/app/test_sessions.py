@@ -366,7 +366,7 @@ def test_a_session_without_its_ground_says_so(opened, tmp_path, monkeypatch):
     save_action.trigger()
     assert window.statusBar().currentMessage() == f"Saved {tmp_path / 'mine.catena'}"
     large = engine.Scene(ground=engine.HeightField(np.zeros((1001, 1000)), 0.1))
-    monkeypatch.setattr(window.workbench, "settings", replace(window.workbench.settings, scene=large))
+    monkeypatch.setattr(window.workbench.robot, "settings", replace(window.workbench.settings, scene=large))
     save_action.trigger()
     assert window.statusBar().currentMessage().endswith("mine.catena without its ground, which is too large")
 

@@ -44,7 +44,7 @@ def look(bench: Workbench, until: float) -> list[tuple]:
 def play(model: engine.Model, device: str, seconds: float, speed: float = 1.0) -> None:
     """Play one robot on one device."""
     bench = Workbench()
-    bench.settings = Settings(device=device, automatic=True)
+    bench.take_settings(Settings(device=device, automatic=True))
     bench.open(model)
     began = time.perf_counter()
     while bench.model is None or (device == "cuda" and bench.device != "cuda") or bench.compiling:

@@ -1,0 +1,115 @@
+"""The loaded robot as the window's thread knows it: its newest frame, and what was set since. Free of Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import engine
+from app.acting.coordinates import Coordinate, coordinates
+from app.acting.drives import Drive, DriveControls
+from app.simulation.messages import Loaded, Settings, Snapshot
+
+
+class LoadedRobot:
+    """The robot and its settings, which the objects that act on it share."""
+
+    def __init__(self, drives: DriveControls):
+        self.drives = drives
+        self.model: engine.Model | None = None
+        self.coordinates: tuple[Coordinate, ...] = ()
+        self.settings = Settings(automatic=True)
+        self.playing = False
+        self.time = 0.0
+        self.newest: Snapshot | None = None
+        """The newest frame that was shown."""
+        self.start: np.ndarray = np.zeros(0)
+        """(nq,): the first pose, which a reset at time zero restores."""
+        self.initial: np.ndarray = np.zeros(0)
+        """(nq,): the pose that other resets restore."""
+        self.placed: np.ndarray | None = None
+        """q (nq,) set by hand, not yet in a frame."""
+        self.newly_set: dict[int, Drive] = {}
+        """Drives not yet in a frame, by row of `coordinates`."""
+        self.overloaded: tuple[str, ...] = ()
+        """The held joints whose effort limits could not carry their weight at the last start of play."""
+
+    def take(self, event: Loaded) -> None:
+        """Become another robot, paused at time zero."""
+        self.model, self.coordinates, self.settings = event.model, coordinates(event.model), event.settings
+        self.start, self.initial, self.time, self.playing = event.start, event.start.copy(), 0.0, False
+        self.newest, self.placed, self.overloaded = None, None, ()
+        self.newly_set.clear()
+
+    def show(self, frame: Snapshot) -> None:
+        """Take the newest frame; a pose set by hand is forgotten once a frame shows it."""
+        self.time, self.newest = frame.time, frame
+        if self.placed is not None and np.array_equal(frame.q, self.placed):
+            self.placed = None
+
+    @property
+    def q(self) -> np.ndarray:
+        """A copy of the robot's q (nq,)."""
+        if self.placed is not None:
+            return self.placed.copy()
+        return (self.initial if self.newest is None else self.newest.q).copy()
+
+    def place(self, put: Callable[[np.ndarray], None]) -> np.ndarray:
+        """Return q (nq,) changed by `put`; while paused the robot is put there, at time zero for a reset as well."""
+        q = self.q
+        put(q)
+        if not self.playing:
+            self.placed = q
+            if self.time == 0:
+                put(self.initial)
+        return q
+
+    @property
+    def floats(self) -> bool:
+        """Whether the robot has a free joint, and so falls under gravity without ground."""
+        return self.model is not None and any(joint.kind == "floating" for joint in self.model.joints)
+
+    @property
+    def parts(self) -> tuple[engine.Part, ...]:
+        """The other parts: free bodies and other robots."""
+        return () if self.model is None else self.model.parts[1:]
+
+    def steppers(self, device: str) -> tuple[str, ...]:
+        """Return the algorithms that can simulate the robot, in its scene, on a device."""
+        return () if self.model is None else engine.simulation_algorithms(self.model, device, self.settings.touched)
+
+    def mode(self, index: int) -> str:
+        """Return the drive mode of coordinate `index`, one of `MODES`; "" if it has no drive."""
+        row, settings = self.coordinates[index], self.settings
+        if not row.driveable:
+            return ""
+        if not (settings.held and row.holdable) or row.effort_v in settings.driven:
+            return "effort"
+        return "velocity" if row.effort_v in settings.by_velocity else "target"
+
+    def is_held(self, index: int) -> bool:
+        """Whether gains hold coordinate `index` at a setpoint."""
+        return self.mode(index) == "target"
+
+    @property
+    def held_rows(self) -> frozenset[int]:
+        """The indices of all coordinates that gains hold."""
+        return frozenset(index for index in range(len(self.coordinates)) if self.is_held(index))
+
+    def drive_of(self, index: int) -> Drive:
+        """Return the drive of coordinate `index`; a plain drive has the value of the newest frame."""
+        row, mode, frame = self.coordinates[index], self.mode(index), self.newest
+        if (drive := self.drives[row.effort_v]) is not None:
+            return drive
+        of_mode = None if frame is None else {"target": frame.target, "effort": frame.tau}.get(mode)
+        return Drive(mode or "effort", 0.0 if of_mode is None else float(of_mode[row.effort_v]))
+
+    def check_loads(self) -> None:
+        """Find the joints that are `overloaded` in the newest frame: none unless the robot plays, held by gains."""
+        settings, self.overloaded = self.settings, ()
+        if self.playing and settings.gravity and settings.held and not self.floats:
+            q = self.initial if self.newest is None else self.newest.q
+            heavy = np.abs(engine.static_loads(self.model, q)) > self.model.effort_limit
+            held = (self.coordinates[k] for k in sorted(self.held_rows))
+            self.overloaded = tuple(row.name for row in held if heavy[row.effort_v])
