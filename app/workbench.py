@@ -164,10 +164,6 @@ class Workbench:
         return self.robot.playing
 
     @property
-    def floats(self) -> bool:
-        return self.robot.floats
-
-    @property
     def state(self) -> State:
         return self.actions.state
 

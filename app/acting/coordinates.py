@@ -168,52 +168,21 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
         for offset, axis in enumerate("xyz"):
             yield Coordinate(f"{joint.name}.{axis}", start + offset, linear, -ROAM, ROAM, angular=False, limited=False)
         for component, (name, reach) in enumerate((("roll", TURN), ("pitch", _QUARTER_TURN), ("yaw", TURN))):
-            yield Coordinate(
-                f"{joint.name}.{name}",
-                start + 3,
-                turning,
-                -reach,
-                reach,
-                angular=True,
-                limited=name == "pitch",
-                component=component,
-                rpy=True,
-            )
+            label, pitch = f"{joint.name}.{name}", name == "pitch"
+            yield Coordinate(label, start + 3, turning, -reach, reach, True, pitch, component=component, rpy=True)
         return
     if joint.leader is not None:
         yield _follower(model, joint)
         return
-    if joint.kind == "spherical":
-        every = tuple(range(joint.v.start, joint.v.stop))
-        for component, axis in enumerate("xyz"):
-            yield Coordinate(
-                f"{joint.name}.{axis}",
-                start,
-                every,
-                -TURN,
-                TURN,
-                angular=True,
-                limited=False,
-                effort=float(model.effort_limit[every[component]]),
-                velocity=float(model.velocity_limit[every[component]]),
-                component=component,
-                effort_v=every[component],
-            )
-        return
-    for index, dof in zip(range(start, joint.q.stop), range(joint.v.start, joint.v.stop), strict=True):
-        angular = joint.type.angular[dof - joint.v.start]
-        lower, upper, limited = _span(model, dof, angular)
+    ball, every = joint.kind == "spherical", tuple(range(joint.v.start, joint.v.stop))
+    for part, dof in enumerate(every):
+        name = f"{joint.name}.{'xyz'[part]}" if ball else model.coordinate_names[dof]
+        q, v, component = (start, every, part) if ball else (start + part, (dof,), None)
+        angular = joint.type.angular[part]
+        lower, upper, limited = (-TURN, TURN, False) if ball else _span(model, dof, angular)
+        effort, velocity = float(model.effort_limit[dof]), float(model.velocity_limit[dof])
         yield Coordinate(
-            model.coordinate_names[dof],
-            index,
-            (dof,),
-            lower,
-            upper,
-            angular,
-            limited,
-            effort=float(model.effort_limit[dof]),
-            velocity=float(model.velocity_limit[dof]),
-            effort_v=dof,
+            name, q, v, lower, upper, angular, limited, None, 1.0, 0.0, effort, velocity, component, effort_v=dof
         )
 
 

@@ -105,11 +105,6 @@ class Forces(Attachment):
         self._cost = self._step = 0.0  # s of wall time, of the last force and of a step
         self._worked_out = 0.0
 
-    def clear(self) -> None:
-        """Remove the spring and all set wrenches."""
-        self.let_go()
-        self.set.clear()
-
     def let_go(self) -> None:
         """Remove the spring."""
         self.spring = self._force = None
@@ -201,6 +196,6 @@ class ForceControls:
 
     def clear(self) -> None:
         """Release the grabbed link, and remove all wrenches."""
+        self.let_go()
         self.wrenches.clear()
-        self.grabbed = False
-        self._worker.change(lambda _: self._forces.clear())
+        self._worker.change(lambda _: self._forces.set.clear())

@@ -19,20 +19,16 @@ from app.simulation.worker import Worker
 Load = Callable[..., engine.Model]
 Parts = Callable[[Load], Sequence[engine.Part]]
 """Returns parts, given a function such as `engine.load` to read their files."""
+Exchange = Callable[[engine.Model], None]
+"""Starts a new run with another model of the robot and its surroundings."""
 
 
 class Surroundings:
     """Places obstacles and other parts around the robot."""
 
     def __init__(
-        self,
-        robot: LoadedRobot,
-        configuring: Configuring,
-        worker: Worker,
-        exchange: Callable[[engine.Model], None],
-        actions: Actions,
+        self, robot: LoadedRobot, configuring: Configuring, worker: Worker, exchange: Exchange, actions: Actions
     ):
-        """`exchange` starts a new run with another model of the robot and its surroundings."""
         self._robot, self._configuring, self._worker, self._exchange = robot, configuring, worker, exchange
         self.actions = actions
 

@@ -39,7 +39,7 @@ class ViewControls:
 
     def _await_reset(self) -> None:
         """After a reset, bring a followed robot back into view."""
-        if self._bench.floats and self._viewport.follow:
+        if self._bench.robot.floats and self._viewport.follow:
             self._fit_before = self._bench.time
 
     def _show(self, frame: Snapshot) -> None:

@@ -317,7 +317,7 @@ def test_a_xacro_file_that_asks_for_more_opens_once_it_is_trusted(qtbot, opened,
     wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.source == str(robot))
     assert not trust.isVisible()
     window.run.floating.trigger()  # reads the file again, trusted still
-    wait(qtbot, lambda: window.workbench.floats)
+    wait(qtbot, lambda: window.workbench.robot.floats)
     window.open(robot)
     wait(qtbot, lambda: not window.workbench.loading)
     assert trust.isVisible()

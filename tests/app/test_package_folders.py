@@ -75,7 +75,7 @@ def test_a_folder_is_added_and_the_robot_read_again(qtbot, opened, robot, folder
     assert entries(window)[1].text() == str(folder).replace("&", "&&")
     window.run.floating.trigger()
     wait_loaded(qtbot, window)
-    assert window.workbench.floats
+    assert window.workbench.robot.floats
     assert found(window)
 
 

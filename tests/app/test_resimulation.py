@@ -76,7 +76,7 @@ def test_any_frames_of_a_run_are_computed_again_to_the_bit(name, robots, device,
         bench.take_settings(replace(bench.settings, device=device, spread=Spread(robots, pose=0.05, mass=0.1)))
         wait_for(bench, Configured)
         file = tmp_path / "controller.py"
-        file.write_text(CONTROLLER.format(nv=bench.model.nv, free=6 if bench.floats else 0))
+        file.write_text(CONTROLLER.format(nv=bench.model.nv, free=6 if bench.robot.floats else 0))
         bench.controller.load(str(file))
         drag_about(bench, rng)
         recording = bench.replay.recording

@@ -344,7 +344,7 @@ def test_gravity_starts_off_where_nothing_would_stop_the_fall(bench, urdf):
     opened(bench, path)
     assert bench.settings.gravity
     opened(bench, path, floating=True)
-    assert bench.floats
+    assert bench.robot.floats
     assert not bench.settings.gravity
     bench.step()
     until(lambda: (frame := bench.frame()) and frame.time > 0 and not np.any(frame.v))
