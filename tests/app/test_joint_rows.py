@@ -126,3 +126,12 @@ def test_a_long_chain_is_looked_at_once(qtbot, monkeypatch):
     assert len(measured) < len(rows) + 10
     assert set(measured) >= {"joint1000", "-0000.0 °", "→ ~ -000.0 °", "-000.0 N m"}
     assert panel._longest == max(metrics.horizontalAdvance(row.name) for row in rows)
+
+
+def test_a_joint_that_is_put_where_it_is_leaves_nothing_to_undo(bench):
+    opened(bench, engine.chain(2))
+    deeds = []
+    bench.actions.done = deeds.append
+    bench.set_coordinate(0, 0.3)
+    bench.set_coordinate(0, 0.3)
+    assert [deed.text for deed in deeds] == ["Move joint1 to 17.2 °"]
