@@ -69,12 +69,13 @@ class JointDriving:
             raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
         value = within(row, Drive(value=value)).value
         if not robot.playing:
+            put = partial(row.put, value=value)
             if row.component is None:
                 self._worker.set_coordinate(row.q, row.v, value)
             else:
-                self._worker.set_rotation(partial(row.put, value=value), row.v)
+                self._worker.set_rotation(put, row.v)
             robot.newly_set.pop(index, None)
-            return robot.place(partial(row.put, value=value))
+            return robot.place(put)
         if not row.holdable:
             raise ValueError(f"{row.name} has no position drive; pause to set it by hand")
         if not robot.is_held(index):

@@ -46,14 +46,11 @@ class Posing:
 
         Robots of a batch cannot be posed by hand, since the others spread from the first.
         """
-        still = self._robot.model is not None and not self._robot.playing and not self._replay.active
-        alone = self._robot.settings.spread.robots == 1
-        return (
-            still
-            and alone
-            and link >= 0
-            and (free_base(self._robot.model, link) is not None or _has_joints(self._robot.model, link))
-        )
+        robot, model = self._robot, self._robot.model
+        still = model is not None and not robot.playing and not self._replay.active
+        if not still or robot.settings.spread.robots > 1 or link < 0:
+            return False
+        return free_base(model, link) is not None or _has_joints(model, link)
 
     def take_link(self, link: int, point: np.ndarray | None = None) -> None:
         """Start posing a link by a point (3,) in its frame, m, by default its origin."""
