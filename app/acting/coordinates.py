@@ -168,8 +168,17 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
         for offset, axis in enumerate("xyz"):
             yield Coordinate(f"{joint.name}.{axis}", start + offset, linear, -ROAM, ROAM, angular=False, limited=False)
         for component, (name, reach) in enumerate((("roll", TURN), ("pitch", _QUARTER_TURN), ("yaw", TURN))):
-            label, pitch = f"{joint.name}.{name}", name == "pitch"
-            yield Coordinate(label, start + 3, turning, -reach, reach, True, pitch, component=component, rpy=True)
+            yield Coordinate(
+                f"{joint.name}.{name}",
+                start + 3,
+                turning,
+                -reach,
+                reach,
+                angular=True,
+                limited=name == "pitch",
+                component=component,
+                rpy=True,
+            )
         return
     if joint.leader is not None:
         yield _follower(model, joint)
