@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import engine
 from app.gl import mesh
 from app.gl.contact_marks import along
-from app.gl.extents import ends, link_points
 from app.gl.extras import Copies
+from app.link_extents import ends, link_points
 
 Floats = NDArray[np.floating]
 

@@ -18,8 +18,8 @@ import engine
 from app.gl import context
 from app.gl.batch import Batch
 from app.gl.camera import Camera
-from app.gl.extents import link_points
 from app.gl.scene import Scene
+from app.link_extents import link_points
 from app.picture.crowd import DEVIATION, Crowd
 from app.simulation.spread import Spread, deviations
 

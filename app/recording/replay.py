@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 import engine
-from app.gl.extents import link_points
+from app.link_extents import link_points
 from app.simulation.contacts import contacts_of
 from app.simulation.messages import BatchState, Snapshot
 from app.simulation.spread import deviations

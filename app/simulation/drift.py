@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import engine
-from app.gl.extents import link_points, moved
+from app.link_extents import link_points, moved
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import engine
 from app.desktop.reasons import gpu_failure
-from app.gl.extents import POINTS, link_points, moved
+from app.link_extents import POINTS, link_points, moved
 from app.simulation.attachments import Attachment
 from app.simulation.messages import GhostState, Snapshot
 from app.simulation.preparing import refuses

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.gl.extents import link_points
+from app.link_extents import link_points
 from app.simulation.contacts import ContactForces, contact_forces, contacts_of
 from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
 from app.simulation.spread import ALONE, Spread, deviations

@@ -19,7 +19,7 @@ from app.acting.forces import EARTH, Forces, SetWrench, Spring, on_link
 from app.acting.joint_driving import JointDriving, within
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.undoing import Actions
-from app.gl.extents import link_points, moved
+from app.link_extents import link_points, moved
 from app.simulation import grounds
 from app.simulation.messages import Loaded, Settings
 from app.simulation.running import Running, gains_of

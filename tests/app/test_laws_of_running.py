@@ -17,7 +17,7 @@ import engine
 from app.acting.coordinates import coordinates
 from app.features.dragging import Dragging
 from app.gl.camera import Camera
-from app.gl.extents import link_points, moved
+from app.link_extents import link_points, moved
 from app.picture.studio import times
 from app.simulation import companion as beside
 from app.simulation import ghost as second

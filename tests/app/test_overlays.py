@@ -14,11 +14,11 @@ from app.features.camera_views import CameraViews
 from app.features.overlay_view import ENTRIES, OverlayView
 from app.features.robot_view import RobotView
 from app.gl.camera import Camera
-from app.gl.extents import ends, link_points, moved
 from app.gl.extras import Look
 from app.gl.glyphs import POINTS, Explainer, Trails
 from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
+from app.link_extents import ends, link_points, moved
 from app.picture.crowd import LOOKED_AT
 from app.simulation.spread import Spread
 

@@ -1,4 +1,4 @@
-"""The extents of links from their inertias: points of each, some off any rotation axis. Free of OpenGL."""
+"""The extents of links from their inertias: points of each, some off any rotation axis."""
 
 from __future__ import annotations
 
