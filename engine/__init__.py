@@ -84,8 +84,8 @@ from engine.urdf.repair import repair
 if TYPE_CHECKING:
     from engine.bench.compare import AlgorithmResult, Comparison, ComparisonResult, Crossing, Growth, Point, Scaling
     from engine.bench.intervals import Interval
-    from engine.bench.plots import algorithm_color
     from engine.bench.suites.measure import measure_algorithms
+    from engine.figures import algorithm_color
     from engine.lessons.lesson import Lesson, LessonMarks, LessonPart, LessonQuestion, LessonStep
     from engine.study.opened import StudyResults
     from engine.study.study import Study, StudyProgress
@@ -98,7 +98,7 @@ _LATER = {
         "engine.bench.compare",
     ),
     "Interval": "engine.bench.intervals",
-    "algorithm_color": "engine.bench.plots",
+    "algorithm_color": "engine.figures",
     "measure_algorithms": "engine.bench.suites.measure",
     **dict.fromkeys(("Lesson", "LessonMarks", "LessonPart", "LessonQuestion", "LessonStep"), "engine.lessons.lesson"),
     "Study": "engine.study.study",

@@ -52,6 +52,13 @@ def gathered() -> dict[str, Any]:
     }
 
 
+def in_words(gpu: bool = False) -> str:
+    """Describe the machine for a figure: the GPU if used, and the processor."""
+    found = machine()
+    words = f"{found['processor']}, {found['cores']} cores"
+    return f"{device.describe()['name']}; {words}" if gpu else words
+
+
 def clocks() -> dict[str, str] | None:
     """Return the GPU's current clocks in MHz, temperature in °C and power in W; nothing is set."""
     answer = _smi(*CLOCKS)

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from engine.bench import plots
+from engine import figures
 from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, tell
 from engine.study import pictures
 from engine.study.results import MANIFEST, parquet, write_csv
@@ -52,7 +52,7 @@ def run_study(args: argparse.Namespace) -> int:
     began = perf_counter()
     parquet()
     if args.picture is not None:
-        plots.require(args.picture)
+        figures.require(args.picture)
     study = Study.read(args.study, args.trust_xacro)
     axes = pictures.axes(study.varied, study.kept, args.x, args.y, args.color)
     folder = args.out or args.study.with_suffix(".results")
@@ -82,7 +82,7 @@ def run_study(args: argparse.Namespace) -> int:
     if args.csv is not None and columns:
         write_csv(args.csv, columns)
     if args.picture is not None and columns:
-        plots.save(pictures.drawn(study.title, columns, axes), args.picture)
+        figures.save(pictures.drawn(study.title, columns, axes), args.picture)
     if args.json:
         print(json.dumps(said))
     else:

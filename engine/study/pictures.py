@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.bench import plots
+from engine import figures
 from engine.study.summaries import cells, numbers, shares
 from engine.study.tables import nearest
 
@@ -50,7 +50,7 @@ def drawn(title: str, columns: Columns, axes: Axes) -> Figure:
     """Return the figure; diverged robots are included only if "diverged" is plotted."""
     lost = columns["diverged"] if "diverged" not in axes else np.zeros(len(columns["diverged"]), bool)
     shown = {name: columns[name][~lost] for name in filter(None, axes)}
-    figure = plots.figure(width=7.2, height=4.6)
+    figure = figures.figure(width=7.2, height=4.6)
     panel = figure.subplots()
     x, y = numbers(shown[axes.x]), numbers(shown[axes.y])
     if shown[axes.y].dtype == bool:
@@ -86,7 +86,7 @@ def _shares(panel: Panel, x: NDArray[Any], shown: Columns, axes: Axes) -> None:
     """Plot a predicate's share at each x, with Wilson's interval, and one line per colour if these are few."""
     lines = shares(x, shown[axes.y], shown[axes.color] if axes.color else None, axes.color or "")
     for k, line in enumerate(lines):
-        paint = plots.SEQUENCE[k % len(plots.SEQUENCE)]
+        paint = figures.SEQUENCE[k % len(figures.SEQUENCE)]
         panel.plot(line.x, line.share, color=paint, marker="." if len(line.x) < 50 else "", label=line.label)
         panel.fill_between(line.x, line.low, line.high, color=paint, alpha=0.2, linewidth=0)
     panel.set_ylim(-0.02, 1.02)
@@ -100,7 +100,7 @@ def _scatter(figure: Figure, panel: Panel, x: NDArray[Any], y: NDArray[Any], sho
         words = shown[axes.color] if axes.color else np.full(len(x), "")
         for word in np.unique(words):
             panel.plot(
-                x[words == word], y[words == word], ".", color=plots.algorithm_color(word), label=word, markersize=4
+                x[words == word], y[words == word], ".", color=figures.algorithm_color(word), label=word, markersize=4
             )
         if axes.color:
             panel.legend(fontsize=8, frameon=False)

@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import files
-from engine.bench.compare import robots
+from engine import files, robot_words
 from engine.cpu.runtime.cores import cores
 from engine.holding import holding_gains
 from engine.model import Model, ModelError
@@ -126,7 +125,7 @@ class Plan:
         beside = self.folder / name
         folders = [str(self.folder / folder) for folder in self.study.package_dirs]
         words = str(beside) if beside.is_file() else str(_installed(name)) if _is_installed(name) else name
-        return robots.named(words, folders, self.study.floating, True, self._trust)
+        return robot_words.named(words, folders, self.study.floating, True, self._trust)
 
     def _read_program(self, faults: Faults) -> Program | None:
         """Read the controller's file, and check it as far as possible without executing it."""
@@ -215,7 +214,7 @@ class Plan:
 def _is_installed(name: str) -> bool:
     """Whether a robot is named as a file of an installed package, PACKAGE:FILE.urdf."""
     package, colon, _ = name.partition(":")
-    return bool(colon) and package not in robots.GENERATED and len(package) > 1  # a single letter is a drive
+    return bool(colon) and package not in robot_words.GENERATED and len(package) > 1  # a single letter is a drive
 
 
 def _installed(name: str) -> Path:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Generator, Iterator
 from typing import Any, NamedTuple, Self
 
-from engine.bench.child import Child, Ended, Silence
+from engine.child_process import Child, Ended, Silence
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device
 from engine.study.batch import Batch, compile_steps, simulate

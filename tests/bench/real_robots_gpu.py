@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.bench.child import Child, Ended, Silence
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
+from engine.child_process import Child, Ended, Silence
 from engine.compile import finish_compiling
 from engine.cuda.runtime import arrays, clock, device
 from engine.robot_arguments import positive

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import engine
+from engine import robot_words
 from engine.bench import states, timer
-from engine.bench.child import Children, Silence
-from engine.bench.compare import block, candidate, own, record, robots
+from engine.bench.compare import block, candidate, own, record
+from engine.child_process import Children, Silence
 
 TEXT = """
 DEVICES = ("cpu", "cuda")
@@ -99,7 +100,7 @@ def test_a_robot_is_named_as_it_was_loaded(tmp_path):
     file = tmp_path / "arm.urdf"
     file.write_text(engine.find_robot("arm6").read_text())
     for options, said in (({}, ()), ({"floating": True}, ("--floating",))):
-        assert robots.words(engine.load(file, **options)) == (str(file), *said)
+        assert robot_words.words(engine.load(file, **options)) == (str(file), *said)
     hand = tmp_path / "hand.urdf"
     follower = '<mimic joint="j1" multiplier="2"/>'
     links = "".join(
@@ -113,9 +114,9 @@ def test_a_robot_is_named_as_it_was_loaded(tmp_path):
         for k in (1, 2)
     )
     hand.write_text(f'<robot name="hand">{links}{joints}</robot>')
-    assert robots.words(engine.load(hand)) == (str(hand),)
-    assert robots.words(engine.load(hand, mimic=False)) == (str(hand), "--no-mimic")
-    assert robots.words(engine.chain(1)) == ("chain:1",)
+    assert robot_words.words(engine.load(hand)) == (str(hand),)
+    assert robot_words.words(engine.load(hand, mimic=False)) == (str(hand), "--no-mimic")
+    assert robot_words.words(engine.chain(1)) == ("chain:1",)
 
 
 def test_what_was_not_timed_has_no_times():

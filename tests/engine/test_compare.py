@@ -15,9 +15,10 @@ import pytest
 
 import engine
 import main
+from engine import robot_words
 from engine.bench import intervals
-from engine.bench.child import Children
-from engine.bench.compare import candidate, record, result, robots
+from engine.bench.compare import candidate, record, result
+from engine.child_process import Children
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own_algorithm.py"
 OWN = """
@@ -249,7 +250,7 @@ def test_a_file_is_read_anew_and_a_slip_in_it_is_shown(users, children):
 
 
 def test_the_example_that_ships_is_right_for_every_robot_that_ships(children):
-    ships = sorted(path.stem for path in robots.files.ROBOTS.glob("*.urdf"))
+    ships = sorted(path.stem for path in engine.ROBOTS.glob("*.urdf"))
     comparison = engine.Comparison(ships, [f"{EXAMPLE}:by_columns"], batch=3, seconds=0.001)
     found = last(comparison, children=children)
     assert {row.verdict for row in found.rows} == {"ok"}
@@ -357,10 +358,10 @@ def test_the_command_measures_the_same_again(capsys, users, tmp_path):
         ("arm7", 2, "float32"), ("chain5", 2, "float32"), ("arm6", 2, "float32"),
     ]  # fmt: skip
     floating = engine.load(engine.find_robot("arm6"), floating=True)
-    assert robots.words(floating) == ("arm6", "--floating")
-    assert robots.words(engine.load(engine.find_robot("quadruped"))) == ("quadruped",)
+    assert robot_words.words(floating) == ("arm6", "--floating")
+    assert robot_words.words(engine.load(engine.find_robot("quadruped"))) == ("quadruped",)
     with pytest.raises(ValueError, match="is in no file, so that no command can name it"):
-        robots.words(engine.chain(5, seed=7))
+        robot_words.words(engine.chain(5, seed=7))
 
 
 @pytest.mark.usefixtures("two_processes")

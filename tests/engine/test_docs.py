@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench import plots
+from engine import figures
 from tests.bench import accuracy, pictures, rounds
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -45,7 +45,7 @@ def test_the_rounds_of_trees_are_those_of_the_schedule(shape, bodies, row):
 
 def test_the_figure_of_rounds_has_all_shapes(tmp_path):
     rows = [{"shape": shape, "bodies": n, "rounds": n.bit_length()} for shape in rounds.SHAPES for n in (16, 64)]
-    plots.save(pictures.rounds_of_trees(rows), tmp_path / "rounds.svg")
+    figures.save(pictures.rounds_of_trees(rows), tmp_path / "rounds.svg")
     drawn = (tmp_path / "rounds.svg").read_text("utf-8")
     assert all(f">{shape}<" in drawn for shape in rounds.SHAPES)
     assert rounds.table(rows).row_count == len(rounds.SHAPES)

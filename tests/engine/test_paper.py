@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import main
-from engine.bench import plots
+from engine import figures
 from engine.bench.paper import claims, command, experiments, page, pictures
 from engine.bench.paper.claims import Measured
 from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candidate, Plan
@@ -67,7 +67,7 @@ def rows_of(plan, law=as_in_the_paper, noise=0.01):
 @pytest.fixture
 def vector_pictures(monkeypatch):
     """Pixels are drawn once, of the short version: they take as long again."""
-    save = plots.save
+    save = figures.save
     monkeypatch.setattr(page.plots, "save", lambda figure, path: path.suffix == ".svg" and save(figure, path))
 
 
@@ -207,7 +207,7 @@ def test_pictures_have_the_papers_axes_and_name_everyone(tmp_path):
     ):
         draw = pictures.speedup if experiment is PROCESSORS else pictures.times
         figure = draw(measured, experiment, "a GPU")
-        plots.save(figure, tmp_path / "picture.svg")
+        figures.save(figure, tmp_path / "picture.svg")
         text = (tmp_path / "picture.svg").read_text("utf-8")
         assert {word for word in words if word not in text} == set()
     times = pictures.times(measured, FIG2, "a GPU").axes[0]

@@ -9,7 +9,7 @@ import pytest
 
 import engine
 import main
-from engine.bench import plots
+from engine import figures
 from engine.bench.suites import lengths, pictures, threads
 from engine.selection import capabilities
 from tests.bench import accuracy, command
@@ -35,7 +35,7 @@ def drawn():
 def test_a_picture_names_what_it_shows_and_is_the_same_every_time(drawn, suite, tmp_path):
     draw, names = drawn[suite]
     for name in ("first.svg", "again.svg"):
-        plots.save(draw(), tmp_path / name)
+        figures.save(draw(), tmp_path / name)
     text = (tmp_path / "first.svg").read_text("utf-8")
     words = re.findall(r">([^<>]+)</text>", text)
     assert {name for name in names if not any(name in word for word in words)} == set()
@@ -45,8 +45,8 @@ def test_a_picture_names_what_it_shows_and_is_the_same_every_time(drawn, suite, 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
 def test_a_picture_has_the_format_of_its_name(drawn, ending, start, tmp_path):
     path = tmp_path / f"times.{ending}"
-    plots.require(path)
-    plots.save(drawn["algorithms"][0](), path)
+    figures.require(path)
+    figures.save(drawn["algorithms"][0](), path)
     assert path.read_bytes().startswith(start)
     assert list(tmp_path.iterdir()) == [path]
 

@@ -72,7 +72,7 @@ ROOMS = {
         ("choice*", "capabilities", "shipped", "simulation", "dynamics", "growth", "docs", "contact"),
     ),
     "results": Room(
-        ("bench/*.py", "bench/compare/*.py", "files.py", "array_files.py"),
+        ("bench/*.py", "bench/compare/*.py", "files.py", "array_files.py", "child_process.py", "robot_words.py"),
         ("results", "intervals", "bench_parts", "compare", "files", "cli", "growth", "paper", "cache", "choice"),
     ),
     "study": Room(("study/*.py",), ("study*",)),
@@ -92,8 +92,8 @@ FOLDERS_LEFT_OUT = tuple(f"engine/{name}/" for name in ("cuda", "bench/suites", 
 LEFT_OUT = {
     "engine/__init__.py",
     "engine/bench/gpu_timing.py",
-    "engine/bench/plots.py",
     "engine/bench/compare/pictures.py",
+    "engine/figures.py",
     "engine/study/pictures.py",
 }
 

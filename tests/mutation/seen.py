@@ -22,8 +22,11 @@ ELSEWHERE = {
     "engine/urdf/xacro/": "engine/urdf/xacro/sandboxed_expansion.py:expand",
     "engine/controller.py": "engine/controller.py:Controller.__init__",
     **dict.fromkeys(
-        (f"engine/bench/{name}.py" for name in ("child", "compare/block", "compare/candidate", "compare/own")),
-        "engine/bench/child.py:Child.__init__",
+        (
+            f"engine/{name}.py"
+            for name in ("child_process", *(f"bench/compare/{x}" for x in ("block", "candidate", "own")))
+        ),
+        "engine/child_process.py:Child.__init__",
     ),
     "engine/cpu/trees/": "engine/cpu/trees/dca.py:TreeGroup.__init__",
     "engine/cpu/chains/dca_step.py": "engine/cpu/trees/dca.py:TreeGroup.__init__",

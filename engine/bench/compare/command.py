@@ -17,14 +17,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from engine import files
-from engine.bench import facts, plots
-from engine.bench.child import Children
-from engine.bench.compare import own, pictures, robots
+from engine import figures, files, robot_words
+from engine.bench import facts
+from engine.bench.compare import own, pictures
 from engine.bench.compare.comparison import DTYPES, PROCESSES, Comparison, distinct
 from engine.bench.compare.result import AlgorithmResult, ComparisonResult, table, times
 from engine.bench.compare.scaling import Crossing, Growth, Point, Scaling
 from engine.bench.results import Results
+from engine.child_process import Children
 from engine.robot_arguments import DONE, INTERRUPTED, NO, seed
 from engine.robot_arguments import console as console_of
 from engine.selection.choice import in_words
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     """Run `compare`: measure, and show, store and plot the results; if interrupted, those so far."""
     parts, command = _parts(args)
     if args.picture is not None:
-        plots.require(args.picture)
+        figures.require(args.picture)
     if args.csv is not None and not args.csv.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {str(args.csv.parent)!r} for {args.csv.name!r}; make it first")
     console = console_of(args)
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
         with files.replacing(args.csv, "w") as file:
             file.write(table(plain))
     if args.picture is not None:
-        plots.save(pictures.over_sizes(growth) if args.over else pictures.bars(comparison), args.picture)
+        figures.save(pictures.over_sizes(growth) if args.over else pictures.bars(comparison), args.picture)
     if args.json:
         record = {"machine": machine, "command": command, "results": plain, "findings": findings}
         print(json.dumps({**record, "interrupted": interrupted}, allow_nan=False))
@@ -134,7 +134,7 @@ def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
     """Return the comparisons, and the command that repeats them."""
     settings: dict[str, Any] = {"algorithms": args.algorithm, "devices": args.device, "seed": args.seed}
     how = (args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
-    models = [robots.named(name, *how) for name in args.robot]
+    models = [robot_words.named(name, *how) for name in args.robot]
     dtypes = args.dtype or ["float64"]
     if args.over is None:
         if args.sizes:

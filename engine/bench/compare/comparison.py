@@ -14,12 +14,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-from engine import validation
-from engine.bench.child import Children, Ended, Silence
-from engine.bench.compare import block, own, robots
+from engine import robot_words, validation
+from engine.bench.compare import block, own
 from engine.bench.compare.candidate import Candidate
 from engine.bench.compare.record import Record, results
 from engine.bench.compare.result import ComparisonResult
+from engine.child_process import Children, Ended, Silence
 from engine.cuda.runtime import device
 from engine.model import Model
 from engine.selection import capabilities
@@ -54,7 +54,7 @@ class Comparison:
     """`models`, with names loaded."""
 
     def __post_init__(self) -> None:
-        models = tuple(robots.named(model) if isinstance(model, str) else model for model in self.models)
+        models = tuple(robot_words.named(model) if isinstance(model, str) else model for model in self.models)
         object.__setattr__(self, "robots", models)
         if not models:
             raise ValueError("models is empty; name at least one robot")
@@ -108,7 +108,7 @@ class Comparison:
 
     def command(self) -> str:
         """Return the shell command that repeats the measurement. Raises ValueError for a model without a file."""
-        found = [robots.words(model) for model in self.robots]
+        found = [robot_words.words(model) for model in self.robots]
         floating = {"--floating" in words for words, model in zip(found, self.robots, strict=True) if model.source}
         if len(floating) > 1:
             raise ValueError("some of the models were loaded with a free root and some without; compare them apart")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.bench import plots
+from engine import figures
+from engine.bench import facts
 from engine.bench.compare.result import AlgorithmResult, ComparisonResult, times
 from engine.bench.compare.scaling import Growth
 from engine.selection.choice import in_words
@@ -24,7 +25,7 @@ def bars(found: ComparisonResult) -> Figure:
     """Plot bars of the median times of a call for each model, with intervals, residuals and badges."""
     models = list(dict.fromkeys(row.model for row in found.rows))
     counts = [sum(row.model == model for row in found.rows) for model in models]
-    figure = plots.figure(width=8.4, height=0.9 + 0.45 * len(models) + 0.27 * len(found.rows))
+    figure = figures.figure(width=8.4, height=0.9 + 0.45 * len(models) + 0.27 * len(found.rows))
     panels = figure.subplots(len(models), 1, sharex=True, squeeze=False, height_ratios=counts)[:, 0]
     several = len({row.dtype for row in found.rows}) > 1
     wide = _wide(found.rows)
@@ -45,7 +46,7 @@ def bars(found: ComparisonResult) -> Figure:
     robots = "" if found.rows[0].batch == 1 else f" for {found.rows[0].batch} robots"
     of = "times the fastest's, from 1 on, logarithmic: median" if wide else "µs, median"
     panels[-1].set_xlabel(f"a call{robots} until its result is available, {of}")
-    figure.suptitle(plots.machine(_on_gpu(found.rows)), fontsize=8, color="0.4")
+    figure.suptitle(facts.in_words(_on_gpu(found.rows)), fontsize=8, color="0.4")
     return figure
 
 
@@ -88,7 +89,7 @@ def _bar(panel: Axes, place: int, row: AlgorithmResult, least: float | None) -> 
         middle - left,
         left=left,
         xerr=error,
-        color=plots.algorithm_color(row.algorithm),
+        color=figures.algorithm_color(row.algorithm),
         height=0.7,
         alpha=0.85,
         capsize=2,
@@ -103,11 +104,11 @@ def _bar(panel: Axes, place: int, row: AlgorithmResult, least: float | None) -> 
 
 def over_sizes(found: Growth) -> Figure:
     """Plot the time of a call over links or robots, and final crossings of curves."""
-    figure = plots.figure(width=6.4)
+    figure = figures.figure(width=6.4)
     panel = figure.subplots()
     curves = found.curves()
     for name, curve in curves.items():
-        color, marker = plots.mark(name.rpartition(" on ")[0])
+        color, marker = figures.mark(name.rpartition(" on ")[0])
         us = [seconds * 1e6 for seconds in curve.values()]
         line = "--" if name.endswith(" on cpu") and any(key.endswith(" on cuda") for key in curves) else "-"
         panel.loglog([*curve], us, color=color, marker=marker, markersize=4, linestyle=line, label=name)
@@ -120,8 +121,8 @@ def over_sizes(found: Growth) -> Figure:
             xytext=(0, -14 if above % 2 else 8), ha="center", fontsize=7, color="0.3",
         )  # fmt: skip
     sizes = sorted({point.size for point in found.points})
-    title = plots.machine(_on_gpu(point.result for point in found.points))
-    plots.axes(panel, sizes, title, "µs of a call, median", "links" if found.axis == "links" else "robots")
-    panel.set_xticks(sizes, [plots.power(size) for size in sizes], fontsize=8)
+    title = facts.in_words(_on_gpu(point.result for point in found.points))
+    figures.axes(panel, sizes, title, "µs of a call, median", "links" if found.axis == "links" else "robots")
+    panel.set_xticks(sizes, [figures.power(size) for size in sizes], fontsize=8)
     panel.legend(fontsize=7)
     return figure

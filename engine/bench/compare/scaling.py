@@ -9,12 +9,11 @@ from itertools import combinations
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
-from engine import validation
-from engine.bench.child import Children
-from engine.bench.compare import robots
+from engine import robot_words, validation
 from engine.bench.compare.comparison import PROCESSES, Comparison
 from engine.bench.compare.result import AlgorithmResult, table
 from engine.bench.curves import crossing
+from engine.child_process import Children
 from engine.model import Model
 
 LINKS = tuple(1 << power for power in range(1, 11))
@@ -157,5 +156,5 @@ class Scaling:
         """Return the shell command that repeats the measurement. Raises ValueError for a model without a file."""
         model = self._first.robots[0]
         over = ["--over", self.axis, "--sizes", ",".join(map(str, self.all_sizes))]
-        robot = robots.words(model) if self.axis == "batch" else ()
+        robot = robot_words.words(model) if self.axis == "batch" else ()
         return shlex.join(["main.py", "compare", *robot, *over, *self._first.options()])

@@ -12,7 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from engine.bench import facts, plots
+from engine import figures
+from engine.bench import facts
 from engine.bench.paper import experiments, page
 from engine.bench.paper.claims import Measured
 from engine.bench.results import Results
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"catena paper: {reason}", file=sys.stderr)
         return NO
     _make(args.out)
-    plots.require(args.out / f"{experiments.FIG2.key}.svg")
+    figures.require(args.out / f"{experiments.FIG2.key}.svg")
     plan = experiments.Plan(where, args.short, args.seed)
     machine = {**facts.gathered(), "why_no_gpu": device.why_not(), "clocks": {"before": facts.clocks()}}
     machine["date"] = date.today().isoformat()

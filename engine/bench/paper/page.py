@@ -8,8 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine import files
-from engine.bench import plots
+from engine import figures, files
 from engine.bench.paper import pictures
 from engine.bench.paper.claims import NAMES, UNTIMED, Claim, Measured, beside, claims, duration
 from engine.bench.paper.experiments import DTYPE, EXPERIMENTS, INPUTS, LONGEST, MEMORY, PROCESSORS, Experiment
@@ -42,7 +41,7 @@ def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str
         draw = pictures.speedup if experiment is PROCESSORS else pictures.times
         figure = draw(measured, experiment, where)
         for ending in (".svg", ".png"):
-            plots.save(figure, folder / f"{experiment.key}{ending}")
+            figures.save(figure, folder / f"{experiment.key}{ending}")
     for name, text in (
         (DATA, json.dumps(data, allow_nan=False) + "\n"),
         (TABLE, _csv(measured)),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.bench.paper.claims import NAMES, OF_YANG, SPEEDUP, Measured
 from engine.bench.paper.experiments import LONGEST, PROCESSORS, Candidate, Experiment
-from engine.bench.plots import MARKS, SEQUENCE
+from engine.figures import MARKS, SEQUENCE
 from engine.selection import capabilities
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from engine.bench import facts, plots
+from engine import figures
+from engine.bench import facts
 from engine.bench.results import Results, Row, Rows
 from engine.bench.suites import against, batches, cpu, gpu, lengths, measure, pictures, threads
 from engine.cuda.runtime import device
@@ -94,7 +95,7 @@ def measured(args: argparse.Namespace, suites: Mapping[str, Suite], plan: Mappin
         if suite.draw is None:
             drawn = " | ".join(name for name, suite in suites.items() if suite.draw)
             raise ValueError(f"--picture goes with --suite {drawn}")
-        plots.require(picture)
+        figures.require(picture)
     machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}
     before = None
     if args.against is not None:
@@ -113,7 +114,7 @@ def measured(args: argparse.Namespace, suites: Mapping[str, Suite], plan: Mappin
     elif rows:
         console.print(suite.show(rows))
     if suite.draw is not None and picture is not None and rows:
-        plots.save(suite.draw(rows), picture)
+        figures.save(suite.draw(rows), picture)
     slower = before is not None and _say_changes(args, suite, before, {row["key"]: row for row in rows})
     if interrupted:
         return INTERRUPTED

@@ -14,8 +14,8 @@ import numpy as np
 
 from engine import files
 from engine.bench import timer
-from engine.bench.child import Children
 from engine.bench.states import State, residual, state
+from engine.child_process import Children
 from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock

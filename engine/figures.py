@@ -1,4 +1,4 @@
-"""Common to all figures. Matplotlib, the extra `plots`, is imported on use."""
+"""Common to the figures of benchmarks and studies. Matplotlib, the extra `plots`, is imported on use."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import files
-from engine.bench import facts
-from engine.cuda.runtime import device
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,13 +83,6 @@ def axes(panel: Axes, links: Iterable[int], title: str, y: str, x: str = "links"
     panel.set_ylabel(y)
     panel.grid(color="0.9", linewidth=0.6)
     panel.spines[["top", "right"]].set_visible(False)
-
-
-def machine(gpu: bool = False) -> str:
-    """Describe the machine for a figure: the GPU if used, and the processor."""
-    found = facts.machine()
-    words = f"{found['processor']}, {found['cores']} cores"
-    return f"{device.describe()['name']}; {words}" if gpu else words
 
 
 def power(size: int) -> str:
