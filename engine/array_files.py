@@ -44,8 +44,8 @@ def header(file: IO[bytes]) -> tuple[Header, int]:
         beginning = io.BytesIO(length + file.read(length_given))
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(beginning)
-    except Exception as fault:  # a header is Python source: its parser may raise any error of the tokenizer
-        raise ValueError("no array as numpy.save writes them") from fault
+    except Exception as problem:  # a header is Python source: its parser may raise any error of the tokenizer
+        raise ValueError("no array as numpy.save writes them") from problem
     if dtype.hasobject:
         raise ValueError("no array of numbers or text")
     if min(shape, default=0) < 0:
@@ -62,8 +62,8 @@ def read(path: str | Path) -> NDArray[Any]:
     with files.regular(path) as file:
         try:
             (shape, dtype), start = header(file)
-        except ValueError as fault:
-            raise ValueError(f"it holds {fault}") from None
+        except ValueError as problem:
+            raise ValueError(f"it holds {problem}") from None
         if dtype.kind not in "biuf":
             raise ValueError(f"it holds values of type {dtype}, which are not real numbers")
         expected, available = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - start
@@ -91,8 +91,8 @@ def read_archive(
             with archive.open(info) as file:
                 try:
                     headers[name], start = header(file)
-                except ValueError as fault:
-                    raise ValueError(f"its array {info.filename} is {fault}") from None
+                except ValueError as problem:
+                    raise ValueError(f"its array {info.filename} is {problem}") from None
             if _bytes(*headers[name]) > info.file_size - start:
                 raise ValueError(f"its array {info.filename} is not whole")
         require_fits(headers, size)
@@ -134,8 +134,8 @@ def unpack(path: str | Path, out: str | Path, most: int) -> None:
                 for info in archive.infolist():
                     with archive.open(info) as packed, plain.open(info.filename, "w", force_zip64=True) as target:
                         shutil.copyfileobj(packed, target, 1 << 20)
-    except (EOFError, ValueError, zipfile.BadZipFile, zlib.error, RuntimeError) as fault:
-        raise ValueError(f"{Path(path).name} cannot be unpacked: {fault}") from None
+    except (EOFError, ValueError, zipfile.BadZipFile, zlib.error, RuntimeError) as problem:
+        raise ValueError(f"{Path(path).name} cannot be unpacked: {problem}") from None
 
 
 def require_fits(headers: Mapping[str, Header], size: int) -> None:

@@ -71,10 +71,10 @@ def _of_meshes(model: Model) -> list[Diagnostic]:
     for mesh, links in meshes.items():
         try:
             hulls(mesh)
-        except ValueError as fault:
+        except ValueError as problem:
             stands = bool(np.any(model.kind == FREE)) and any(model.link_body[link] != WORLD for link in links)
             fix = "fix the file, or give the link another shape in <collision>"
-            parts = f"link {model.link_names[links[0]]!r}", str(fault), fix
+            parts = f"link {model.link_names[links[0]]!r}", str(problem), fix
             found.append(Diagnostic("error" if stands else "warning", None, *parts))
     return found
 

@@ -345,8 +345,8 @@ def _ground(args: argparse.Namespace) -> Plane | HeightField:
         raise CallError("--terrain and --slope exclude each other; give the slope in the heights")
     try:
         return HeightField.of_file(args.terrain, args.cell)
-    except ValueError as fault:
-        raise CallError(f"--terrain {args.terrain}: {fault}; write heights in m with numpy.save") from None
+    except ValueError as problem:
+        raise CallError(f"--terrain {args.terrain}: {problem}; write heights in m with numpy.save") from None
 
 
 def _require_ground(args: argparse.Namespace, model: Model, scene: Scene | None) -> None:

@@ -22,7 +22,7 @@ def refusal(path: str, fault: BaseException) -> str:
     name = f"{Path(path).name}, line {first.line}" if first.line else Path(path).name
     more = len(errors) - 1
     others = f" (and {more} more error{'s' * (more > 1)}, listed by File › Open)" if more else ""
-    return f"{name}: {first.element}: {first.fault}; {first.cure}{others}"
+    return f"{name}: {first.element}: {first.problem}; {first.fix}{others}"
 
 
 def gpu_failure(fault: BaseException) -> str:

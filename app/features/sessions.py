@@ -258,10 +258,10 @@ class Sessions:
         if isinstance(event, Refused) and (opening := self._opening) is not None:
             self._opening = None
             if opening.recording:  # the robot may load without it
-                why = event.diagnostics[0].fault if event.diagnostics else "it cannot be read"
+                why = event.diagnostics[0].problem if event.diagnostics else "it cannot be read"
                 self._open(opening._replace(recording="", fault=f"its recording: {why}"))
             elif opening.parts:
-                why = event.diagnostics[0].fault if event.diagnostics else "they cannot be read"
+                why = event.diagnostics[0].problem if event.diagnostics else "they cannot be read"
                 self._open(opening._replace(parts=[], fault=f"the objects of the scene: {why}"))
 
 

@@ -178,9 +178,9 @@ class DiagnosticsPanel(QWidget):
         """Append later diagnostics, for instance of a mesh that could not be read."""
         for each in diagnostics:
             self.diagnostics.append(each)
-            item = QTreeWidgetItem([str(each.line or ""), *map(_breakable, (each.element, each.fault, each.cure))])
+            item = QTreeWidgetItem([str(each.line or ""), *map(_breakable, (each.element, each.problem, each.fix))])
             item.setIcon(0, theme.icon(each.severity))
-            for column, text in enumerate((each.severity, each.element, each.fault, each.cure)):
+            for column, text in enumerate((each.severity, each.element, each.problem, each.fix)):
                 item.setToolTip(column, text)
                 item.setTextAlignment(column, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
             self.list.addTopLevelItem(item)

@@ -260,7 +260,7 @@ class Findings:
     @property
     def wants_trust(self) -> bool:
         """Whether the file was refused for something that only a trusted xacro file may do."""
-        return self.refused and any(TRUST in each.cure for each in self.diagnostics)
+        return self.refused and any(TRUST in each.fix for each in self.diagnostics)
 
 
 @dataclass(frozen=True)

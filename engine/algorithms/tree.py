@@ -136,9 +136,9 @@ _REFUSED: tuple[tuple[Feature, str], ...] = (("mimic", "jsiia"), ("still", "abia
 
 
 def _refuse(model: Model) -> None:
-    for feature, cure in _REFUSED:
+    for feature, fix in _REFUSED:
         if why := found(feature, model):
-            raise ValueError(f"dca does not serve {model.name}: {why}; use {cure}")
+            raise ValueError(f"dca does not serve {model.name}: {why}; use {fix}")
 
 
 def paths(parent: Indices) -> list[Level]:

@@ -24,8 +24,8 @@ class LiveReader:
         try:
             about = places.about(self.folder)
             version, self.script, self.robot = str(about["catena"]), str(about["script"]), int(str(about["robot"]))
-        except (OSError, LookupError, ValueError) as fault:
-            raise ValueError(f"{self.folder} is no live link ({fault}); engine.show makes one") from None
+        except (OSError, LookupError, ValueError) as problem:
+            raise ValueError(f"{self.folder} is no live link ({problem}); engine.show makes one") from None
         if version != __version__:
             raise ValueError(
                 f"{self.script} runs Catena {version}, and this window is of {__version__}; use one version for both"

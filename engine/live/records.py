@@ -126,8 +126,8 @@ class Reader:
                 return
             try:
                 found = self._frame(data[begin : begin + head], data[begin + head : end], setup)
-            except (AttributeError, LookupError, TypeError, ValueError) as fault:
-                raise ValueError(f"{self._folder} contains no frames of a live link ({fault})") from None
+            except (AttributeError, LookupError, TypeError, ValueError) as problem:
+                raise ValueError(f"{self._folder} contains no frames of a live link ({problem})") from None
             self._at += end - at
             at = end
             yield found

@@ -42,7 +42,7 @@ class LiveLink(NotCopied):
 
     def __init__(self, simulation: Simulation, robot: int):
         self.simulation = simulation
-        self.fault = ""
+        self.problem = ""
         """Why frames are no longer written, in a sentence; empty while they are."""
         self.frames, self.seconds = 0, 0.0
         """Number of frames written, and the processor time spent on them, s."""
@@ -85,13 +85,13 @@ class LiveLink(NotCopied):
         """Write the current state, unless it no longer is `at`, because another thread has stepped."""
         began = thread_time()
         record = record_of(self.simulation, self._run)
-        if self.fault or self.simulation.busy or self._at != at or not self._release.alive:
+        if self.problem or self.simulation.busy or self._at != at or not self._release.alive:
             return
         try:
             self._writer.add(record)
         except OSError as error:
-            self.fault = f"frames no longer reach the window: {error}"
-            print(self.fault, file=sys.stderr)
+            self.problem = f"frames no longer reach the window: {error}"
+            print(self.problem, file=sys.stderr)
             return
         took = thread_time() - began
         if self.frames:  # the first frame includes warm-up

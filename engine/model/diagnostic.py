@@ -7,7 +7,7 @@ from typing import Literal
 
 
 class ModelError(ValueError):
-    """A robot that cannot be simulated: the message says why, and `diagnostics` holds every fault that was found."""
+    """A robot that cannot be simulated: the message says why, and `diagnostics` holds every problem that was found."""
 
     def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = ()):
         super().__init__(message)
@@ -25,20 +25,20 @@ class Edit:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One fault in a robot's file, and its cure.
+    """One problem in a robot's file, and its fix.
 
-    `severity` is "error" or "warning"; `line` is None where the file as a whole is meant, and `element` names what is
-    at fault there. `repair` makes the file say in so many words what was read; it is empty where only its author can
+    `severity` is "error" or "warning"; `line` is None where the file as a whole is meant, and `element` names where
+    it is there. `repair` makes the file say in so many words what was read; it is empty where only its author can
     mend it.
     """
 
     severity: Literal["error", "warning"]
     line: int | None
     element: str
-    fault: str
-    cure: str
+    problem: str
+    fix: str
     repair: tuple[Edit, ...] = ()
 
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""
-        return f"{place}{self.severity}: {self.element}: {self.fault}; {self.cure}"
+        return f"{place}{self.severity}: {self.element}: {self.problem}; {self.fix}"

@@ -189,11 +189,11 @@ def read_run(path: str | Path) -> SavedRun:
         raise ValueError(_NO_RUN.format(name, "it is not an .npz file, or is cut short")) from None
     except KeyError as missing:
         raise ValueError(_NO_RUN.format(name, f"it lacks the array {missing}")) from None
-    except array_files.TooTight as fault:
-        cure = f"if you know where it comes from, `main.py unpack {name} NEW.npz` writes a larger file, which is read"
-        raise ValueError(f"{name} is packed more tightly than a file is trusted: {fault}; {cure}") from None
-    except (EOFError, ValueError, zlib.error, RuntimeError) as fault:  # such as NotImplementedError, RecursionError
-        raise ValueError(_NO_RUN.format(name, fault)) from None
+    except array_files.TooTight as problem:
+        fix = f"if you know where it comes from, `main.py unpack {name} NEW.npz` writes a larger file, which is read"
+        raise ValueError(f"{name} is packed more tightly than a file is trusted: {problem}; {fix}") from None
+    except (EOFError, ValueError, zlib.error, RuntimeError) as problem:  # such as NotImplementedError, RecursionError
+        raise ValueError(_NO_RUN.format(name, problem)) from None
     if not isinstance(settings, dict):
         raise ValueError(_NO_RUN.format(name, "its settings are no JSON object"))
     if not isinstance(version := settings.get("format", 0), int):
@@ -277,8 +277,8 @@ def frames_of(
             if not 0 <= frame.setup < len(setups):
                 raise IndexError(f"frame {k} is of setup {frame.setup}, of which there are {len(setups)}")
         return setups, shapes, frames
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as fault:
-        raise ValueError(_NO_RUN.format(name, f"its simulation settings are invalid ({fault})")) from None
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
+        raise ValueError(_NO_RUN.format(name, f"its simulation settings are invalid ({problem})")) from None
 
 
 def _plain(

@@ -116,8 +116,8 @@ def _told(part: SavedRun) -> tuple[int, int, int, tuple[int, int] | None]:
         left = None if own["left"] is None else (operator.index(own["left"][0]), operator.index(own["left"][1]))
         if min(number, first, setup, *(left or ())) < 0:
             raise ValueError("a number is negative")
-    except (LookupError, TypeError, ValueError) as fault:
-        raise ValueError(f"{Path(part.path).name} is no part of a run ({fault})") from None
+    except (LookupError, TypeError, ValueError) as problem:
+        raise ValueError(f"{Path(part.path).name} is no part of a run ({problem})") from None
     return number, first, setup, left
 
 

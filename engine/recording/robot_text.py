@@ -69,8 +69,8 @@ def parts_of_text(stored: list[dict[str, Any]], name: str, load: Callable[..., M
         compose(*parts)
     except ModelError:
         raise
-    except (KeyError, TypeError, ValueError) as fault:
-        raise ValueError(f"the parts of its robot in {name} are invalid ({fault})") from None
+    except (KeyError, TypeError, ValueError) as problem:
+        raise ValueError(f"the parts of its robot in {name} are invalid ({problem})") from None
     return parts
 
 

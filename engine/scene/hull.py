@@ -36,10 +36,10 @@ def hulls(path: str) -> tuple[Array, ...]:
     """
     try:
         changed = Path(path).stat().st_mtime_ns
-    except OSError as fault:
+    except OSError as problem:
         raise ValueError(
-            f"the collision mesh {path} cannot be read ({fault.strerror}); robots touch by its hull"
-        ) from fault
+            f"the collision mesh {path} cannot be read ({problem.strerror}); robots touch by its hull"
+        ) from problem
     return _hulls(path, changed)
 
 
@@ -49,13 +49,13 @@ def _hulls(path: str, _changed: int) -> tuple[Array, ...]:
     try:
         require_kind(file)
         corners = binary_stl.corners(file) if 0 < binary_stl.count(file) <= FEW else None
-    except (OSError, ValueError) as fault:
-        raise ValueError(f"the collision mesh {path} cannot be read: {fault}") from fault
+    except (OSError, ValueError) as problem:
+        raise ValueError(f"the collision mesh {path} cannot be read: {problem}") from problem
     try:
         if corners is None or len(np.unique(corners, axis=0)) > FEW // 2:
             return read_hulls(file)
         return convex([(corners, np.arange(len(corners)).reshape(-1, 3))])
-    except OSError as fault:
-        raise ValueError(f"the collision mesh {path} cannot be read: {fault}") from fault
-    except ValueError as fault:
-        raise ValueError(f"the collision mesh {path} {fault}") from fault
+    except OSError as problem:
+        raise ValueError(f"the collision mesh {path} cannot be read: {problem}") from problem
+    except ValueError as problem:
+        raise ValueError(f"the collision mesh {path} {problem}") from problem

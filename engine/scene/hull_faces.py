@@ -31,8 +31,8 @@ def faces(vertices: Array, name: str) -> Faces:
 
     try:
         hull: Any = ConvexHull(vertices)
-    except (QhullError, ValueError) as fault:
-        raise ValueError(f"{name} is flat at its size there; what touches needs a volume") from fault
+    except (QhullError, ValueError) as problem:
+        raise ValueError(f"{name} is flat at its size there; what touches needs a volume") from problem
     limit = _SAME * float(np.max(np.ptp(vertices, 0)))
     planes, loops, free = [], [], np.ones(len(hull.simplices), bool)
     for k in np.argsort(-_areas(vertices[hull.simplices]), kind="stable"):  # a large triangle has the best normal

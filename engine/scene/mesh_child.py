@@ -130,8 +130,8 @@ def outcome(what: str, path: str, limits: Limits) -> tuple[Rows, str | None]:
         rows = _read(what, path, Budget(limits.grow))
     except MemoryError:
         rows, refusal = Rows(), MEMORY_USED
-    except Exception as fault:  # including colours and textures, which are checked on use
-        refusal = in_one_line(fault)
+    except Exception as problem:  # including colours and textures, which are checked on use
+        refusal = in_one_line(problem)
     finally:
         limits.end()
     return rows, refusal

@@ -82,9 +82,9 @@ def open_mesh(path: str | Path, apart: bool = False, budget: Budget | None = Non
         scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=resolver, process=False, **options)
     except MemoryError:
         raise
-    except Exception as fault:  # readers of a dozen formats, each with its own exceptions
-        reason = "it is damaged" if isinstance(fault, ImportError) else in_one_line(fault)  # of encoding detection
-        raise ValueError(f"its {kind.upper()} cannot be understood ({reason})") from fault
+    except Exception as problem:  # readers of a dozen formats, each with its own exceptions
+        reason = "it is damaged" if isinstance(problem, ImportError) else in_one_line(problem)  # of encoding detection
+        raise ValueError(f"its {kind.upper()} cannot be understood ({reason})") from problem
     _require_finite(scene.geometry.values(), scene.graph)
     budget.require(sum(_triangles(scene.geometry[scene.graph.get(name)[1]]) for name in scene.graph.nodes_geometry))
     return scene
@@ -126,8 +126,8 @@ def _require_whole(kind: str, content: bytes, budget: Budget) -> None:
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 size = sum(info.file_size for info in archive.infolist())
-        except (zipfile.BadZipFile, ValueError, NotImplementedError) as fault:
-            raise ValueError("its archive is damaged") from fault
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as problem:
+            raise ValueError("its archive is damaged") from problem
         if size > GROWTH * len(content) + 2**20:
             raise ValueError(f"its archive of {len(content)} bytes would grow to {size}")
         budget.read(size)
@@ -144,10 +144,10 @@ def _require_finite(parts: Iterable[Any], graph: Any) -> None:
             raise ValueError("it has parts whose place is not finite, or too far away to compute with")
 
 
-def in_one_line(fault: Exception) -> str:
+def in_one_line(problem: Exception) -> str:
     """Return an exception's message, or its type if it has none, as part of a sentence."""
-    text = " ".join(str(fault).split())[:300]
-    return "".join(c if c.isprintable() else "?" for c in text) or type(fault).__name__
+    text = " ".join(str(problem).split())[:300]
+    return "".join(c if c.isprintable() else "?" for c in text) or type(problem).__name__
 
 
 class _Beside:

@@ -61,8 +61,8 @@ def hulls(path: str | Path, budget: Budget | None = None) -> tuple[Array, ...]:
     with _bounded_pictures(None):
         try:
             found = [(mesh, pose) for mesh, pose in _placed(open_mesh(path, True, budget)) if hasattr(mesh, "faces")]
-        except (OSError, ValueError) as fault:
-            raise ValueError(f"cannot be read: {fault}") from fault
+        except (OSError, ValueError) as problem:
+            raise ValueError(f"cannot be read: {problem}") from problem
     return convex([(_moved(mesh, pose), np.asarray(mesh.faces, np.int64)) for mesh, pose in found])
 
 
@@ -81,8 +81,8 @@ def _corners(corners: Array) -> Array:
 
     try:
         return np.ascontiguousarray(corners[ConvexHull(corners).vertices])
-    except QhullError as fault:
-        raise ValueError("is flat; a mesh that touches needs a volume") from fault
+    except QhullError as problem:
+        raise ValueError("is flat; a mesh that touches needs a volume") from problem
 
 
 def _placed(scene: Any) -> list[tuple[Any, Array]]:

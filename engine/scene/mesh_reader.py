@@ -89,9 +89,9 @@ class _Reader:
         with self._asking:
             try:
                 answer = self._answer(request, size) or self._answer(request, size)  # it may have ended, being idle
-            except _Ended as fault:
+            except _Ended as problem:
                 self.end()
-                raise ValueError(f"{of_hulls}{fault}") from None
+                raise ValueError(f"{of_hulls}{problem}") from None
             except BaseException:  # also Ctrl-C: a late reply would be misread as the next one
                 self.end()
                 raise

@@ -38,8 +38,8 @@ class Obstacle:
         object.__setattr__(self, "size", checked_size(self.shape, size, "the obstacle"))
         object.__setattr__(self, "pose", lie.pose(self.pose, f"the obstacle, a {self.shape},"))
         if (self.mesh is None) == (self.shape == "mesh"):
-            cure = "give mesh='FILE'" if self.mesh is None else "only an obstacle 'mesh' has a file"
-            raise ValueError(f"the obstacle is a {self.shape} and its mesh {self.mesh!r}; {cure}")
+            fix = "give mesh='FILE'" if self.mesh is None else "only an obstacle 'mesh' has a file"
+            raise ValueError(f"the obstacle is a {self.shape} and its mesh {self.mesh!r}; {fix}")
         if self.mesh is not None:
             hulls(str(self.mesh))
             object.__setattr__(self, "mesh", str(Path(self.mesh).absolute()))  # independent of the working directory

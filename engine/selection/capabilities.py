@@ -112,8 +112,8 @@ def refusal(name: str, model: Model, device: str = "auto") -> str | None:
     others = algorithms(model, device)
     elsewhere = any(reason(name, model, other) is None for other in ALGORITHMS[name].devices)
     here = f" on {on(device)}" if elsewhere else ""
-    cure = others[0] if others else "the CPU"
-    return f"{name} does not serve {model.name}{here}: {why}; use {cure}"
+    fix = others[0] if others else "the CPU"
+    return f"{name} does not serve {model.name}{here}: {why}; use {fix}"
 
 
 def unserved(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:

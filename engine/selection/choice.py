@@ -227,10 +227,10 @@ def _the_only_one(name: str, model: Model, device: str) -> str:
 
 def _too_inaccurate(model: Model, verdict: _Verdict, dtype: str) -> str:
     residuals = ", ".join(f"{name} {residual:.1g}" for name, residual in verdict.inaccurate.items())
-    cure = 'take dtype="float64", or ' if dtype == "float32" else ""
+    fix = 'take dtype="float64", or ' if dtype == "float32" else ""
     return (
         f"no algorithm is accurate enough in {dtype} for the {len(model.parent)} bodies of {model.name} (relative "
-        f"residuals measured here: {residuals}; allowed: {LARGEST_RESIDUAL[dtype]:g}); {cure}name one"
+        f"residuals measured here: {residuals}; allowed: {LARGEST_RESIDUAL[dtype]:g}); {fix}name one"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.reals import shown
 from engine.step_settings import INTEGRATORS
-from engine.study.tables import Faults, Table, is_number
+from engine.study.tables import Problems, Table, is_number
 from engine.study.variables import VARIABLES, Variable
 from engine.validation import MOST_STEPS
 
@@ -115,9 +115,9 @@ class Description:
         return self.samples * math.prod(len(axis.values) for axis in self.axes if not axis.drawn)
 
 
-def parse(content: Mapping[str, Any], faults: Faults) -> Description:
-    """Parse the tables. Problems are added to `faults`; without any, the description is complete."""
-    table = Table(dict(content), (), faults)
+def parse(content: Mapping[str, Any], problems: Problems) -> Description:
+    """Parse the tables. Problems are added to `problems`; without any, the description is complete."""
+    table = Table(dict(content), (), problems)
     pushes = tuple(_push(each, k) for k, each in enumerate(table.tables("push")))
     axes = tuple(_axis(each, pushes) for each in table.tables("vary"))
     kept = tuple(_kept(each) for each in table.tables("keep"))
@@ -156,37 +156,38 @@ def parse(content: Mapping[str, Any], faults: Faults) -> Description:
 def _require_whole(study: Description, table: Table) -> None:
     """Report the problems of the study as a whole."""
     if not study.robot and "robot" not in table and not any(axis.what == "robot" for axis in study.axes):
-        table.fault("robot", "there is no robot", 'name a file or a robot that ships, robot = "quadruped"')
+        table.problem("robot", "there is no robot", 'name a file or a robot that ships, robot = "quadruped"')
     if not study.kept and "keep" not in table:
-        table.fault("", "nothing is kept", 'add [[keep]] with a quantity, such as quantity = "total energy"')
+        table.problem("", "nothing is kept", 'add [[keep]] with a quantity, such as quantity = "total energy"')
     for k, axis in enumerate(study.axes):
         if axis.what == "parameter" and not study.controller and "controller" not in table:
-            cure = 'name the file whose number it is, controller = "control.py"'
-            table.faults.add(("vary", k), "there is no controller", cure)
+            fix = 'name the file whose number it is, controller = "control.py"'
+            table.problems.add(("vary", k), "there is no controller", fix)
     columns = [*(axis.name for axis in study.axes), *(kept.name for kept in study.kept)]
     places = [("vary", k) for k in range(len(study.axes))] + [("keep", k) for k in range(len(study.kept))]
     for place, name in zip(places, columns, strict=True):
         if columns.count(name) > 1 or name in RESERVED:
-            table.faults.add(place, f"two columns would be named {name!r}", "give it another name")
+            table.problems.add(place, f"two columns would be named {name!r}", "give it another name")
     for k, push in enumerate(study.pushes):
         if [each.name for each in study.pushes].count(push.name) > 1:
-            table.faults.add(("push", k), f"two pushes are named {push.name!r}", "give it another name")
+            table.problems.add(("push", k), f"two pushes are named {push.name!r}", "give it another name")
     shortest = min((x for axis in study.axes if axis.what == "dt" for x in axis.values), default=study.dt)
     if shortest > 0 and study.seconds / shortest > MOST_STEPS:
-        table.fault("seconds", f"these are {study.seconds / shortest:.3g} steps", "give fewer seconds or a greater dt")
+        steps = study.seconds / shortest
+        table.problem("seconds", f"these are {steps:.3g} steps", "give fewer seconds or a greater dt")
     longest = max((x for axis in study.axes if axis.what == "dt" for x in axis.values), default=study.dt)
     if study.seconds < longest:
-        table.fault("seconds", f"a step is longer, {longest:g} s", "give more seconds or a smaller dt")
+        table.problem("seconds", f"a step is longer, {longest:g} s", "give more seconds or a smaller dt")
     if study.count > MAX_SAMPLES:
-        table.fault("samples", f"these are {study.count:.3g} samples in all", f"give at most {MAX_SAMPLES:.3g}")
+        table.problem("samples", f"these are {study.count:.3g} samples in all", f"give at most {MAX_SAMPLES:.3g}")
     elif study.sampling == "latin-hypercube" and study.samples > MAX_HYPERCUBE_SAMPLES:
-        table.fault("samples", f"a Latin hypercube of {study.samples} is drawn as a whole", 'take sampling = "sobol"')
+        table.problem("samples", f"a Latin hypercube of {study.samples} is drawn as a whole", 'take sampling = "sobol"')
     for sample in study.trajectories:
         if sample >= study.count:
-            table.fault("trajectories", f"there is no sample {sample}", f"give numbers from 0 to {study.count - 1}")
+            table.problem("trajectories", f"there is no sample {sample}", f"give numbers from 0 to {study.count - 1}")
             break
     if study.samples > 1 and not any(axis.drawn for axis in study.axes):
-        table.fault("samples", "nothing is drawn by chance, so all would be alike", "leave it out, or vary by chance")
+        table.problem("samples", "nothing is drawn by chance, so all would be alike", "leave it out, or vary by chance")
 
 
 RESERVED = ("sample", "diverged", "diverged_at")
@@ -204,7 +205,7 @@ def _push(table: Table, k: int) -> Push:
         at=table.numbers("at", (0.0, 0.0, 0.0), 3),
     )
     if not found.link and "link" not in table:
-        table.fault("", "it has no link", 'say which link is pushed, link = "trunk"')
+        table.problem("", "it has no link", 'say which link is pushed, link = "trunk"')
     table.end()
     return found
 
@@ -212,7 +213,7 @@ def _push(table: Table, k: int) -> Push:
 def _axis(table: Table, pushes: tuple[Push, ...]) -> Axis:
     what = table.text("what", "", tuple(VARIABLES))
     if not what and "what" not in table:
-        table.fault("", "it does not say what varies", f"give what, one of {', '.join(VARIABLES)}")
+        table.problem("", "it does not say what varies", f"give what, one of {', '.join(VARIABLES)}")
     of = table.text("of", "")
     own = of if what == "parameter" else what if of in ("", "all") else f"{of} {what}"
     name = table.text("name", own)
@@ -224,26 +225,26 @@ def _axis(table: Table, pushes: tuple[Push, ...]) -> Axis:
         values = read if spread in spreads else values
     if len(spreads) != 1 and what:
         came = " and ".join(spreads) or "none of them"
-        table.fault("", f"it has {came}", f"say how it varies, by one of {', '.join(SPREADS)}")
+        table.problem("", f"it has {came}", f"say how it varies, by one of {', '.join(SPREADS)}")
     table.end()
     if variable := VARIABLES.get(what):
         _require_owner(table, what, variable, of, pushes)
         if factor and not variable.factor:
-            table.fault("factor", f"{what} is no multiple of anything", "leave it out")
+            table.problem("factor", f"{what} is no multiple of anything", "leave it out")
         if spreads and spreads[0] in DISTRIBUTIONS and variable.words:
-            table.fault(spreads[0], f"{what} is no number", "list values")
+            table.problem(spreads[0], f"{what} is no number", "list values")
     return Axis(name, what, of, (spreads or ["values"])[0], values, factor)
 
 
 def _require_owner(table: Table, what: str, variable: Variable, of: str, pushes: tuple[Push, ...]) -> None:
     """Report problems with a variable's owner; link and joint names are checked with the robot."""
     if not variable.of and of:
-        table.fault("of", f"{what} belongs to the run", "leave it out")
+        table.problem("of", f"{what} belongs to the run", "leave it out")
     if variable.of and not of:
-        table.fault("", f"it does not say whose {what}", f"give of, a {variable.of}{' or all' * variable.every}")
+        table.problem("", f"it does not say whose {what}", f"give of, a {variable.of}{' or all' * variable.every}")
     if variable.of == "push" and of and of not in [push.name for push in pushes]:
         names = ", ".join(push.name for push in pushes) or "none"
-        table.fault("of", f"there is no push {of!r}", f"add it as [[push]]; those there are: {names}")
+        table.problem("of", f"there is no push {of!r}", f"add it as [[push]]; those there are: {names}")
 
 
 def _values(table: Table, spread: str, what: str) -> tuple[Any, ...]:
@@ -256,14 +257,14 @@ def _values(table: Table, spread: str, what: str) -> tuple[Any, ...]:
             return _words(table, value, variable)
         numbers = tuple(map(float, value)) if isinstance(value, list) and all(map(is_number, value)) else ()
         if not numbers:
-            table.fault(spread, f"it is {shown(value)}", "give a list of numbers, [0.2, 0.4, 0.8]")
+            table.problem(spread, f"it is {shown(value)}", "give a list of numbers, [0.2, 0.4, 0.8]")
     elif spread == "grid":
         numbers = _grid(table, value)
     else:
         numbers = _distribution(table, spread, value)
     lowest = numbers[:1] if spread == "normal" else numbers
     if variable.least is not None and any(x < variable.least for x in lowest):
-        table.fault(spread, f"{what} would be {min(lowest):g}", f"give {variable.least:g} or more")
+        table.problem(spread, f"{what} would be {min(lowest):g}", f"give {variable.least:g} or more")
     return numbers
 
 
@@ -271,7 +272,7 @@ def _words(table: Table, value: Any, variable: Variable) -> tuple[Any, ...]:
     choices = variable.choices
     if isinstance(value, list) and value and all(isinstance(x, str) and (not choices or x in choices) for x in value):
         return tuple(value)
-    table.fault("values", f"it is {shown(value)}", f"give a list of {', '.join(choices) or 'robots'}")
+    table.problem("values", f"it is {shown(value)}", f"give a list of {', '.join(choices) or 'robots'}")
     return ()
 
 
@@ -279,7 +280,7 @@ def _grid(table: Table, value: Any) -> tuple[float, ...]:
     whole = isinstance(value, list) and len(value) == 3 and all(map(is_number, value))
     if not whole or not isinstance(value[2], int) or not 2 <= value[2] <= MAX_GRID_VALUES:
         most = f"2 to {MAX_GRID_VALUES}"
-        table.fault("grid", f"it is {shown(value)}", f"give first, last and how many, {most}: [0.0, 1.0, 11]")
+        table.problem("grid", f"it is {shown(value)}", f"give first, last and how many, {most}: [0.0, 1.0, 11]")
         return ()
     first, last, count = value
     return tuple(first + (last - first) * (k / (count - 1)) for k in range(count))
@@ -288,10 +289,10 @@ def _grid(table: Table, value: Any) -> tuple[float, ...]:
 def _distribution(table: Table, spread: str, value: Any) -> tuple[float, ...]:
     whole = isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
     if spread == "normal" and not (whole and value[1] > 0):
-        table.fault(spread, f"it is {shown(value)}", "give a mean and a positive standard deviation, [1.0, 0.1]")
+        table.problem(spread, f"it is {shown(value)}", "give a mean and a positive standard deviation, [1.0, 0.1]")
     elif spread != "normal" and not (whole and value[0] < value[1] and (spread == "uniform" or value[0] > 0)):
         rule = "" if spread == "uniform" else ", both positive"
-        table.fault(spread, f"it is {shown(value)}", f"give the least and the greatest{rule}, [0.5, 2.0]")
+        table.problem(spread, f"it is {shown(value)}", f"give the least and the greatest{rule}, [0.5, 2.0]")
     else:
         return float(value[0]), float(value[1])
     return ()
@@ -300,12 +301,12 @@ def _distribution(table: Table, spread: str, value: Any) -> tuple[float, ...]:
 def _kept(table: Table) -> Kept:
     quantity = table.text("quantity", "")
     if not quantity and "quantity" not in table:
-        table.fault("", "it has no quantity", 'name one as the plots do, quantity = "hand position z"')
+        table.problem("", "it has no quantity", 'name one as the plots do, quantity = "hand position z"')
     take = table.text("take", "end", TAKES)
     bounds = {key: table.number(key, 0.0) if key in table else None for key in ("below", "above")}
     bounded = any(bound is not None for bound in bounds.values())
     if bounded and "name" not in table:
-        table.fault("", "it has bounds and no name", 'say what it means where they hold, name = "fell"')
+        table.problem("", "it has bounds and no name", 'say what it means where they hold, name = "fell"')
     name = table.text("name", quantity if take == "end" else f"{quantity} {take}")
     for key in bounds:
         table.value(key)
@@ -319,7 +320,7 @@ def _texts(table: Table, key: str) -> tuple[str, ...]:
         return ()
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return tuple(value)
-    table.fault(key, f"it is {shown(value)}", "give a list of texts")
+    table.problem(key, f"it is {shown(value)}", "give a list of texts")
     return ()
 
 
@@ -330,7 +331,7 @@ def _start(table: Table) -> dict[str, float]:
         return {}
     if isinstance(value, dict) and all(map(is_number, value.values())):
         return {name: float(x) for name, x in value.items()}
-    table.fault("start", f"it is {shown(value)}", "give positions of joints in rad or m, [start] and joint1 = 0.3")
+    table.problem("start", f"it is {shown(value)}", "give positions of joints in rad or m, [start] and joint1 = 0.3")
     return {}
 
 
@@ -341,5 +342,5 @@ def _numbers_of_samples(table: Table) -> tuple[int, ...]:
     whole = isinstance(value, list) and all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in value)
     if whole:
         return tuple(sorted(set(value)))
-    table.fault("trajectories", f"it is {shown(value)}", "list the numbers of samples, from 0, [0, 17]")
+    table.problem("trajectories", f"it is {shown(value)}", "list the numbers of samples, from 0, [0, 17]")
     return ()

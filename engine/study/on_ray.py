@@ -99,14 +99,14 @@ class Cluster(Here):
 
     def _got(self, task: Any, what: str) -> Any:
         """Return a task's result; re-raise ValueError, and turn any other failure into RuntimeError with a sentence."""
-        faults = self._ray.exceptions
+        problems = self._ray.exceptions
         try:
             return self._ray.get(task)
-        except faults.RayTaskError as error:
+        except problems.RayTaskError as error:
             if isinstance(error.cause, ValueError):
                 raise ValueError(str(error.cause)) from None
             raise RuntimeError(f"{what} failed: {error.cause}; the same call continues from there") from None
-        except faults.RayError as error:
+        except problems.RayError as error:
             said = str(error).strip().partition("\n")[0]
             raise RuntimeError(
                 f"{what} was lost with {RETRIES} workers ({said}); the same call continues there"

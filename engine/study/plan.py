@@ -29,7 +29,7 @@ from engine.study.controlling import Program
 from engine.study.description import Description
 from engine.study.quantities import Quantity, named
 from engine.study.sampling import Sampling
-from engine.study.tables import Faults, nearest
+from engine.study.tables import Problems, nearest
 from engine.study.variables import SETTINGS
 from engine.validation import Array
 
@@ -96,22 +96,22 @@ NONE = Task(np.zeros(0, np.int64), {})
 class Plan:
     """A study with loaded robots. Raises StudyError if it names anything they do not have."""
 
-    def __init__(self, study: Description, folder: Path, faults: Faults, trust_xacro: bool = False):
+    def __init__(self, study: Description, folder: Path, problems: Problems, trust_xacro: bool = False):
         self.study, self.folder, self._trust = study, folder, trust_xacro
         self.sampling = Sampling(study)
         self._groups: dict[Settings, Group] = {}
         self.decided: dict[str, list[Any]] = {}
         self.robots: dict[str, Model] = {}
-        faults.end()
+        problems.end()
         for way, name in self._robot_names():
             try:
                 self.robots[name] = self._load(name)
             except (OSError, ModelError, ValueError) as error:
-                faults.add(way, f"{name}: {error}".replace("\n", "; "), "name a sound file or a robot that ships")
-        self.program = self._read_program(faults)
+                problems.add(way, f"{name}: {error}".replace("\n", "; "), "name a sound file or a robot that ships")
+        self.program = self._read_program(problems)
         for name, model in self.robots.items():
-            _Names(study, model, name if len(self.robots) > 1 else "", faults).check()
-        faults.end()
+            _Names(study, model, name if len(self.robots) > 1 else "", problems).check()
+        problems.end()
 
     def _robot_names(self) -> list[tuple[tuple[str | int, ...], str]]:
         """Return the robots' names, with their places in the file."""
@@ -127,7 +127,7 @@ class Plan:
         words = str(beside) if beside.is_file() else str(_installed(name)) if _is_installed(name) else name
         return robot_words.named(words, folders, self.study.floating, True, self._trust)
 
-    def _read_program(self, faults: Faults) -> Program | None:
+    def _read_program(self, problems: Problems) -> Program | None:
         """Read the controller's file, and check it as far as possible without executing it."""
         if not self.study.controller:
             return None
@@ -135,13 +135,13 @@ class Plan:
             program = Program.read(self.folder / self.study.controller)
         except (OSError, ValueError) as error:
             said = f"there is no file {self.study.controller!r}" if isinstance(error, FileNotFoundError) else f"{error}"
-            faults.add(("controller",), said, "name a Python file with a function control(t, q, v)")
+            problems.add(("controller",), said, "name a Python file with a function control(t, q, v)")
             return None
         known = program.parameters
         for k, axis in enumerate(self.study.axes):
             if axis.what == "parameter" and axis.of not in known:
-                cure = f"use one of {', '.join(known)}{nearest(axis.of, known)}" if known else "assign it a number"
-                faults.add(("vary", k, "of"), f"{program.path.name} assigns no {axis.of!r} at its top level", cure)
+                fix = f"use one of {', '.join(known)}{nearest(axis.of, known)}" if known else "assign it a number"
+                problems.add(("vary", k, "of"), f"{program.path.name} assigns no {axis.of!r} at its top level", fix)
         return program
 
     def tasks(self, missing: NDArray[np.bool_], size: Callable[[Group, int], int]) -> Iterator[tuple[Group, Task]]:
@@ -265,8 +265,8 @@ def has_ground(study: Description, model: Model) -> bool:
 class _Names:
     """Checks of a study's names against a robot: links, joints, quantities, ground."""
 
-    def __init__(self, study: Description, model: Model, robot: str, faults: Faults):
-        self._study, self._model, self._faults = study, model, faults
+    def __init__(self, study: Description, model: Model, robot: str, problems: Problems):
+        self._study, self._model, self._problems = study, model, problems
         self._of = f"robot {robot} has" if robot else "the robot has"
         self._joints = [
             joint.name for joint in model.joints if joint.leader is None and model.q_of_v[joint.v.start] >= 0
@@ -283,7 +283,8 @@ class _Names:
         for k, axis in enumerate(study.axes):
             if axis.of == "all" and axis.variable.every:
                 if axis.what == "mass" and not axis.factor:
-                    self._faults.add(("vary", k), "all bodies would have one mass", "add factor = true, or name a link")
+                    fix = "add factor = true, or name a link"
+                    self._problems.add(("vary", k), "all bodies would have one mass", fix)
                 continue
             if axis.variable.of == "link":
                 if self._require(("vary", k, "of"), "link", axis.of, list(model.link_names)):
@@ -291,12 +292,12 @@ class _Names:
             elif axis.variable.of == "joint":
                 self._require(("vary", k, "of"), "joint", axis.of, self._joints)
             elif axis.what in ("slope", "friction") and not has_ground(study, model):
-                self._faults.add(("vary", k, "what"), f"{self._of} no ground", "add ground = true")
+                self._problems.add(("vary", k, "what"), f"{self._of} no ground", "add ground = true")
         known = [name for name, _ in named(model, has_ground(study, model))]
         for k, kept in enumerate(study.kept):
             self._require(("keep", k, "quantity"), "quantity", kept.quantity, known)
         if study.ground and not model.collisions:
-            self._faults.add(
+            self._problems.add(
                 ("ground",), f"{self._of} no collision shapes", "give its links <collision>, or leave it out"
             )
 
@@ -304,22 +305,22 @@ class _Names:
         """Report initial positions outside the limits."""
         (lower,), (upper,) = (ends[self._model.v_slice(joint)] for ends in (self._model.lower, self._model.upper))
         if self._study.limits and not lower <= x <= upper:
-            cure = f"give {lower:.4g} to {upper:.4g}, or limits = false"
-            self._faults.add(way, f"{x:g} is beyond the joint's limits", cure)
+            fix = f"give {lower:.4g} to {upper:.4g}, or limits = false"
+            self._problems.add(way, f"{x:g} is beyond the joint's limits", fix)
 
     def _require_moving(self, way: tuple[str | int, ...], link: str, weighs: bool) -> None:
         body = int(self._model.link_body[self._model.link_names.index(link)])
         if body < 0:
-            self._faults.add(way, f"link {link!r} does not move", "name a link that does")
+            self._problems.add(way, f"link {link!r} does not move", "name a link that does")
         elif weighs and not self._model.mass[body] > 0:
-            self._faults.add(way, f"link {link!r} has no mass to change", "name another, or vary its payload")
+            self._problems.add(way, f"link {link!r} has no mass to change", "name another, or vary its payload")
 
     def _require(self, way: tuple[str | int, ...], kind: str, name: str, names: list[str]) -> bool:
         if name in names:
             return True
         if len(names) > LISTED:
-            cure = f"use one of {', '.join(difflib.get_close_matches(name, names, LISTED, 0.0))}, …"
+            fix = f"use one of {', '.join(difflib.get_close_matches(name, names, LISTED, 0.0))}, …"
         else:
-            cure = f"use one of {', '.join(names)}{nearest(name, names)}" if names else "leave it out"
-        self._faults.add(way, f"{self._of} no {kind} {name!r}", cure)
+            fix = f"use one of {', '.join(names)}{nearest(name, names)}" if names else "leave it out"
+        self._problems.add(way, f"{self._of} no {kind} {name!r}", fix)
         return False

@@ -18,7 +18,7 @@ from engine.study.description import Description, parse
 from engine.study.on_ray import Cluster
 from engine.study.plan import Group, Plan
 from engine.study.processes import Here, Processes, Work
-from engine.study.tables import Faults
+from engine.study.tables import Problems
 
 FIRST = {"cpu": 16, "cuda": 4096}
 """Number of samples of a group's first batches; later ones grow until a batch takes `LONG`."""
@@ -60,14 +60,14 @@ class Study:
         text: str = "",
         trust_xacro: bool = False,
     ):
-        faults = Faults(name, text)
+        problems = Problems(name, text)
         self._content = dict(content)
-        self._description: Description = parse(content, faults)
-        self._plan = Plan(self._description, Path(folder), faults, trust_xacro)
+        self._description: Description = parse(content, problems)
+        self._plan = Plan(self._description, Path(folder), problems, trust_xacro)
 
     @classmethod
     def read(cls, path: str | Path, trust_xacro: bool = False) -> Study:
-        """The study in a file of TOML; `trust_xacro`: see `load`. Raises OSError, and `StudyError` with all faults."""
+        """The study in a file of TOML; `trust_xacro`: see `load`. Raises OSError, and `StudyError` of all problems."""
         file = Path(path)
         content, text = tables.read(file)
         return cls(content, file.parent, file.name, text, trust_xacro)

@@ -1,6 +1,6 @@
 """A study's text as TOML tables, and its problems, each with its line and its fix.
 
-The input is a file or a dictionary; a `Table` returns checked values by key and collects all `Faults`.
+The input is a file or a dictionary; a `Table` returns checked values by key and collects all `Problems`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Way = tuple[str | int, ...]
 
 
 class StudyError(ValueError):
-    """A study, called `name`, that cannot be run; `diagnostics` holds every fault, each with its line and cure."""
+    """A study, called `name`, that cannot be run; `diagnostics` holds every problem, each with its line and fix."""
 
     def __init__(self, name: str, diagnostics: Sequence[Diagnostic]):
         super().__init__("\n".join(f"{name}: {found}" for found in diagnostics))
@@ -36,17 +36,17 @@ def read(path: Path) -> tuple[dict[str, Any], str]:
         text = files.content(path).decode("utf-8")
         return tomllib.loads(text), text
     except UnicodeDecodeError:
-        fault = Diagnostic("error", None, "the file", "it is not text in UTF-8", "save it as UTF-8")
+        problem = Diagnostic("error", None, "the file", "it is not text in UTF-8", "save it as UTF-8")
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+), column \d+\)", str(error))
         said = str(error)[: place.start()].strip() if place else str(error)
         line = int(place[1]) if place else None
-        fault = Diagnostic("error", line, "TOML", said, "write key = value, [table] or [[table]] on each line")
+        problem = Diagnostic("error", line, "TOML", said, "write key = value, [table] or [[table]] on each line")
     except RecursionError:
-        fault = Diagnostic(
+        problem = Diagnostic(
             "error", None, "TOML", "its tables are nested too deeply", "write them as docs/studies.md has"
         )
-    raise StudyError(path.name, [fault])
+    raise StudyError(path.name, [problem])
 
 
 def line_of(text: str, path: Way) -> int | None:
@@ -69,18 +69,18 @@ def line_of(text: str, path: Way) -> int | None:
     return at
 
 
-class Faults:
+class Problems:
     """The problems of a study, collected to be reported together."""
 
     def __init__(self, name: str, text: str):
         self._name, self._text = name, text
         self.found: list[Diagnostic] = []
 
-    def add(self, path: Way, fault: str, cure: str) -> None:
+    def add(self, path: Way, problem: str, fix: str) -> None:
         """Add a problem of the value, or the table, at these keys."""
         element = ".".join(f"{key + 1}" if isinstance(key, int) else key for key in path) or "the study"
         line = line_of(self._text, path)
-        self.found.append(Diagnostic("error", line, in_one_line(element), in_one_line(fault), in_one_line(cure)))
+        self.found.append(Diagnostic("error", line, in_one_line(element), in_one_line(problem), in_one_line(fix)))
 
     def end(self) -> None:
         """Raise StudyError if there are any."""
@@ -94,16 +94,16 @@ class Table:
     For an invalid value, the problem is recorded and the default is returned.
     """
 
-    def __init__(self, content: dict[str, Any], path: Way, faults: Faults):
-        self._content, self.path, self.faults = content, path, faults
+    def __init__(self, content: dict[str, Any], path: Way, problems: Problems):
+        self._content, self.path, self.problems = content, path, problems
         self._known: dict[str, None] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._content
 
-    def fault(self, key: str, fault: str, cure: str) -> None:
+    def problem(self, key: str, problem: str, fix: str) -> None:
         """Add a problem of a key's value; "" is the table itself."""
-        self.faults.add((*self.path, key) if key else self.path, fault, cure)
+        self.problems.add((*self.path, key) if key else self.path, problem, fix)
 
     def value(self, key: str) -> Any:
         """Return a key's value without checks; None if it is missing."""
@@ -118,7 +118,7 @@ class Table:
         if is_number(value) and (value > least if above else value >= least):
             return float(value)
         bound = "" if least == -math.inf else f" {'above' if above else 'of at least'} {least:g}"
-        self.fault(key, f"it is {shown(value)}", f"give a number{bound}{f' in {unit}' if unit else ''}")
+        self.problem(key, f"it is {shown(value)}", f"give a number{bound}{f' in {unit}' if unit else ''}")
         return default
 
     def whole(self, key: str, default: int, least: int) -> int:
@@ -128,7 +128,7 @@ class Table:
             return default
         if isinstance(value, int) and not isinstance(value, bool) and value >= least:
             return value
-        self.fault(key, f"it is {shown(value)}", f"give a whole number of {least} or more")
+        self.problem(key, f"it is {shown(value)}", f"give a whole number of {least} or more")
         return default
 
     def flag(self, key: str, default: bool | None) -> bool | None:
@@ -136,7 +136,7 @@ class Table:
         value = self.value(key)
         if value is None or isinstance(value, bool):
             return default if value is None else value
-        self.fault(key, f"it is {shown(value)}", "give true or false")
+        self.problem(key, f"it is {shown(value)}", "give true or false")
         return default
 
     def text(self, key: str, default: str, choices: Sequence[str] = ()) -> str:
@@ -147,7 +147,7 @@ class Table:
         if isinstance(value, str) and value and (not choices or value in choices):
             return value
         wanted = f"one of {', '.join(choices)}" if choices else "a text"
-        self.fault(key, f"it is {shown(value)}", f"give {wanted}{nearest(value, choices)}")
+        self.problem(key, f"it is {shown(value)}", f"give {wanted}{nearest(value, choices)}")
         return default
 
     def numbers(self, key: str, default: tuple[float, ...], count: int) -> tuple[float, ...]:
@@ -157,7 +157,7 @@ class Table:
             return default
         if isinstance(value, list) and len(value) == count and all(map(is_number, value)):
             return tuple(map(float, value))
-        self.fault(key, f"it is {shown(value)}", f"give {count} numbers, [{', '.join('…' for _ in range(count))}]")
+        self.problem(key, f"it is {shown(value)}", f"give {count} numbers, [{', '.join('…' for _ in range(count))}]")
         return default
 
     def tables(self, key: str) -> list[Table]:
@@ -166,8 +166,8 @@ class Table:
         if value is None:
             return []
         if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-            return [Table(each, (*self.path, key, k), self.faults) for k, each in enumerate(value)]
-        self.fault(key, f"it is {shown(value)}", f"write each as a table of its own, [[{key}]]")
+            return [Table(each, (*self.path, key, k), self.problems) for k, each in enumerate(value)]
+        self.problem(key, f"it is {shown(value)}", f"write each as a table of its own, [[{key}]]")
         return []
 
     def end(self) -> None:
@@ -175,7 +175,7 @@ class Table:
         for key in self._content:
             if key not in self._known:
                 known = ", ".join(self._known)
-                self.fault(
+                self.problem(
                     key, "there is no such key", f"leave it out, or use one of {known}{nearest(key, [*self._known])}"
                 )
 

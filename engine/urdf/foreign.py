@@ -48,9 +48,9 @@ def is_robot(document: Document, root: Element, wanted: str = "a URDF") -> bool:
     """Whether the root element is <robot>; if not, report what kind of file it is, where that is known."""
     if root.tag == "robot":
         return True
-    what, cure = _OUTERMOST.get(root.tag, ("", ""))
-    fault = f"the outermost element is <{tag_of(root)}>" + (f": this is {what}" if what else "")
-    document.error(root, fault, f"{wanted} is one <robot> element" + (f"; {cure}" if cure else ""))
+    what, fix = _OUTERMOST.get(root.tag, ("", ""))
+    problem = f"the outermost element is <{tag_of(root)}>" + (f": this is {what}" if what else "")
+    document.error(root, problem, f"{wanted} is one <robot> element" + (f"; {fix}" if fix else ""))
     return False
 
 
@@ -70,12 +70,12 @@ def name_once(document: Document, root: Element) -> None:
         said = [f"gives {_TAGS[tag]}, and is not of URDF"] if tag in _TAGS and _says(element) else []
         given = (name for name in _ATTRIBUTES.get(tag, ()) if element.get(name, "").strip().lower() not in _OFF)
         said += [f"{attribute} bears on the motion, and is not of URDF" for attribute in given]
-        for fault in said:
-            first.setdefault(fault, element)
-            count[fault] += 1
-    for fault, element in first.items():
-        more = f" (and {count[fault] - 1} more like it)" if count[fault] > 1 else ""
-        document.warning(element, fault + more, "the robot moves as if it were not there")
+        for problem in said:
+            first.setdefault(problem, element)
+            count[problem] += 1
+    for problem, element in first.items():
+        more = f" (and {count[problem] - 1} more like it)" if count[problem] > 1 else ""
+        document.warning(element, problem + more, "the robot moves as if it were not there")
 
 
 def _says(element: Element) -> bool:

@@ -75,8 +75,8 @@ class _Reader:
     def _tell_unknown(self, element: Element, name: str) -> None:
         if name not in self.reported:
             self.reported.add(name)
-            cure = self.spelling.cure(name)
-            used = f"it is left out; {cure}" if cure.startswith("did") else "it is left out"
+            fix = self.spelling.fix(name)
+            used = f"it is left out; {fix}" if fix.startswith("did") else "it is left out"
             self.document.warning(element, f"the robot has no joint {name!r} that moves", used)
 
     def _values(self, element: Element, count: int) -> tuple[float, ...] | None:
@@ -87,8 +87,8 @@ class _Reader:
         came = f'value="{shortened(text, 100)}"'
         try:
             values, oddity, plain = numerals.read(text, count, "value")
-        except numerals.Unreadable as fault:
-            self.document.warning(element, f"{came} {fault}", f"it is left out; {fault.cure}")
+        except numerals.Unreadable as problem:
+            self.document.warning(element, f"{came} {problem}", f"it is left out; {problem.fix}")
             return None
         if oddity:
             self.document.warning(element, f"{came} {oddity}", f'read as {plain}; write value="{plain}"')

@@ -51,8 +51,8 @@ def _unused(document: Document, element: Element, tags: tuple[str, ...], kind: s
     for tag in tags:
         child = document.one(element, tag)
         if child is not None:
-            fault = f"a {kind} joint has several coordinates"
-            document.warning(child, fault, "the element is not used", document.drop(child))
+            problem = f"a {kind} joint has several coordinates"
+            document.warning(child, problem, "the element is not used", document.drop(child))
 
 
 def _end(document: Document, element: Element, tag: str) -> str | None:
@@ -89,9 +89,9 @@ def _limits(document: Document, element: Element, kind: str) -> Limits:
     child = document.one(element, "limit")
     if child is None:
         if kind != "continuous":
-            fault = f"no <limit>, which a {kind} joint demands"
+            problem = f"no <limit>, which a {kind} joint demands"
             repair = _without_limits(document, element, None)
-            document.warning(element, fault, f"it moves without limits; if that is meant {_write(element)}", repair)
+            document.warning(element, problem, f"it moves without limits; if that is meant {_write(element)}", repair)
         return Limits(damping=damping, friction=friction)
     lower, upper = (-math.inf, math.inf) if kind == "continuous" else _range(document, child)
     velocity, effort = (_bound(document, child, attribute) for attribute in ("velocity", "effort"))
@@ -105,9 +105,9 @@ def _limits_of_each_axis(document: Document, element: Element) -> Limits:
     if child is None:
         return Limits(damping=damping, friction=friction)
     if child.get("lower") is not None or child.get("upper") is not None:
-        fault = "lower and upper limit one angle, and a ball joint has none"
+        problem = "lower and upper limit one angle, and a ball joint has none"
         repair = document.write(child, lower=None, upper=None)
-        document.warning(child, fault, "they are not used: it turns without position limits", repair)
+        document.warning(child, problem, "they are not used: it turns without position limits", repair)
     velocity, effort = (_bound(document, child, attribute) for attribute in ("velocity", "effort"))
     return Limits(velocity=velocity, effort=effort, damping=damping, friction=friction)
 
@@ -145,17 +145,17 @@ def _range(document: Document, element: Element) -> tuple[float, float]:
         absent = "upper" if given == ["lower"] else "lower"
         default[absent] = " (the default)"
     joint = element.getparent()
-    fault = ""
+    problem = ""
     if not given or lower == upper == 0:
-        fault = "neither lower nor upper" if not given else "lower and upper are both 0"
+        problem = "neither lower nor upper" if not given else "lower and upper are both 0"
     elif lower > upper:
         bounds = f"lower {lower:g}{default['lower']} is above upper {upper:g}{default['upper']}"
-        fault = f"{bounds}, which in files of other simulators means no limits"
+        problem = f"{bounds}, which in files of other simulators means no limits"
     elif lower == -math.inf and upper == math.inf and _revolute(joint):
-        fault = "lower and upper limit nothing"
-    if fault:
+        problem = "lower and upper limit nothing"
+    if problem:
         used = f"it moves without position limits; if that is meant {_write(joint)}"
-        document.warning(element, fault, used, _without_limits(document, joint, element))
+        document.warning(element, problem, used, _without_limits(document, joint, element))
         return -math.inf, math.inf
     if absent:
         repair = document.write(element, **{absent: "0"})
@@ -174,10 +174,10 @@ def _bound(document: Document, element: Element, attribute: str) -> float:
     if value < 0:
         document.error(element, f"{attribute} {value:g} is negative", f"give a positive {attribute}")
     if value == 0 or absent:
-        fault = f"no {attribute}" if absent else f"{attribute} is 0, treated as not given"
+        problem = f"no {attribute}" if absent else f"{attribute} is 0, treated as not given"
         repair = document.write(element, **{attribute: NO_LIMIT})
         used = f'no {attribute} limit is used; if that is meant write {attribute}="{NO_LIMIT}"'
-        document.warning(element, fault, used, repair)
+        document.warning(element, problem, used, repair)
     return value if value > 0 else math.inf
 
 

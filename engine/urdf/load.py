@@ -46,7 +46,7 @@ def load(
     - `srdf`: MoveIt's description of the same robot, an SRDF; the links of its ``disable_collisions`` never touch each
       other, see `Model.disabled_collisions`, and its ``group_state`` elements name poses, see `Model.poses`. "beside":
       the one of this robot that stands beside the file, in its folder or in a folder ``srdf``, if there is one; of its
-      faults one warning tells that it was left out.
+      problems one warning tells that it was left out.
 
     Returns the model, with the file's warnings in `Model.diagnostics`, each naming the number used.
 
@@ -88,9 +88,9 @@ def _read_if_sound(
     if not errors:
         return semantics, []
     many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-    fault = f"it has {many}: line {errors[0].line}: {errors[0].fault}"
-    cure = "the robot is read without it; correct it, for its named poses and the links that never touch"
-    return None, [Diagnostic("warning", None, srdf.name, fault, cure)]
+    problem = f"it has {many}: line {errors[0].line}: {errors[0].problem}"
+    fix = "the robot is read without it; correct it, for its named poses and the links that never touch"
+    return None, [Diagnostic("warning", None, srdf.name, problem, fix)]
 
 
 def check(path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False) -> list[Diagnostic]:

@@ -48,7 +48,7 @@ MAX_LISTED_FILES = 3
 LONGEST = 1000
 """Maximum number of characters of a name and of a message; no robot's file needs more."""
 
-FOLLOWING = "correct the XML here; later faults may follow from it"
+FOLLOWING = "correct the XML here; later problems may follow from it"
 CUT_OFF = "get the whole file or complete it; the other problems may be due to the missing part"
 _UNFINISHED = ("ERR_GT_REQUIRED", "ERR_ATTRIBUTE_NOT_FINISHED", "ERR_COMMENT_NOT_FINISHED")
 _WITHIN = re.compile(r"(?:[Tt]ag|mismatch:) (\S+) line (\d+)")
@@ -88,15 +88,15 @@ class Document:
             if content is None:
                 expanded = self.expanded
                 content = expand(path, package_dirs, trust_xacro) if expanded else files.content(path, pipes=True)
-        except OSError as fault:
-            reason, cure = fault.strerror or str(fault), "give the path of a URDF file"
+        except OSError as problem:
+            reason, fix = problem.strerror or str(problem), "give the path of a URDF file"
             if self.path.is_dir():
                 there = sorted(each.name for each in (*self.path.glob("*.urdf"), *self.path.glob("urdf/*.urdf")))
-                reason, cure = "it is a folder", f"give a URDF file in it{_listed(there)}"
-            self.report("error", None, f"cannot be read: {reason}", cure, "file")
+                reason, fix = "it is a folder", f"give a URDF file in it{_listed(there)}"
+            self.report("error", None, f"cannot be read: {reason}", fix, "file")
             return
-        except XacroError as fault:
-            self.found.append(Diagnostic("error", fault.line, "xacro", str(fault), fault.cure))
+        except XacroError as problem:
+            self.found.append(Diagnostic("error", problem.line, "xacro", str(problem), problem.fix))
             return
         self.source = Source(content)
         self._parse()
@@ -155,46 +155,46 @@ class Document:
         self,
         severity: Literal["error", "warning"],
         line: int | None,
-        fault: str,
-        cure: str,
+        problem: str,
+        fix: str,
         element: str,
         repair: Repair = (),
     ) -> None:
         """Store one diagnostic."""
         if self.expanded and line is not None:
-            cure += " (the line is that of the expanded text: xacrodoc FILE shows it)"
+            fix += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
-        fault, cure = (shortened(in_one_line(text)) for text in (fault, cure))
-        self.found.append(Diagnostic(severity, line, shortened(in_one_line(element)), fault, cure, repair))
+        problem, fix = (shortened(in_one_line(text)) for text in (problem, fix))
+        self.found.append(Diagnostic(severity, line, shortened(in_one_line(element)), problem, fix, repair))
 
     def all_found(self) -> list[Diagnostic]:
         """Return all diagnostics in line order; the last gives the number that was dropped, if any.
 
         A truncated file is reported first: other problems may follow from it.
         """
-        found = sorted(self.found, key=lambda entry: (entry.cure != CUT_OFF, entry.line or 0))
+        found = sorted(self.found, key=lambda entry: (entry.fix != CUT_OFF, entry.line or 0))
         if self._unlisted:
             severity: Literal["error", "warning"] = "error" if self._unlisted["error"] else "warning"
-            many = "there are more faults" if self._unlisted["error"] else f"{self._unlisted.total()} more faults"
-            fault = f"{many}, which are not listed"
-            found.append(Diagnostic(severity, None, "file", fault, "correct those that are, and check again"))
+            many = "there are more problems" if self._unlisted["error"] else f"{self._unlisted.total()} more problems"
+            problem = f"{many}, which are not listed"
+            found.append(Diagnostic(severity, None, "file", problem, "correct those that are, and check again"))
         return found
 
-    def error(self, element: Element, fault: str, cure: str) -> None:
+    def error(self, element: Element, problem: str, fix: str) -> None:
         """Report a problem that prevents a correct simulation. Raises TooMany beyond `MOST` diagnostics."""
         if len(self.found) >= MOST:
             self._unlisted["error"] += 1
             raise TooMany
-        self.report("error", self.line(element), fault, cure, self._label(element))
+        self.report("error", self.line(element), problem, fix, self._label(element))
 
-    def warning(self, element: Element, fault: str, used: str, repair: Repair = ()) -> None:
+    def warning(self, element: Element, problem: str, used: str, repair: Repair = ()) -> None:
         """Report a problem that can be worked around; `used` is the substituted value, and `repair` writes it into the
         file.
         """
         if len(self.found) >= MOST:
             self._unlisted["warning"] += 1
             return
-        self.report("warning", self.line(element), fault, used, self._label(element), repair)
+        self.report("warning", self.line(element), problem, used, self._label(element), repair)
 
     @cached_property
     def _places(self) -> dict[Element, Place]:
@@ -286,8 +286,8 @@ class Document:
         came = f'{attribute}="{shortened(text, 100)}"'
         try:
             values, oddity, plain = numerals.read(text, count, attribute)
-        except numerals.Unreadable as fault:
-            self.error(element, f"{came} {fault}", fault.cure)
+        except numerals.Unreadable as problem:
+            self.error(element, f"{came} {problem}", problem.fix)
             return None
         if any(abs(value) > largest for value in values):
             self.error(element, f"{came} is too large to compute with", "give it in SI units")

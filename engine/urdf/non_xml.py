@@ -37,9 +37,9 @@ def explain_non_xml(raw: bytes, utf8: bytes, reason: str) -> tuple[str, str]:
     text = utf8.lstrip(b"\xef\xbb\xbf \t\r\n")
     if not text:
         return "the file is empty", "give the path of a URDF file"
-    for begin, what, cure in _BEGINS:
+    for begin, what, fix in _BEGINS:
         if raw.startswith(begin):
-            return f"the file is {what}", cure
+            return f"the file is {what}", fix
     if _is_stl(raw) or _is_obj(text):
         return "the file is a mesh", "give the URDF that names it"
     if text.startswith(b"<"):

@@ -54,11 +54,11 @@ class Numbers(NamedTuple):
 
 
 class Unreadable(ValueError):
-    """A text that is not the expected numbers; the message is the problem, `cure` the fix."""
+    """A text that is not the expected numbers; the message is the problem, `fix` what to do."""
 
-    def __init__(self, fault: str, cure: str):
-        super().__init__(fault)
-        self.cure = cure
+    def __init__(self, problem: str, fix: str):
+        super().__init__(problem)
+        self.fix = fix
 
 
 def read(text: str, count: int, attribute: str) -> Numbers:

@@ -49,14 +49,14 @@ def inertias(document: Document, links: Iterable[Link], beyond_error: set[str]) 
         scale = max(abs(a), abs(c))
         if a <= ROUNDING * scale:
             shown = ", ".join(f"{0.0 if abs(value) < ROUNDING * scale else value:.3g}" for value in (a, b, c))
-            fault = f"not positive definite: the principal moments are {shown} kg m²"
+            problem = f"not positive definite: the principal moments are {shown} kg m²"
             if a < -ROUNDING * scale and name in beyond_error:
-                document.error(element, fault, "no rigid body has such an inertia; correct the <inertia> element")
+                document.error(element, problem, "no rigid body has such an inertia; correct the <inertia> element")
             else:
-                document.warning(element, fault, "these numbers are used")
+                document.warning(element, problem, "these numbers are used")
         elif c > (a + b) * (1 + TRIANGLE):
-            fault = f"the principal moments break the triangle inequality: {c:.3g} > {a:.3g} + {b:.3g} kg m²"
-            document.warning(element, fault, "these numbers are used")
+            problem = f"the principal moments break the triangle inequality: {c:.3g} > {a:.3g} + {b:.3g} kg m²"
+            document.warning(element, problem, "these numbers are used")
 
 
 def impossible(model: Model) -> set[str]:
@@ -82,8 +82,8 @@ def masses(document: Document, description: Description, topology: Topology) -> 
     light = moved - {branch.link.name for branch, mass in zip(topology.branches, heavy, strict=True) if mass}
     for link in description.links:
         if link.inertial is None and link.name in light:
-            fault = "it moves, and neither it nor what is fixed to it has mass"
-            document.warning(link.element, fault, "mass 0 is used; give it an <inertial>")
+            problem = "it moves, and neither it nor what is fixed to it has mass"
+            document.warning(link.element, problem, "mass 0 is used; give it an <inertial>")
         elif link.inertial and link.inertial.mass == 0 and (link.name in moved or any(link.inertial.moments)):
             element = link.inertial.element.find("mass")
             document.warning(element, "the mass is 0", "mass 0 is used; give it in kilograms")
@@ -109,16 +109,16 @@ def idle(document: Document, topology: Topology, model: Model) -> dict[str, floa
     q, idle = model.neutral(), {}
     for joint in singular:
         link, element = moved[joint.name]
-        fault = f"nothing that it moves (link {link!r} onwards) has inertia against it: its acceleration is undefined"
-        cure = f"give link {link!r} mass and inertia"
+        problem = f"nothing that it moves (link {link!r} onwards) has inertia against it: its acceleration is undefined"
+        fix = f"give link {link!r} mass and inertia"
         if D[joint.bodies].min() < -SINGULAR_RATIO:
-            document.error(element, f"link {link!r} and what it carries have negative inertia against it", cure)
+            document.error(element, f"link {link!r} and what it carries have negative inertia against it", fix)
         elif joint.type.parts or len(singular) == len(model.joints):
-            document.error(element, fault, cure)
+            document.error(element, problem, fix)
         else:
             leader = model.joint(joint.leader or joint.name)
             idle[joint.name] = position = joint.multiplier * q[leader.q.start] + joint.offset
-            document.warning(element, fault, f"it is held at {position:g}; {cure}")
+            document.warning(element, problem, f"it is held at {position:g}; {fix}")
     return idle
 
 

@@ -148,8 +148,8 @@ class _Reader:
         path = self.resources.find(name)
         if path is None and name not in self.missing:
             self.missing.add(name)
-            fault, cure = self._why_not(name)
-            self.document.warning(element, f"mesh {name} {fault}", f"{cure}; a placeholder is drawn")
+            problem, fix = self._why_not(name)
+            self.document.warning(element, f"mesh {name} {problem}", f"{fix}; a placeholder is drawn")
         named = f"file://{name}" if Path(name).is_absolute() else name  # so that no other file is opened
         return scale, named if path is None else str(path)
 
@@ -161,8 +161,8 @@ class _Reader:
         if self.resources.outside(name):
             return "lies outside the robot's folders and is not read", f"if it may be read add its folder in {ways}"
         if scheme == "package" and not self.resources.packages(package):
-            cure = f"add the folder of {package} in {ways}" if package else "write package://PACKAGE/FILE"
-            return "is not found", cure
+            fix = f"add the folder of {package} in {ways}" if package else "write package://PACKAGE/FILE"
+            return "is not found", fix
         if scheme not in ("", "file", "package"):
             return "is not found", "names begin with package://, file:// or are relative to the URDF"
         if "\\" in name and self.resources.find(name.replace("\\", "/")):

@@ -13,7 +13,7 @@ from engine.urdf.load import examine
 from engine.urdf.mesh_paths import PathName
 
 ROUNDS = 10
-"""A repair may uncover a fault behind it, such as numbers with commas that then are no unit axis."""
+"""A repair may uncover a problem behind it, such as numbers with commas that then are no unit axis."""
 
 
 def repair(

@@ -39,7 +39,7 @@ class Oddity(NamedTuple):
 
     at: int
     element: str
-    fault: str
+    problem: str
     used: str
     repair: tuple[Edit, ...]
 
@@ -69,8 +69,8 @@ class Source:
         self._xml = bytearray(self.data)
         self._xml[: self._mark] = b" " * self._mark
         if astray is not None:
-            at, fault = len(text[:astray].encode()), f"{text[astray]!r} is not written in UTF-8"
-            self._odd(at, "text", fault, "read as Windows-1252; save the file in UTF-8", (Edit(at, at, ""),))
+            at, problem = len(text[:astray].encode()), f"{text[astray]!r} is not written in UTF-8"
+            self._odd(at, "text", problem, "read as Windows-1252; save the file in UTF-8", (Edit(at, at, ""),))
         honest = declared is None or codec.startswith(declared)
         self.codec = codec if honest else "utf-8"
         self._declarations(None if honest else codec)
@@ -80,8 +80,8 @@ class Source:
     def xml(self) -> bytes:
         return bytes(self._xml)
 
-    def _odd(self, at: int, element: str, fault: str, used: str, repair: tuple[Edit, ...]) -> None:
-        self.oddities.append(Oddity(at, element, fault, used, repair))
+    def _odd(self, at: int, element: str, problem: str, used: str, repair: tuple[Edit, ...]) -> None:
+        self.oddities.append(Oddity(at, element, problem, used, repair))
 
     def _blank(self, start: int, end: int) -> None:
         """Hide a range from the parser, keeping line breaks."""
@@ -135,8 +135,8 @@ class Source:
         kept = tail.translate(None, b"\0\x1a")
         if kept != tail:
             self._blank(end, len(self.data))
-            fault = "zeros or end-of-file marks after the end"
-            self._odd(end, "text", fault, "not read; remove them", (Edit(end, len(self.data), kept.decode()),))
+            problem = "zeros or end-of-file marks after the end"
+            self._odd(end, "text", problem, "not read; remove them", (Edit(end, len(self.data), kept.decode()),))
 
     def mend_comments(self) -> bool:
         """Hide comments that contain ``--``, which XML forbids, from the parser; return whether there are any."""

@@ -23,7 +23,7 @@ class Spelling:
         self._sorted = sorted(name for name in names if len(name) <= LONGEST)
         self._reversed: list[str] = []
 
-    def cure(self, name: str) -> str:
+    def fix(self, name: str) -> str:
         """Return the fix for an unknown name."""
         close: list[str] = []
         if self._left > 0 and len(name) <= LONGEST:

@@ -59,7 +59,7 @@ def read(
     name = Path(path).name
     found = [
         dataclasses.replace(
-            entry, element=f"{entry.element} in {name}", cure=entry.cure.replace("a URDF file", "an SRDF file")
+            entry, element=f"{entry.element} in {name}", fix=entry.fix.replace("a URDF file", "an SRDF file")
         )
         for entry in document.all_found()
     ]
@@ -117,8 +117,8 @@ class _Links:
         links = {link: element for link, element in elements.items() if link is not None}
         if len(links) * len(self.index) > MOST:
             element = next(iter(links.values()))
-            fault = f"{len(links)} links touch none of {len(self.index)} by default"
-            self.document.error(element, fault, f"name at most {MOST} pairs; leave out links that have no shape")
+            problem = f"{len(links)} links touch none of {len(self.index)} by default"
+            self.document.error(element, problem, f"name at most {MOST} pairs; leave out links that have no shape")
             return set()
         disabled |= {_ordered(link, other) for link in links for other in self.index.values() if other != link}
         return disabled - self._named(root, "enable_collisions")
@@ -140,8 +140,8 @@ class _Links:
             return None if name is None else self.index[name]
         if times := self.unknown.pop(name, 0):
             more = f" (named {times} times)" if times > 1 else ""
-            cure = self.spelling.cure(name)
-            used = f"it is left out; {cure}" if cure.startswith("did") else "it is left out"
+            fix = self.spelling.fix(name)
+            used = f"it is left out; {fix}" if fix.startswith("did") else "it is left out"
             self.document.warning(element, f"the robot has no link {name!r}{more}", used)
         return None
 

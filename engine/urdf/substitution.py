@@ -22,7 +22,7 @@ LARGEST = 10_000
 MOST = 10_000
 """Maximum number of expressions of one file."""
 
-CURE = "name the file .urdf.xacro, or expand it first"
+FIX = "name the file .urdf.xacro, or expand it first"
 
 _PLACE = re.compile(r"\$\{([^{}]*)\}|\$\(([^()]*)\)")
 _PLAIN = re.compile(r"[\w\s.+\-*/%(),<>=!]*")
@@ -39,7 +39,7 @@ def substitute(document: Document, root: Element) -> None:
         tag = tag_of(element)
         if tag.startswith("xacro:"):
             if not substitution.define(tag.removeprefix("xacro:"), element):
-                document.error(element, "needs xacro itself", CURE)
+                document.error(element, "needs xacro itself", FIX)
             continue
         for name, text in element.attrib.items():
             if "${" not in text and "$(" not in text:
@@ -48,8 +48,8 @@ def substitute(document: Document, root: Element) -> None:
             try:
                 value = substitution.text(text)
                 element.set(name, value)
-            except Exception as fault:  # a file's arithmetic may raise anything
-                document.error(element, f"{came}: {fault}", CURE)
+            except Exception as problem:  # a file's arithmetic may raise anything
+                document.error(element, f"{came}: {problem}", FIX)
                 document.unread.add((element, name))
                 continue
             repair = document.write(element, **{name: value})

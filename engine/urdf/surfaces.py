@@ -81,5 +81,5 @@ def _same_across(document: Document, element: Element, mu1: float) -> None:
     across = element.getparent().find("mu2")
     mu2 = numerals.plain(_text(across), 1) if across is not None else None
     if mu2 is not None and mu2[0] != mu1:
-        fault = f"mu2 is {mu2[0]:g} and mu1 {mu1:g}, and friction is the same in all directions"
-        document.warning(across, fault, "mu1 is used")
+        problem = f"mu2 is {mu2[0]:g} and mu1 {mu1:g}, and friction is the same in all directions"
+        document.warning(across, problem, "mu1 is used")

@@ -76,15 +76,15 @@ def _carriers(document: Document, joints: Iterable[Joint], links: dict[str, Link
     for joint in joints:
         for tag, name in (("parent", joint.parent), ("child", joint.child)):
             if name is not None and name not in links:
-                document.error(joint.element.find(tag), f"there is no link {name!r}", spelling.cure(name))
+                document.error(joint.element.find(tag), f"there is no link {name!r}", spelling.fix(name))
         if joint.child in links and carriers.setdefault(joint.child, joint) is not joint:
             surplus.append(joint)
     for count, joint in enumerate(surplus):
         child, parent = joint.child or "", joint.parent
-        fault = f"link {child!r} has two parents: joint {carriers[child].name!r} carries it too"
+        problem = f"link {child!r} has two parents: joint {carriers[child].name!r} carries it too"
         if count < MAX_CYCLE_CHECKS and parent is not None and child in _ancestors(parent, carriers):
-            fault += f"; this joint closes a cycle from {child!r} to {parent!r} and back"
-        document.error(joint.element, fault, "a link hangs on one joint; remove one of the two")
+            problem += f"; this joint closes a cycle from {child!r} to {parent!r} and back"
+        document.error(joint.element, problem, "a link hangs on one joint; remove one of the two")
     return carriers
 
 
@@ -126,8 +126,8 @@ def _cycles(document: Document, carriers: dict[str, Joint]) -> None:
         if name is not None and name in path:
             cycle = [*path][[*path].index(name) :][::-1]
             cycle = [cycle[-1], *cycle]
-            fault = f"a cycle of links: {_shortened(cycle)}"
-            document.error(carriers[name].element, fault, "remove one joint of the cycle")
+            problem = f"a cycle of links: {_shortened(cycle)}"
+            document.error(carriers[name].element, problem, "remove one joint of the cycle")
         done.update(path)
 
 
@@ -154,12 +154,12 @@ def _freed(document: Document, branches: list[Branch]) -> list[Branch]:
         if branch.joint.type == "fixed":
             fixed.add(index)
         elif branch.joint.type == "floating":
-            fault = f"the root {root.link.name!r} already carries the robot by a floating joint"
-            document.error(branch.joint.element, fault, "load it without floating=True")
+            problem = f"the root {root.link.name!r} already carries the robot by a floating joint"
+            document.error(branch.joint.element, problem, "load it without floating=True")
     for branch in branches:
         if branch.joint is not None and branch.joint.name == FLOATING_BASE and branch.joint.type != "fixed":
-            fault = f"floating=True adds a joint of the name {FLOATING_BASE!r}, which is in use"
-            document.error(branch.joint.element, fault, "rename this joint")
+            problem = f"floating=True adds a joint of the name {FLOATING_BASE!r}, which is in use"
+            document.error(branch.joint.element, problem, "rename this joint")
     base = Joint(FLOATING_BASE, "floating", None, root.link.name, root.link.element)
     return [replace(root, joint=base), *branches[1:]]
 
@@ -182,19 +182,19 @@ def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
         if leader in mimics:
             if leader == name:
                 cycle = _shortened(_cycle_from(name, mimics))
-                cure = "let one of them move by itself"
-                document.error(mimic.element, f"a cycle of joints that mimic: {cycle}", cure)
+                fix = "let one of them move by itself"
+                document.error(mimic.element, f"a cycle of joints that mimic: {cycle}", fix)
         elif not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
-            fault = f"the multipliers and offsets up to {leader!r} make {multiplier:g} and {offset:g}"
-            document.error(mimic.element, fault, "give numbers that can be computed with")
+            problem = f"the multipliers and offsets up to {leader!r} make {multiplier:g} and {offset:g}"
+            document.error(mimic.element, problem, "give numbers that can be computed with")
         else:
             followers[name] = replace(mimic, leader=leader, multiplier=multiplier, offset=offset)
             if mimic.leader != leader:
-                fault = f"follows {mimic.leader!r}, which itself mimics {mimics[mimic.leader].leader!r}"
+                problem = f"follows {mimic.leader!r}, which itself mimics {mimics[mimic.leader].leader!r}"
                 repair = document.write(
                     mimic.element, joint=leader, multiplier=written(multiplier), offset=written(offset)
                 )
-                document.warning(mimic.element, fault, f"{multiplier:g} · {leader} + {offset:g} is used", repair)
+                document.warning(mimic.element, problem, f"{multiplier:g} · {leader} + {offset:g} is used", repair)
     return followers
 
 
@@ -242,7 +242,7 @@ def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
             continue
         leader = named.get(joint.mimic.leader)
         if leader is None:
-            used = f"it moves by itself; {spelling.cure(joint.mimic.leader)}"
+            used = f"it moves by itself; {spelling.fix(joint.mimic.leader)}"
             document.warning(joint.mimic.element, f"there is no joint {joint.mimic.leader!r}", used)
         elif leader.type in SCALAR:
             mimics[joint.name] = joint.mimic
@@ -250,9 +250,9 @@ def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
             *TYPES,
             "ball",
         ):  # else already reported
-            fault = f"joint {leader.name!r} is {leader.type} and has not one coordinate to follow"
-            cure = f"follow a joint that is {', '.join(SCALAR[:-1])} or {SCALAR[-1]}"
-            document.error(joint.mimic.element, fault, cure)
+            problem = f"joint {leader.name!r} is {leader.type} and has not one coordinate to follow"
+            fix = f"follow a joint that is {', '.join(SCALAR[:-1])} or {SCALAR[-1]}"
+            document.error(joint.mimic.element, problem, fix)
     return mimics
 
 
@@ -272,8 +272,8 @@ def _merged(document: Document, joints: Iterable[Joint], followers: dict[str, Mi
         if max(lower, leader.lower) > min(upper, leader.upper) or (
             m == 0 and not own.lower <= mimic.offset <= own.upper
         ):
-            fault = f"its limits and those of {mimic.leader!r} are never met together"
-            document.warning(mimic.element, fault, f"the limits of {mimic.leader!r} are used")
+            problem = f"its limits and those of {mimic.leader!r} are never met together"
+            document.warning(mimic.element, problem, f"the limits of {mimic.leader!r} are used")
             lower, upper = -math.inf, math.inf
         limits[mimic.leader] = replace(
             leader,

@@ -39,7 +39,7 @@ def look():
     if bench.model is not None and not bench.loading and not bench.playing:
         window.run.play.trigger()
     if viewport._fault.isVisible() and told and bench.time > 0.1:
-        findings = [(each.fault, each.cure) for each in told]
+        findings = [(each.problem, each.fix) for each in told]
         print(viewport._fault.text().replace("\\n", " "), findings, sep="|", flush=True)
         image = window.grab().toImage()
         print(len({image.pixel(x, 40) for x in range(0, image.width(), 3)}) > 3, flush=True)

@@ -71,10 +71,10 @@ def test_a_file_that_is_no_session_is_told_of_with_the_diagnostics(qtbot, opened
     path.write_text("no session")
     window.open(path)
     (told,) = window.diagnostics.diagnostics
-    assert (told.element, told.fault) == ("mine.catena", "it is not a Catena session")
-    assert told.cure == "open a file that File › Save session has written"
+    assert (told.element, told.problem) == ("mine.catena", "it is not a Catena session")
+    assert told.fix == "open a file that File › Save session has written"
     wait(qtbot, window.docks["Diagnostics"].isVisible)
-    assert window.statusBar().currentMessage() == f"{path}: {told.fault}; {told.cure}"
+    assert window.statusBar().currentMessage() == f"{path}: {told.problem}; {told.fix}"
     qtbot.keyClick(window, Qt.Key.Key_Space)
     assert window.diagnostics.diagnostics == []
 

@@ -268,7 +268,7 @@ def test_a_missing_mesh_is_a_cross_and_a_broken_one_is_told_too(load, tmp_path):
     built.load()
     built.wait()
     assert built.meshes == [scene.MISSING, scene.MISSING]
-    faults = {found.element: found.fault for found in built.diagnostics}
+    faults = {found.element: found.problem for found in built.diagnostics}
     assert set(faults) == {"mesh broken.obj"}  # engine.load has told of the other
     lower, upper = built.bounds(engine.link_poses(model, []))
     assert upper[1] == pytest.approx(3 + scene.PLACEHOLDER / 2)
@@ -276,7 +276,7 @@ def test_a_missing_mesh_is_a_cross_and_a_broken_one_is_told_too(load, tmp_path):
     (tmp_path / "broken.obj").unlink()
     later.load()
     later.wait()
-    assert [found.fault for found in later.diagnostics] == [f"there is no file {tmp_path / 'broken.obj'}"]
+    assert [found.problem for found in later.diagnostics] == [f"there is no file {tmp_path / 'broken.obj'}"]
 
 
 def test_closing_ends_the_loader(load, tmp_path):

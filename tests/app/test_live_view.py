@@ -234,7 +234,7 @@ def test_a_robot_whose_file_has_gone_is_told(qtbot, window, start, tmp_path):
     window.features[LiveView].action.trigger()
     wait(qtbot, lambda: window.workbench.findings is not None)
     (found,) = window.workbench.findings.diagnostics
-    assert found.fault == f"the robot of the script is not at {robot}, where the window would read it"
+    assert found.problem == f"the robot of the script is not at {robot}, where the window would read it"
 
 
 def test_the_next_script_has_this_window_as_long_as_nothing_else_goes_on_here(qtbot, window, start, connect, place):

@@ -386,7 +386,7 @@ def test_another_robot_is_drawn_after_one_that_could_not_be(robot, viewport, qtb
     monkeypatch.setattr(Renderer, "pieces", fail)
     with qtbot.waitSignal(viewport.diagnostics) as told:
         viewport.set_model(robot())
-    assert "no room for it" in told.args[0][0].fault
+    assert "no room for it" in told.args[0][0].problem
     monkeypatch.setattr(Renderer, "pieces", draw)
     with qtbot.waitSignal(viewport.drawn):
         viewport.set_model(robot())

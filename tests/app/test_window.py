@@ -312,7 +312,7 @@ def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, window.docks["Diagnostics"].isVisible)
     assert not window.workbench.playing
-    assert "diverged" in window.diagnostics.diagnostics[0].fault
+    assert "diverged" in window.diagnostics.diagnostics[0].problem
     assert window.status.findings_button.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: shown_time(window) == "0.000 s")

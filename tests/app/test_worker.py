@@ -246,7 +246,7 @@ def test_a_file_that_is_not_there_is_refused_with_a_cure(heard, tmp_path):
     heard.worker.open(str(tmp_path / "absent.urdf"), Settings())
     refused = heard.wait_for(Refused)[0]
     assert refused.diagnostics[0].severity == "error"
-    assert refused.diagnostics[0].cure
+    assert refused.diagnostics[0].fix
 
 
 def test_reaching_a_limit_is_told_once(heard, urdf):

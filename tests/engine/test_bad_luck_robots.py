@@ -66,12 +66,12 @@ def test_a_pipe_that_never_ends_is_left(tmp_path, monkeypatch):
     with subprocess.Popen(["sh", "-c", f"yes > '{pipe}'"]) as endless:
         (found,) = engine.check(pipe)
         endless.wait(60)
-    assert found.fault == "cannot be read: more than 0 MB come out of it"
+    assert found.problem == "cannot be read: more than 0 MB come out of it"
 
 
 def test_a_folder_is_told(tmp_path):
     (found,) = engine.check(tmp_path)
-    assert found.fault.startswith("cannot be read: ")
+    assert found.problem.startswith("cannot be read: ")
     assert main.main(["info", str(tmp_path)]) == 2
 
 
@@ -197,7 +197,7 @@ def test_what_a_file_names_must_be_a_file(tmp_path, endless, monkeypatch, capfd)
     ):
         including.write_text(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{tag}</robot>', "utf-8")
         (found,) = engine.check(including)
-        assert "which is no regular file" in found.fault or "which lies outside" in found.fault
+        assert "which is no regular file" in found.problem or "which lies outside" in found.problem
 
 
 def test_a_file_beyond_all_robots_is_not_read(tmp_path):
@@ -205,4 +205,4 @@ def test_a_file_beyond_all_robots_is_not_read(tmp_path):
     with path.open("wb") as file:
         file.truncate(engine.files.LARGEST + 1)
     (found,) = engine.check(path)
-    assert found.fault == "cannot be read: more than 256 MB are in it"
+    assert found.problem == "cannot be read: more than 256 MB are in it"

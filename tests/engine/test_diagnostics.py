@@ -124,7 +124,7 @@ def test_every_fault_is_found_where_it_stands(name: str, tmp_path: Path) -> None
     path = write(tmp_path, text)
     found = engine.check(path)
     assert said(found, severity, line, words), "\n".join(map(str, found))
-    assert all(entry.element and entry.fault and entry.cure for entry in found)
+    assert all(entry.element and entry.problem and entry.fix for entry in found)
     if severity == "error":
         with pytest.raises(ModelError) as refused:
             engine.load(path)
@@ -208,7 +208,7 @@ def test_a_file_that_is_cut_off_is_told_as_such(tmp_path: Path, end: str, where:
     assert len(told) == 1
     assert where in told[0]
     assert "cut off; get the whole file" in told[0]
-    assert "later faults" not in told[0]
+    assert "later problems" not in told[0]
     assert found[0].element == "XML"  # before what may follow from it
 
 
@@ -244,7 +244,7 @@ def test_the_report_names_the_file_and_every_error(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_a_fault(name: str, tmp_path: Path) -> None:
     found = engine.check(tmp_path / name)
     assert [entry.severity for entry in found] == ["error"]
-    assert "cannot be read" in found[0].fault
+    assert "cannot be read" in found[0].problem
     with pytest.raises(ModelError, match="cannot be read"):
         engine.load(tmp_path / name)
 

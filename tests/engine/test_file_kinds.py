@@ -67,9 +67,9 @@ def test_a_file_that_is_no_xml_is_called_what_it_is(name, tmp_path):
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     (found,) = engine.check(path)
     assert (found.severity, found.line) == ("error", 1)
-    assert fault in found.fault
-    assert found.fault.startswith("the file is ")
-    assert cure in found.cure
+    assert fault in found.problem
+    assert found.problem.startswith("the file is ")
+    assert cure in found.fix
 
 
 def test_a_stl_is_known_by_its_length():
@@ -80,14 +80,14 @@ def test_a_stl_is_known_by_its_length():
 
 def test_of_a_folder_the_robots_in_it_are_named(tmp_path):
     (empty,) = engine.check(tmp_path)
-    assert (empty.fault, empty.cure) == ("cannot be read: it is a folder", "give a URDF file in it")
+    assert (empty.problem, empty.fix) == ("cannot be read: it is a folder", "give a URDF file in it")
     (tmp_path / "urdf").mkdir()
     for name in ("urdf/b.urdf", "a.urdf", "c.txt"):
         (tmp_path / name).write_text("")
-    assert engine.check(tmp_path)[0].cure == "give a URDF file in it: a.urdf, b.urdf"
+    assert engine.check(tmp_path)[0].fix == "give a URDF file in it: a.urdf, b.urdf"
     for name in ("d.urdf", "e.urdf"):
         (tmp_path / name).write_text("")
-    assert engine.check(tmp_path)[0].cure == "give a URDF file in it: a.urdf, b.urdf, d.urdf, …"
+    assert engine.check(tmp_path)[0].fix == "give a URDF file in it: a.urdf, b.urdf, d.urdf, …"
 
 
 @pytest.mark.parametrize(

@@ -207,15 +207,15 @@ def test_beyond_so_many_faults_an_error_ends_the_reading(tmp_path: Path, monkeyp
 
     def told(text: str) -> list[str]:
         path.write_text(text)
-        return [found.fault for found in engine.check(path)]
+        return [found.problem for found in engine.check(path)]
 
     unread = robot(*["<joint/>"] * 5)
-    assert told(unread) == ["no name", "no type", "no <parent>", "there are more faults, which are not listed"]
+    assert told(unread) == ["no name", "no type", "no <parent>", "there are more problems, which are not listed"]
     with pytest.raises(engine.ModelError, match="has 4 errors"):
         engine.load(path)
     warned = visuals('<geometry><box size="1 1 1"/></geometry><material name="m"/>', 5)
-    assert told(warned) == ["the material is not defined"] * 3 + ["2 more faults, which are not listed"]
+    assert told(warned) == ["the material is not defined"] * 3 + ["2 more problems, which are not listed"]
     assert len(engine.load(path).visuals) == 5
     path.write_text(robot(*["<disable_collisions/>"] * 5))
     found = srdf.read(path, ("a", "b")).found
-    assert [each.fault for each in found] == ["no link1", "no link2", "no link1", told(unread)[-1]]
+    assert [each.problem for each in found] == ["no link1", "no link2", "no link1", told(unread)[-1]]

@@ -132,7 +132,7 @@ def test_a_closed_link_writes_nothing_more(capsys: pytest.CaptureFixture[str]) -
     simulation.step(3)
     link.send()
     link.close()
-    assert (link.frames, link.fault, capsys.readouterr().err) == (written, "", "")
+    assert (link.frames, link.problem, capsys.readouterr().err) == (written, "", "")
 
 
 def test_a_script_that_rests_is_seen_where_it_rests(start) -> None:
@@ -261,8 +261,8 @@ def test_without_room_the_script_goes_on_and_says_so_once(
         for _ in range(3):
             simulation.step()
             link.send()
-    assert link.fault == "frames no longer reach the window: [Errno 28] No space left on device"
-    assert capsys.readouterr().err == f"{link.fault}\n"
+    assert link.problem == "frames no longer reach the window: [Errno 28] No space left on device"
+    assert capsys.readouterr().err == f"{link.problem}\n"
     assert simulation.steps == 3
     link.close()
 

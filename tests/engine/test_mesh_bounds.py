@@ -333,5 +333,5 @@ def test_check_tells_of_meshes_that_run_refuses(joint, code, severity, tmp_path,
     assert main(["check", str(tmp_path / "robot.urdf"), "--json"]) == code
     (told,) = json.loads(capsys.readouterr().out)[str(tmp_path / "robot.urdf")]
     assert (told["severity"], told["element"]) == (severity, "link 'base'")
-    assert "count.gltf cannot be read: it takes more memory" in told["fault"]
+    assert "count.gltf cannot be read: it takes more memory" in told["problem"]
     assert main(["run", str(tmp_path / "robot.urdf"), "--seconds", "0.002"]) == 2 * code

@@ -65,7 +65,7 @@ def test_a_link_that_is_none_is_told_once(load):
     assert model.disabled_collisions == pairs("ab")
     (told,) = model.diagnostics
     assert (told.severity, told.line) == ("warning", 2)
-    assert told.fault == "the robot has no link 'hand' (named 2 times)"
+    assert told.problem == "the robot has no link 'hand' (named 2 times)"
     assert "r.srdf" in str(told)
 
 
@@ -167,14 +167,14 @@ def test_a_free_base_and_a_ball_are_posed_by_their_coordinates(arm):
     assert arm(said, wrist="spherical").poses["up"].tolist() == [0.2, 0, 0.6, 0, 0.8, 0]
     zero = arm(state("up", shoulder=1, wrist="0 0 0 0"), wrist="spherical", srdf=Path(model.options["srdf"]))
     assert zero.poses["up"].tolist() == [1, 0, 0, 0, 1, 0]
-    assert [each.fault for each in zero.diagnostics] == ["its quaternion is zero"]
+    assert [each.problem for each in zero.diagnostics] == ["its quaternion is zero"]
 
 
 def test_what_is_wrong_with_a_pose_is_told_and_left_out(arm, tmp_path):
     said = state("home", shoulder=1, elbow=2) + state("home", wrist=1) + state("bent", wrist="1 2")
     model = arm(said, srdf=tmp_path / "arm.srdf")
     assert list(model.poses) == ["neutral", "home (all)"]
-    assert [each.fault for each in model.diagnostics] == [
+    assert [each.problem for each in model.diagnostics] == [
         "the robot has no joint 'elbow' that moves",
         "a second state 'home (all)'",
         'value="1 2" has 2 numbers',
@@ -220,7 +220,7 @@ def test_a_broken_file_beside_is_left_out_with_a_warning(arm):
     model = arm("<disable_collisions/>")
     (told,) = model.diagnostics
     assert (told.severity, told.element) == ("warning", "arm.srdf")
-    assert told.fault == "it has 2 errors: line 2: no link1"
+    assert told.problem == "it has 2 errors: line 2: no link1"
     assert model.options["srdf"] is None
 
 

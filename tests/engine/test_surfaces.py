@@ -67,8 +67,8 @@ def test_what_cannot_be_is_told_once_and_not_used(load, inside, beside, fault, c
     model = load(inside, beside)
     (told,) = model.diagnostics
     assert told.severity == "warning"
-    assert fault in told.fault
-    assert cure in told.cure
+    assert fault in told.problem
+    assert cure in told.fix
     (shape,) = model.collisions
     assert shape.restitution is None
     assert shape.friction == (0.5 if "mu2" in beside else None)

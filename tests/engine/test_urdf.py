@@ -57,7 +57,7 @@ def test_every_real_robot_loads(example_robots: list[Path]) -> None:
         for mimic in (True, False):
             model = engine.load(path, mimic=mimic)
             assert all(entry.severity == "warning" for entry in model.diagnostics)
-        missing = [entry for entry in model.diagnostics if "is not found" in entry.fault]
+        missing = [entry for entry in model.diagnostics if "is not found" in entry.problem]
         assert not missing or path.name == "romeo_laas_small.urdf"
 
 
@@ -109,7 +109,7 @@ def test_every_link_lies_where_pinocchio_puts_it(
 
 def test_held_joints_are_those_without_inertia(example_robots: list[Path]) -> None:
     for path in example_robots:
-        held = [entry for entry in engine.load(path).diagnostics if "it is held" in entry.cure]
+        held = [entry for entry in engine.load(path).diagnostics if "it is held" in entry.fix]
         assert bool(held) == (path.name in ROMEOS), path.name
 
 
@@ -281,7 +281,7 @@ def test_a_link_is_as_heavy_as_what_is_fixed_to_it(tmp_path: Path) -> None:
               joint("turns", "a", "b"), joint("holds", "b", "c", "fixed"), joint("on", "c", "d"))
         for name, inside in (("light", ""), ("heavy", INERTIAL))
     )  # fmt: skip
-    told = [entry.fault for entry in engine.load(light).diagnostics]
+    told = [entry.problem for entry in engine.load(light).diagnostics]
     assert "it moves, and neither it nor what is fixed to it has mass" in told
     assert engine.load(heavy).diagnostics == ()
 
@@ -384,7 +384,7 @@ def test_xacro_is_expanded(tmp_path: Path) -> None:
     assert model.mass.tolist() == [5]
     (axis,) = model.diagnostics
     assert axis.element == "<axis> of joint 'j'"
-    assert "line is that of the expanded text" in axis.cure
+    assert "line is that of the expanded text" in axis.fix
 
 
 def test_xacro_that_cannot_be_expanded_is_refused(tmp_path: Path) -> None:

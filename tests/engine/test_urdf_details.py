@@ -14,7 +14,7 @@ LINK = '<link name="{}"/>'
 def faults(tmp_path, *lines):
     path = tmp_path / "r.urdf"
     path.write_text('<robot name="r">\n' + "\n".join(lines) + "\n</robot>\n", encoding="utf-8")
-    return [(each.line, each.fault) for each in engine.check(path)]
+    return [(each.line, each.problem) for each in engine.check(path)]
 
 
 @pytest.mark.parametrize(("count", "end"), [(6, "'l5'"), (7, "'l5' …")])
@@ -33,10 +33,10 @@ def test_hyphens_at_either_end_of_a_comment_are_seen(tmp_path):
 def test_of_few_names_each_is_tried_and_of_many_those_that_begin_or_end_alike():
     few = [f"{chr(97 + k % 26)}{k:02}_joint" for k in range(4 * spelling.NEIGHBOURS - 1)]
     wanted = "shoulder_pitch"
-    assert spelling.Spelling([*few, wanted], "joint").cure("xshoulder_pitchx") == f"did you mean {wanted!r}?"
+    assert spelling.Spelling([*few, wanted], "joint").fix("xshoulder_pitchx") == f"did you mean {wanted!r}?"
     many = [f"{chr(97 + k % 26)}{k:03}_joint" for k in range(500)]
     guesses = spelling.Spelling([*many, wanted], "joint")
-    assert guesses.cure("shoulder_pitxh") == guesses.cure("zhoulder_pitch") == f"did you mean {wanted!r}?"
+    assert guesses.fix("shoulder_pitxh") == guesses.fix("zhoulder_pitch") == f"did you mean {wanted!r}?"
 
 
 def test_a_file_has_so_many_expressions_and_no_more():

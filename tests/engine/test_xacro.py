@@ -76,7 +76,7 @@ def test_escapes_are_refused_with_their_line(tmp_path: Path, expression: str) ->
     with pytest.raises(XacroError, match=r"r\.xacro uses something forbidden in untrusted xacro files: ") as refused:
         expand(path)
     assert refused.value.line == 5
-    assert "--trust-xacro" in refused.value.cure
+    assert "--trust-xacro" in refused.value.fix
 
 
 @pytest.mark.parametrize("words", ["'{0.__class__}'.format(1)", "'{:{}}'.format(1, 10**9)", "'{:>99999}'.format(1)",
@@ -126,8 +126,8 @@ def test_a_file_that_reaches_the_system_is_stopped_unless_it_is_trusted(tmp_path
     path = write(tmp_path / "r.xacro", f'<link name="${{{quoted(walk)}}}"/>')
     (found,) = engine.check(path)
     assert (found.severity, found.line) == ("error", 3)
-    assert "uses something forbidden in untrusted xacro files" in found.fault
-    assert "--trust-xacro" in found.cure
+    assert "uses something forbidden in untrusted xacro files" in found.problem
+    assert "--trust-xacro" in found.fix
     assert not touched.exists()
     engine.check(path, trust_xacro=True)
     assert touched.exists()
@@ -231,7 +231,7 @@ def test_the_bounds_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(sandboxed_expansion, "BOUNDS", {False: bounds})
         with pytest.raises(XacroError, match=words) as stopped:
             expand(path)
-        assert "--trust-xacro" in stopped.value.cure
+        assert "--trust-xacro" in stopped.value.fix
 
 
 def test_faults_name_their_file_and_line(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_commands_and_load_pass_the_trust_on(tmp_path: Path, capsys: pytest.Capt
     path = write(tmp_path / "r.xacro", "<link name=\"${(lambda: 'a')()}\"/>")
     assert cli.main(["check", str(path), "--json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)[str(path)]
-    assert "a lambda" in found["fault"]
+    assert "a lambda" in found["problem"]
     assert cli.main(["check", str(path), "--trust-xacro"]) == 0
     assert cli.main(["info", str(path)]) == 1
     assert cli.main(["info", str(path), "--trust-xacro"]) == 0

@@ -46,7 +46,7 @@ class Target:
 
 def _told(found: Iterable[engine.Diagnostic]) -> None:
     for entry in found:
-        if not (entry.element and entry.fault and entry.cure):
+        if not (entry.element and entry.problem and entry.fix):
             raise Broken(f"a diagnostic says nothing: {entry}")
         if len(str(entry)) > 3000 or not str(entry).isprintable():
             raise Broken(f"a diagnostic is no sentence: {str(entry)[:300]!r}")

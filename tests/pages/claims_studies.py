@@ -10,7 +10,7 @@ from page_text import exempt, g, words
 
 import engine
 from engine.study import description, on_ray, pictures, shares, study
-from engine.study.tables import Faults
+from engine.study.tables import Problems
 from engine.study.variables import VARIABLES
 
 PAGE = "docs/studies.md"
@@ -20,7 +20,7 @@ SHIPPED = engine.ROBOTS.parent / "docs" / "studies"
 
 def _defaults() -> description.Description:
     table = {"robot": "arm7", "push": [{"link": "hand"}], "keep": [{"quantity": "total energy"}]}
-    return description.parse(table, Faults("", ""))
+    return description.parse(table, Problems("", ""))
 
 
 @claims

@@ -137,8 +137,8 @@ def _measured(suite: Suite, seconds: float, results: Results, console: Console) 
                 if suite.line is not None:
                     print(suite.line(rows[-1]), file=sys.stderr, flush=True)
         except KeyboardInterrupt:
-            cure = "the same call continues from there" if results.path else "--rows FILE.jsonl keeps them"
-            print(f"interrupted after {len(rows)} rows; {cure}", file=sys.stderr)
+            fix = "the same call continues from there" if results.path else "--rows FILE.jsonl keeps them"
+            print(f"interrupted after {len(rows)} rows; {fix}", file=sys.stderr)
             return rows, True
     return rows, False
 

@@ -233,12 +233,12 @@ def _expanded(path: Path, given: list[str], trusted: bool, source: Source) -> by
     return text.encode()
 
 
-def _answer(fault: BaseException, source: Source) -> dict[str, Any]:
+def _answer(problem: BaseException, source: Source) -> dict[str, Any]:
     """Return the report of a failure for the parent process."""
-    chain = [fault]
+    chain = [problem]
     while (inner := getattr(chain[-1], "exc", None) or chain[-1].__cause__) is not None:
         chain.append(inner)
-    reason, forbidden = str(fault), False
+    reason, forbidden = str(problem), False
     for entry in chain:
         if isinstance(entry, Refused):
             reason, forbidden = str(entry), True
@@ -248,7 +248,7 @@ def _answer(fault: BaseException, source: Source) -> dict[str, Any]:
             reason, forbidden = "it needs too much memory", True
     file, line = source.place
     return {
-        "fault": " ".join(reason.split()) or type(fault).__name__,
+        "problem": " ".join(reason.split()) or type(problem).__name__,
         "forbidden": forbidden,
         "file": file,
         "line": line,
@@ -266,7 +266,7 @@ def main(path: str, trusted: str, seconds: str, megabytes: str, *given: str) -> 
         text = _expanded(Path(path), [*given], trusted == "yes", source)
         if len(text) > LARGEST:
             raise Refused(f"a robot of more than {LARGEST // 10**6} MB of text")
-    except BaseException as fault:  # every failure is reported to the parent
-        answer, text = _answer(fault, source), b""
+    except BaseException as problem:  # every failure is reported to the parent
+        answer, text = _answer(problem, source), b""
     output.write(json.dumps(answer).encode() + b"\n" + text)
     output.close()

@@ -36,11 +36,11 @@ main(*sys.argv[2:])
 
 
 class XacroError(Exception):
-    """A xacro file cannot be expanded: the message is the reason, `cure` the fix, `line` the line or None."""
+    """A xacro file cannot be expanded: the message is the reason, `fix` what to do, `line` the line or None."""
 
-    def __init__(self, fault: str, cure: str, line: int | None = None):
-        super().__init__(fault)
-        self.cure, self.line = cure, line
+    def __init__(self, problem: str, fix: str, line: int | None = None):
+        super().__init__(problem)
+        self.fix, self.line = fix, line
 
 
 def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = False) -> bytes:
@@ -60,8 +60,8 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
     with regular(path):
         pass
     if importlib.util.find_spec("xacrodoc") is None:
-        fault = "xacro files need the package xacrodoc, which is not installed"
-        raise XacroError(fault, "pip install xacrodoc, or expand the file to a URDF first")
+        problem = "xacro files need the package xacrodoc, which is not installed"
+        raise XacroError(problem, "pip install xacrodoc, or expand the file to a URDF first")
     given = [package_dirs] if isinstance(package_dirs, str | Path) else list(package_dirs)
     seconds, megabytes = BOUNDS[trust]
     command = [sys.executable, "-P", "-X", "utf8", "-c", _CHILD, str(Path(__file__).parents[2]), str(path)]
@@ -95,14 +95,14 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
     place = "" if own else f" ({answer['file']}, line {answer['line']})"
     line = (answer["line"] or None) if own else None
     if answer["forbidden"]:
-        cure = "write it in another way; or, if you know where the file comes from, trust it with --trust-xacro"
-        fault = f"{path.name} uses something forbidden in untrusted xacro files{place}: {answer['fault']}"
-        raise XacroError(fault, f"{cure} (trust_xacro=True in Python)", line)
-    raise XacroError(f"xacro cannot expand {path.name}{place}: {answer['fault']}", "correct the xacro file", line)
+        fix = "write it in another way; or, if you know where the file comes from, trust it with --trust-xacro"
+        problem = f"{path.name} uses something forbidden in untrusted xacro files{place}: {answer['problem']}"
+        raise XacroError(problem, f"{fix} (trust_xacro=True in Python)", line)
+    raise XacroError(f"xacro cannot expand {path.name}{place}: {answer['problem']}", "correct the xacro file", line)
 
 
 def _too_long(path: Path, seconds: int, trust: bool) -> tuple[str, str]:
-    cure = "look for macros that call each other without end"
-    return f"expanding {path.name} takes more than {seconds} s", cure + (
+    fix = "look for macros that call each other without end"
+    return f"expanding {path.name} takes more than {seconds} s", fix + (
         "" if trust else ", or trust it (--trust-xacro)"
     )
