@@ -21,6 +21,7 @@ from engine.bench.paper import experiments
 from engine.bench.suites import lengths
 from engine.cuda.chains import dca
 from engine.cuda.rigid_body import written_out
+from engine.cuda.stepping.written_out_stepper import MOST_NUMBERS
 from engine.model import features
 from engine.scene import thresholds
 from engine.selection import capabilities
@@ -29,9 +30,8 @@ from tests import test_house
 from tests.bench import accuracy, rounds
 
 SCHEME, ON_A_GPU, MEASURED = "docs/scheme.md", "docs/scheme_gpu.md", "docs/measured_algorithms.md"
-ROBUST, PAPERS, RULES = (
-    "docs/robustness.md", "docs/papers.md", "CONTRIBUTING.md",
-)  # fmt: skip
+ROBUST, PAPERS, RULES = "docs/robustness.md", "docs/papers.md", "CONTRIBUTING.md"
+KERNELS_MEASURED = "docs/measured_kernels.md"
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -98,6 +98,25 @@ def kernels() -> Iterable[str]:
     yield f"Forward and inverse dynamics of robots of up to {written_out.MOST_BODIES} bodies, and steps"
     bits = constants("chains/sub_chain.cuh")["LOST"].partition("0x1p-40")[1].removeprefix("0x1p-")
     yield f"where $X$ is not 1 to within $2^{{-{bits}}}$"
+
+
+@page_text.of(KERNELS_MEASURED)
+def kernels_in_brackets() -> Iterable[str]:
+    """Which robots' steps are measured and not used."""
+    single, double = MOST_NUMBERS["float32"], MOST_NUMBERS["float64"]
+    yield f"takes robots of up to {single} constants that are not zero ({double} in double precision)"
+
+
+exempt(
+    KERNELS_MEASURED,
+    "measured once, by scripts that are not kept; the page says so at each",
+    "Two cores of an AMD EPYC, 2026-11-26 … almost five times.",
+    "Two cores of an AMD EPYC (AVX-512) … 1.5e-16 and 5e-16.",
+    "One NVIDIA H200, CUDA 13, 2026-11-23. By a script around both kernels, which is not kept: events … a warp first.",
+    "One NVIDIA H200, CUDA 13, 2026-11-23. By a script around both kernels, which is not kept: 200 … is not used:",
+    "A quadruped's step is 6,500 … own choice is kept.",
+    "One NVIDIA H100, written down on 2026-11-25 … instead of 4.5 s |",
+)
 
 
 @page_text.of(MEASURED)

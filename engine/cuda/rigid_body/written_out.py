@@ -1,7 +1,7 @@
 """Dynamics of many robots at once, a thread a robot, by kernels that are unrolled for the robot.
 
 Constants are in the instructions, and what passes between bodies is in registers. For robots too large for that, or for
-the driver's assembler, there is `thread_per_robot`: measured on an H200, see docs/kernels.md.
+the driver's assembler, there is `thread_per_robot`: measured on an H200, see docs/measured_kernels.md.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ from engine.step_settings import LOWER, UPPER, VELOCITY_LIMIT, StepSettings
 MOST_NUMBERS = {"float32": 400, "float64": 300}
 """The most nonzero constants of a robot, by number type, measured on an H200.
 
-For more, `robot_step.cuh` is faster, since a longer text mostly waits for instruction fetches, see docs/kernels.md.
+For more, `robot_step.cuh` is faster, since a longer text mostly waits for instruction fetches
+(docs/measured_kernels.md).
 """
 
 
