@@ -159,7 +159,7 @@ def _jsiia(forces, result, dynamics, phases):
     time = begin(phases)
     jsiia.locked_system(
         forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], result.qdd[0], result.reaction[0],
-        coupling.v_index, coupling.v_factor, dense.tree_v[0], dense.M_tree[0], dense.M, dense.factor,
+        coupling, dense,
     )  # fmt: skip
     time = lap(phases, MASS_MATRIX, time)
     jsiia.cholesky(dense.factor)

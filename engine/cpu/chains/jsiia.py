@@ -36,6 +36,15 @@ class Dense(NamedTuple):
     factor: NDArray[np.floating]
 
 
+class Room(NamedTuple):
+    """What forward dynamics works in: nv zeros, for no locks and no extra inertia, and the reactions (nv,)."""
+
+    dense: Dense
+    nothing: NDArray[np.floating]
+    reaction: NDArray[np.floating]
+    nq: int
+
+
 def dense(model: Model, dtype: str = "float64") -> Dense:
     """Return the workspace of JSIIA for a model."""
     n, m = model.tree_nv, model.nv
@@ -94,14 +103,15 @@ def bias(out, topology, constants, w, lanes, gravity, wrenches):
 
 
 @kernel
-def locked_system(tau, extra, locked, target, qdd, reaction, index, factor, bias_force, M_tree, M, L):
-    """Set up the system for `cholesky` and `solve` from the tree's matrix and bias; `index` and `factor` are G's.
+def locked_system(tau, extra, locked, target, qdd, reaction, coupling, dense):
+    """Set up the system for `cholesky` and `solve` from the tree's matrix and its bias, in `dense.tree_v`.
 
-    ``extra`` is added to the diagonal of M; where `locked` is not 0 the acceleration is `target`, and L (nv, nv) gets
-    the identity's row and column. `qdd` (nv,) becomes the right-hand side, `reaction` bias − τ.
+    ``extra`` is added to the diagonal of M; where `locked` is not 0 the acceleration is `target`, and `dense.factor`
+    gets the identity's row and column. `qdd` (nv,) becomes the right-hand side, `reaction` bias − τ.
     """
-    n = qdd.size
-    reduce_matrix(M_tree, index, factor, M)
+    n, index, factor = qdd.size, coupling.v_index, coupling.v_factor
+    M, L, bias_force = dense.M, dense.factor, dense.tree_v[0]
+    reduce_matrix(dense.M_tree[0], index, factor, M)
     for i in range(n):
         M[i, i] += extra[i]
         reaction[i] = -tau[i]
@@ -127,15 +137,13 @@ def solve(L, M, qdd, reaction):
 
 
 @kernel
-def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, nq, q, v, tau, out):
-    """Compute q̈ into `out` (batch, nv) from q (batch, nq), v and τ (batch, nv); return a `status`. L = 1.
-
-    `nothing` are nv zeros, and `reaction` is a work array (nv,).
-    """
+def forward(coupling, topology, constants, w, lanes, room, q, v, tau, out):
+    """Compute q̈ into `out` (batch, nv) from q (batch, nq), v and τ (batch, nv); return a `status`. L = 1."""
+    dense, nothing, reaction, nq = room
     batch, n, finite = q.shape[0], reaction.size, True
     if not (v.shape == (batch, n) and tau.shape == (batch, n) and out.shape == (batch, n) and q.shape[1] == nq):
         return WRONG_SHAPE
-    full_q, full_v, M_tree, M, L = dense
+    full_q, full_v = dense.tree_q, dense.tree_v
     for b in range(q.shape[0]):
         expand(q[b], coupling.q_index, coupling.q_factor, coupling.q_offset, full_q[0])
         expand(v[b], coupling.v_index, coupling.v_factor, coupling.v_offset, full_v[0])
@@ -144,35 +152,22 @@ def forward(coupling, topology, constants, w, lanes, dense, nothing, reaction, n
         tree_passes.poses(topology, constants, w, lanes)
         tree_passes.velocities(topology, w, lanes)
         bias(full_v, topology, constants, w, lanes, constants[topology.shape[0]], ())
-        crba.composite_bodies(M_tree, topology, constants, w, lanes)
-        locked_system(
-            tau[b],
-            nothing,
-            nothing,
-            nothing,
-            out[b],
-            reaction,
-            coupling.v_index,
-            coupling.v_factor,
-            full_v[0],
-            M_tree[0],
-            M,
-            L,
-        )
-        cholesky(L)
-        solve(L, M, out[b], reaction)
+        crba.composite_bodies(dense.M_tree, topology, constants, w, lanes)
+        locked_system(tau[b], nothing, nothing, nothing, out[b], reaction, coupling, dense)
+        cholesky(dense.factor)
+        solve(dense.factor, dense.M, out[b], reaction)
         for j in range(n):
             finite &= np.isfinite(out[b, j])
     return FITS if finite else NOT_FINITE
 
 
 @kernel
-def forward_one(coupling, topology, constants, w, dense, nothing, reaction, nq, q, v, tau, out):
+def forward_one(coupling, topology, constants, w, room, q, v, tau, out):
     """`forward` of one robot, with vectors as its state."""
     one_q, one_v, one_tau, one = (
         np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
     )  # fmt: skip
-    return forward(coupling, topology, constants, w, at.ONE, dense, nothing, reaction, nq, one_q, one_v, one_tau, one)
+    return forward(coupling, topology, constants, w, at.ONE, room, one_q, one_v, one_tau, one)
 
 
 class Jsiia:
@@ -182,17 +177,17 @@ class Jsiia:
         checked(threads)
         self._dtype = np.dtype(dtype)
         self._model = pack_coupling(model, dtype), *pack(model, dtype), at.workspace(len(model.parent), at.ONE, dtype)
-        self._room = dense(model, dtype), np.zeros(model.nv, dtype), np.zeros(model.nv, dtype), model.nq
+        self._room = Room(dense(model, dtype), np.zeros(model.nv, dtype), np.zeros(model.nv, dtype), model.nq)
 
     @cached_property
     def one(self) -> Callable[..., Any]:
         """Takes vectors, q (nq,) and the others (nv,)."""
-        return self._specialised(forward_one, 1, *self._model, *self._room)
+        return self._specialised(forward_one, 1, *self._model, self._room)
 
     @cached_property
     def many(self) -> Callable[..., Any]:
         """Takes matrices, q (batch, nq) and the others (batch, nv)."""
-        return self._specialised(forward, 2, *self._model, at.ONE, *self._room)
+        return self._specialised(forward, 2, *self._model, at.ONE, self._room)
 
     def _specialised(self, function: Function, axes: int, *fixed: Any) -> Callable[..., Any]:
         example = (np.zeros((1,) * axes, self._dtype),) * 4
