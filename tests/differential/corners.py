@@ -278,6 +278,13 @@ def _rest(ground: dict, made: dict, p: np.ndarray) -> float:
     return float(np.max(field.height(at) + np.sqrt(np.maximum(radius**2 - x * x - y * y, 0))))
 
 
+def within_three(rng: Rng) -> Case:
+    """Of four corners in the ground one is above the triangle of the others: three are kept though four may be."""
+    made = hull([[0, 0, -0.02], [0, 0, 0.1], *ring(3, 0.1, 0.0)])
+    R = about(UP, rng.uniform(-3, 3)) @ about(np.array([1.0, 0, 0]), 0.3)
+    return case_of(bodies([made]), scene(PLANE), free([0.0, 0.0, -0.04], R), rng.standard_normal(6))
+
+
 def leaning_rod(rng: Rng) -> Case:
     """A rod that falls obliquely with e = 1 and friction, so that its full restitution would add energy (Kane)."""
     angle = rng.uniform(0.3, 1.2)
@@ -364,7 +371,7 @@ CORNERS: dict[str, Callable[[Rng], Case]] = {
     made.__name__: made
     for made in (
         parallel_capsules, in_line_capsules, sphere_inside, stacked, lying, corner_on_face, corner_to_corner,
-        round_on_round, steep, without_size, on_field, leaning_rod, table, nothing_moves, on_its_base,
+        round_on_round, steep, without_size, on_field, within_three, leaning_rod, table, nothing_moves, on_its_base,
         concentric_capsules, point_on_hull, spheres_in_boxes, capsules_both_ways,
         *corner_joints.CORNERS,
     )

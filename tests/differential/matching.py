@@ -57,7 +57,8 @@ def told_contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precis
             found = max(found, _by_their_normals(near, told, free, exact), key=len)
         certain = [x for x in near.contacts if not _borderline(robot, x, exact)]
         expected = len(certain) if near.all else min(len(certain), 1 if near.lean else touching.KEPT)
-        if len(found) < expected and not _alike(near.contacts, exact) and len(found) < (1 if near.pair else expected):
+        few = len(found) < (min(expected, 1) if near.pair else expected) and not _alike(near.contacts, exact)
+        if few and (near.all or not found or _adds(certain, [*found.values()], exact)):
             x = certain[0]
             faults.append(
                 f"link {x.link} and {x.other} touch in {len(found)} places that are told; the text has {expected}"
@@ -85,6 +86,13 @@ def told_contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precis
     seen["contacts"] += len(matched)
     return [x._replace(x=told.point[0, c].astype(float), n=told.normal[0, c].astype(float), gap=float(told.gap[0, c]))
             for c, x in sorted(matched.items())], faults  # fmt: skip
+
+
+def _adds(certain: list[Contact], kept: list[Contact], exact: Precision) -> bool:
+    """Whether a place enlarges the area of those kept by more than the rounding of places: within it none need be."""
+    n, rounding = min(kept, key=lambda x: x.gap).n, 2 * exact.place * _spread([x.x for x in certain])
+    left = [x for x in certain if all(x is not y for y in kept)]
+    return any(touching._area_gain(kept, x, n, 0.0) > rounding for x in left)
 
 
 def _spread(places: list[Array]) -> float:
