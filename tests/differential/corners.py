@@ -332,6 +332,15 @@ def nothing_moves(rng: Rng) -> Case:
     return case_of(robot(links, joints), scene(PLANE, **laws), None, v)
 
 
+def held_alone(rng: Rng) -> Case:
+    """A pendulum that slides on the ground, which no joint moves it along the normal of, by "rk4"."""
+    links = [link("base", [], None), link("arm", [shape("capsule", 0.05, 0.2)])]
+    high, upright = 0.05 + one_of(rng, GAPS), (np.pi / 2, 0, 0)
+    pivot = joint("revolute", "base", "arm", xyz=(1, 0, high), rpy=upright, axis=(0, 1, 0))
+    made = robot(links, [pivot], [3.0, 1.0, -9.0])
+    return case_of(made, scene(PLANE), None, rng.standard_normal(1), integrator="rk4", dt=5e-3)
+
+
 def on_its_base(rng: Rng) -> Case:
     """A robot's hand upon its first link, which is free, or fixed to the world; the order of shapes is either."""
     r, gap, half = rng.uniform(0.03, 0.06), one_of(rng, GAPS), rng.uniform(0.1, 0.2)
@@ -372,7 +381,7 @@ CORNERS: dict[str, Callable[[Rng], Case]] = {
     for made in (
         parallel_capsules, in_line_capsules, sphere_inside, stacked, lying, corner_on_face, corner_to_corner,
         round_on_round, steep, without_size, on_field, within_three, leaning_rod, table, nothing_moves, on_its_base,
-        concentric_capsules, point_on_hull, spheres_in_boxes, capsules_both_ways,
+        concentric_capsules, point_on_hull, spheres_in_boxes, capsules_both_ways, held_alone,
         *corner_joints.CORNERS,
     )
 }  # fmt: skip

@@ -141,11 +141,11 @@ def _gain(model: engine.Model, given: object, robot: int, name: str) -> Array:
 def _of_robot(
     robot: Robot, q: Array, v: Array, told: engine.scene.Touches | None, wrench: Array, exact: Precision
 ) -> Iterator[str]:
-    contacts: list[Contact] = []
+    contacts, held = list[Contact](), list[Contact]()
     if robot.model.nv == 0:
         return
     if robot.settings.scene is not None:
-        contacts, faults = told_contacts(robot, told, exact)
+        contacts, held, faults = told_contacts(robot, told, exact)
         yield from faults
         if faults:
             return
@@ -155,7 +155,7 @@ def _of_robot(
     else:
         if np.any(wrench):
             yield f"nothing touches and the contacts' wrench is {np.max(np.abs(wrench))}"
-        yield from _free(robot, q, v, exact)
+        yield from _free(robot, q, v, held, exact)
 
 
 def _tolerance(robot: Robot, M: Array, free: Array, v: Array, exact: Precision) -> Array:
@@ -173,9 +173,9 @@ def _tolerance(robot: Robot, M: Array, free: Array, v: Array, exact: Precision) 
     )
 
 
-def _free(robot: Robot, q: Array, v: Array, exact: Precision) -> Iterator[str]:
-    """A step in which nothing touches, which has one solution."""
-    text = step.step_with_contacts(robot.model, robot.q, robot.v, robot.acting, robot.settings, [])
+def _free(robot: Robot, q: Array, v: Array, held: list[Contact], exact: Precision) -> Iterator[str]:
+    """A step in which nothing touches, or what touches is held, which has one solution."""
+    text = step.step_with_contacts(robot.model, robot.q, robot.v, robot.acting, robot.settings, held)
     if (left := contact_law.residual(text.problem.rows, text.problem.G, text.impulses)) > 1e-10:
         seen["not solved by the text"] += 1
         yield from ([f"the text does not solve this step: {left}"] if left > 1e-6 else [])

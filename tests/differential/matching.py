@@ -40,11 +40,14 @@ seen: Counter[str] = Counter()
 """Counts of compared features in this process."""
 
 
-def told_contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precision) -> tuple[list[Contact], list[str]]:
-    """Return the reported contacts, each with the reference's law, in reported order; and the mismatches."""
+def told_contacts(
+    robot: Robot, told: engine.scene.Touches | None, exact: Precision
+) -> tuple[list[Contact], list[Contact], list[str]]:
+    """Return the reported contacts, each with the reference's law, in reported order; the held ones; and mismatches."""
     dt, scene = robot.settings.dt, robot.settings.scene
-    groups = [near._replace(contacts=[x for x in near.contacts if _moves(robot, x)])
-              for near in touching.candidates(robot.model, scene, robot.at, dt)]  # fmt: skip
+    every = touching.candidates(robot.model, scene, robot.at, dt)
+    held = [x for near in every for x in near.contacts if not _moves(robot, x)]
+    groups = [near._replace(contacts=[x for x in near.contacts if _moves(robot, x)]) for near in every]
     own: list[int] = list(range(0 if told is None else int(told.number[0])))
     matched: dict[int, Contact] = {}
     faults: list[str] = []
@@ -85,7 +88,7 @@ def told_contacts(robot: Robot, told: engine.scene.Touches | None, exact: Precis
     ]
     seen["contacts"] += len(matched)
     return [x._replace(x=told.point[0, c].astype(float), n=told.normal[0, c].astype(float), gap=float(told.gap[0, c]))
-            for c, x in sorted(matched.items())], faults  # fmt: skip
+            for c, x in sorted(matched.items())], held, faults  # fmt: skip
 
 
 def _adds(certain: list[Contact], kept: list[Contact], exact: Precision) -> bool:
