@@ -285,6 +285,17 @@ def within_three(rng: Rng) -> Case:
     return case_of(bodies([made]), scene(PLANE), free([0.0, 0.0, -0.04], R), rng.standard_normal(6))
 
 
+def tilted_prism(rng: Rng) -> Case:
+    """A prism that slides fast on a slab: more than four corners are in reach of that speed, some of them near."""
+    tilt, gap = rng.uniform(0.01, 0.02), one_of(rng, GAPS)
+    made = hull(ring(8, 0.1, -0.05) + ring(8, 0.1, 0.05))
+    R = about(np.array([1.0, 0, 0]), tilt) @ about(UP, one_of(rng, (0.0, np.pi / 8)))
+    low = 0.05 * np.cos(tilt) + 0.1 * np.sin(tilt) + gap
+    slab = obstacle(shape("box", 1.0, 1.0, 0.2), np.array([0.0, 0, -0.1]))
+    v = [*rng.uniform(-1, 1, 3), 3.0, 0.0, 0.0]
+    return case_of(bodies([made]), scene(None, [slab], friction=0.3), free([0.0, 0.0, low], R), v)
+
+
 def leaning_rod(rng: Rng) -> Case:
     """A rod that falls obliquely with e = 1 and friction, so that its full restitution would add energy (Kane)."""
     angle = rng.uniform(0.3, 1.2)
@@ -381,7 +392,7 @@ CORNERS: dict[str, Callable[[Rng], Case]] = {
     for made in (
         parallel_capsules, in_line_capsules, sphere_inside, stacked, lying, corner_on_face, corner_to_corner,
         round_on_round, steep, without_size, on_field, within_three, leaning_rod, table, nothing_moves, on_its_base,
-        concentric_capsules, point_on_hull, spheres_in_boxes, capsules_both_ways, held_alone,
+        concentric_capsules, point_on_hull, spheres_in_boxes, capsules_both_ways, held_alone, tilted_prism,
         *corner_joints.CORNERS,
     )
 }  # fmt: skip

@@ -31,6 +31,17 @@ struct Offers {
         pair.work(at(count) + 3) = gap, pair.work(at(count) + 4) = feature, pair.work(at(count) + 5) = edge;
         ++count;
     }
+    // Drop the candidates that are not near, now or within two steps.
+    __device__ __forceinline__ void drop(const Turn& frame) {
+        int left = 0;
+#pragma unroll 1
+        for (int k = 0; k < count; ++k) {
+            if (!pair.takes_part(mul_t(frame, place(k)), frame.z, gap(k))) continue;
+            for (int i = 0; i < 6; ++i) pair.work(at(left) + i) = pair.work(at(k) + i);
+            ++left;
+        }
+        count = left;
+    }
     // The first of the deepest candidates.
     __device__ __forceinline__ int deepest(double margin) const {
         int best = 0;
@@ -199,6 +210,7 @@ __device__ __noinline__ bool manifold(const Couple& pair, Place n, double gap, P
         const Place x = mul(frame, closest);
         offers.put(x.x, x.y, x.z + 0.5 * gap, x.z - 0.5 * gap, CLOSEST, 0);
     }
+    if (offers.count > KEPT) offers.drop(frame);
     choose(offers, margin, frame, found);
     return true;
 }

@@ -76,10 +76,13 @@ __device__ __noinline__ int pair_in_contact(Surroundings<Real> scene, int k, Rea
     const bool turned = solids.whole(solid_at::TURNED, k);
     const int first = turned ? other : one, second = turned ? one : other;
     const PlacedSolid a = placed_solid(scene, room, first), b = placed_solid(scene, room, second);
-    const Couple pair = {solids, {first, second}, {a.R, b.R}, a.p - b.p, b.p, double(reach), scene.work};
+    const Ball<Real> ours = ball(scene, room, one), theirs = ball(scene, room, other);
+    const Real twice = turned ? -2 * dt : 2 * dt;
+    const Place turn = widened(twice * (ours.omega - theirs.omega));
+    const Place drift = widened(twice * (ours.at(rounded<Real>(b.p)) - theirs.at(rounded<Real>(b.p))));
+    const Couple pair = {solids, {first, second}, {a.R, b.R}, a.p - b.p, b.p, turn, drift, double(reach), scene.work};
     Found found;
     pair_contacts(pair, found);
-    const Ball<Real> ours = ball(scene, room, one), theirs = ball(scene, room, other);
 #pragma unroll 1
     for (int j = 0; j < min(found.count, solids.whole(solid_at::MOST, k)); ++j) {
         const Place n = turned ? -found.normal[j] : found.normal[j];

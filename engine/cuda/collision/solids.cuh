@@ -3,15 +3,20 @@
 
 #include "collision/contact_room.cuh"
 
-// Two ordered shapes, the first at d and the second at 0, which is o in the world.
+// Two ordered shapes, the first at d and the second at 0, which is o in the world. In two steps the first turns by `turn`
+// relative to the second, and its point at o moves by `drift`.
 struct Couple {
     Solids shapes;
     int number[2];
     Turn R[2];
-    Place d, o;
+    Place d, o, turn, drift;
     double reach;
     Work work;
 
+    // Whether a place x from o, with normal n, takes part in the step.
+    __device__ __forceinline__ bool takes_part(Place x, Place n, double gap) const {
+        return gap <= NEAR + fmax(-dot(n, drift + cross(turn, x)), 0.0);
+    }
     __device__ __forceinline__ int kind(int side) const { return shapes.kind(number[side]); }
     __device__ __forceinline__ Place size(int side) const { return shapes.size(number[side]); }
     __device__ __forceinline__ double bound(int side) const { return shapes.bound(number[side]); }

@@ -1,8 +1,8 @@
 """The contact manifold: up to four contacts between the touching faces of two shapes.
 
 Projected along the normal, faces share an area whose corners are corners of one face inside the other, and crossings of
-edges. Each is a contact if its gap is within reach. Coinciding corners are merged, and corners beside an edge are on
-it, so that resting shapes keep their contacts and features in spite of rounding.
+edges. Each is a contact if it takes part in the step; of more than four, four are kept. Coinciding corners are merged,
+and corners beside an edge are on it, so that resting shapes keep their contacts and features in spite of rounding.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.pair_workspace import put
 from engine.kernels.collision.spheres import CLOSEST
 from engine.kernels.collision.touching_faces import touching_face
-from engine.kernels.spatial import add, load3, mul, mul_t
+from engine.kernels.spatial import add, cross, dot, load3, mul, mul_t, store3
 from engine.scene.points import KEPT
 
 _BESIDE = 1e-5  # relative to the smaller shape: the distance of coinciding places
@@ -137,6 +137,20 @@ def _at_crossings(first, second, gap, reach, beside, offers, work):
 
 
 @inline
+def _taking_part(work, offers, frame, o):
+    """Drop the offers that are not near, now or within two steps; return the number of those left."""
+    omega, v, left = load3(work.nearing, 0, 1), load3(work.nearing, 3, 1), 0
+    for k in range(offers):
+        x = add(o, mul_t(frame, load3(work.offer[k], 0, 1)))
+        closing = -dot((frame[6], frame[7], frame[8]), add(v, cross(omega, x)))
+        if work.offer[k, 3] <= work.nearing[6] + max(closing, 0.0):
+            store3(work.offer[left], 0, 1, load3(work.offer[k], 0, 1))
+            work.offer[left, 3], work.offer_of[left] = work.offer[k, 3], work.offer_of[k]
+            left += 1
+    return left
+
+
+@inline
 def _area(a, b, x):
     return (b[0] - a[0]) * (x[1] - a[1]) - (b[1] - a[1]) * (x[0] - a[0])
 
@@ -233,4 +247,6 @@ def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
             return -1
         x = mul(frame, closest)
         offers = _offer(work, offers, x[0], x[1], x[2] + 0.5 * gap, x[2] - 0.5 * gap, gap, reach, CLOSEST)
+    if offers > KEPT:
+        offers = _taking_part(work, offers, frame, o)
     return _chosen(found, offers, margin, frame, o)

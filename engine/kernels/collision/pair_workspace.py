@@ -23,7 +23,8 @@ class Work(NamedTuple):
     Of the two touching faces, projected along the normal (x, y across, z along it): `corner` (2, P, 3), `number` (2, P)
     of the corners, `edge` (2, P, 3), the planar direction and length of the edge from each corner, and `face` (2, 5),
     the outward normal and offset of its plane, and a disc's radius or 0. `offer` (C, 4) are candidate contacts, x, y, z
-    and the gap, `offer_of` (C,) their features.
+    and the gap, `offer_of` (C,) their features. `nearing` (7,) is given: the twist of the first shape relative to the
+    second, about the world's origin, times two steps, and the gap up to which what does not close takes part.
 
     `simplex` (4, 6) holds points of the Minkowski difference, with the first shape's support points; `support` (2, 3)
     the two shapes' support points, `nearest` (2, 4) points of triangles nearest to the origin and their squared
@@ -38,6 +39,7 @@ class Work(NamedTuple):
     face: NDArray[np.floating]
     offer: NDArray[np.floating]
     offer_of: NDArray[np.int64]
+    nearing: NDArray[np.floating]
     simplex: NDArray[np.floating]
     support: NDArray[np.floating]
     nearest: NDArray[np.floating]
@@ -74,6 +76,7 @@ def workspace(shapes: Shapes) -> PairContacts:
         face=np.zeros((2, 5)),
         offer=np.zeros((4 * corners + 1, 4)),
         offer_of=np.zeros(4 * corners + 1, np.int64),
+        nearing=np.array([0.0] * 6 + [np.inf]),
         simplex=np.zeros((4, 6)),
         support=np.zeros((2, 3)),
         nearest=np.zeros((2, 4)),

@@ -91,6 +91,9 @@ def pair_contacts(a, b, shapes, rotation, position, reach, found):
         return 0
     turned = shapes.kind[a] > shapes.kind[b] or (shapes.kind[a] == shapes.kind[b] and a > b)
     first, second = (b if turned else a), (a if turned else b)
+    if turned:
+        for k in range(6):
+            found.work.nearing[k] = -found.work.nearing[k]
     count = _ordered(first, second, shapes, rotation, position, reach, found)
     if turned:
         for k in range(count):

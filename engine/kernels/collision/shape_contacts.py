@@ -13,7 +13,7 @@ from engine.kernels.collision import pair_workspace
 from engine.kernels.collision.ground import put
 from engine.kernels.collision.pair_workspace import PairContacts
 from engine.kernels.collision.pairs import pair_contacts
-from engine.kernels.spatial import add, cross, dot, load3, load9, matmul, mul, store3, store9, sub
+from engine.kernels.spatial import add, cross, dot, load3, load9, matmul, mul, scale, store3, store9, sub
 from engine.model import WORLD, Model
 from engine.model.poses import body_poses
 from engine.scene import Pairs, Scene
@@ -113,6 +113,16 @@ def _velocity(s, x, pairs):
     return add(load3(pairs.velocity[s], 0, 1), cross(load3(pairs.omega[s], 0, 1), sub(x, load3(pairs.middle[s], 0, 1))))
 
 
+@inline
+def _relative(a, b, dt, pairs):
+    """Put what of two shapes takes part in the step into the workspace, see `pair_workspace`."""
+    nearing, origin = pairs.found.work.nearing, (0.0, 0.0, 0.0)
+    turn = sub(load3(pairs.omega[a], 0, 1), load3(pairs.omega[b], 0, 1))
+    store3(nearing, 0, 1, scale(2.0 * dt, turn))
+    store3(nearing, 3, 1, scale(2.0 * dt, sub(_velocity(a, origin, pairs), _velocity(b, origin, pairs))))
+    nearing[6] = NEAR
+
+
 @apart
 def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
     """Put the contacts of near pairs after `total` others into `out`; return the total number. Runs on one thread.
@@ -129,6 +139,7 @@ def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
         limit = pairs.shapes.bound[a, 3] + pairs.shapes.bound[b, 3] + reach
         if not dot(apart, apart) <= limit * limit:
             continue
+        _relative(a, b, dt, pairs)
         found = pair_contacts(a, b, pairs.shapes, pairs.rotation, pairs.position, reach, pairs.found)
         for c in range(min(found, pairs.first[k + 1] - pairs.first[k])):
             x, n = load3(pairs.found.at[c], 0, 1), load3(pairs.found.normal[c], 0, 1)
