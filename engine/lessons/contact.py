@@ -145,9 +145,11 @@ def facts(model: Model, q: Array, *_: Array) -> dict[str, float | str]:
     b = blow(G)[0]
     slips, rises = (touch(law, G, b, SLIPS) for law in ("exact", "relaxed"))
     true, lifted, twice = slide("exact"), slide("relaxed"), slide("relaxed", 2 * SPEED)
-    flight = next(k for k in range(2, len(lifted)) if lifted[k, 1] <= lifted[1, 1] / 2)
+    push = np.diff(lifted[:, 1], 2) + GRAVITY * DT**2  # of the ground, in each step, m
+    flight = int(np.argmax(push > GRAVITY * DT**2 / 2)) + 2
     height = 1000 * float(lifted[:, 1].max())
     return {
+        "last_link": model.link_names[int(np.flatnonzero(model.link_body == len(model.parent) - 1)[0])],
         "pushed_aside": f"{float(G[1, 0] / G[0, 0]):.2f}",
         "approach": f"{APPROACH:g}",
         "needed": f"{SIDEWAYS:g}",

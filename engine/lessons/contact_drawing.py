@@ -19,7 +19,7 @@ def cone(trace: Trace, index: int, palette: Palette) -> str:
     """Draw the impulse of stage `index` in the friction cone, and the velocity after it, in the plane of n and t₁."""
     stages, now = trace.of(*TOUCHES), trace.stages[index]
     impulse, u, stopping, mu = (now.values[0], now.values[1], now.values[2], float(now.values[3]))
-    sheet = Sheet(palette, 292)
+    sheet = Sheet(palette, FOOT + 96)
     unit = SPARE * (FOOT - 30) / max(float(np.abs(x).max()) for stage in stages for x in (stage.values[0], stopping))
     _panel(sheet, 100, "impulse, N s", mu)
     _arrow(sheet, 100, unit * stopping, "faint", 5.0)
