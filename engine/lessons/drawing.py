@@ -16,13 +16,16 @@ NOTHING, TOUCHED, KNOWN, NOW = range(4)
 """What a stage has made of a link: nothing yet, part of a run joined now, known, known just now."""
 IN_WORK = ("blocks", "eliminate", "right-hand side", "substitute")
 """Stages after which nothing is known yet of any link: its row of the system has changed."""
-PARTS = {"beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations", "bias": "velocity terms"}
+PARTS = {
+    "beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations", "bias": "velocity terms",
+    "joints": "joints: U = I S",
+}  # fmt: skip
 """What a part is called, where it is not as the texts have it."""
 PROCESSORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 ROUNDING = 1e-14
 """Of the largest number of a run: what is rounding."""
 ROW, SIZES = 24, 72
-MATRIX = 280  # px along a side of the matrix
+MATRIX = 240  # px along a side of the matrix
 
 
 class Marks(NamedTuple):
@@ -75,7 +78,7 @@ def matrix(trace: Trace, index: int, palette: Palette) -> str:
     past = trace.stages[: index + 1]
     now = past[-1]
     systems = [stage for stage in past if stage.name in ("blocks", "eliminate")]
-    sheet = Sheet(palette, MATRIX + 44)
+    sheet = Sheet(palette, MATRIX + 41)
     if not systems:
         return sheet.svg("no system yet")
     D, U = systems[-1].values
@@ -146,7 +149,7 @@ def _key(sheet: Sheet, y: float, eliminates: bool, step: int, diagonal: str) -> 
     if eliminates:
         sheet.dot(x + 5, y - 4, 3, "faint")
         sheet.text(x + 15, y, "zero since this step")
-    sheet.text(0, y + 18, "The deeper the colour, the larger the block (its logarithm).")
+    sheet.text(0, y + 18, "The stronger the colour, the larger the block (its logarithm).")
 
 
 @lru_cache(maxsize=4)

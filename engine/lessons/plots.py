@@ -89,12 +89,16 @@ CURVES = {"aba": "warning", "dca": "accent", "cfa": "good"}
 def _over_links(
     palette: Palette, sizes: Sequence[int], found: Mapping[str, Array], seen: set[str], said: str, below: str
 ) -> str:
-    """Plot curves over links, both by powers of two; the axes fit all of `found`, and those `seen` are drawn."""
+    """Plot curves over links, both logarithmic; the axes fit all of `found`, and those `seen` are drawn."""
     logs = {name: np.log2(times) for name, times in found.items()}
     known = np.concatenate([each[np.isfinite(each)] for each in logs.values()] or [np.zeros(1)])
     low, high = (float(known.min()) - 0.3, float(known.max()) + 0.3) if len(known) else (0.0, 1.0)
-    sheet, xs, bottom = Sheet(palette, 290), np.linspace(20, WIDTH - 96, len(sizes)), 240.0
+    sheet, xs, bottom = Sheet(palette, 290), np.linspace(44, WIDTH - 96, len(sizes)), 240.0
     sheet.text(0, 12, said, "text")
+    for power in range(int(np.ceil(low * np.log10(2))), int(np.floor(high * np.log10(2))) + 1):
+        y = bottom - (np.log2(10.0) * power - low) / (high - low) * (bottom - 24)
+        sheet.line(30, y, xs[-1], y, "edge", 0.6)
+        sheet.text(26, y + 4, power_of_ten(power), anchor="end")
     for x, size in zip(xs, sizes, strict=True):
         sheet.line(x, 24, x, bottom, "edge", 0.6)
         sheet.text(x, bottom + 16, str(size), anchor="middle")

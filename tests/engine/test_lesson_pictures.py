@@ -111,6 +111,18 @@ def test_the_time_of_the_aba_stands_beside_what_finds_the_same(name: str) -> Non
     assert all(("ABA: " in clock) == (name in compared) for clock in clocks)
 
 
+def test_times_over_links_can_be_read_at_lines_of_powers_of_ten() -> None:
+    made = lesson("crossing", engine.chain(5))
+    svg = etree.fromstring(next(step for step in made.steps if step.has_picture).picture(pages.DARK))
+    texts = [(each.text, float(each.get("y"))) for each in svg.iter("{*}text")]
+    lines = {words: y - 4 for words, y in texts if words.startswith("10") and len(words) == 3}
+    assert list(lines) == ["10⁴", "10⁵"]
+    dots = [float(each.get("cy")) for each in svg.iter("{*}circle")]
+    unit = lines["10⁴"] - lines["10⁵"]
+    read = 10 ** (4 + (lines["10⁴"] - np.array(dots)) / unit)
+    np.testing.assert_allclose(read, made.trace.of("aba over links")[0].values[0], rtol=0.01)
+
+
 def test_links_are_lit_where_a_stage_is_about_links() -> None:
     model = engine.load(engine.ROBOTS / "arm7.urdf")
     assert not any(step.lit.any() for name in ("crossing", "precision") for step in lesson(name, model).steps)

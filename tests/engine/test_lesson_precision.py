@@ -68,7 +68,8 @@ def test_the_cfa_loses_its_digits_in_the_last_two_blocks(n: int) -> None:
     *before, solve, accelerate = found.values()
     assert list(found)[-2:] == ["solve", "accelerate"]
     assert max(before) < 1e-5
-    assert 2 * np.median(before) < solve < accelerate
+    assert 2 * np.median(before) < solve
+    assert accelerate == max(found.values())
     assert max([*blocks(made, "aba").values(), *blocks(made, "dca").values()]) < 2e-5
     assert blocks(made, "refined") == {}
 
@@ -82,6 +83,7 @@ def test_a_heavy_last_link_takes_the_digits_of_single_precision(n: int) -> None:
         assert error[f"loaded_{name}_error"] > 1e3 * error[f"{name}_error"]
     for name in ("dca", "cfa"):
         assert 10 * error[f"{name}_double_error"] < error[f"loaded_{name}_double_error"] < 1e-4
+    assert 10 * error["refined_error"] < error["loaded_refined_error"] < error["loaded_cfa_error"]
     assert error["loaded_refined_double_error"] < error["loaded_cfa_double_error"]
     # The exact one is that of a model whose last link is so heavy, by an algorithm of the engine that serves it.
     model, rng = precision.loaded(made.model), np.random.default_rng(1)
