@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROBOT = "arm7"
 """The robot of a lesson that is opened in an empty window."""
 LOOK = 30  # ms between two checks whether a lesson is ready
-PRESENTED, USUAL = 0.55, 430  # of the window, in presentation size; otherwise px of the dock
+PRESENTED, USUAL = 0.6, 430  # of the window, in presentation size; otherwise px of the dock
 STRENGTH = 0.75
 """The opacity of a highlight over a link's own colour."""
 

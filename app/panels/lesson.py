@@ -26,8 +26,9 @@ from app.panels.drawing import Drawing
 from app.panels.lesson_question import KeySlider, QuestionForm
 
 SECONDS = 2.5  # per step, at speed 1
-LARGER = 1.6  # font scale for a lecture
+LARGER = 1.5  # font scale for a lecture
 WORDS = 0.375  # least share of the text in the height of text and picture
+PICTURED = 430  # px of width that a picture keeps before the text must scroll
 SPEEDS = (0.5, 1.0, 2.0, 5.0)
 PICK = "Click a part in the picture, or a link of the robot, for its two equations in numbers."
 CHOOSE = "Choose a lesson in Help › Lessons."
@@ -211,8 +212,8 @@ class LessonPanel(QWidget):
         self._share()
 
     def _share(self) -> None:
-        """Give the text the height it needs, but leave enough for a picture as wide as the panel; do nothing once the
-        user has moved the splitter handle."""
+        """Give the text the height it needs, but leave enough for a picture as wide as the usual panel; do nothing once
+        the user has moved the splitter handle."""
         room = sum(self._parts.sizes())
         if self._moved or self.tabs.isHidden() or not room:
             return
@@ -222,7 +223,7 @@ class LessonPanel(QWidget):
         free = 0.0
         if drawing is not None:
             below = 0 if label.isHidden() else label.heightForWidth(width)
-            free = room - self.tabs.tabBar().height() - drawing.height_for(width) - below
+            free = room - self.tabs.tabBar().height() - drawing.height_for(min(width, PICTURED)) - below
         top = round(max(WORDS * room, min(words, free)))
         if top != self._parts.sizes()[0]:
             self._parts.setSizes([top, room - top])

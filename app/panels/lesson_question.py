@@ -120,4 +120,5 @@ class QuestionForm(QWidget):
             return
         right = self._question.is_right(given)
         theme.tint(self.said, "good" if right else "warning")
+        self.said.setFont(self.font())  # a new tint resets it
         self.said.setText(RIGHT if right else f"{NOT_YET} {self._question.hint}")

@@ -350,6 +350,9 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
         wait(qtbot, lambda on=on: (dock.width() > 600) == on)
         assert panel.step.index == panel.lesson.steps[3].index
         panel.go(len(panel.lesson.steps) - 1)
+        for button in form.choices.buttons():  # the words are then of another colour, and of the same size
+            button.click()
+            assert form.said.font().pointSizeF() == button.font().pointSizeF()
         asked = {each.font().pointSizeF() for each in (*form.choices.buttons(), form.said)}
         panel.go(3)
         assert len(asked) == 1
@@ -361,6 +364,20 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
     assert panel.title.font().pointSizeF() == sizes[1][0]
     assert form.said.font().pointSizeF() == sizes[1][1]
     theme.apply(QApplication.instance(), not theme.is_dark())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "dca"])  # whose steps have pages of words
+def test_for_a_lecture_no_step_has_to_be_scrolled(qtbot, taught, name):
+    view = taught(name, engine.find_robot("arm7"))
+    panel = view.panel
+    view._window.resize(1280, 800)
+    view.large.setChecked(True)
+    wait(qtbot, lambda: view._dock.width() > 700)
+    for number in range(len(panel.lesson.steps)):
+        panel.go(number)
+        QApplication.processEvents()
+        assert panel.text.document().size().height() <= panel.text.viewport().height() + 1, panel.step.title
+    view.large.setChecked(False)
 
 
 def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, taught):
