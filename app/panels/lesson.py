@@ -217,14 +217,15 @@ class LessonPanel(QWidget):
         room = sum(self._parts.sizes())
         if self._moved or self.tabs.isHidden() or not room:
             return
-        words = math.ceil(self.text.document().size().height()) + 2 * self.text.frameWidth()
+        words = math.ceil(self.text.document().size().height()) + 2 * self.text.frameWidth() + 2
         tab, width = self.tabs.currentIndex(), self.tabs.width()
         drawing, label = ((self.picture, self.handles), (self.clock, self.measured), (None, None))[tab]
         free = 0.0
         if drawing is not None:
             below = 0 if label.isHidden() else label.heightForWidth(width)
             free = room - self.tabs.tabBar().height() - drawing.height_for(min(width, PICTURED)) - below
-        top = round(max(WORDS * room, min(words, free)))
+        least = WORDS * room if self.question.isHidden() else min(WORDS * room, words)
+        top = round(max(least, min(words, free)))
         if top != self._parts.sizes()[0]:
             self._parts.setSizes([top, room - top])
 
