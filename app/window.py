@@ -164,7 +164,7 @@ class Window(QMainWindow):
         ):
             self.docks.add(dock)
         self.batch_view = BatchView(self.batch, self.viewport, self.workbench, self.refresh)
-        self.findings = FindingsView(self.diagnostics, self.docks["Diagnostics"], self.workbench)
+        self.findings = FindingsView(self.diagnostics, self.docks["Diagnostics"], self.workbench, self._bar)
         compare = self.docks["Compare"].toggleViewAction()
         compare.triggered.connect(self._show_compare)
         self.toolbar.addActions([compare, self.docks["Batch"].toggleViewAction()])
@@ -186,7 +186,7 @@ class Window(QMainWindow):
 
     def _connect(self) -> None:
         self.run.changed.connect(self.refresh)
-        self.run.begun.connect(self._forget_the_stop)
+        self.run.begun.connect(self.findings.forget_stop)
         self.joints.moved.connect(self._move_joint)
         self.joints.released.connect(self.workbench.release)
         self.joints.driven.connect(self.workbench.set_drive)
@@ -234,7 +234,6 @@ class Window(QMainWindow):
             case Refused():
                 self.findings.show_file(raised=True)
             case Stopped(message, detail):
-                self.statusBar().showMessage(message)
                 self.findings.show_stop(message, detail)
             case Configured(_, _, algorithm, device, _, refusal):
                 if (algorithm, device) == self.timing.taken_by:
@@ -279,10 +278,6 @@ class Window(QMainWindow):
 
     def _show_busy(self) -> None:
         self.status.show_busy(self.workbench, self.viewport.reading)
-
-    def _forget_the_stop(self) -> None:
-        if self.findings.forget_stop():
-            self.statusBar().clearMessage()
 
     def refresh(self) -> None:
         """Update all texts, buttons and menus from the workbench."""

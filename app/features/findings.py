@@ -1,11 +1,12 @@
-"""Problems of the file, its meshes or the run, shown in the diagnostics dock."""
+"""Problems of the file, its meshes or the run, shown in the diagnostics dock and named in the status bar."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from PyQt6.QtWidgets import QDockWidget
+from PyQt6.QtWidgets import QDockWidget, QStatusBar
 
 import engine
 from app.panels.diagnostics import DiagnosticsPanel
@@ -14,12 +15,16 @@ from app.workbench import Workbench
 
 
 class FindingsView:
-    """Fills the panel of a dock from a workbench."""
+    """Fills the panel of a dock from a workbench.
 
-    def __init__(self, panel: DiagnosticsPanel, dock: QDockWidget, bench: Workbench):
-        self._panel, self._dock, self._bench = panel, dock, bench
+    A dock that opens also replaces the message of the status bar, which else would speak of something earlier.
+    """
+
+    def __init__(self, panel: DiagnosticsPanel, dock: QDockWidget, bench: Workbench, bar: QStatusBar):
+        self._panel, self._dock, self._bench, self._bar = panel, dock, bench, bar
         self._of_meshes: list[engine.Diagnostic] = []
         self._run_stopped = False
+        self._said = ""
 
     def show_file(self, raised: bool) -> None:
         """Show the problems of the file read last; show its dock only if `raised`."""
@@ -30,9 +35,17 @@ class FindingsView:
         title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
         self._panel.show_file(findings.path, title, findings.diagnostics, self._bench.package_dirs)
         self._panel.show_trust_button(findings.wants_trust)
-        self._dock.setVisible(raised)
         if raised:
-            self._dock.raise_()
+            self._open(_named(title, findings.diagnostics))
+        else:
+            self._dock.hide()
+
+    def _open(self, sentence: str) -> None:
+        """Show the dock, and the sentence in the status bar."""
+        self._dock.show()
+        self._dock.raise_()
+        self._said = " ".join(sentence.split())
+        self._bar.showMessage(self._said)
 
     def add_of_meshes(self, diagnostics: list[engine.Diagnostic]) -> None:
         """Add problems that the viewport found in the meshes."""
@@ -48,15 +61,14 @@ class FindingsView:
             cure = "this is a bug in Catena: please report it with the terminal's output"
         diagnostic = engine.Diagnostic("error", None, "simulation", message, cure)
         self._panel.show_file(self._bench.path, "The run stopped", [diagnostic])
-        self._dock.show()
-        self._dock.raise_()
+        self._open(message)
 
     def show_refused(self, refused: Refused) -> None:
         """Show why a file without a robot was rejected, until the next run."""
         self._run_stopped = True
-        self._panel.show_file(refused.path, f"{Path(refused.path).name} was not loaded", list(refused.diagnostics))
-        self._dock.show()
-        self._dock.raise_()
+        title = f"{Path(refused.path).name} was not loaded"
+        self._panel.show_file(refused.path, title, list(refused.diagnostics))
+        self._open(_named(title, refused.diagnostics))
 
     def show_controller_fault(self, message: str) -> None:
         """Show why a controller stopped driving the robot."""
@@ -64,14 +76,20 @@ class FindingsView:
         cure = "fix the file and save it: it is reloaded; until then the controller applies no efforts"
         diagnostic = engine.Diagnostic("error", None, "controller", message, cure)
         self._panel.show_file(self._bench.path, "The controller failed", [diagnostic])
-        self._dock.show()
-        self._dock.raise_()
+        self._open(f"The controller failed: {message}")
 
     def forget_stop(self) -> bool:
         """Show the file's problems again after a run stopped by itself; return whether one had."""
         if not self._run_stopped:
             return False
+        if self._bar.currentMessage() == self._said:
+            self._bar.clearMessage()
         of_meshes = self._of_meshes
         self.show_file(raised=False)
         self.add_of_meshes(of_meshes)
         return True
+
+
+def _named(title: str, diagnostics: Sequence[engine.Diagnostic]) -> str:
+    """Return the title with the first error."""
+    return next((f"{title}: {each.fault}" for each in diagnostics if each.severity == "error"), title)

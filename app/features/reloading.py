@@ -115,6 +115,7 @@ class Reloading:
         self._before = Before(self._path, bench.model, state, bench.settings, camera, bench.playing)
         self._asked = self._path, signature(self._path)
         self._known = self._seen = self._asked[1]
+        self._window.statusBar().clearMessage()
         bench.open_again(bench.floating)
         self._window.refresh()
 

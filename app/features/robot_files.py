@@ -58,6 +58,7 @@ class RobotFiles:
         if (opener := self.others.get(Path(path).suffix)) is not None:
             opener(str(path))
             return
+        self._window.statusBar().clearMessage()
         self._bench.open(path, floating, trust_xacro)
         self._refresh()
 

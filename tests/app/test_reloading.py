@@ -105,6 +105,29 @@ def test_a_file_that_is_broken_for_a_moment_keeps_the_robot_and_is_read_when_it_
     assert bench.model.joint_names[-1] == "wrist"
 
 
+def test_the_newest_message_is_the_only_one_and_names_its_file(qtbot, opened, file):
+    window = opened(file)
+    bench, reloading, before = window.workbench, window.features[Reloading], window.workbench.model
+    whole = file.read_text()
+    wait(qtbot, lambda: bench.newest is not None)
+    reloading._timer.stop()
+    change(file, 'name="joint7"', 'name="wrist"')
+    reloading.action.trigger()
+    wait(qtbot, lambda: told(window) == "own.urdf has changed and was reloaded")
+    wait(qtbot, lambda: bench.newest is not None)
+    change(file, "</robot>", "")
+    reloading.action.trigger()
+    assert not told(window), "it is being read again"
+    wait(qtbot, lambda: bench.findings.refused)
+    wait(qtbot, lambda: told(window).startswith("own.urdf was not loaded: "))
+    assert window.diagnostics.diagnostics[0].fault in told(window)
+    assert bench.model is not before
+    file.write_text(whole)
+    reloading.action.trigger()
+    wait(qtbot, lambda: told(window) == "own.urdf has changed and was reloaded")
+    assert window.docks["Diagnostics"].isHidden()
+
+
 def test_it_waits_until_the_file_rests(opened, file, monkeypatch):
     window = opened(file)
     reloading, asked = window.features[Reloading], []
