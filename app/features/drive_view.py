@@ -38,6 +38,7 @@ class DriveView:
         window.menus.simulation.put(self.weight_action)
         self._due = 0.0
         self._table.clicked.connect(self._choose)
+        self._table.stepped.connect(self._step)
         self.form.driven.connect(self._drive)
         self.form.away.clicked.connect(self._table.close_row)
         self.form.gains_asked.connect(self._set_gains)
@@ -67,6 +68,7 @@ class DriveView:
     def _show(self) -> None:
         """Update the form from the joint's drive."""
         bench = self._bench
+        self._table.live = not bench.replay.active
         self.weight_action.setEnabled(any(row.driveable for row in bench.coordinates))
         special = {k: bench.drives[row.effort_v] for k, row in enumerate(bench.coordinates)}
         self._table.show_drives({k: drive for k, drive in special.items() if drive is not None})
@@ -97,6 +99,13 @@ class DriveView:
             self._show_drive()
         v = self._bench.coordinates[self.index].effort_v
         self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
+
+    def _step(self, index: int, change: float) -> None:
+        """Move a coordinate from where it was last set, which the newest frame may not show yet."""
+        bench, row, state = self._bench, self._bench.coordinates[index], self._bench.state
+        held = bench.playing and bench.is_held(index)
+        value = (state.drives[row.name].value if held else row.value(state.q)) + change
+        self._table.move_to(index, min(max(value, row.lower), row.upper) if row.limited else value)
 
     def _drive(self, drive: Drive) -> None:
         bench, row = self._bench, self._bench.coordinates[self.index]

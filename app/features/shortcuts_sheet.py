@@ -19,7 +19,8 @@ OTHER = "Other"
 SIZE, SHARE = (560, 640), 0.9  # px, and the maximum share of the window
 MOUSE = (
     "Shortcuts work whatever has the focus, except while text is edited; Return presses, Up and Down change the "
-    "focused control. Drag rotates the view, Shift-drag or the middle button pans, the wheel zooms; a click "
+    "focused control; Left and Right move the joint's slider that has the focus by 1° or 1 mm, Page Up and Page Down "
+    "by ten times as much. Drag rotates the view, Shift-drag or the middle button pans, the wheel zooms; a click "
     "selects a link, and Escape none. A drag with the right button, or with Ctrl, pulls a link while the simulation "
     "runs, and poses it while paused, as do the arrows and rings at the selected link."
 )

@@ -10,8 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
-from PyQt6.QtCore import QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QActionGroup, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PyQt6.QtCore import QEvent, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
+from PyQt6.QtGui import (
+    QActionGroup,
+    QContextMenuEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QDoubleSpinBox,
@@ -34,6 +44,10 @@ WIDE = 560  # px, the least width at which velocities and efforts are shown
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
 MOST_EFFORT = 1e5  # N m or N, the largest effort to type if a joint has no effort limit
+STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10}
+"""The keys that move a slider with the focus, and by how many steps."""
+PLAIN = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
+FINEST = 100  # steps, the least number from end to end
 NAMES = 0.4  # largest share of the width for names
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
 SLIDER_LEAST = 62  # px, the least width of a slider; longer names are elided, with the full name in the tooltip
@@ -71,6 +85,11 @@ class Painter(QStyledItemDelegate):
         if row.leader is None:
             painter.setBrush(theme.color("text") if hovered else tint.lighter(125))
             painter.drawEllipse(QPointF(end, groove.center().y()), HANDLE, HANDLE)
+            if option.state & QStyle.StateFlag.State_HasFocus:
+                painter.setPen(QPen(theme.color("text"), 1.5))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawEllipse(QPointF(end, groove.center().y()), HANDLE + 2.5, HANDLE + 2.5)
+                painter.setPen(Qt.PenStyle.NoPen)
         if index.row() in table.held and row.effort_v < len(table.target):
             place = _place(row, float(table.target[row.effort_v]), groove)
             painter.setBrush(theme.color("text"))
@@ -113,7 +132,9 @@ class JointPanel(QTableView):
     moved = pyqtSignal(int, float)
     """A row, and the requested value in rad or m."""
     released = pyqtSignal(int)
-    """The row whose slider the mouse released."""
+    """The row whose slider the mouse or a key released."""
+    stepped = pyqtSignal(int, float)
+    """A row, and the change of its value that a key asks for, rad or m."""
     mode_asked = pyqtSignal(int, bool)
     """A row, and whether it is to be driven by effort instead of holding its position."""
     menu_made = pyqtSignal(object, int)
@@ -127,10 +148,12 @@ class JointPanel(QTableView):
         """A row, and the setpoint or effort that was typed."""
         self.setModel(self.table)
         self.setItemDelegate(Painter(self))
-        self.table.edited.connect(self._move)
+        self.table.edited.connect(self.move_to)
         self._held: tuple[int, float] | None = None
         self._shown = np.zeros(0)  # (nq,): the last state shown
         self._longest = 0
+        self.live = True
+        """Whether keys move a slider with the focus; else they are the window's shortcuts, as in a recorded frame."""
         self.nothing = NO_ROBOT
         """The text shown if there are no rows."""
         self.setShowGrid(False)
@@ -266,10 +289,11 @@ class JointPanel(QTableView):
         self.table.q[:] = q
         self.table.target, self.table.tau = target.copy(), tau.copy()
         if self._held is not None:
-            self._move(*self._held)
+            self.move_to(*self._held)
         self.viewport().update()
 
-    def _move(self, index: int, value: float) -> None:
+    def move_to(self, index: int, value: float) -> None:
+        """Show a row at a value, rad or m, and request it."""
         row = self.table.rows[index]
         row.put(self.table.q, value)
         self.moved.emit(index, value)
@@ -291,6 +315,7 @@ class JointPanel(QTableView):
         left = event.button() == Qt.MouseButton.LeftButton
         if left and index.column() == SLIDER and self.table.rows[index.row()].leader is None:
             self._held = (index.row(), 0.0)
+            self.setCurrentIndex(index)  # for the keys
             self._drag(event)
         else:
             super().mousePressEvent(event)
@@ -319,4 +344,40 @@ class JointPanel(QTableView):
         row, groove = self.table.rows[index], groove_of(self.visualRect(self.table.index(index, SLIDER)))
         share = min(max((event.position().x() - groove.left()) / groove.width(), 0.0), 1.0)
         self._held = (index, row.lower + share * (row.upper - row.lower))
-        self._move(*self._held)
+        self.move_to(*self._held)
+
+    def _steps(self, event: QKeyEvent) -> int:
+        """Return the steps by which a key moves the slider with the focus; 0 for other keys, or without one."""
+        index = self.currentIndex()
+        if not self.live or index.column() != SLIDER or self.table.rows[index.row()].leader is not None:
+            return 0
+        return STEPS.get(Qt.Key(event.key()), 0) if event.modifiers() in PLAIN else 0
+
+    def event(self, event: QEvent) -> bool:
+        """Keep the keys of a slider with the focus from the window's shortcuts."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._steps(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Begin at the first slider, unless a cell was current before."""
+        super().focusInEvent(event)
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason) and (
+            not self.currentIndex().isValid() or self.currentIndex().column() == NAME
+        ):
+            self.setCurrentIndex(self.table.index(max(self.currentIndex().row(), 0), SLIDER))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not (steps := self._steps(event)):
+            super().keyPressEvent(event)
+            return
+        index = self.currentIndex().row()
+        row = self.table.rows[index]
+        self.stepped.emit(index, steps * min(1.0 / row.scale, (row.upper - row.lower) / FINEST))
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        if self._steps(event) and not event.isAutoRepeat():
+            self.released.emit(self.currentIndex().row())
+        else:
+            super().keyReleaseEvent(event)

@@ -11,11 +11,14 @@ from functools import cache
 import page_text
 from behaviour import free_joint, told_along
 from page_text import ROOT, exempt, word, words
+from PyQt6.QtCore import Qt
 from statuses import statuses
 
 import engine
+from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, WAVES
 from app.features import appearance, overlay_view, reloading
+from app.panels import joints
 from app.panels.joint_form import MODE_NAMES
 from app.recording import run_files
 from app.simulation import starting
@@ -94,6 +97,10 @@ def window() -> Iterable[str]:
     )
     told = words((waves[name] for name in WAVES), "or")
     yield f"its drive: {modes}, {told}, with gains of its own and gravity compensation"
+    angle, shift = (Coordinate("", 0, (), 0.0, 1.0, angular, limited=True) for angular in (True, False))
+    tenfold = {"ten": joints.STEPS[Qt.Key.Key_PageUp] // joints.STEPS[Qt.Key.Key_Right]}
+    assert tenfold == {"ten": 10}
+    yield f"Left and Right move it by 1{angle.unit} or 1 {shift.unit}, Page Up and Page Down by ten times as much"
     yield "middle or shift-drag to pan, scroll to zoom"
     yield "drag a link with the right button, or with Ctrl: a spring"
     yield "or click a link, and drag one of its arrows to shift it, one of its rings to turn it"
