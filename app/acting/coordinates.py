@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -47,6 +47,10 @@ class Coordinate:
     """The index, in a rotation (rad), of this component; `q` is then the quaternion's start. None for others."""
     rpy: bool = False
     """Whether `component` is of roll, pitch and yaw, as in URDF, instead of the rotation vector."""
+    home: np.ndarray | None = field(default=None, compare=False)
+    """(4, 4): a free base's place at q = 0, unless that is the world's origin; its rows are in the world."""
+    axis: int = 0
+    """The index of a free base's position along x, y or z."""
     effort_v: int = -1
     """The velocity index of its drive's effort; −1 if it has no drive."""
 
@@ -54,6 +58,11 @@ class Coordinate:
     def label(self) -> str:
         """The displayed name; a body of the scene has one joint, whose name is dropped."""
         return self.name.replace("/floating_base", "")
+
+    @property
+    def direct(self) -> bool:
+        """Whether it is a number of q, or a multiple of one, and nothing composed of several."""
+        return self.component is None and self.home is None
 
     @property
     def driveable(self) -> bool:
@@ -99,8 +108,9 @@ class Coordinate:
     def value(self, q: np.ndarray) -> float:
         """Return the coordinate in rad or m, from q (nq,); an angle without limits is wrapped to ±π."""
         if self.component is not None:
-            read = _rpy if self.rpy else _rotation_vector
-            return float(read(q[self.q : self.q + 4])[self.component])
+            return float((self._angles(q) if self.rpy else _rotation_vector(q[self.q : self.q + 4]))[self.component])
+        if self.home is not None:
+            return float(self._place(q)[self.axis])
         value = self.multiplier * float(q[self.q]) + self.offset
         if self.angular and not self.limited and abs(value) > math.pi:
             value = math.remainder(value, 2 * math.pi)
@@ -111,13 +121,20 @@ class Coordinate:
 
         The length of a ball joint's rotation vector stays below π, and pitch inside ±90°, where roll and yaw differ.
         """
-        if self.component is None:
+        if self.direct:
             q[self.q] = value
             return
         if self.rpy:
-            angles = _rpy(q[self.q : self.q + 4])
+            angles = self._angles(q)
             angles[self.component] = min(max(value, self.lower), self.upper) if self.limited else value
-            q[self.q : self.q + 4] = engine.quaternion_from_rotation(engine.rotation_from_rpy(angles))
+            turn = engine.rotation_from_rpy(angles)
+            turn = turn if self.home is None else self.home[:3, :3].T @ turn
+            q[self.q : self.q + 4] = engine.quaternion_from_rotation(turn)
+            return
+        if self.home is not None:
+            place, start = self._place(q), self.q - self.axis
+            place[self.axis] = value
+            q[start : start + 3] = self.home[:3, :3].T @ (place - self.home[:3, 3])
             return
         vector = _rotation_vector(q[self.q : self.q + 4])
         vector[self.component] = 0.0
@@ -126,6 +143,18 @@ class Coordinate:
         half = float(np.linalg.norm(vector)) / 2
         q[self.q : self.q + 3] = np.sinc(half / math.pi) / 2 * vector
         q[self.q + 3] = math.cos(half)
+
+    def _place(self, q: np.ndarray) -> np.ndarray:
+        """Return the free base's position (3,) in the world, m."""
+        start = self.q - self.axis
+        return np.asarray(self.home[:3, :3] @ q[start : start + 3] + self.home[:3, 3])
+
+    def _angles(self, q: np.ndarray) -> np.ndarray:
+        """Return the free base's roll, pitch and yaw (3,) in the world, rad."""
+        quaternion = q[self.q : self.q + 4]
+        if self.home is not None:
+            quaternion = _product(engine.quaternion_from_rotation(self.home[:3, :3]), quaternion)
+        return _rpy(quaternion)
 
     def at_limit(self, q: np.ndarray) -> bool:
         """Whether the joint is within a thousandth of its range of a limit, or beyond it."""
@@ -140,6 +169,12 @@ def _rpy(quaternion: np.ndarray) -> np.ndarray:
     roll = math.atan2(2 * (y * z + w * x), w * w - x * x - y * y + z * z)
     pitch = math.atan2(2 * (w * y - x * z), math.hypot(along, across))
     return np.array([roll, pitch, math.atan2(across, along)])
+
+
+def _product(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the quaternion (4,), x, y, z, w, of the rotation `other` followed by `one`."""
+    u, v = one[:3], other[:3]
+    return np.append(one[3] * v + other[3] * u + np.cross(u, v), one[3] * other[3] - u @ v)
 
 
 def _rotation_vector(quaternion: np.ndarray) -> np.ndarray:
@@ -164,9 +199,20 @@ def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
 def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
     start = joint.q.start
     if joint.kind == "floating":
+        home = _home(model, joint)
         turning, linear = tuple(range(joint.v.start, joint.v.start + 3)), tuple(range(joint.v.start + 3, joint.v.stop))
         for offset, axis in enumerate("xyz"):
-            yield Coordinate(f"{joint.name}.{axis}", start + offset, linear, -ROAM, ROAM, angular=False, limited=False)
+            yield Coordinate(
+                f"{joint.name}.{axis}",
+                start + offset,
+                linear,
+                -ROAM,
+                ROAM,
+                angular=False,
+                limited=False,
+                home=home,
+                axis=offset,
+            )
         for component, (name, reach) in enumerate((("roll", TURN), ("pitch", _QUARTER_TURN), ("yaw", TURN))):
             yield Coordinate(
                 f"{joint.name}.{name}",
@@ -178,6 +224,7 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
                 limited=name == "pitch",
                 component=component,
                 rpy=True,
+                home=home,
             )
         return
     if joint.leader is not None:
@@ -193,6 +240,13 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
         yield Coordinate(
             name, q, v, lower, upper, angular, limited, None, 1.0, 0.0, effort, velocity, component, effort_v=dof
         )
+
+
+def _home(model: engine.Model, joint: engine.Joint) -> np.ndarray | None:
+    """Return the place (4, 4) of a free base whose q is zero; None at the world's origin or on another body."""
+    body, home = joint.bodies.start, np.eye(4)
+    home[:3, :3], home[:3, 3] = model.home_rotation[body], model.home_position[body]
+    return None if model.parent[body] >= 0 or np.array_equal(home, np.eye(4)) else home
 
 
 def _follower(model: engine.Model, joint: engine.Joint) -> Coordinate:

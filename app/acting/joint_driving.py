@@ -70,7 +70,7 @@ class JointDriving:
         value = within(row, Drive(value=value)).value
         if not robot.playing:
             put = partial(row.put, value=value)
-            if row.component is None:
+            if row.direct:
                 self._worker.set_coordinate(row.q, row.v, value)
             else:
                 self._worker.set_rotation(put, row.v)

@@ -152,7 +152,7 @@ def _part(vectors: Array, part: str) -> Array:
 def _position(e: Evaluation, at: Quantity) -> Array:
     """Return positions without wrapping angles as the joint panel does: a curve has no jumps."""
     row = e.rows[at.index]
-    if row.component is not None:
+    if not row.direct:
         return np.array([row.value(q) for q in e.states.q])
     return row.multiplier * e.states.q[:, row.q] + row.offset
 

@@ -43,6 +43,23 @@ def test_a_ball_joint_has_three_rows_that_turn_it(rng):
     assert rows[1].value(-q) == pytest.approx(rows[1].value(q))
 
 
+def test_a_body_that_was_added_elsewhere_has_its_pose_in_the_world(rng):
+    home = np.eye(4)
+    home[:3, :3], home[:3, 3] = engine.rotation_from_rpy([0.3, -0.4, 2.0]), (0.5, -0.2, 0.7)
+    arm, cube = engine.load(engine.find_robot("arm7")), engine.free_body("box", (0.1, 0.1, 0.1), 1.0, "body")
+    model = engine.compose(engine.Part(arm, prefix=""), engine.Part(cube, home, "cube/"))
+    free = [row for row in coordinates(model) if row.name.startswith("cube/")]
+    assert not any(row.direct for row in free)
+    for _ in range(20):
+        q, wanted = model.random(rng), rng.uniform((-2, -2, -2, -3, -1.5, -3), (2, 2, 2, 3, 1.5, 3))
+        for row, value in zip(free, wanted, strict=True):
+            row.put(q, float(value))
+        np.testing.assert_allclose([row.value(q) for row in free], wanted, atol=1e-9)
+        pose = engine.link_poses(model, q)[model.link_names.index("cube/body")]
+        np.testing.assert_allclose(pose[:3, 3], wanted[:3], atol=1e-12)
+        np.testing.assert_allclose(pose[:3, :3], engine.rotation_from_rpy(wanted[3:]), atol=1e-9)
+
+
 def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
     opened(bench, MODEL)
     index = next(k for k, row in enumerate(bench.coordinates) if row.component == 1)

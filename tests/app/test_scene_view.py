@@ -79,6 +79,30 @@ def moved(window, at: QPoint, keys) -> None:
     QApplication.sendEvent(window.viewport, event)
 
 
+def test_the_joint_rows_of_a_body_have_the_numbers_of_the_scene_panel(qtbot, scene):
+    bench, panel, table = scene._bench, scene.panel, scene._window.joints.table
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    for box, value in zip((*panel.place, panel.turn[2]), (0.5, 0.2, 0.3, 40), strict=True):
+        type_in(qtbot, box, value)
+    wait(qtbot, lambda: bench.part_pose(0)[0, 1] == pytest.approx(-np.sin(np.radians(40))))
+    entry(scene, "Obstacle: box")
+    scene.duplicate(1)  # at a turned pose of its own
+    settled(qtbot, scene)
+    wait(qtbot, lambda: len(bench.parts) == 2)
+    for number in (0, 1):
+        scene.choose(1 + number)
+        rows = [k for k, row in enumerate(table.rows) if row.name.startswith(bench.parts[number].prefix)]
+        shown = [table.rows[k].value(table.q) for k in rows]
+        np.testing.assert_allclose(shown[:3], [box.value() for box in panel.place], atol=1e-4)
+        np.testing.assert_allclose(np.degrees(shown[3:]), [box.value() for box in panel.turn], atol=1e-2)
+    scene._window.joints.move_to(rows[0], 0.7)
+    wait(qtbot, lambda: panel.place[0].value() == pytest.approx(0.7))
+    scene._window.joints.move_to(rows[5], 1.0)
+    wait(qtbot, lambda: panel.turn[2].value() == pytest.approx(np.degrees(1.0), abs=0.01))
+    assert panel.place[0].value() == pytest.approx(0.7)
+
+
 def test_an_obstacle_is_added_sized_turned_duplicated_and_removed(qtbot, scene):
     bench, panel = scene._bench, scene.panel
     entry(scene, "Obstacle: box")
