@@ -25,6 +25,7 @@ from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
 from app.desktop.reasons import refusal
+from app.features import object_places
 from app.features.carrying import put_back
 from app.gl.camera import Camera
 from app.panels.scene import ScenePanel
@@ -56,6 +57,8 @@ class SceneView(QObject):
 
     _read = pyqtSignal(object, object)
     """A model or the reason why it failed to load, and the model to join; emitted from the loading thread."""
+    _mesh_read = pyqtSignal(str, object, object)
+    """A mesh file, its corners (2, 3) or the reason why it failed to load, and the model beside it."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -69,7 +72,9 @@ class SceneView(QObject):
         window.menus.simulation.put(self.adding)
         self._before: Before | None = None
         self._due = 0.0
+        self._corners: dict[str, np.ndarray] = {}  # (2, 3) of the meshes that were added, by file
         self._read.connect(self._put_robot)
+        self._mesh_read.connect(self._put_mesh)
         self.panel.chosen.connect(self._follow)
         self.panel.changed.connect(self.change)
         self.panel.removed.connect(self.remove)
@@ -278,12 +283,50 @@ class SceneView(QObject):
         self._window.viewport.bring_into_view(at - edge, at + edge)
 
     def _ask_mesh(self) -> None:
-        if not (path := ask_file(self._window, "Open a mesh", kinds=MESHES)):
+        if path := ask_file(self._window, "Open a mesh", kinds=MESHES):
+            self.add_mesh(path)
+
+    def add_mesh(self, path: str) -> None:
+        """Read a mesh's file in a thread and add it as an obstacle where the camera looks."""
+        beside = self._bench.model
+
+        def read() -> None:
+            try:
+                parts = [part.vertices for part in engine.read_mesh(path) if len(part.vertices)]
+                found: np.ndarray | str = np.array([np.concatenate(parts).min(0), np.concatenate(parts).max(0)])
+            except (ValueError, OSError) as fault:
+                found = refusal(path, fault)
+            with suppress(RuntimeError):  # the window is closed
+                self._mesh_read.emit(path, found, beside)
+
+        self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
+        threading.Thread(target=read, name="mesh of an obstacle", daemon=True).start()
+
+    def _put_mesh(self, path: str, found: np.ndarray | str, beside: engine.Model) -> None:
+        """Put a mesh with these corners on the ground, clear of the robot and the other objects, and into view."""
+        if isinstance(found, str):
+            self._tell(found)
             return
+        if beside is not self._bench.model:
+            return
+        self._window.statusBar().clearMessage()
+        viewport, settings = self._window.viewport, self._bench.settings
+        self._corners[path] = found
+        others = [viewport.robot_bounds, *map(self._box, self.things)]
         pose = np.eye(4)
-        pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
+        ground = settings.scene.ground if settings.ground else None
+        pose[:3, 3] = object_places.on_the_ground((found[0], found[1]), viewport.camera, ground, others)
         mesh = Thing("Mesh", "mesh", (1.0, 1.0, 1.0), pose, file=path)
         self._set_obstacles([*self.obstacles, mesh], len(self.obstacles), f"Add {Path(path).name}")
+        viewport.bring_into_view(*(found + pose[:3, 3]))
+
+    def _box(self, thing: Thing) -> object_places.Box:
+        """Return the corners (3,) of a box around an object; of a mesh that was not added here, its origin."""
+        if thing.file not in self._corners:
+            return thing.pose[:3, 3] - thing.reach, thing.pose[:3, 3] + thing.reach
+        grid = np.stack(np.meshgrid(*(self._corners[thing.file] * thing.size).T), -1).reshape(-1, 3)
+        corners = grid @ thing.pose[:3, :3].T + thing.pose[:3, 3]
+        return corners.min(0), corners.max(0)
 
     def _ask_robot(self, free: bool) -> None:
         if path := ask_file(self._window, "Open a robot or a body", kinds=ROBOTS):
@@ -304,11 +347,15 @@ class SceneView(QObject):
         self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
         threading.Thread(target=read, name="robot beside", daemon=True).start()
 
+    def _tell(self, fault: str) -> None:
+        """Show why a file was refused, in one line."""
+        line = " ".join(fault.split())
+        self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
+
     def _put_robot(self, found: engine.Model | str, beside: engine.Model) -> None:
         """Add a loaded robot unless the model has changed meanwhile, or show why loading failed."""
         if isinstance(found, str):
-            line = " ".join(found.split())
-            self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
+            self._tell(found)
         elif beside is self._bench.model:
             pose, name = np.eye(4), things.free_name(found.name, [each.name for each in self.things])
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)

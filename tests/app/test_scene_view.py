@@ -340,3 +340,56 @@ def test_a_file_that_is_no_robot_is_told_of_in_one_sentence(qtbot, opened, tmp_p
     window.features[SceneView].add_robot(str(path), free=True)
     told = "cube.obj, line 1: XML: the file is a mesh; give the URDF that names it"
     wait(qtbot, lambda: window.statusBar().currentMessage() == told)
+
+
+@pytest.fixture
+def far_mesh(tmp_path) -> Path:
+    """A tetrahedron of 0.3 m whose origin is 5 m from it, as a file from a CAD assembly has it."""
+    path = tmp_path / "far.obj"
+    corners = np.array([[5, -2, 1], [5.3, -2, 1], [5, -1.7, 1], [5, -2, 1.3]])
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + ["f 1 3 2", "f 1 2 4", "f 2 3 4", "f 1 4 3"]
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.mark.parametrize("where", ["at the robot", "beside it", "at the sky", "slope"])
+def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkeypatch, far_mesh, where):
+    bench, viewport = scene._bench, scene._window.viewport
+    bench.set_ground(True)
+    if where == "slope":
+        bench.set_scene(engine.Scene(engine.slope(0.3)))
+    scene._window.refresh()
+    if where == "beside it":
+        viewport.camera.target = np.array([2.0, 3.0, 0.0])
+    elif where == "at the sky":
+        viewport.camera.elevation = -0.3
+    name_file(monkeypatch, far_mesh)
+    entry(scene, "Obstacle: mesh…")
+    wait(qtbot, lambda: len(scene.obstacles) == 1)
+    (mesh,) = scene.obstacles
+    low, high = np.array([5.0, -2.0, 1.0]) + mesh.pose[:3, 3], np.array([5.3, -1.7, 1.3]) + mesh.pose[:3, 3]
+    if where == "slope":
+        under = [-np.tan(0.3) * x for x in (low[0], high[0])]
+        assert low[2] == pytest.approx(max(under))
+    else:
+        assert low[2] == pytest.approx(0.0)
+    if where == "beside it":
+        np.testing.assert_allclose((low + high)[:2] / 2, (2.0, 3.0), atol=1e-9)
+    robot = viewport.robot_bounds
+    assert np.any(low[:2] >= robot[1][:2] - 1e-9) or np.any(high[:2] <= robot[0][:2] + 1e-9), "clear of the robot"
+    for corner in (low, high):
+        assert viewport.rect().contains(viewport.place(corner).toPoint())
+    entry(scene, "Obstacle: mesh…")
+    wait(qtbot, lambda: len(scene.obstacles) == 2)
+    apart = np.abs(scene.obstacles[1].pose[:2, 3] - mesh.pose[:2, 3])
+    assert apart.max() >= 0.3 - 1e-9, "clear of the first"
+
+
+def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, scene, monkeypatch, tmp_path):
+    path = tmp_path / "bad.obj"
+    path.write_text("v 0 0 nan\n")
+    name_file(monkeypatch, path)
+    entry(scene, "Obstacle: mesh…")
+    wait(qtbot, lambda: "bad.obj" in scene._window.statusBar().currentMessage() and "Reading" not in
+         scene._window.statusBar().currentMessage())  # fmt: skip
+    assert not scene.obstacles
