@@ -361,7 +361,8 @@ class Workbench:
                     self.robot.playing, self.loading = False, ""
                 case ControllerChanged():
                     self.controller.take(event)
-                    self.robot.playing = self.playing and not event.fault
+                    if event.fault:
+                        self.pause()
         return events
 
     def _adopt(self, event: Loaded) -> None:

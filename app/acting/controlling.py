@@ -29,6 +29,8 @@ class Controlling(Attachment):
         self.tell: Callable[[Event], None]
         """Sends an event; set before any method is called."""
         self._controller: engine.Controller | None = None
+        self.loading = False
+        """Whether the file's execution has neither ended nor failed yet."""
         self._path = ""
         self._asked = self._again = False  # whether a call is pending; whether the file has to be executed first
         self._left = 0  # steps for which the last efforts are still held
@@ -55,6 +57,7 @@ class Controlling(Attachment):
 
     def close(self) -> None:
         """End the process."""
+        self.loading = False
         if self._controller is not None:
             self._controller.end()
         self._controller = None
@@ -70,6 +73,27 @@ class Controlling(Attachment):
         except engine.ControllerError as fault:
             self._fail(fault, running)
         else:
+            self.loading = True
+            self.tell(ControllerChanged(self._path))
+
+    def look(self, running: Running) -> None:
+        """Report a file that fails to load, or takes long, while no step asks for it."""
+        controller = self._controller
+        if controller is None or not self.loading:
+            return
+        try:
+            if controller.loaded:
+                controller.every(running.simulation.dt)
+                self._report_ready()
+            else:
+                self._report_late(loading=True)
+        except engine.ControllerError as fault:
+            self._fail(fault, running)
+
+    def _report_ready(self) -> None:
+        self.loading = False
+        if self._late:
+            self._late = False
             self.tell(ControllerChanged(self._path))
 
     def _fail(self, fault: engine.ControllerError, running: Running) -> None:
@@ -121,9 +145,7 @@ class Controlling(Attachment):
             self._report_late()
             return 0
         self._asked = False
-        if self._late:
-            self._late = False
-            self.tell(ControllerChanged(self._path))
+        self._report_ready()
         running.set_all("tau", tau)
         return every
 
@@ -154,6 +176,11 @@ class ControllerControls:
     def reload(self) -> None:
         """Reload the file."""
         self._worker.change(lambda running: self._controlling.reload(running))
+
+    def look(self) -> None:
+        """Have a file that fails to load reported while the simulation is paused."""
+        if self._controlling.loading:
+            self._worker.change(lambda running: self._controlling.look(running))
 
     def unload(self) -> None:
         """Remove the controller."""

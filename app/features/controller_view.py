@@ -70,12 +70,14 @@ class ControllerView(QObject):
         self._window.refresh()
 
     def _look(self) -> None:
-        """Reload the file if it changed."""
+        """Reload the file if it changed; while no step asks for it, find out whether it was loaded."""
         path = self._bench.controller.path
         now = signature(path) if path else GONE
         if now not in (GONE, self._read):
             self._read = now
             self._bench.controller.reload()
+        elif not self._bench.playing:
+            self._bench.controller.look()
 
     def _react(self, event: Event) -> None:
         if not isinstance(event, ControllerChanged):

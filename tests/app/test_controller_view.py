@@ -115,6 +115,33 @@ def test_a_file_that_python_cannot_read_is_reported_with_its_line(qtbot, shown, 
     assert "mine.py, line 1: SyntaxError" in bench.controller.fault
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("def control(t, q, v)\n    return q\n", "mine.py, line 1: SyntaxError"),
+        ("import a_module_that_is_nowhere\n", "mine.py, line 1: ModuleNotFoundError"),
+        ("x = 1\n", "control"),
+        ("PERIOD = 0.0123456\ndef control(t, q, v):\n    return q\n", "PERIOD"),
+    ],
+)
+def test_a_file_that_cannot_be_loaded_is_reported_while_paused(qtbot, shown, choose, text, told):
+    window = shown(ROBOT)
+    bench, view = window.workbench, window.features[ControllerView]
+    path = choose(window, text)
+    wait(qtbot, lambda: told in bench.controller.fault)
+    wait(qtbot, lambda: view.label.text() == "mine.py has failed")
+    assert window.docks["Diagnostics"].isVisible()
+    assert window.statusBar().currentMessage().startswith("The controller failed: ")
+    assert bench.time == 0
+    assert not bench.playing
+    path.write_text("def control(t, q, v):\n    return [2, -2]  # mended\n", encoding="utf-8")
+    wait(qtbot, lambda: view.label.text() == "mine.py")
+    assert window.docks["Diagnostics"].isHidden()
+    assert not window.statusBar().currentMessage()
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.tau.tolist() == [2, -2])
+
+
 def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, shown, choose):
     window = shown(ROBOT)
     bench = window.workbench
