@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 import engine
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.undoing import Actions, on_or_off, undoable
@@ -61,6 +63,15 @@ class Configuring:
     @undoable(lambda _, on: f"Gravity {on_or_off(on)}")
     def set_gravity(self, on: bool) -> None:
         self.configure(replace(self._robot.settings, gravity=on))
+
+    @undoable(lambda _, vector: f"Gravity {', '.join(f'{x:g}' for x in vector)} m/s²")
+    def set_gravity_vector(self, vector: tuple[float, float, float]) -> None:
+        """Set the acceleration of gravity in the world, m/s², and switch it on; zero switches it off."""
+        on = any(vector)
+        robot = self._robot
+        own = on and robot.model is not None and np.array_equal(vector, robot.model.gravity)
+        kept = robot.settings.gravity_vector if not on else None if own else vector
+        self.configure(replace(robot.settings, gravity=on, gravity_vector=kept))
 
     @undoable(lambda _, name: f"Integrator {name}")
     def set_integrator(self, name: str) -> None:

@@ -110,6 +110,6 @@ class LoadedRobot:
         settings, self.overloaded = self.settings, ()
         if self.playing and settings.gravity and settings.held and not self.floats:
             q = self.initial if self.newest is None else self.newest.q
-            heavy = np.abs(engine.static_loads(self.model, q)) > self.model.effort_limit
+            heavy = np.abs(engine.static_loads(settings.under_gravity(self.model), q)) > self.model.effort_limit
             held = (self.coordinates[k] for k in sorted(self.held_rows))
             self.overloaded = tuple(row.name for row in held if heavy[row.effort_v])

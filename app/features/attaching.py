@@ -23,6 +23,7 @@ from app.features.drive_view import DriveView
 from app.features.gallery_view import GalleryView
 from app.features.generating import Generating
 from app.features.ghost_view import GhostView
+from app.features.gravity_view import GravityView
 from app.features.ground_view import GroundView
 from app.features.hand_posing import HandPosing
 from app.features.lesson_view import LessonView
@@ -71,6 +72,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     PlotsView,
     SceneView,
     GroundView,
+    GravityView,
     Placing,
     SelfCollisionView,
     Appearance,

@@ -84,6 +84,9 @@ def settings(session: dict[str, Any], present: Settings, model: engine.Model) ->
         if name in names:
             own.append((names[name], kp, kd))
     values |= {"driven": driven, "by_velocity": by_velocity, "gains": tuple(own)}
+    if (vector := _part(kept, "gravity vector", [])) != []:
+        x, y, z = _numbers("the gravity vector", vector, 3)
+        values["gravity_vector"] = x, y, z
     return replace(present, **values, scene=scene(session, present.scene), spread=batch(session, present.spread))
 
 

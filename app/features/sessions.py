@@ -151,6 +151,7 @@ class Sessions:
             "pose": {joint.name: q[joint.q].tolist() for joint in model.joints if joint.leader is None},
             "settings": {
                 **{name: getattr(settings, name) for name in KEPT},
+                "gravity vector": list(settings.gravity_vector or ()),
                 "driven": sorted(model.coordinate_names[v] for v in settings.driven),
                 "by velocity": sorted(model.coordinate_names[v] for v in settings.by_velocity),
                 "gains": {model.coordinate_names[v]: [kp, kd] for v, kp, kd in settings.gains},

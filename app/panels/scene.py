@@ -1,4 +1,4 @@
-"""The scene panel: the terrain, a list of the objects around the robot, and the numbers of the selected one."""
+"""The scene panel: the terrain, gravity, a list of the objects around the robot, and the numbers of the selected one."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app.acting.things import SIZES, Thing
 from app.desktop import theme
+from app.panels.gravity import GravityForm
 from app.panels.number_box import NumberBox
 from app.panels.terrain import TerrainForm
 
@@ -44,7 +45,7 @@ class ScenePanel(QWidget):
 
     def __init__(self, adding: QMenu) -> None:
         super().__init__()
-        self.terrain = TerrainForm()
+        self.terrain, self.gravity = TerrainForm(), GravityForm()
         self.add, self.duplicate, self.remove = (QPushButton(name) for name in ("Add", "Duplicate", "Remove"))
         self.add.setMenu(adding)
         self.add.setToolTip("A fixed obstacle, a free body, or another robot")
@@ -97,6 +98,7 @@ class ScenePanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
         layout.addWidget(self.terrain)
+        layout.addWidget(self.gravity)
         layout.addLayout(buttons)
         layout.addWidget(self.list, 1)
         layout.addWidget(self.form)

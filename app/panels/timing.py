@@ -165,7 +165,7 @@ class TimingPanel(QWidget):
 
         If nothing was measured yet, the prompt to measure replaces the reason.
         """
-        conditions = settings.dt, settings.integrator, settings.gravity
+        conditions = settings.dt, settings.integrator, settings.gravity, settings.gravity_vector
         if conditions != self._conditions:
             self._conditions = conditions
             self.clear()

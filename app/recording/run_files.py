@@ -45,6 +45,8 @@ def understand(text: Any) -> Settings | None:
     for name in ("driven", "by_velocity"):
         known[name] = frozenset(int(v) for v in text.get(name, ()))
     known["gains"] = tuple((int(v), float(kp), float(kd)) for v, kp, kd in text.get("gains", ()))
+    if isinstance(vector := text.get("gravity_vector"), list) and len(vector) == 3:
+        known["gravity_vector"] = tuple(map(float, vector))
     return replace(Settings(), **known)
 
 

@@ -160,8 +160,8 @@ def _like(running: Running) -> tuple[object, ...]:
     """Return the settings that a companion depends on; it is made again when they change."""
     settings, simulation = running.settings, running.simulation
     return (
-        running.model, simulation.dt, simulation.integrator, settings.gravity, settings.held, settings.ground,
-        settings.scene,
+        running.model, simulation.dt, simulation.integrator, settings.gravity, settings.gravity_vector, settings.held,
+        settings.ground, settings.scene,
     )  # fmt: skip
 
 
@@ -186,8 +186,7 @@ def _simulation(
         q[model.joints[0].q][:3] += asked.place
         if scene is not None:
             q = engine.put_down(model, scene, q)
-    if not settings.gravity:
-        model = model.with_gravity((0.0, 0.0, 0.0))
+    model = settings.under_gravity(model)
     alone = replace(settings, dt=dt, integrator=integrator, driven=frozenset(), by_velocity=frozenset(), gains=())
     kp, kd = gains_of(asked.model, alone)
     made = engine.Simulation(

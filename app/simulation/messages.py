@@ -148,6 +148,8 @@ class Settings:
     dt: float = 1e-3
     integrator: str = "semi-implicit"
     gravity: bool = True
+    gravity_vector: tuple[float, float, float] | None = None
+    """The acceleration of gravity in the world, m/s², where it is on; None for the robot's own."""
     ground: bool = False
     """Whether the robot is on the ground of `scene`."""
     scene: engine.Scene = LEVEL
@@ -175,6 +177,11 @@ class Settings:
         scene = self.scene if self.ground else replace(self.scene, ground=None)
         there = scene.ground is not None or scene.obstacles or scene.self_collision or self.composed
         return scene if there else None
+
+    def under_gravity(self, model: engine.Model) -> engine.Model:
+        """Return the robot with the gravity in force."""
+        vector = self.gravity_vector if self.gravity else (0.0, 0.0, 0.0)
+        return model if vector is None else model.with_gravity(vector)
 
     def touching(self, scene: engine.Scene | None) -> Settings:
         """Return a copy in which `scene` is touched."""

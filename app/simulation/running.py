@@ -292,7 +292,9 @@ def for_new(model: engine.Model, settings: Settings) -> Settings:
     robot = model.parts[0].model if model.parts else model
     gravity = ground or not any(joint.kind == "floating" for joint in robot.joints)
     motors = bool(np.any(np.isfinite(model.effort_limit)))
-    settings = replace(settings, gravity=gravity, ground=ground, algorithm="auto", held=motors, driven=frozenset())
+    settings = replace(
+        settings, gravity=gravity, gravity_vector=None, ground=ground, algorithm="auto", held=motors, driven=frozenset()
+    )
     settings = replace(settings, gains=(), by_velocity=frozenset(), composed=bool(model.parts))
     if settings.scene.self_collision and not can_touch_itself(model):
         settings = replace(settings, scene=replace(settings.scene, self_collision=False))
@@ -361,7 +363,7 @@ def simulation_of(model: engine.Model, settings: Settings) -> engine.Simulation:
     Raises ValueError for what the model does not support, RuntimeError and MemoryError if a GPU fails.
     """
     kp, kd = gains_of(model, settings)
-    model = model if settings.gravity else model.with_gravity((0.0, 0.0, 0.0))
+    model = settings.under_gravity(model)
     spread, scene = settings.spread, settings.touched
     start = first_pose(model) if scene is None else engine.put_down(model, scene, first_pose(model))
     many = spread.robots > 1

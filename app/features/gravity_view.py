@@ -1,0 +1,73 @@
+"""Gravity as a vector: the entries of Simulation › Gravity on, and the form in the Scene dock."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from PyQt6.QtGui import QActionGroup
+from PyQt6.QtWidgets import QMenu
+
+from app.desktop.actions import check, make_action
+from app.panels.gravity import STANDARD, Vector
+from app.panels.scene import ScenePanel
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+
+class GravityView:
+    """Passes the gravity that the user selects or types to the workbench."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench = window, window.workbench
+        self.form = cast(ScenePanel, window.docks["Scene"].widget()).gravity
+        self.form.changed.connect(self.set)
+        self.menu, group = QMenu("Gravity &vector", window), QActionGroup(window)
+        self.menu.setToolTipsVisible(True)
+        self.entries = {}
+        for name, vector in STANDARD.items():
+            tip = f"{', '.join(f'{x:g}' for x in vector)} m/s²"
+            action = self.entries[name] = make_action(
+                window, f"Gravity: {name}", partial(self._choose, vector), tip=tip
+            )
+            action.setCheckable(True)
+            group.addAction(action)
+            self.menu.addAction(action)
+        group.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
+        self.menu.addSeparator()
+        tip = "Gravity along x, y and z: in the Scene panel"
+        self.menu.addAction(make_action(window, "Gravity &numbers…", self._show_form, tip=tip))
+        window.menus.simulation.put(self.menu)
+        window.refreshed.connect(self._show)
+
+    @property
+    def vector(self) -> Vector:
+        """The gravity in force, m/s²."""
+        model = self._bench.model
+        x, y, z = (0.0, 0.0, 0.0) if model is None else self._bench.settings.under_gravity(model).gravity.tolist()
+        return x, y, z
+
+    def set(self, vector: Vector) -> None:
+        """Set the gravity, m/s²."""
+        if vector != self.vector:
+            self._bench.set_gravity_vector(vector)
+        self._window.refresh()
+
+    def _choose(self, vector: Vector, *_: object) -> None:
+        self.set(vector)
+
+    def _show(self) -> None:
+        there, vector = self._bench.model is not None, self.vector
+        self.menu.setEnabled(there)
+        self.form.setEnabled(there)
+        for name, action in self.entries.items():
+            check(action, there and STANDARD[name] == vector)
+            action.setEnabled(there)
+        self.form.show_gravity(vector)
+
+    def _show_form(self) -> None:
+        dock = self._window.docks["Scene"]
+        dock.show()
+        dock.raise_()
+        self.form.kind.setFocus()

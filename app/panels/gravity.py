@@ -1,0 +1,60 @@
+"""The gravity form: a celestial body, or the vector in numbers."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
+from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
+
+from app.panels.number_box import NumberBox
+
+Vector = tuple[float, float, float]
+STANDARD: dict[str, Vector] = {
+    "Earth": (0.0, 0.0, -9.81), "Moon": (0.0, 0.0, -1.62), "Mars": (0.0, 0.0, -3.71), "none": (0.0, 0.0, 0.0),
+}  # fmt: skip
+"""The standard entries, m/s²."""
+OTHER = "other"
+LARGEST = 1e4  # m/s²
+TIP = "The acceleration of gravity in the world"
+
+
+class GravityForm(QWidget):
+    """Shows the gravity in force and emits the user's requests; changes nothing by itself."""
+
+    changed = pyqtSignal(object)
+    """The requested vector, m/s²."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind, self.boxes = QComboBox(), [NumberBox(-LARGEST, LARGEST, 4) for _ in range(3)]
+        self.kind.addItems([*STANDARD, OTHER])
+        self.kind.setAccessibleName("Gravity")
+        self.kind.setToolTip(TIP)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.addWidget(QLabel("Gravity"), 0, 0)
+        grid.addWidget(self.kind, 0, 1, 1, 3)
+        grid.addWidget(QLabel("x, y, z, m/s²"), 1, 0, alignment=Qt.AlignmentFlag.AlignVCenter)
+        for column, (box, axis) in enumerate(zip(self.boxes, "xyz", strict=True), 1):
+            box.setAccessibleName(f"Gravity along {axis}, m/s²")
+            box.setToolTip(f"{TIP} along {axis}")
+            box.valueChanged.connect(self._type)
+            grid.addWidget(box, 1, column)
+            grid.setColumnStretch(column, 1)
+        self.kind.textActivated.connect(self._select)
+
+    def show_gravity(self, vector: Vector) -> None:
+        """Show the gravity in force, m/s²."""
+        self.kind.setCurrentText(next((name for name, known in STANDARD.items() if known == vector), OTHER))
+        for box, value in zip(self.boxes, vector, strict=True):
+            if not box.hasFocus() or box.text() == box.textFromValue(box.value()):
+                with QSignalBlocker(box):
+                    box.setValue(value)
+
+    def _type(self) -> None:
+        self.changed.emit(tuple(box.value() for box in self.boxes))
+
+    def _select(self, name: str) -> None:
+        if name == OTHER:
+            self.boxes[0].setFocus()
+        else:
+            self.changed.emit(STANDARD[name])

@@ -1,0 +1,96 @@
+"""Gravity as a vector in the window: the menu, the numbers, undo, sessions and runs."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from windows import wait
+
+import engine
+from app.features.gravity_view import GravityView
+from app.features.sessions import Sessions
+from app.panels.gravity import OTHER, STANDARD
+from app.recording import run_files
+from app.simulation.messages import Settings
+
+CTRL = Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture
+def view(qtbot, opened) -> GravityView:
+    window = opened(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    window.docks["Scene"].show()
+    wait(qtbot, window.docks["Scene"].isVisible)
+    return window.features[GravityView]
+
+
+def simulated(view: GravityView) -> list[float]:
+    return view._bench._worker._loop.changeover.running.simulation.model.gravity.tolist()
+
+
+def type_in(qtbot, box, text: str) -> None:
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, text)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+
+
+def test_the_standard_entries_reach_the_simulation_and_are_undone(qtbot, view):
+    window, bench = view._window, view._bench
+    assert view.form.kind.currentText() == "Earth"
+    assert view.entries["Earth"].isChecked()
+    view.entries["Moon"].trigger()
+    wait(qtbot, lambda: simulated(view) == [0, 0, -1.62])
+    assert [box.value() for box in view.form.boxes] == [0, 0, -1.62]
+    assert [name for name, action in view.entries.items() if action.isChecked()] == ["Moon"]
+    view.form.kind.setCurrentText("none")
+    view.form.kind.textActivated.emit("none")
+    wait(qtbot, lambda: simulated(view) == [0, 0, 0])
+    assert not window.run.gravity.isChecked()
+    window.run.gravity.trigger()  # back on, as it was
+    wait(qtbot, lambda: simulated(view) == [0, 0, -1.62])
+    for expected in ([0, 0, 0], [0, 0, -1.62], [0, 0, -9.81]):
+        qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+        wait(qtbot, lambda expected=expected: simulated(view) == expected)
+    assert bench.settings == Settings(**{**vars(bench.settings), "gravity_vector": None})
+
+
+def test_numbers_are_typed_and_pull_the_robot(qtbot, view):
+    bench = view._bench
+    bench.set_held(False)
+    for box, text in zip(view.form.boxes, ("3", "-1.5", "0"), strict=True):
+        type_in(qtbot, box, text)
+    wait(qtbot, lambda: simulated(view) == [3, -1.5, 0])
+    assert view.form.kind.currentText() == OTHER
+    alone = engine.Simulation(
+        bench.model.with_gravity((3, -1.5, 0)), dt=bench.settings.dt, integrator=bench.settings.integrator,
+        q=bench.initial, scene=bench.settings.touched,
+    )  # fmt: skip
+    view._window.run.step.trigger()
+    wait(qtbot, lambda: bench.newest.time > 0)
+    alone.step()
+    np.testing.assert_allclose(bench.newest.v, alone.v[0], atol=1e-12)
+    assert np.abs(alone.v).max() > 1e-4
+
+
+def test_a_session_and_a_run_keep_it_and_another_robot_has_its_own(qtbot, view, tmp_path):
+    window, bench = view._window, view._bench
+    view.set((0.5, 0.0, -3.0))
+    path = tmp_path / "own.catena"
+    window.features[Sessions].save(str(path))
+    assert run_files.understand(json.loads(json.dumps(run_files.describe(bench.settings)))) .gravity_vector == (
+        0.5, 0.0, -3.0)  # fmt: skip
+    window.open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: bench.model.name != "arm7" and not bench.loading)
+    assert view.vector == STANDARD["Earth"]
+    window.files.open(path)
+    wait(qtbot, lambda: bench.model.name == "arm7" and view.vector == (0.5, 0.0, -3.0))
+    text = json.loads(path.read_text())
+    text["settings"]["gravity vector"] = [1.0, 2.0]
+    path.write_text(json.dumps(text))
+    window.files.open(path)
+    wait(qtbot, lambda: "the gravity vector" in window.statusBar().currentMessage())
