@@ -1,4 +1,4 @@
-"""The scene panel: the terrain, gravity, a list of the objects around the robot, and the numbers of the selected one."""
+"""The scene panel: terrain, gravity, a list of the objects around the robot, and the numbers of the selected one."""
 
 from __future__ import annotations
 
