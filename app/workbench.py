@@ -121,6 +121,7 @@ class Workbench:
         self.set_integrator, self.set_dt = configuring.set_integrator, configuring.set_dt
         self.choose_step, self.set_spread = configuring.choose_step, configuring.set_spread
         self.set_gravity, self.set_ground = configuring.set_gravity, configuring.set_ground
+        self.set_gravity_vector = configuring.set_gravity_vector
         self.set_self_collision = configuring.set_self_collision
         self.set_coordinate, self.release, self.set_held = joints.set_coordinate, joints.release, joints.set_held
         self.drive, self.set_drive, self.set_joint_drive = joints.drive, joints.set_drive, joints.set_joint_drive

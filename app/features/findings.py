@@ -92,4 +92,4 @@ class FindingsView:
 
 def _named(title: str, diagnostics: Sequence[engine.Diagnostic]) -> str:
     """Return the title with the first error."""
-    return next((f"{title}: {each.fault}" for each in diagnostics if each.severity == "error"), title)
+    return next((f"{title}: {each.problem}" for each in diagnostics if each.severity == "error"), title)
