@@ -8,6 +8,7 @@ import numpy as np
 
 import engine
 from app.acting.loaded_robot import LoadedRobot
+from app.acting.saved_poses import joints_of_robot
 from app.acting.undoing import Actions, State
 from app.recording.replay import Replay
 from app.simulation.worker import Worker
@@ -81,14 +82,15 @@ class Posing:
             return
         self._actions.report_pose(f"Pose {self._robot.model.link_names[grasp.link]}", grasp.before)
 
-    def set_pose(self, name: str) -> None:
-        """Set a named pose of the robot's model, on the ground if that is on. Other parts stay.
+    def set_pose(self, name: str, posed: np.ndarray | None = None) -> None:
+        """Set a named pose of the robot's model, or `posed` (nq,), on the ground if that is on. Other parts stay.
 
         Joints that the pose does not name are unchanged.
         """
         model, before, scene = self._robot.model, self._actions.state, self._robot.settings.scene
-        q, posed = self._robot.q, model.pose(name, self._robot.q)
-        own = [joint for joint in model.joints if joint.leader is None and model.part_of_body[joint.bodies.start] == 0]
+        q = self._robot.q
+        posed = model.pose(name, q) if posed is None else posed
+        own = joints_of_robot(model)
         for joint in own:
             q[joint.q] = posed[joint.q]
         if self._robot.settings.ground:

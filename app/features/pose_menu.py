@@ -1,16 +1,21 @@
-"""Simulation › Pose: the named poses of a robot's SRDF and the neutral pose; also above the sliders."""
+"""Simulation › Pose: the neutral pose, those of a robot's SRDF, and saved ones; also above the sliders."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QObject, QRect, QTimer
-from PyQt6.QtWidgets import QMenu, QToolButton
+from PyQt6.QtCore import QEvent, QObject, QRect, QSettings, QTimer
+from PyQt6.QtGui import QAction
+from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton
 
-from app.desktop.actions import MESSAGE
+import engine
+from app.acting import saved_poses
+from app.desktop.actions import MESSAGE, make_action
+from app.desktop.settings import kept
 from app.panels.joint_table import VALUE
 from app.simulation.messages import Loaded
 from app.simulation.starting import first_pose, start_of
@@ -18,26 +23,37 @@ from app.simulation.starting import first_pose, start_of
 if TYPE_CHECKING:
     from app.window import Window
 
+KEY = "poses"  # the settings' key
+LONGEST = 60  # characters of a name
 MARGIN = 2  # px around the button in the joints' header
+_AGAIN = "save it again, or delete it"
+Named = dict[str, saved_poses.Pose]
 
 
 class PoseMenu(QObject):
-    """Makes the menu and the button, and reports a start pose other than the neutral one."""
+    """Makes the menu and the button, keeps saved poses, and reports a start pose other than the neutral one."""
 
     def __init__(self, window: Window):
         super().__init__(window)
-        self._window, self._bench = window, window.workbench
+        self._window, self._bench, self._settings = window, window.workbench, window.settings
+        self._robot: engine.Model | None = None
+        self._entries: list[QAction] = []
+        tip = "Save the pose that is shown under a name, for this robot"
+        self.save = make_action(window, "&Save pose…", self._ask_to_save, tip=tip)
         self.menu = QMenu("P&ose", window)
         self.menu.setToolTipsVisible(True)
+        self.menu.aboutToShow.connect(self._fill)
+        self._rename, self._delete = QMenu("&Rename", self.menu), QMenu("&Delete", self.menu)
         window.menus.simulation.put(self.menu)
         self._header = window.joints.horizontalHeader()
         self.button = QToolButton(self._header)
         self.button.setText("Pose")
-        self.button.setToolTip("Poses that the robot's SRDF names, and the neutral one")
+        self.button.setToolTip("The neutral pose, those that the robot's SRDF names, and those that you saved")
         self.button.setMenu(self.menu)
         self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._header.installEventFilter(self)
         self._header.sectionResized.connect(lambda *_: QTimer.singleShot(0, self._place))
+        window.joints.menu_made.connect(lambda menu, _: menu.addAction(self.save))
         window.loaded.connect(self._take)
         window.refreshed.connect(self._refresh)
 
@@ -55,29 +71,142 @@ class PoseMenu(QObject):
 
     def _take(self, event: Loaded) -> None:
         """List a new robot's poses; in a scene with other bodies, the robot's own."""
-        robot = event.model.parts[0].model if event.model.parts else event.model
-        self.menu.clear()
-        for name in dict.fromkeys(("neutral", *robot.group_states)):
-            state = robot.group_states.get(name)
-            action = self.menu.addAction(name.replace("&", "&&"))
-            action.setToolTip("Every joint at zero, or at its nearer limit" if state is None else _joints_of(state))
-            action.triggered.connect(partial(self._set, name))
+        robot = self._robot = event.model.parts[0].model if event.model.parts else event.model
+        self._fill()
         start, scalar = start_of(robot), robot.q_of_v[robot.q_of_v >= 0]  # the base is put on the ground
         if start.outside and robot is event.model and np.allclose(event.start[scalar], first_pose(robot)[scalar]):
             first, more = start.outside[0], len(start.outside) - 1
             whose = f"{first} and {more} more" if more else first
-            text = f"it starts in the pose {start.pose!r} of its SRDF, since zero is outside the limits of {whose}"
-            self._window.statusBar().showMessage(text, MESSAGE)
+            self._say(f"it starts in the pose {start.pose!r} of its SRDF, since zero is outside the limits of {whose}")
 
-    def _set(self, name: str, *_: object) -> None:
+    def _fill(self) -> None:
+        self.menu.clear()
+        if self._robot is None:
+            return
+        self._entries.clear()
+        for name in self._given:
+            state = self._robot.group_states.get(name)
+            tip = "Every joint at zero, or at its nearer limit" if state is None else _joints_of(state)
+            self._add(self.menu, name, self._set, tip)
+        saved = self._poses.get(self._robot.name, {})
+        if saved:
+            self.menu.addSeparator()
+        for name, pose in saved.items():
+            why = saved_poses.misfit(self._bench.model, pose)
+            self._add(self.menu, name, self._set_saved, _unfit(why) if why else "A pose that you saved")
+        self._entries += [action for action in self.menu.actions() if not action.isSeparator()]
+        self.menu.addSeparator()
+        self.menu.addAction(self.save)
+        for menu, slot in ((self._rename, self._ask_to_rename), (self._delete, self.delete)):
+            menu.clear()
+            for name in saved:
+                self._add(menu, name, slot)
+            if saved:
+                self.menu.addMenu(menu)
+        self._refresh()
+
+    def _add(self, menu: QMenu, name: str, slot: Callable[[str], None], tip: str = "") -> None:
+        action = menu.addAction(name.replace("&", "&&"))
+        action.setToolTip(tip)
+        action.triggered.connect(partial(_call, slot, name))
+
+    @property
+    def _given(self) -> tuple[str, ...]:
+        """The names of the poses that come with the robot."""
+        return tuple(dict.fromkeys(("neutral", *(self._robot.group_states if self._robot else ()))))
+
+    def _set(self, name: str) -> None:
         self._bench.set_pose(name)
         self._window.refresh()
 
     def _refresh(self) -> None:
         bench = self._bench
-        self.menu.setEnabled(bench.model is not None and not bench.playing and not bench.replay.active)
-        self.button.setEnabled(self.menu.isEnabled())
+        for entry in self._entries:
+            entry.setEnabled(not bench.playing and not bench.replay.active)
+        for part in (self.menu, self.button, self.save):
+            part.setEnabled(bench.model is not None)
         self.button.setVisible(bench.model is not None and bool(bench.coordinates))
+
+    def _say(self, text: str) -> None:
+        self._window.statusBar().showMessage(text, MESSAGE)
+
+    # Saved poses.
+
+    @property
+    def _poses(self) -> saved_poses.Poses:
+        return saved_poses.read(kept(self._settings, KEY, "{}"))
+
+    def _set_saved(self, name: str) -> None:
+        model, pose = self._bench.model, self._poses.get(self._robot.name, {}).get(name)
+        if pose is None:  # deleted in another window
+            self._say(f"the pose {name!r} was deleted")
+            return
+        if why := saved_poses.misfit(model, pose):
+            self._say(f"the pose {name!r} does not fit {self._robot.name}: {why}; {_AGAIN}")
+            return
+        self._bench.set_pose(name, saved_poses.posed(model, pose, self._bench.state.q))
+        self._window.refresh()
+
+    def _ask_to_save(self) -> None:
+        name, given = QInputDialog.getText(self._window, "Save this pose", "Name of the pose:")
+        if given:
+            self.keep(name)
+
+    def keep(self, name: str) -> None:
+        """Save the pose that is shown under a name, replacing a saved pose of that name."""
+        pose = saved_poses.pose_of(self._bench.model, saved_poses.shown_q(self._bench.replay, self._bench.state.q))
+        self._name(name, lambda poses, name: poses | {name: pose}, "pose saved")
+
+    def _ask_to_rename(self, name: str) -> None:
+        new, given = QInputDialog.getText(self._window, "Rename a pose", "Name of the pose:", text=name)
+        if given and new.strip() != name:
+            self.rename(name, new)
+
+    def rename(self, name: str, new: str) -> None:
+        """Rename a saved pose; the name must be free."""
+        if new.strip() in self._poses.get(self._robot.name, {}):
+            self._say(f"there is a pose {new.strip()!r} already; type another name, or delete it first")
+            return
+        self._name(
+            new,
+            lambda poses, new: {new if each == name else each: pose for each, pose in poses.items()},
+            "pose renamed",
+        )
+
+    def _name(self, name: str, change: Callable[[Named, str], Named], done: str) -> None:
+        """Change the robot's saved poses, one of which is then called `name`."""
+        name = name.strip()[:LONGEST]
+        if not name:
+            self._say("a pose needs a name; type at least one letter")
+        elif name in self._given:
+            self._say(f"{name!r} is a pose of the robot itself; type another name")
+        elif self._store(change(self._poses.get(self._robot.name, {}), name)):
+            self._say(f"{done}: Simulation › Pose › {name}")
+
+    def delete(self, name: str) -> None:
+        """Delete a saved pose."""
+        poses = self._poses.get(self._robot.name, {})
+        if self._store({each: pose for each, pose in poses.items() if each != name}):
+            self._say(f"pose deleted: {name}")
+
+    def _store(self, poses: Named) -> bool:
+        """Write the robot's saved poses, at once, so that a crash loses none; report an error."""
+        self._settings.sync()  # with what another window saved
+        robots = {robot: each for robot, each in self._poses.items() if robot != self._robot.name}
+        self._settings.setValue(KEY, json.dumps(robots | ({self._robot.name: poses} if poses else {})))
+        self._settings.sync()  # to a temporary file, which is renamed
+        if self._settings.status() != QSettings.Status.AccessError:
+            return True
+        self._say(f"the poses cannot be written to {self._settings.fileName()}; make that file writable")
+        return False
+
+
+def _call(slot: Callable[[str], None], name: str, *_: object) -> None:
+    slot(name)
+
+
+def _unfit(why: str) -> str:
+    return f"This pose does not fit the robot: {why}"
 
 
 def _joints_of(state: Mapping[str, tuple[float, ...]]) -> str:

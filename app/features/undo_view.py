@@ -79,7 +79,7 @@ class _Command(QUndoCommand):
     """An action that was already done when it was pushed."""
 
     def __init__(self, deed: Deed, put: Callable[[State, str], None]):
-        super().__init__(algorithm_words(deed.text))
+        super().__init__(_for_menus(algorithm_words(deed.text)))
         self.deed, self._put, self._when, self._done = deed, put, time.monotonic(), True
 
     def id(self) -> int:
@@ -90,7 +90,7 @@ class _Command(QUndoCommand):
         if not isinstance(other, _Command) or not self.deed.steady or other._when - self._when > TOGETHER:
             return False
         self.deed, self._when = replace(self.deed, text=other.deed.text, after=other.deed.after), other._when
-        self.setText(other.text())
+        self.setText(_for_menus(other.text()))
         return True
 
     def undo(self) -> None:
@@ -101,6 +101,11 @@ class _Command(QUndoCommand):
             self._done = False
         else:
             self._put(self.deed.after, f"Redone: {self.text()}")
+
+
+def _for_menus(text: str) -> str:
+    """Return a command's text, and after it as Qt wants it for menus, where & would underline a letter."""
+    return f"{text}\n{text.replace('&', '&&')}"
 
 
 def _told(parts: tuple[engine.Part, ...]) -> list[object]:

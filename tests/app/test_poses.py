@@ -33,6 +33,12 @@ def posed(window, name: str) -> None:
     next(each for each in window.features[PoseMenu].menu.actions() if each.text() == name).trigger()
 
 
+def listed(window) -> list[str]:
+    """The names of the poses in the menu, above the commands for saved ones."""
+    names = [each.text() for each in window.features[PoseMenu].menu.actions() if not each.isSeparator()]
+    return names[: names.index("&Save pose…")]
+
+
 def reached(qtbot, window, name: str) -> None:
     model, bench = window.workbench.model, window.workbench
     at = model.q_of_v[model.q_of_v >= 0]
@@ -54,16 +60,15 @@ def test_zero_outside_the_limits_it_begins_in_a_pose_of_its_srdf(qtbot, window, 
     reached(qtbot, window, pose)
     told = f"it starts in the pose {pose!r} of its SRDF, since zero is outside the limits of {joints}"
     assert told in messages
-    menu = window.features[PoseMenu].menu
-    assert [each.text() for each in menu.actions()] == ["neutral", pose]
+    assert listed(window) == ["neutral", pose]
 
 
 def test_a_robot_whose_zero_is_its_own_begins_there(qtbot, opened, example):
     window = opened(example("z1"))
     reached(qtbot, window, "neutral")
-    assert [each.text() for each in window.features[PoseMenu].menu.actions()] == ["neutral", "home", "arm_up"]
+    assert listed(window) == ["neutral", "home", "arm_up"]
     window = opened(engine.find_robot("arm7"))
-    assert [each.text() for each in window.features[PoseMenu].menu.actions()] == ["neutral"]
+    assert listed(window) == ["neutral"]
 
 
 def test_a_pose_is_taken_and_given_back_in_one_step_and_reset_goes_back_to_it(qtbot, opened, example):
@@ -80,7 +85,10 @@ def test_a_pose_is_taken_and_given_back_in_one_step_and_reset_goes_back_to_it(qt
     reached(qtbot, window, "home")
     window.run.play.trigger()
     wait(qtbot, lambda: bench.newest.time > 0.05)
-    assert not window.features[PoseMenu].menu.isEnabled()
+    actions = {each.text(): each for each in window.features[PoseMenu].menu.actions()}
+    assert not actions["home"].isEnabled()
+    assert not actions["neutral"].isEnabled()
+    assert actions["&Save pose…"].isEnabled()
     window.run.play.trigger()
     window.run.reset.trigger()
     reached(qtbot, window, "home")
@@ -110,7 +118,7 @@ def test_what_is_beside_the_robot_stays_and_the_list_is_the_robots(qtbot, opened
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
     bench = window.workbench
-    assert [each.text() for each in window.features[PoseMenu].menu.actions()] == ["neutral", "default"]
+    assert listed(window) == ["neutral", "default"]
     place = bench.part_pose(0)
     posed(window, "neutral")
     wait(qtbot, lambda: abs(bench.newest.q[1]) < 1e-9)
