@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -18,6 +18,7 @@ from app.features.robot_view import RobotView
 from app.features.scene_view import SceneView
 from app.features.time_view import TimeView
 from app.panels.chart import Chart
+from app.panels.phase_plot import Pair
 from app.panels.robot import LINK
 from app.plotting.catalogue import Catalogue, catalogue
 
@@ -160,6 +161,11 @@ class ContextMenus(QObject):
         if isinstance(chart, Chart):
             for quantity in chart.quantities:
                 self._entry(menu, f"Remove {quantity.label}", partial(panel.remove, quantity))
+            over = menu.addMenu("Plot &over")
+            for x in (each for each in panel.quantities if each not in chart.quantities or len(chart.quantities) > 1):
+                pairs = [Pair(x, y) for y in chart.quantities if y != x]
+                self._entry(over, x.label, partial(panel.plot_phases, pairs))
+            over.setEnabled(not over.isEmpty())
             menu.addSeparator()
         for button in (panel.fit, panel.follow, panel.add_plot, panel.clear_all):
             action = self._entry(menu, button.text() or button.toolTip(), button.click)
@@ -207,14 +213,19 @@ class ContextMenus(QObject):
             kinds.setdefault(quantity.kind, []).append(quantity.key)
         for kind, keys in kinds.items():
             self._entry(plots, kind.capitalize(), partial(self._plot, keys))
+        if {"position", "velocity"} <= kinds.keys() and subject == "joint":
+            x, y = (self._known[1].named(kinds[kind][0]) for kind in ("position", "velocity"))
+            self._entry(plots, "Velocity over position", partial(self._plot, [], [Pair(x, y)]))
 
-    def _plot(self, keys: list[str]) -> None:
+    def _plot(self, keys: list[str], pairs: Sequence[Pair] = ()) -> None:
         view = self._of(PlotsView)
         if not view.action.isChecked():
             view.action.trigger()
         for key in keys:
             if (quantity := self._known[1].named(key)) is not None:
                 view.panel.plot(quantity)
+        if pairs:
+            view.panel.plot_phases(pairs)
 
     def _at_moment(self, seconds: float, action: QAction) -> None:
         """Trigger an action at a time of the run."""

@@ -14,6 +14,8 @@ import engine
 from app.desktop import theme
 from app.desktop.dialogs import ask_path
 from app.desktop.reasons import reason
+from app.panels.chart import Chart
+from app.panels.phase_plot import PhasePlot
 from app.plotting.plot_files import table
 
 if TYPE_CHECKING:
@@ -25,9 +27,11 @@ MARGIN = 8  # px
 
 
 def picture(panel: PlotsPanel) -> QPixmap:
-    """Return all plots as shown, stacked vertically, in the light palette and at twice their size."""
-    width, height = panel.axis.width(), panel.axis.height()
-    whole = QSize(width, sum(chart.height() for chart in panel.charts) + height)
+    """Return all plots as shown, those over time first, in the light palette and at twice their size."""
+    phases = panel.phases.all
+    plots: list[Chart | PhasePlot] = [*panel.charts, *phases]
+    width, height = (panel.axis.width(), panel.axis.height()) if panel.charts else (phases[0].width(), 0)
+    whole = QSize(width, sum(plot.height() for plot in plots) + height)
     pixmap = QPixmap(whole * PICTURE_SCALE)
     pixmap.setDevicePixelRatio(PICTURE_SCALE)
     with theme.palette(theme.LIGHT):
@@ -35,11 +39,15 @@ def picture(panel: PlotsPanel) -> QPixmap:
         panel.show_whole(True)
         pixmap.fill(theme.color("ground"))
         painter, top = QPainter(pixmap), 0
-        for chart in panel.charts:
-            _draw_names(painter, chart.names.text(), QRectF(MARGIN, top + 2, width - 2 * MARGIN, chart.names.height()))
-            chart.canvas.render(painter, QPoint(0, top + chart.names.height()))
-            top += chart.height()
-        panel.axis.render(painter, QPoint(0, top))
+        for plot in plots:
+            if phases and plot is phases[0] and panel.charts:
+                panel.axis.render(painter, QPoint(0, top))
+                top += height
+            _draw_names(painter, plot.names.text(), QRectF(MARGIN, top + 2, width - 2 * MARGIN, plot.names.height()))
+            plot.canvas.render(painter, QPoint(0, top + plot.names.height()))
+            top += plot.height()
+        if not phases:
+            panel.axis.render(painter, QPoint(0, top))
         painter.end()
     panel.show_whole(False)
     return pixmap

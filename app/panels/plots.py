@@ -11,21 +11,19 @@ from numpy.typing import NDArray
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import (
-    QComboBox,
     QLabel,
     QMenu,
     QScrollArea,
-    QSizePolicy,
     QSplitter,
-    QToolBar,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.desktop import theme
 from app.panels.chart import Chart
+from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
 from app.panels.plot_saving import PlotSaving
+from app.panels.plot_tools import EACH, GROUPS, WINDOW, WINDOWS, PlotTools
 from app.panels.quantity_list import QuantityList
 from app.panels.time_axis import TimeAxis
 from app.plotting.catalogue import Catalogue
@@ -34,22 +32,8 @@ from app.plotting.quantities import Quantity
 from app.plotting.series import Series
 
 REFRESH = 67  # ms between two frames: 15 fps
-WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s
-WINDOW = 10.0
 MOST = 32  # curves
-EACH = 8  # largest number of curves that one entry of the group menu adds
 LIST_WIDTH, LIST_LEAST = 200, 150  # px
-GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("Joint &positions", "joint", ("position",)),
-    ("Joint &velocities", "joint", ("velocity",)),
-    ("Joint &accelerations", "joint", ("acceleration",)),
-    ("&Torques and forces", "joint", ("torque", "force")),
-    ("Tracking e&rrors", "joint", ("error",)),
-    ("&Energies", "robot", ("kinetic energy", "potential energy", "total energy")),
-    ("Energy &drift", "robot", ("energy drift",)),
-    ("&Momentum", "robot", ("momentum", "angular momentum")),
-    ("&Contact force", "robot", ("contact force",)),
-)
 WELCOME = "Tick quantities in the list, or choose one of the <b>Groups</b>."
 
 
@@ -76,6 +60,8 @@ class PlotsPanel(QWidget):
         self._series: dict[Quantity, Series] = {}
         self._recorded: Mapping[Quantity, Series] | None = None
         self._span = (math.inf, -math.inf)
+        self._range = (0.0, WINDOW)
+        """The visible time range, s."""
         self._live, self._pointed, self._cursor = True, math.nan, math.nan
         self._values: Mapping[Quantity, float] = {}  # at the cursor, where they are more exact than the curves
         self._anew = False  # whether the visible time range is to be chosen again, around the cursor
@@ -86,6 +72,7 @@ class PlotsPanel(QWidget):
         self.welcome = QLabel(WELCOME, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         self.stack = QSplitter(Qt.Orientation.Vertical)
         self.stack.setChildrenCollapsible(False)
+        self.phases = PhasePlots(self.stack, self._forget_unused)
         area = QScrollArea()
         area.setWidget(self.stack)
         area.setWidgetResizable(True)
@@ -115,44 +102,21 @@ class PlotsPanel(QWidget):
         theme.signals.changed.connect(self.dress)
         self._arrange()
 
-    def _make_tools(self) -> QToolBar:
-        self.groups, self.add_plot, self.follow, self.fit, self.clear_all, self.save = (QToolButton() for _ in range(6))
-        for button, text, tip in (
-            (self.groups, "Groups", f"Plot a group of quantities, up to {EACH} curves"),
-            (self.add_plot, "New plot", "Put the next quantity into a new plot"),
-            (self.follow, "Follow", "Follow the newest samples (0 in a plot)"),
-            (self.fit, "Fit", "Fit all values and the whole run"),
-            (self.clear_all, "Clear", "Remove all plots"),
-            (self.save, "Save", "Save numbers or a picture"),
-        ):
-            button.setText(text)
-            button.setToolTip(tip)
-        self.follow.setCheckable(True)
-        self.follow.setChecked(True)
+    def _make_tools(self) -> PlotTools:
         self.group_menu, self._saving = QMenu(self), PlotSaving(self)
         for text, subject, kinds in GROUPS:
             self.group_menu.addAction(text).triggered.connect(
                 lambda _, subject=subject, kinds=kinds: self.plot_group(subject, kinds)
             )
-        for button, entries in ((self.groups, self.group_menu), (self.save, self._saving.menu)):
-            button.setMenu(entries)
-            button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.span = QComboBox()
-        for seconds in WINDOWS:
-            self.span.addItem("whole run" if math.isinf(seconds) else f"{seconds:g} s", seconds)
-        self.span.setCurrentIndex(WINDOWS.index(WINDOW))
-        self.span.setMinimumContentsLength(5)
-        self.span.setToolTip("Time range that is shown, simulated seconds")
-        self.span.setAccessibleName("time range")
+        self.group_menu.addAction("&Phase plot: velocity over position").triggered.connect(lambda _: self.plot_phases())
+        tools = PlotTools(self.group_menu, self._saving.menu)
+        self.groups, self.add_plot, self.follow, self.fit = tools.groups, tools.add_plot, tools.follow, tools.fit
+        self.clear_all, self.save, self.span = tools.clear_all, tools.save, tools.span
         self.add_plot.clicked.connect(self.new_plot)
         self.follow.clicked.connect(self._press_live)
         self.fit.clicked.connect(self._fit)
         self.clear_all.clicked.connect(self.remove_all)
         self.span.currentIndexChanged.connect(lambda _: self._look_anew())
-        tools, space = QToolBar(), QWidget()
-        space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        for widget in (self.groups, self.add_plot, self.span, self.follow, self.fit, space, self.save, self.clear_all):
-            tools.addWidget(widget)
         return tools
 
     def dress(self) -> None:
@@ -171,7 +135,8 @@ class PlotsPanel(QWidget):
     @property
     def layout_keys(self) -> list[list[str]]:
         """The keys of each plot's quantities, as `set_plots` takes them."""
-        return [[quantity.key for quantity in chart.quantities] for chart in self.charts]
+        phases = [plot.keys for plot in self.phases.all]
+        return [*([quantity.key for quantity in chart.quantities] for chart in self.charts), *phases]
 
     def set_quantities(self, quantities: Catalogue, plots: Sequence[Sequence[str]] = ()) -> None:
         """Set another robot's quantities, with plots of those whose keys it has."""
@@ -183,6 +148,9 @@ class PlotsPanel(QWidget):
         self._remove_charts()
         for keys in plots:
             found = [each for each in map(self.list.model.quantities.named, keys) if each is not None]
+            if keys and keys[0] == KEY:
+                self._add_phases(list(map(Pair, found[::2], found[1::2])) if len(found) == len(keys) - 1 else [])
+                continue
             self.current = None
             for quantity in found[: MOST - len(self._series)]:
                 fits = self.current is not None and self.current.unit == quantity.unit  # a joint's kind may differ
@@ -192,7 +160,7 @@ class PlotsPanel(QWidget):
 
     def plot(self, quantity: Quantity, on: bool = True) -> None:
         """Plot a quantity in the current plot if the unit matches, else in another; or remove it."""
-        if on == (quantity in self._series):
+        if on == self._has_chart(quantity):
             return
         if not on:
             self.remove(quantity)
@@ -207,7 +175,7 @@ class PlotsPanel(QWidget):
     def plot_group(self, subject: str, kinds: Sequence[str]) -> None:
         """Plot all quantities of these kinds, up to `EACH`."""
         group = self.list.model.quantities.of_kinds(subject, kinds)
-        missing = [each for each in group if each not in self._series][:EACH]
+        missing = [each for each in group if not self._has_chart(each)][:EACH]
         if not group:
             self.message.emit(f"this robot has no {' or '.join(kinds)} to plot")
         for quantity in missing:
@@ -219,11 +187,40 @@ class PlotsPanel(QWidget):
         """Remove a quantity's curve."""
         chart = next(chart for chart in self.charts if quantity in chart.quantities)
         chart.drop(quantity)
-        del self._series[quantity]
         if not chart.quantities:
             self._discard(chart)
+        self._forget_unused()
+
+    def plot_phases(self, pairs: Sequence[Pair] | None = None) -> None:
+        """Plot quantities over others; by default each joint's velocity over its position, up to `EACH`."""
+        some = phases_of_joints(self.list.model.quantities) if pairs is None else pairs
+        if not some:
+            self.message.emit("this robot has no joint velocity to plot")
+        elif len(some) > EACH:
+            self.message.emit(f"{EACH} of {len(some)} are plotted; a plot's context menu plots others over a quantity")
+        self._add_phases(some[:EACH])
         self._arrange()
         self.wanted.emit()
+
+    def _add_phases(self, pairs: Sequence[Pair]) -> None:
+        if len({quantity for pair in pairs for quantity in pair} | set(self._series)) > MOST:
+            self.message.emit(f"{MOST} curves are plotted, the maximum; remove one first")
+            return
+        self.phases.add(pairs)
+        for quantity in self.phases.quantities - set(self._series):
+            self._series[quantity] = Series()
+
+    def _forget_unused(self) -> None:
+        """Drop the samples of quantities that no plot shows any more."""
+        phased = self.phases.quantities
+        for quantity in [each for each in self._series if each not in phased and not self._has_chart(each)]:
+            del self._series[quantity]
+        self._arrange()
+        self.wanted.emit()
+
+    def _has_chart(self, quantity: Quantity) -> bool:
+        """Whether a quantity is plotted over time."""
+        return any(quantity in chart.quantities for chart in self.charts)
 
     def remove_all(self) -> None:
         """Remove all curves."""
@@ -241,6 +238,7 @@ class PlotsPanel(QWidget):
         self._series.clear()
         for chart in self.charts.copy():
             self._discard(chart)
+        self.phases.clear()
 
     def _chart_for(self, quantity: Quantity) -> Chart:
         order = [self.current, *reversed(self.charts)] if self.current else self.charts
@@ -248,7 +246,7 @@ class PlotsPanel(QWidget):
         return fitting[0] if fitting else self._new_chart()
 
     def _add(self, quantity: Quantity, chart: Chart) -> None:
-        self._series[quantity] = Series()
+        self._series.setdefault(quantity, Series())
         chart.add(quantity)
         self.current = chart
 
@@ -283,11 +281,12 @@ class PlotsPanel(QWidget):
             chart.show_chosen(chart is self.current and len(self.charts) > 1)
         self.axis.show_times(self.charts[0].canvas if self.charts else None)
         self.list.model.set_tints({each: chart.tint(each) for chart in self.charts for each in chart.quantities})
-        self.welcome.setVisible(not self.charts)
-        for widget in (self.area, self.axis):
-            widget.setVisible(bool(self.charts))
+        some = bool(self.charts or self.phases.all)
+        self.welcome.setVisible(not some)
+        self.area.setVisible(some)
+        self.axis.setVisible(bool(self.charts))
         for button in (self.clear_all, self.save, self.follow, self.fit, self.add_plot):
-            button.setEnabled(bool(self.charts))
+            button.setEnabled(some)
         self._stale = True
 
     # The samples.
@@ -378,6 +377,8 @@ class PlotsPanel(QWidget):
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
             chart.draw(series)
             chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
+        for plot in self.phases.all:
+            plot.draw(series, self._range, self._pointed if pointed else self._cursor)
         self.axis.update()
 
     def _follow(self, series: Mapping[Quantity, Series]) -> None:
@@ -388,7 +389,7 @@ class PlotsPanel(QWidget):
         seconds = float(self.span.currentData())
         if math.isfinite(self._cursor):
             begin, end = min(begin, self._span[0], self._cursor), max(end, self._span[1], self._cursor)
-            first, last = self.charts[0].canvas.time if self.charts else (begin, end)
+            first, last = self._range
             if not self._anew and first <= self._cursor <= last:
                 return
             seconds = seconds if self._anew else last - first
@@ -396,8 +397,12 @@ class PlotsPanel(QWidget):
             self._anew = False
         start = begin if math.isinf(seconds) else max(begin, end - seconds)
         least = 1.0 if math.isinf(seconds) else seconds
+        self._show_range((start, max(end, start + least)))
+
+    def _show_range(self, span: tuple[float, float]) -> None:
+        self._range = span
         for chart in self.charts:
-            chart.canvas.time = start, max(end, start + least)
+            chart.canvas.time = span
 
     def _set_live(self, on: bool) -> None:
         self._live, self._stale = on, True
@@ -417,8 +422,8 @@ class PlotsPanel(QWidget):
 
     def _fit(self) -> None:
         """Show all values of the whole run."""
-        for chart in self.charts:
-            chart.fit()
+        for fit in (*(chart.fit for chart in self.charts), *(plot.fit for plot in self.phases.all)):
+            fit()
         self.span.setCurrentIndex(WINDOWS.index(math.inf))
         self._look_anew()
 
@@ -429,6 +434,8 @@ class PlotsPanel(QWidget):
                 chart.canvas.forget_mouse()
                 chart.show_chosen(False)
             chart.show_values(self.series, self._cursor, self._values, removable=not whole)
+        for plot in self.phases.all:
+            plot.show_values(removable=not whole)
         self._arrange()
 
     def _zoomed(self, chart: Chart, axis: int) -> None:
@@ -436,8 +443,7 @@ class PlotsPanel(QWidget):
         if axis != 1:
             self._set_live(False)
             self._anew = False
-            for other in self.charts:
-                other.canvas.time = chart.canvas.time
+            self._show_range(chart.canvas.time)
         self._stale = True
 
     def _point(self, time: float) -> None:

@@ -1,0 +1,56 @@
+"""The tool bar of the plots panel."""
+
+from __future__ import annotations
+
+import math
+
+from PyQt6.QtWidgets import QComboBox, QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
+
+WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s
+WINDOW = 10.0
+EACH = 8  # largest number of curves that one entry of the group menu adds
+GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("Joint &positions", "joint", ("position",)),
+    ("Joint &velocities", "joint", ("velocity",)),
+    ("Joint &accelerations", "joint", ("acceleration",)),
+    ("&Torques and forces", "joint", ("torque", "force")),
+    ("Tracking e&rrors", "joint", ("error",)),
+    ("&Energies", "robot", ("kinetic energy", "potential energy", "total energy")),
+    ("Energy &drift", "robot", ("energy drift",)),
+    ("&Momentum", "robot", ("momentum", "angular momentum")),
+    ("&Contact force", "robot", ("contact force",)),
+)
+
+
+class PlotTools(QToolBar):
+    """Buttons and the choice of a time range; the panel connects them."""
+
+    def __init__(self, group_menu: QMenu, save_menu: QMenu) -> None:
+        super().__init__()
+        self.groups, self.add_plot, self.follow, self.fit, self.clear_all, self.save = (QToolButton() for _ in range(6))
+        for button, text, tip in (
+            (self.groups, "Groups", f"Plot a group of quantities, up to {EACH} curves"),
+            (self.add_plot, "New plot", "Put the next quantity into a new plot"),
+            (self.follow, "Follow", "Follow the newest samples (0 in a plot)"),
+            (self.fit, "Fit", "Fit all values and the whole run"),
+            (self.clear_all, "Clear", "Remove all plots"),
+            (self.save, "Save", "Save numbers or a picture"),
+        ):
+            button.setText(text)
+            button.setToolTip(tip)
+        self.follow.setCheckable(True)
+        self.follow.setChecked(True)
+        for button, entries in ((self.groups, group_menu), (self.save, save_menu)):
+            button.setMenu(entries)
+            button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.span = QComboBox()
+        for seconds in WINDOWS:
+            self.span.addItem("whole run" if math.isinf(seconds) else f"{seconds:g} s", seconds)
+        self.span.setCurrentIndex(WINDOWS.index(WINDOW))
+        self.span.setMinimumContentsLength(5)
+        self.span.setToolTip("Time range that is shown, simulated seconds")
+        self.span.setAccessibleName("time range")
+        space = QWidget()
+        space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        for widget in (self.groups, self.add_plot, self.span, self.follow, self.fit, space, self.save, self.clear_all):
+            self.addWidget(widget)

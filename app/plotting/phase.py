@@ -1,0 +1,34 @@
+"""One sampled quantity over another: the points of a phase plot."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.plotting.series import CAPACITY, Series
+
+Floats = NDArray[np.float64]
+
+
+def over(x: Series, y: Series, start: float, end: float, points: int) -> tuple[Floats, Floats, Floats]:
+    """Return times, and the values of x and y then, (N,) each, from `start` to `end`; at most about `points`.
+
+    Old samples of the two may be thinned differently; each is interpolated at the other's times. A gap is NaN.
+    """
+    own = [_within(*each.between(start, end, CAPACITY), start, end) for each in (x, y)]
+    if any(not len(time) for time, _ in own):
+        return np.zeros(0), np.zeros(0), np.zeros(0)
+    if np.array_equal(own[0][0], own[1][0]):
+        time, values = own[0][0], [value for _, value in own]
+    else:
+        time = np.union1d(own[0][0], own[1][0])
+        time = time[(time >= max(each[0][0] for each in own)) & (time <= min(each[0][-1] for each in own))]
+        values = [np.interp(time, *each) for each in own]
+    step = max(1, -(-len(time) // points))
+    last = np.arange(len(time))[::-step][::-1]  # the newest sample is always one of them
+    return time[last], values[0][last], values[1][last]
+
+
+def _within(time: Floats, value: Floats, start: float, end: float) -> tuple[Floats, Floats]:
+    inside = (time >= start) & (time <= end)
+    return time[inside], value[inside]

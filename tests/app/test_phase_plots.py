@@ -1,0 +1,177 @@
+"""Plots of one quantity over another: made from menus, drawn, kept with the plots, and saved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from plotted import colored, fill, make_panel
+from test_time import play
+from windows import wait
+
+from app.desktop import theme
+from app.features.context_menus import ContextMenus
+from app.features.plots_view import PlotsView
+from app.panels import plot_saving
+from app.panels.phase_plot import Pair
+from app.panels.plots import PlotsPanel
+from app.plotting.phase import over
+from app.plotting.probe import Samples
+from app.plotting.series import Series
+
+
+@pytest.fixture
+def panel(qtbot) -> PlotsPanel:
+    return make_panel(qtbot)
+
+
+def named(panel, key):
+    return panel.list.model.quantities.named(key)
+
+
+def circle(panel, joint="joint1"):
+    """A phase plot of a joint that oscillates: its samples lie on a circle of radius 1 rad and 1 rad/s."""
+    pair = Pair(named(panel, f"joint/{joint}/position/"), named(panel, f"joint/{joint}/velocity/"))
+    panel.plot_phases([pair])
+    time = np.arange(0.0, 8.0, 0.01)
+    values = {pair.x: np.sin(time), pair.y: np.cos(time)}
+    panel.add([Samples(0, panel.quantities, time, np.stack([values[each] for each in panel.quantities], 1))])
+    panel.draw()
+    return pair
+
+
+def test_a_joints_menu_plots_its_velocity_over_its_position(qtbot, opened):
+    window = opened()
+    menu = window.joints.row_menu(0)
+    plots = next(each.menu() for each in menu.actions() if each.text() == "&Plot")
+    next(each for each in plots.actions() if each.text() == "Velocity over position").trigger()
+    panel = window.features[PlotsView].panel
+    wait(qtbot, panel.isVisible)
+    assert not panel.charts
+    (plot,) = panel.phases.all
+    assert plot.pairs[0].label == f"{window.workbench.coordinates[0].name} velocity over position"
+    window.workbench.set_held(False)
+    window.joints.moved.emit(0, 0.5)
+    play(qtbot, window, 0.5)
+    wait(qtbot, lambda: len(panel.series[plot.pairs[0].x]) > 5)
+    panel.draw()
+    x, y = plot.canvas.curves[0].time, plot.canvas.curves[0].value
+    assert len(x) == len(y) > 5
+    assert np.ptp(x) > 0.1
+    assert np.ptp(y) > 1
+
+
+def test_the_points_are_those_of_both_quantities_at_a_time(panel):
+    circle(panel)
+    (plot,) = panel.phases.all
+    curve = plot.canvas.curves[0]
+    np.testing.assert_allclose(np.hypot(curve.time, curve.value), 180 / np.pi, rtol=1e-9)
+    assert (plot.canvas.x_unit.label, plot.canvas.unit.label) == ("°", "°/s")
+    assert (plot.canvas.x_title, plot.canvas.title) == ("position", "velocity")
+    (_, x, y) = plot.canvas.dots[0]
+    assert (x, y) == pytest.approx((np.degrees(np.sin(7.99)), np.degrees(np.cos(7.99))))
+    panel.show_cursor(2.0)
+    panel.draw()
+    (_, x, y) = plot.canvas.dots[0]
+    assert (x, y) == pytest.approx((np.degrees(np.sin(2.0)), np.degrees(np.cos(2.0))))
+
+
+def test_old_samples_are_paired_by_interpolation():
+    time = np.arange(0.0, 10.0, 0.001)
+    x, y = Series(2048), Series(2048)
+    x.extend(time, np.sin(time))
+    y.extend(time, np.sin(2 * time))
+    assert not np.array_equal(x.time, y.time)
+    at, xs, ys = over(x, y, 0.0, 10.0, 10**6)
+    assert len(at) > 1000
+    assert np.all(np.diff(at) > 0)
+    np.testing.assert_allclose(xs, np.sin(at), atol=0.02)
+    np.testing.assert_allclose(ys, np.sin(2 * at), atol=0.02)
+    some, *_ = over(x, y, 2.0, 8.0, 100)
+    assert len(some) <= 100
+    assert some[-1] == at[at <= 8.0][-1]
+
+
+def test_a_gap_of_either_stays_a_gap_and_nothing_gives_nothing():
+    time = np.arange(0.0, 1.0, 0.1)
+    x, y = Series(), Series()
+    assert not len(over(x, y, 0.0, 1.0, 100)[0])
+    for line in (x, y):
+        line.extend(time, time)
+        line.interrupt()
+        line.extend(time + 2, time)
+    at, xs, _ = over(x, y, 0.0, 3.0, 100)
+    assert np.isnan(xs[(at > 0.9) & (at < 1.9)]).any()
+
+
+def test_groups_plot_phases_by_unit_and_a_cross_removes_one(panel):
+    entry = next(each for each in panel.group_menu.actions() if "Phase plot" in each.text())
+    entry.trigger()
+    (plot,) = panel.phases.all
+    assert len(plot.pairs) == 7
+    assert len(panel.quantities) == 14
+    entry.trigger()
+    assert len(panel.phases.all) == 1
+    fill(panel)
+    plot.names.linkActivated.emit("0")
+    assert len(plot.pairs) == 6
+    assert len(panel.quantities) == 12
+    for _ in range(6):
+        plot.names.linkActivated.emit("0")
+    assert panel.phases.all == []
+    assert panel.quantities == ()
+    assert panel.welcome.isVisible()
+
+
+def test_a_quantity_may_be_plotted_over_time_too(panel):
+    pair = circle(panel)
+    panel.plot(pair.x)
+    assert panel.charts[0].quantities == [pair.x]
+    assert len(panel.series[pair.x]) == 800
+    panel.remove(pair.x)
+    assert pair.x in panel.quantities
+    assert len(panel.series[pair.x]) == 800
+
+
+def test_a_plots_menu_plots_it_over_another(qtbot, opened):
+    window = opened()
+    window.features[PlotsView].action.trigger()
+    panel = window.features[PlotsView].panel
+    joint = window.workbench.coordinates[0].name
+    x, y = named(panel, f"joint/{joint}/position/"), named(panel, "robot//kinetic energy/")
+    panel.plot(x)
+    panel.plot(y)
+    canvas = panel.charts[1].canvas
+    wait(qtbot, lambda: panel.stack.childAt(canvas.mapTo(panel.stack, canvas.rect().center())) is canvas)
+    menu = window.features[ContextMenus]._of_plot(canvas.mapTo(panel.stack, canvas.rect().center()))
+    over_menu = next(each.menu() for each in menu.actions() if each.text() == "Plot &over")
+    next(each for each in over_menu.actions() if each.text() == x.label).trigger()
+    assert panel.phases.all[0].pairs == [Pair(x, y)]
+    assert panel.phases.all[0].pairs[0].label == f"kinetic energy over {joint} position"
+
+
+def test_phase_plots_are_kept_with_the_plots(panel):
+    pair = circle(panel)
+    keys = panel.layout_keys
+    assert keys == [["over:", pair.x.key, pair.y.key]]
+    panel.remove_all()
+    assert panel.phases.all == []
+    panel.set_plots([*keys, ["over:", pair.x.key, "joint/of another robot/velocity/"]])
+    assert [plot.pairs for plot in panel.phases.all] == [[pair]]
+
+
+def test_phase_plots_are_saved_as_numbers_and_in_the_picture(panel, tmp_path):
+    pair = circle(panel)
+    panel._saving.save_csv(str(tmp_path / "plots.csv"))
+    head = (tmp_path / "plots.csv").read_text().splitlines()[0]
+    assert set(head.split(",")) == {"time [s]", f"{pair.x.label} [rad]", f"{pair.y.label} [rad/s]"}
+    with theme.palette(theme.LIGHT):
+        color = theme.curve_color(0)
+    alone = plot_saving.picture(panel).toImage()
+    assert colored(alone, color) > 200
+    panel.remove_all()
+    panel.plot(pair.x)
+    assert colored(plot_saving.picture(panel).toImage(), color) < 200
+    panel.plot_phases([pair])
+    both = plot_saving.picture(panel).toImage()
+    plot = panel.phases.all[0]
+    assert both.height() == 2 * (panel.charts[0].height() + panel.axis.height() + plot.height())
