@@ -36,7 +36,7 @@ from app.features.attaching import FEATURES
 from app.features.batch_view import BatchView
 from app.features.choices import Choices
 from app.features.findings import FindingsView
-from app.features.quiet import QuietMeasuring
+from app.features.idle_measuring import QuietMeasuring
 from app.features.robot_files import RobotFiles, dropped_files
 from app.features.run_controls import RunControls
 from app.features.selection import NONE, Selection

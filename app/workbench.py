@@ -28,7 +28,6 @@ from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.keeping import Keeper
 from app.recording.replay import Replay
-from app.simulation.companion import Companion, CompanionControls
 from app.simulation.ghost import Ghost, GhostControls
 from app.simulation.gpu_search import GpuSearch
 from app.simulation.messages import (
@@ -47,6 +46,7 @@ from app.simulation.messages import (
     Stopped,
 )
 from app.simulation.recorder import Recorder
+from app.simulation.second_robot import Companion, CompanionControls
 from app.simulation.spread import ALONE
 from app.simulation.starting import first_pose
 from app.simulation.worker import Worker

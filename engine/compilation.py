@@ -28,14 +28,14 @@ import numpy as np
 
 from engine import files
 from engine.compile import cache
-from engine.copies import NotCopied
 from engine.cpu.stepping.code import Code
-from engine.process import OnePerProcess
+from engine.per_process import OnePerProcess
 from engine.scene import HeightField, Obstacle, Plane, Scene
 from engine.selection import choice
 from engine.selection.steppers import ALGORITHMS, advancing
 from engine.simulation import Simulation
 from engine.step_settings import INTEGRATORS
+from engine.uncopyable import NotCopied
 
 _REFERENCE = 0.024
 """Seconds of `_pace` on the machine where `Code.seconds` was measured."""

@@ -38,10 +38,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import files
-from engine.copies import NotCopied
 from engine.files import content
 from engine.model import Model
-from engine.reals import reals
+from engine.real_numbers import reals
+from engine.uncopyable import NotCopied
 from engine.validation import Array
 
 if sys.platform == "win32":

@@ -9,7 +9,7 @@ import numpy as np
 from engine import validation
 from engine.model import Model
 from engine.model.layout import FIRST_MOMENT, INERTIA, MASS, pack
-from engine.reals import reals
+from engine.real_numbers import reals
 from engine.validation import Array
 
 _BODY = {"mass": (), "first_moment": (3,), "inertia": (3, 3)}

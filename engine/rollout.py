@@ -19,7 +19,7 @@ from engine.cuda.runtime import arrays
 from engine.divergence import Diverged
 from engine.model import Model
 from engine.parameters import Parameters
-from engine.reals import reals
+from engine.real_numbers import reals
 from engine.scene import Scene
 from engine.simulation import Simulation
 from engine.validation import Array

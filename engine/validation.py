@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.model import Model
-from engine.reals import reals, shown
+from engine.real_numbers import reals, shown
 
 Array = NDArray[np.floating]
 _CUDA, _MANAGED = 2, 13  # DLPack's device types of such memory

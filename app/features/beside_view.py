@@ -25,8 +25,8 @@ from app.gl.scene import Scene
 from app.jobs.background import Background
 from app.panels.beside import EMPTY, BesidePanel
 from app.panels.panel_scroller import scrolled
-from app.simulation.companion import Asked, Kept
 from app.simulation.messages import Loaded, Snapshot
+from app.simulation.second_robot import Asked, Kept
 
 if TYPE_CHECKING:
     from app.window import Window

@@ -18,8 +18,8 @@ import engine
 from app.acting.drives import MODES, WAVES, Drive
 from app.features import session_scene
 from app.gl.camera import Camera
-from app.simulation.companion import Kept
 from app.simulation.messages import Settings
+from app.simulation.second_robot import Kept
 from app.simulation.spread import LARGEST, Spread
 
 VERSION = 2

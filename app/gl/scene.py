@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import engine
-from app.gl import levels, mesh, reader, skeleton
+from app.gl import levels, mesh, mesh_process, skeleton
 from app.gl.levels import Level
 from app.gl.mesh import Mesh
-from app.gl.reader import Answer, MeshReader, Refinement
+from app.gl.mesh_process import Answer, MeshReader, Refinement
 
 PLAIN = (0.78, 0.80, 0.83, 1.0)
 """The default colour."""
@@ -276,7 +276,7 @@ class Scene:
         for path in tuple(unread):
             if self._stop.is_set():
                 return
-            yield reader.read(path)
+            yield mesh_process.read(path)
 
     def update(self) -> bool:
         """Take in new results; return whether a mesh was among them, so that the picture changes."""

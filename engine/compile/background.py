@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.process import OnePerProcess
+from engine.per_process import OnePerProcess
 
 Wanted = Callable[[], dict[str, tuple[bytes, str]]]
 """Returns the names, compressed LLVM IR and styles of the code to optimise."""

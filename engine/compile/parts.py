@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from engine.compile import background, cache, machine
 from engine.compile.translate import MAKE, PLACE
-from engine.process import OnePerProcess
+from engine.per_process import OnePerProcess
 
 Put = Callable[[int], None]
 """Takes the address of code, and later that of its optimised version."""

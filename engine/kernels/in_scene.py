@@ -25,12 +25,12 @@ from engine.kernels.contact.by_bodies import (
 )
 from engine.kernels.contact.problem import BEST_RESIDUAL
 from engine.kernels.contact.problem_rows import rows_by_bodies
-from engine.kernels.contact.room import Touch
 from engine.kernels.contact.search import advance as advance_search
 from engine.kernels.contact.step import move_on, remember, report, stop_turning, touches, warm
+from engine.kernels.contact.workspace import Touch
 from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_rows import JointRows, Robots, joint_forces
-from engine.kernels.watch import lap, start_watch, stop_watch
+from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.model.layout import PackedCoupling
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import Rotations

@@ -33,9 +33,9 @@ from engine.kernels.joint_constraints import (
 )
 from engine.kernels.joint_forces import Acting, beside_friction, bounds, may_hold
 from engine.kernels.outward import enter
+from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.robot import ENTER, KIND, V_START
 from engine.kernels.spatial import sub
-from engine.kernels.watch import lap, start_watch, stop_watch
 from engine.phases import ACCELERATION, INTEGRATION
 
 _ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # rows of `_descend`'s table

@@ -17,13 +17,13 @@ from time import perf_counter, sleep, thread_time
 from typing import Any
 
 from engine import files, validation
-from engine.copies import NotCopied
 from engine.live import places, windows
 from engine.live.records import Writer, record_of
 from engine.recording import Recording
 from engine.recording.files import save_run
 from engine.recording.robot_text import robot_as_text
 from engine.simulation import Simulation
+from engine.uncopyable import NotCopied
 
 PERIOD = 1 / 60
 """Seconds between frames, in wall clock or simulated time, whichever passes first."""

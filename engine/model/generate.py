@@ -11,7 +11,7 @@ from engine import lie
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Collision, Joint, JointKind, Model, Visual
 from engine.model.joints import NQ, NV
 from engine.model.shapes import Kind, checked_size
-from engine.reals import shown
+from engine.real_numbers import shown
 
 _KINDS: dict[int, JointKind] = {
     FREE: "floating",

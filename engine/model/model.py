@@ -21,7 +21,7 @@ from engine import lie
 from engine.model.diagnostic import Diagnostic, ModelError
 from engine.model.joints import FREE, NQ, NV, Joint
 from engine.model.shapes import Collision, Visual
-from engine.reals import reals, shown
+from engine.real_numbers import reals, shown
 
 if TYPE_CHECKING:
     from engine.model.composition import Part

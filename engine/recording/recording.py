@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from engine.checkpoint import Checkpoint
-from engine.copies import NotCopied
 from engine.recording.frames import (
     RecordedFrame,
     Stored,
@@ -34,6 +33,7 @@ from engine.recording.packing import (
 )
 from engine.recording.setup import Setup
 from engine.simulation import Simulation
+from engine.uncopyable import NotCopied
 
 BUDGET = 512 * 2**20
 """Default maximum bytes of a recording."""

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.process import OnePerProcess
+from engine.per_process import OnePerProcess
 from engine.scene import binary_stl
 from engine.scene.mesh_child import MEMORY_USED, bounds
 from engine.scene.mesh_files import require_kind

@@ -1,8 +1,8 @@
 """Timings of reference machines, scaled to this one, for the choice on a machine that was not measured.
 
 ``resources/choice.json`` has one table per machine (`timings`), and the duration of the probe on it
-(`cpu.runtime.probe`). For a CPU, the machine with the closest number of cores is used, and its times are scaled by the
-ratio of the probes. For a GPU, times are scaled by the ratio of the clocks, and batch sizes by that of the
+(`cpu.runtime.core_speed`). For a CPU, the machine with the closest number of cores is used, and its times are scaled by
+the ratio of the probes. For a GPU, times are scaled by the ratio of the clocks, and batch sizes by that of the
 multiprocessors.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import files
-from engine.cpu.runtime import probe
+from engine.cpu.runtime import core_speed
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device as gpu
 from engine.selection import timings
@@ -36,7 +36,7 @@ def table(device: str = "cpu") -> Measurements:
         return Measurements(FILE, device=device)
     if device == "cpu":
         best = min(found, key=lambda entry: abs(math.log(entry["machine"]["cores"] / cores())))
-        ratio, share = probe.seconds() / best["machine"]["probe"], 1.0
+        ratio, share = core_speed.seconds() / best["machine"]["probe"], 1.0
     else:
         best, here = found[0], gpu.describe()
         ratio = best["machine"]["clock"] / here["clock"]
@@ -59,7 +59,7 @@ def machine(device: str, name: str) -> dict[str, Any]:
     where = {"device": device, "name": name}
     if device == "cuda":
         return where | {key: gpu.describe()[key] for key in ("multiprocessors", "clock")}
-    return where | {"processor": timings.processor(), "cores": cores(), "probe": probe.seconds()}
+    return where | {"processor": timings.processor(), "cores": cores(), "probe": core_speed.seconds()}
 
 
 def machines() -> list[dict[str, Any]]:

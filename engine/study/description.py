@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.reals import shown
+from engine.real_numbers import shown
 from engine.step_settings import INTEGRATORS
 from engine.study.tables import Problems, Table, is_number
 from engine.study.variables import VARIABLES, Variable

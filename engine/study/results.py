@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import __version__, files
-from engine.reals import shown
+from engine.real_numbers import shown
 from engine.recording.robot_text import robot_as_text
 from engine.rollout import Trajectory, save
 from engine.study.batch import Batch

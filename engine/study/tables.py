@@ -15,7 +15,7 @@ from typing import Any
 
 from engine import files
 from engine.model import Diagnostic
-from engine.reals import shown
+from engine.real_numbers import shown
 from engine.urdf.markup import in_one_line
 
 Way = tuple[str | int, ...]

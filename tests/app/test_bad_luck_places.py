@@ -12,7 +12,7 @@ from windows import wait, wait_loaded
 import engine
 from app.desktop.crash import SESSION
 from app.desktop.menus import LASTING
-from app.features import appearance, camera_views, controller_view, overlay_view, quiet, recovery, reloading
+from app.features import appearance, camera_views, controller_view, idle_measuring, overlay_view, recovery, reloading
 from app.features.kept_runs import KeptRuns
 from app.features.log_view import LogView
 from app.recording import keeping
@@ -20,7 +20,7 @@ from app.window import Window
 
 SETTINGS = (
     "recent", "geometry", "layout", LASTING, reloading.KEY, "plots", "contacts", "recording_megabytes",
-    controller_view.RECENT, quiet.KEY, appearance.KEY, overlay_view.KEY, camera_views.KEY,
+    controller_view.RECENT, idle_measuring.KEY, appearance.KEY, overlay_view.KEY, camera_views.KEY,
 )  # fmt: skip
 
 

@@ -20,8 +20,8 @@ from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
 from app.gl.scene import Scene
 from app.panels.beside import ROWS
-from app.simulation.companion import Kept, _touched
 from app.simulation.running import gains_of
+from app.simulation.second_robot import Kept, _touched
 from app.simulation.spread import Spread
 
 LEFT = Qt.MouseButton.LeftButton

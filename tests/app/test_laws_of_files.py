@@ -29,9 +29,9 @@ from app.plotting.catalogue import catalogue
 from app.plotting.plot_files import table
 from app.plotting.series import Series
 from app.recording import run_files
-from app.simulation.companion import Kept
 from app.simulation.messages import Settings
 from app.simulation.recorder import Recorder
+from app.simulation.second_robot import Kept
 from app.simulation.spread import LARGEST, Spread
 
 

@@ -19,13 +19,13 @@ from app.features.dragging import Dragging
 from app.gl.camera import Camera
 from app.link_extents import link_points, moved
 from app.picture.studio import times
-from app.simulation import companion as beside
 from app.simulation import ghost as second
-from app.simulation.companion import Asked, Companion
+from app.simulation import second_robot as beside
 from app.simulation.ghost import STEPS, Ghost, GhostSettings
 from app.simulation.messages import Settings, Snapshot
 from app.simulation.recorder import Recorder
 from app.simulation.running import again, running_of
+from app.simulation.second_robot import Asked, Companion
 from app.simulation.spread import Spread
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import engine
 import main
-from engine.bench.compare import candidate, command, comparison, own
+from engine.bench.compare import candidate, command, comparison, user_algorithms
 from engine.cuda.runtime import arrays, clock, device
 
 
@@ -109,9 +109,9 @@ def test_users_work_on_streams_of_their_own_is_counted(gpu, monkeypatch, tmp_pat
     )
     model = engine.chain(3)
     at = candidate.sample_states(model, 2, 0)
-    found = own.load(own.Own(path, "late"))
+    found = user_algorithms.load(user_algorithms.Own(path, "late"))
     found.function.__globals__.update(GPU=gpu, ANSWER=engine.forward_dynamics(model, *at))
-    monkeypatch.setattr(own, "load", lambda _: found)
+    monkeypatch.setattr(user_algorithms, "load", lambda _: found)
     monkeypatch.setattr(device, "why_not", lambda: None)
     monkeypatch.setattr(arrays, "to_device", lambda x: x)
     monkeypatch.setattr(candidate, "perf_counter", lambda: gpu.now)

@@ -18,7 +18,7 @@ from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments, serves
 from engine.holding import holding_gains
 from engine.kernels import in_scene
-from engine.kernels.contact import limbs, newton, problem, room, search
+from engine.kernels.contact import limbs, newton, problem, search, workspace
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
 from engine.scene import put_down
@@ -91,7 +91,7 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     """q of every tenth step, v at the end, and the worst residual, by the text of a GPU on the host."""
     model, scene = of.model, of.scene
     assert scene is not None
-    touch = room.touch(room.ground(model, scene, "bodies"), model.nv, 1)
+    touch = workspace.touch(workspace.ground(model, scene, "bodies"), model.nv, 1)
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     known = in_scene.Known(*pack(model), pack_coupling(model))
     robot = in_scene.Robot(known, rows, of.rotations, in_scene.room(len(model.parent), model.nq, model.nv), touch)
@@ -132,7 +132,7 @@ def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, 
     """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
     of = settings(model, "falling", "float64")
     assert of.scene is not None
-    touch = room.touch(room.ground(model, of.scene, "bodies"), model.nv, 1)
+    touch = workspace.touch(workspace.ground(model, of.scene, "bodies"), model.nv, 1)
     known = in_scene.Known(*pack(model), pack_coupling(model))
     rows = JointRows(DT, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     robot = in_scene.Robot(known, rows, of.rotations, in_scene.room(len(model.parent), model.nq, model.nv), touch)

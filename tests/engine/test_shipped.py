@@ -5,7 +5,7 @@ import math
 import pytest
 
 import engine
-from engine.cpu.runtime import probe
+from engine.cpu.runtime import core_speed
 from engine.cpu.runtime.cores import cores
 from engine.selection import choice, shipped, timings
 from engine.selection.timings import Case, Measurements, Row
@@ -53,7 +53,7 @@ def test_the_probe_stretches_times_and_fewer_multiprocessors_make_a_batch_larger
         machine = {"device": "cpu", "name": f"{count} cores", "cores": count, "probe": 2e-3}
         shipped.write(Measurements(tmp_path, tuple(kept)), machine)
     assert len(shipped.machines()) == 2
-    monkeypatch.setattr(probe, "seconds", lambda: 6e-3)
+    monkeypatch.setattr(core_speed, "seconds", lambda: 6e-3)
     table = shipped.table()
     assert table.rows == tuple(rows)
     assert table.seconds("abia", Case("chain", 8, 1, "float64")) == pytest.approx(3e-6)
@@ -64,7 +64,7 @@ def test_the_probe_stretches_times_and_fewer_multiprocessors_make_a_batch_larger
 
 
 def test_the_probe_takes_less_than_a_fifth_of_a_second():
-    probe.seconds.cache_clear()
-    first, second = probe.seconds(), probe.seconds()
+    core_speed.seconds.cache_clear()
+    first, second = core_speed.seconds(), core_speed.seconds()
     assert first == second
     assert 1e-6 < first < 0.2 / 7

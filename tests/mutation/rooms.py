@@ -41,7 +41,7 @@ _CONTACT = (
 ROOMS = {
     "description": Room(("urdf/**/*.py",), (*_FILES, "holding")),
     "model": Room(
-        ("model/*.py", "lie.py", "parameters.py", "validation.py", "reals.py"),
+        ("model/*.py", "lie.py", "parameters.py", "validation.py", "real_numbers.py"),
         (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "inertias", "capabilities", "array_kinds"),
     ),
     "dynamics": Room(
@@ -84,7 +84,7 @@ ROOMS = {
         ("cli", "run_controller", "controller", "compilation", "choice", "diagnostics", "recording*", "xacro"),
     ),
     "runtime": Room(
-        ("cpu/runtime/**/*.py", "cpu/__init__.py", "compile/*.py", "process.py"),
+        ("cpu/runtime/**/*.py", "cpu/__init__.py", "compile/*.py", "per_process.py"),
         ("native", "cache", "compilation", "aba_batch", "dca_cpu", "phases", "dynamics"),
     ),
 }  # fmt: skip

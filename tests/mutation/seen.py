@@ -24,7 +24,7 @@ ELSEWHERE = {
     **dict.fromkeys(
         (
             f"engine/{name}.py"
-            for name in ("child_process", *(f"bench/compare/{x}" for x in ("block", "candidate", "own")))
+            for name in ("child_process", *(f"bench/compare/{x}" for x in ("block", "candidate", "user_algorithms")))
         ),
         "engine/child_process.py:Child.__init__",
     ),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.bench import states
-from engine.bench.compare import own
+from engine.bench.compare import user_algorithms
 from engine.bench.states import State, some_rows
 from engine.bench.timer import SLOT, repeated
 from engine.compile import finish_compiling
@@ -86,7 +86,7 @@ class Candidate:
         except Refused as why:
             self._out("refused", str(why))
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            self._out("failed", own.error_text(error, own.parse(self.algorithm)))
+            self._out("failed", user_algorithms.error_text(error, user_algorithms.parse(self.algorithm)))
 
     def _out(self, verdict: Verdict, reason: str) -> None:
         self.verdict, self.reason = verdict, reason
@@ -101,7 +101,7 @@ class Candidate:
         at = State(*(x.astype(self.dtype) for x in at))
         if self.device == "cuda" and (why := device.why_not()):
             raise Refused(why)
-        users = own.parse(self.algorithm)
+        users = user_algorithms.parse(self.algorithm)
         make = self._ours() if users is None else self._of(users)
         if not self.requested and self.batch > PROBE_ROBOTS:
             self._probe(make, at)
@@ -143,8 +143,8 @@ class Candidate:
 
         return make
 
-    def _of(self, users: own.Own) -> Callable[[State], Call]:
-        loaded = own.load(users)
+    def _of(self, users: user_algorithms.Own) -> Callable[[State], Call]:
+        loaded = user_algorithms.load(users)
         if self.device not in loaded.devices:
             raise Refused(f"{users.path.name} does not name {self.device!r} in DEVICES")
 

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from engine import figures, files, robot_words
 from engine.bench import facts
-from engine.bench.compare import own, pictures
+from engine.bench.compare import pictures, user_algorithms
 from engine.bench.compare.comparison import DTYPES, PROCESSES, Comparison, distinct
 from engine.bench.compare.result import AlgorithmResult, ComparisonResult, table, times
 from engine.bench.compare.scaling import Crossing, Growth, Point, Scaling
@@ -161,7 +161,7 @@ def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
 def _digests(parts: list[Part]) -> dict[str, str]:
     """Return hashes of robot files and users' algorithms, so that results of different versions are not mixed."""
     sources = [model.source for part in parts for model in part.comparison.robots]
-    users = [own.parse(name) for part in parts for name in part.comparison.algorithms or ()]
+    users = [user_algorithms.parse(name) for part in parts for name in part.comparison.algorithms or ()]
     paths = {*(Path(source) for source in sources if source), *(found.path for found in users if found)}
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in sorted(paths) if path.is_file()}
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from engine import robot_words, validation
-from engine.bench.compare import block, own
+from engine.bench.compare import block, user_algorithms
 from engine.bench.compare.candidate import Candidate
 from engine.bench.compare.record import Record, results
 from engine.bench.compare.result import ComparisonResult
@@ -64,7 +64,7 @@ class Comparison:
         if self.algorithms is not None:
             _some("algorithms", self.algorithms)
         for name in self.algorithms or ():
-            users = own.parse(name)
+            users = user_algorithms.parse(name)
             if users is not None and not users.path.is_file():
                 raise FileNotFoundError(f"there is no file {str(users.path)!r} to take {users.name!r} from")
             if users is None and name not in capabilities.ALGORITHMS:
@@ -163,7 +163,7 @@ class Comparison:
                 Record(Candidate(model, title, name, label, where, dtype, self.batch, self.algorithms is not None))
                 for dtype in self.dtypes
                 for where in (present if self.devices is None else self.devices)
-                for name, label in zip(names, distinct(map(own.short, names)), strict=True)
+                for name, label in zip(names, distinct(map(user_algorithms.short, names)), strict=True)
             ]
             for model, title in zip(self.robots, titles, strict=True)
         ]
@@ -183,7 +183,7 @@ def _to_blame(present: list[Record], progress: block.Progress | None) -> list[Re
     """Return the candidates that probably ended a process: of those that take turns, users' own; else all."""
     if progress is not None and progress.at is not None:
         return [present[progress.at]]
-    users = [record for record in present if own.parse(record.candidate.algorithm)]
+    users = [record for record in present if user_algorithms.parse(record.candidate.algorithm)]
     return users or present
 
 

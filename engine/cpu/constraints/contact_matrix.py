@@ -12,7 +12,7 @@ from engine.cpu.chains.jsiia import Dense
 from engine.cpu.constraints.contact_law import System
 from engine.cpu.constraints.contact_rounds import Room, room
 from engine.cpu.rigid_body import ltdl
-from engine.kernels.contact.room import Ground
+from engine.kernels.contact.workspace import Ground
 from engine.model import Model
 from engine.model.layout import pack_coupling
 

@@ -28,7 +28,7 @@ from engine.cpu.runtime.epochs import EPOCH, LINE, OWN, next_epoch, wait_for
 from engine.cpu.runtime.thread_pool import ThreadPool
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model.layout import CONSTANTS, Packed
-from engine.process import OnePerProcess
+from engine.per_process import OnePerProcess
 
 RUNS = 4
 """Runs of blocks per thread: enough that a late thread still finds some."""

@@ -20,9 +20,9 @@ from engine.cpu.trees import dca as trees
 from engine.kernels.collision import surfaces
 from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.collision.surfaces import Kind
-from engine.kernels.contact import room
+from engine.kernels.contact import workspace
 from engine.kernels.contact.mimics import mimics
-from engine.kernels.contact.room import By
+from engine.kernels.contact.workspace import By
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.scene.pairs import NO_PAIRS
 from engine.step_settings import Rotations, StepSettings
@@ -64,7 +64,7 @@ class Code(NamedTuple):
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         own = not alike and algorithm != "dca"
-        by: By = room.by(model, scene) if contact and scene is not None else "bodies, then rows"
+        by: By = workspace.by(model, scene) if contact and scene is not None else "bodies, then rows"
         mimic = bool(contact and mimics(model))
         return cls(settings.integrator, algorithm, lanes, False, contact, own, pairs, mimic, by)
 
@@ -91,10 +91,10 @@ class Code(NamedTuple):
         """`integrators.run` for these steps, compiled or read from disk."""
         return integrators.run.specialised(self._sorts())
 
-    def _touch(self) -> room.Touch | tuple[()]:
+    def _touch(self) -> workspace.Touch | tuple[()]:
         if not self.contact:
             return ()
-        return room.example(
+        return workspace.example(
             self.contact, self.pairs, self.mimic, self.by, () if self.by == "bodies" else contact_matrix.example()
         )
 

@@ -17,8 +17,8 @@ from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
 from engine.kernels.contact.step import move_on, touches
 from engine.kernels.joint_constraints import slides
+from engine.kernels.joint_motion import advance, advance_ball, normalise, rates, stop_turning
 from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
-from engine.kernels.moving import advance, advance_ball, normalise, rates, stop_turning
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DIVERGED, LOWER, UPPER
 

@@ -24,12 +24,12 @@ from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch, Wrenches, scratch
 from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
-from engine.kernels.contact import room
-from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, Ground, Touch
+from engine.kernels.contact import workspace
+from engine.kernels.contact.workspace import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, Ground, Touch
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.model import Model
 from engine.model.layout import pack
-from engine.process import OnePerProcess
+from engine.per_process import OnePerProcess
 from engine.scene import Touches
 from engine.step_settings import StepSettings
 from engine.stepper import Row
@@ -85,7 +85,7 @@ class Stepper:
         )
         self._wrench: Array | None = None
         self._by = code.by
-        self._touch = room.touch(self._ground(), model.nv, batch) if code.contact else None
+        self._touch = workspace.touch(self._ground(), model.nv, batch) if code.contact else None
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
         self._diverged = 0
@@ -147,7 +147,7 @@ class Stepper:
         """The contact workspace of a thread."""
         model, scene = self._settings.model, self._settings.scene
         assert scene is not None
-        ground = room.ground(model, scene, self._by)
+        ground = workspace.ground(model, scene, self._by)
         return ground if self._by == "bodies" else ground._replace(rows=contact_matrix.matrix(model, ground))
 
     def start(self, q: Array, v: Array) -> None:
@@ -155,7 +155,7 @@ class Stepper:
         self.q[:], self.v[:], self._diverged = q, v, 0
         self._divergences.steps[:] = 0
         if self._touch is not None:
-            for array in room.of_steps(self._touch):
+            for array in workspace.of_steps(self._touch):
                 array[:] = 0
 
     def restart(self, robots: NDArray[np.int64], q: Array, v: Array) -> None:
@@ -163,17 +163,17 @@ class Stepper:
         self.q[robots], self.v[robots] = q, v
         self._divergences.steps[robots] = 0
         if self._touch is not None:
-            for array in room.of_steps(self._touch):
+            for array in workspace.of_steps(self._touch):
                 array[robots] = 0
 
     def memory(self) -> tuple[Array, ...]:
         """Return copies of the warm start and the contacts of the last step."""
         if self._touch is None:
             return ()
-        touch = Touch(self._touch.ground, *(x.copy() for x in room.of_steps(self._touch)))
+        touch = Touch(self._touch.ground, *(x.copy() for x in workspace.of_steps(self._touch)))
         beyond = np.arange(touch.which.shape[1]) >= touch.summary[:, 1:2]
         touch.which[beyond], touch.key[beyond], touch.seen[beyond] = 0, 0, 0.0
-        return room.of_steps(touch)
+        return workspace.of_steps(touch)
 
     def glance(self) -> tuple[Array, ...]:
         """See `engine.stepper.Stepper`."""
@@ -182,13 +182,13 @@ class Stepper:
             return self.memory()
         number, which, key = int(touch.summary[0, 1]), touch.which.copy(), touch.key.copy()
         which[0, number:] = key[0, number:] = 0
-        return room.of_steps(touch._replace(which=which, key=key, seen=touch.seen[:, :number]))
+        return workspace.of_steps(touch._replace(which=which, key=key, seen=touch.seen[:, :number]))
 
     def resume(self, q: Array, v: Array, divergences: NDArray[np.int64], memory: tuple[Array, ...]) -> None:
         """See `engine.stepper.Stepper`."""
         self.start(q, v)
         self._divergences.steps[:], self._divergences.velocity[:] = divergences
-        own = () if self._touch is None else room.of_steps(self._touch)
+        own = () if self._touch is None else workspace.of_steps(self._touch)
         for array, before in zip(own, memory, strict=True):
             array[:] = before
 
@@ -258,7 +258,7 @@ class Stepper:
     def _let_go(self) -> None:
         """Clear the contacts of robots that diverged: the step was not taken and may have no numbers."""
         if self._touch is not None and np.any(lost := self._divergences.steps != 0):
-            for array in room.of_steps(self._touch):
+            for array in workspace.of_steps(self._touch):
                 array[lost] = 0
 
     def _run(
@@ -271,7 +271,7 @@ class Stepper:
         recorded = [_NOTHING if array is None else array[block] for array in record]
         rows, dynamics, touch = self._rows, place.dynamics, place.touch
         if touch:
-            touch = room.of_robots(touch, block)
+            touch = workspace.of_robots(touch, block)
         own: Own | tuple[()] = ()
         if self._group is None and not self._alike:
             own = Own(*(table[block] if len(table) > 1 else table for table in (self._constants, settings.joints)))
@@ -318,7 +318,7 @@ class Stepper:
             seen[..., IMPULSE:SLIP],
             seen[..., SLIP],
         )
-        link, other = room.partners(self._touch)
+        link, other = workspace.partners(self._touch)
         wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
         acting = np.arange(link.shape[1]) < summary[:, 1:2]
         wrench[acting] = _on_links(self._settings.model, link[acting], seen[acting][:, WRENCH:SEEN])

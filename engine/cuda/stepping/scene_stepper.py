@@ -23,8 +23,8 @@ from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.kernels import in_scene
 from engine.kernels.collision import near_points
-from engine.kernels.contact import room
-from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, PLACE, SEEN, SLIP, WRENCH
+from engine.kernels.contact import workspace
+from engine.kernels.contact.workspace import GAP, IMPULSE, NORMAL, PLACE, SEEN, SLIP, WRENCH
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
 from engine.scene import Touches, points
@@ -54,7 +54,7 @@ def serves(settings: StepSettings) -> bool:
         return False
     touching = points(model, scene)
     many = touching.capacity > CONTACTS or bool(np.max(np.diff(touching.first), initial=0) >= WALKED)
-    return many and (settings.algorithm == "abia" or model.has_mimic) and room.by(model, scene) != "rows"
+    return many and (settings.algorithm == "abia" or model.has_mimic) and workspace.by(model, scene) != "rows"
 
 
 class SceneStepper(Stepper):
@@ -236,7 +236,7 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
     """Return a robot's workspace as a kernel has it: tables of all robots, and its own arrays."""
     model, scene = settings.model, settings.scene
     assert scene is not None
-    ground = room.ground(model, scene, "bodies")
+    ground = workspace.ground(model, scene, "bodies")
     ground = ground._replace(near=near_points.room(ground.points, threads))
     own = _each(ground, Own)
     tables = {"flow": Table(ground.tree.tree.flow), "limbs": _each(ground.tree.tree.limbs, Table)}
@@ -245,7 +245,7 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
         points=_each(ground.points, Table), surface=_each(ground.surface, Table), tree=tree,
         topology=Table(ground.topology),
     )  # fmt: skip
-    touch = room.touch(ground, model.nv, 1)
+    touch = workspace.touch(ground, model.nv, 1)
     topology, constants = pack(model)
     known = in_scene.Known(
         _each(topology, Table), _each(constants, Table if settings.parameters is None else Own),
@@ -257,7 +257,7 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
     rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
     own_room = _each(in_scene.room(len(model.parent), model.nq, model.nv), Own)
     return in_scene.Robot(
-        known, rows, _each(settings.rotations, Table), own_room, room.Touch(own, *_each(touch[1:], Own))
+        known, rows, _each(settings.rotations, Table), own_room, workspace.Touch(own, *_each(touch[1:], Own))
     )
 
 

@@ -8,10 +8,10 @@ from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.collision.ground import ground_contacts
 from engine.kernels.collision.shape_contacts import shape_contacts
-from engine.kernels.contact.room import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.kernels.contact.touching import bodies_of, frictional_first
+from engine.kernels.contact.workspace import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.kernels.coordinates import expand
-from engine.kernels.moving import advance
+from engine.kernels.joint_motion import advance
 from engine.kernels.spatial import (
     add,
     cross,

@@ -10,7 +10,7 @@ from PyQt6.QtCore import Qt
 from windows import press, wait
 
 import engine
-from app.features import quiet
+from app.features import idle_measuring
 from app.jobs.measuring import Measuring
 from app.window import Window
 from engine.selection import timings
@@ -42,13 +42,13 @@ class Scripted:
 @pytest.fixture
 def resting(monkeypatch, opened) -> tuple[Window, Scripted]:
     """A window with a robot, which has rested long enough as soon as nothing keeps it busy."""
-    monkeypatch.setattr(quiet, "disturbed", lambda: False)
+    monkeypatch.setattr(idle_measuring, "disturbed", lambda: False)
     window = opened(engine.find_robot("arm7"))
     assert window.quiet._timer.isActive()
     window.quiet._timer.stop()  # the tests look when they are ready
     measure = Scripted()
     window.quiet.measuring = Measuring(measure)
-    monkeypatch.setattr(quiet, "REST", 0.05)
+    monkeypatch.setattr(idle_measuring, "REST", 0.05)
     return window, measure
 
 
@@ -69,7 +69,7 @@ def test_it_begins_at_rest_says_how_far_it_is_and_ends_with_a_table(qtbot, resti
     assert window.workbench.unmeasured
     measure.go.set()
     look_until(qtbot, window, lambda: label.text() == "")
-    assert window.statusBar().currentMessage() == quiet.DONE
+    assert window.statusBar().currentMessage() == idle_measuring.DONE
     assert engine.measured()
     assert window.workbench.algorithm == algorithm  # nothing changes under a robot that is there
     qtbot.wait(100)
@@ -121,12 +121,12 @@ def test_what_keeps_it_from_beginning(qtbot, resting, monkeypatch, obstacle):
     window, measure = resting
     if obstacle == "turned off":
         window.quiet.action.trigger()
-        assert window.settings.value(quiet.KEY, True, bool) is False
+        assert window.settings.value(idle_measuring.KEY, True, bool) is False
     elif obstacle == "measured":
         rows = (Row("chain", 8, 1, "float64", "abia", 2e-6, 1e-15, "step"),)
         Measurements(timings.table_path(), rows).save()
     else:
-        monkeypatch.setattr(quiet, "disturbed", lambda: True)
+        monkeypatch.setattr(idle_measuring, "disturbed", lambda: True)
     qtbot.wait(100)
     window.quiet.look()
     assert measure.begun == 0
@@ -158,13 +158,13 @@ def test_closing_ends_it(qtbot, resting):
 
 
 def test_a_busy_machine_and_a_battery_are_disturbance(monkeypatch, tmp_path):
-    monkeypatch.setattr(quiet, "BATTERIES", tmp_path)
-    monkeypatch.setattr(quiet.os, "getloadavg", lambda: (0.0, 0.0, 0.0), raising=False)
-    assert not quiet.disturbed()
+    monkeypatch.setattr(idle_measuring, "BATTERIES", tmp_path)
+    monkeypatch.setattr(idle_measuring.os, "getloadavg", lambda: (0.0, 0.0, 0.0), raising=False)
+    assert not idle_measuring.disturbed()
     (tmp_path / "BAT0").mkdir()
     (tmp_path / "BAT0" / "status").write_text("Discharging\n")
-    assert quiet.disturbed()
+    assert idle_measuring.disturbed()
     (tmp_path / "BAT0" / "status").write_text("Charging\n")
-    assert not quiet.disturbed()
-    monkeypatch.setattr(quiet.os, "getloadavg", lambda: (1e3, 0.0, 0.0), raising=False)
-    assert quiet.disturbed()
+    assert not idle_measuring.disturbed()
+    monkeypatch.setattr(idle_measuring.os, "getloadavg", lambda: (1e3, 0.0, 0.0), raising=False)
+    assert idle_measuring.disturbed()

@@ -11,7 +11,7 @@ import trimesh
 
 import engine
 from app.gl import levels, scene
-from app.gl.reader import MeshReader
+from app.gl.mesh_process import MeshReader
 from app.gl.scene import Scene
 
 TWO = """<robot name="meshes"><link name="base">
