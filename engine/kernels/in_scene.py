@@ -147,7 +147,7 @@ def _search(robot):
     counts, ground = robot.room.counts, robot.touch.ground
     joints = counts[_JOINTS] if counts[_OVERLAPS] == 0 else 0
     return advance_search(
-        counts[_CONTACTS], joints, robot.room.forces.inertia[0], ground.topology, ground.bodies, ground.tree,
+        counts[_CONTACTS], joints, robot.room.forces.inertia[0], ground.topology, ground.bodies, ground.solver,
         ground.work,
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ def _end(found, robot, watched, phases):
         if found or check_impulses(contacts, joints, dt, False, inertia, topology, ground):
             store_impulses(contacts, frictional, joints, ground)
             remember(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
-            report(ground.tree.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, touch, 0)
+            report(ground.solver.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, touch, 0)
             for j in spread(state.v.shape[1]):
                 ground.free[j] += ground.column[j]
             if begin_overlap_correction(contacts, dt, inertia, topology, ground):

@@ -140,7 +140,7 @@ def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, 
     kinds = in_scene.Fixed("implicit", "raise", "none", "untimed")
     in_scene._begin(0, robot.room.state.tau[0], 0, np.zeros(1), 1, kinds, robot, False, np.zeros(1, np.int64))
     _, contacts, joints = robot.room.counts[:3].tolist()
-    return contacts, joints, touch.ground.tree, robot
+    return contacts, joints, touch.ground.solver, robot
 
 
 @pytest.mark.parametrize("name", ["quadruped", "humanoid"])

@@ -296,7 +296,7 @@ def test_mobilities_are_those_of_the_inverse_mass_matrix(model, chance):
 def test_rows_have_their_mobility_and_their_velocity(model, pairs, chance):
     robot = _robot(model, chance, pairs=pairs)
     p, C, R = robot.work.problem, len(robot.J) // 3, len(robot.rows)
-    ground = workspace.ground(model, Scene(), "bodies")._replace(bodies=robot.bodies, tree=robot.work)
+    ground = workspace.ground(model, Scene(), "bodies")._replace(bodies=robot.bodies, solver=robot.work)
     ground.free[:] = chance.normal(size=model.nv)
     problem_rows._mobilities(R, robot.topology, ground)
     between = np.zeros(C, bool)

@@ -239,10 +239,10 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
     ground = workspace.ground(model, scene, "bodies")
     ground = ground._replace(near=near_points.room(ground.points, threads))
     own = _each(ground, Own)
-    tables = {"flow": Table(ground.tree.tree.flow), "limbs": _each(ground.tree.tree.limbs, Table)}
-    tree = own.tree._replace(tree=own.tree.tree._replace(**tables))
+    tables = {"flow": Table(ground.solver.tree.flow), "limbs": _each(ground.solver.tree.limbs, Table)}
+    solver = own.solver._replace(tree=own.solver.tree._replace(**tables))
     own = own._replace(
-        points=_each(ground.points, Table), surface=_each(ground.surface, Table), tree=tree,
+        points=_each(ground.points, Table), surface=_each(ground.surface, Table), solver=solver,
         topology=Table(ground.topology),
     )  # fmt: skip
     touch = workspace.touch(ground, model.nv, 1)

@@ -44,7 +44,7 @@ WARM_START_RESIDUAL = 0.5
 @kernel
 def free_velocity(v, forces, rows, topology, gravity, ground):
     """Factorise M̃ and compute v_f into `ground.free`."""
-    tree = ground.tree.tree
+    tree = ground.solver.tree
     factorise(forces.force[0], forces.inertia[0], topology, ground.bodies, tree)
     accelerations(gravity, topology, ground.bodies, tree, ground.column)
     for j in spread(v.size):
@@ -78,7 +78,7 @@ def _restore_best(count, joints, most, p):
 @inline
 def store_impulses(count, frictional, joints, ground):
     """Store impulses and velocities in `ground` for the rest of the step."""
-    p, u = ground.tree.problem, ground.u
+    p, u = ground.solver.problem, ground.u
     for i in spread(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         for r in range(3 if i < frictional else 1):
@@ -90,7 +90,7 @@ def store_impulses(count, frictional, joints, ground):
 @inline
 def _load_impulses(count, frictional, joints, ground):
     """Load the previous step's impulses from `ground.impulses` into the problem."""
-    p = ground.tree.problem
+    p = ground.solver.problem
     for i in spread(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         store3(p.impulse[i], 0, 1, (ground.impulses[k], 0.0, 0.0))
@@ -103,7 +103,7 @@ def _load_impulses(count, frictional, joints, ground):
 @inline
 def _set_targets(count, joints, share, dt, exact, topology, ground):
     """Set the contacts' target velocities for this share of the restitution, and u; return the residual."""
-    work, numbers, counts = ground.tree, ground.tree.search.numbers, ground.tree.search.counts
+    work, numbers, counts = ground.solver, ground.solver.search.numbers, ground.solver.search.counts
     numbers[RESTITUTION_SHARE], counts[RESTARTS] = share, 0
     counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, share, dt, exact, ground) else 0
     respond(count, joints, topology, ground.bodies, work, ground.column)
@@ -113,7 +113,7 @@ def _set_targets(count, joints, share, dt, exact, topology, ground):
 @inline
 def _begin_search(count, joints, left, inertia, topology, ground):
     """Begin a search at the present impulses, or at zero where their residual `left` is large."""
-    p = ground.tree.problem
+    p = ground.solver.problem
     for j in spread(p.total.size):
         p.total[j] = ground.column[j]
     plan = WARM_START if left < WARM_START_RESIDUAL else COLD_START
@@ -126,15 +126,15 @@ def _begin_search(count, joints, left, inertia, topology, ground):
         inertia,
         topology,
         ground.bodies,
-        ground.tree,
+        ground.solver,
     )
 
 
 @inline
 def _adds_no_energy(count, joints, ground):
     """Whether the impulses of rebounds add no energy; otherwise reduce the share of the restitution."""
-    search = ground.tree.search
-    if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, ground.tree.problem) <= 0.0:
+    search = ground.solver.search
+    if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, ground.solver.problem) <= 0.0:
         return True
     search.counts[RESTITUTION_ATTEMPT] += 1
     search.numbers[RESTITUTION_SHARE] = (
@@ -146,7 +146,7 @@ def _adds_no_energy(count, joints, ground):
 @kernel
 def begin_impulses(count, frictional, joints, dt, exact, inertia, topology, ground):
     """Return whether the previous step's impulses obey the law; otherwise begin a search from them."""
-    search = ground.tree.search
+    search = ground.solver.search
     search.counts[RESTITUTION_ATTEMPT] = 0
     _load_impulses(count, frictional, joints, ground)
     left, share = _set_targets(count, joints, 1.0, dt, exact, topology, ground), 1.0
@@ -163,7 +163,7 @@ def begin_impulses(count, frictional, joints, dt, exact, inertia, topology, grou
 @kernel
 def check_impulses(count, joints, dt, exact, inertia, topology, ground):
     """Return whether the search's impulses are those of the step; otherwise begin another search."""
-    work, search, p = ground.tree, ground.tree.search, ground.tree.problem
+    work, search, p = ground.solver, ground.solver.search, ground.solver.problem
     most = search.numbers[LARGEST_VELOCITY]
     _restore_best(count, joints, most, p)
     respond(count, joints, topology, ground.bodies, work, ground.column)
@@ -196,7 +196,7 @@ def _overlaps(count, ground):
 @kernel
 def begin_overlap_correction(count, dt, inertia, topology, ground):
     """Begin the search for the displacement that reduces overlaps; return whether there are any."""
-    touching, p = ground.contacts, ground.tree.problem
+    touching, p = ground.contacts, ground.solver.problem
     if not _overlaps(count, ground):
         return False
     for i in spread(count):
@@ -204,14 +204,14 @@ def begin_overlap_correction(count, dt, inertia, topology, ground):
         p.mu[i], p.offset[i] = 0.0, (BACK * gap if gap < 0.0 else gap) / dt
         store3(p.free[i], 0, 1, (p.offset[i], 0.0, 0.0))
     tolerance = overlap_target_residual(dt)
-    begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, ground.bodies, ground.tree)
+    begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, ground.bodies, ground.solver)
     return True
 
 
 @kernel
 def end_overlap_correction(count, dt, topology, ground):
     """Compute the displacement that reduces overlaps into `ground.shift`, after its search."""
-    work, p = ground.tree, ground.tree.problem
+    work, p = ground.solver, ground.solver.problem
     _restore_best(count, 0, work.search.numbers[LARGEST_VELOCITY], p)
     respond(count, 0, topology, ground.bodies, work, ground.shift)
     for j in spread(ground.shift.size):
@@ -223,7 +223,7 @@ def _finish_search(count, joints, inertia, topology, ground):
     """Run a search to its end."""
     over = False
     while not over:
-        over = advance(count, joints, inertia, topology, ground.bodies, ground.tree, ground.work)
+        over = advance(count, joints, inertia, topology, ground.bodies, ground.solver, ground.work)
 
 
 @kernel
@@ -238,7 +238,7 @@ def impulses_by_bodies(count, frictional, joints, dt, exact, forces, topology, g
         _finish_search(count, joints, inertia, topology, ground)
         found = check_impulses(count, joints, dt, exact, inertia, topology, ground)
     store_impulses(count, frictional, joints, ground)
-    return ground.tree.search.numbers[BEST_RESIDUAL]
+    return ground.solver.search.numbers[BEST_RESIDUAL]
 
 
 @kernel

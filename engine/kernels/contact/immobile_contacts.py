@@ -36,7 +36,7 @@ def _add_motion(i, sign, n, x, topology, ground):
     kind, start, row, R = topology[i, KIND], topology[i, V_START], ground.column, load9(ground.bodies.rotation[i], 0, 1)
     turn, shift = mul_t(R, cross(sub(x, load3(ground.bodies.position[i], 0, 1)), n)), mul_t(R, n)
     if has_one_axis(kind):
-        factor = sign * ground.tree.tree.mimics.factor[i] if len(ground.tree.tree.mimics) > 0 else sign
+        factor = sign * ground.solver.tree.mimics.factor[i] if len(ground.solver.tree.mimics) > 0 else sign
         row[start] += factor * (turn[2] if kind == REVOLUTE else shift[2])
     else:
         for k in range(3):

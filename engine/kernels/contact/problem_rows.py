@@ -47,25 +47,25 @@ def _contacts(count, topology, ground):
 
     Returns whether there is room for all pairs of bodies.
     """
-    touching, p, bodies, has_room = ground.contacts, ground.tree.problem, ground.bodies, True
+    touching, p, bodies, has_room = ground.contacts, ground.solver.problem, ground.bodies, True
     for i in spread(topology.shape[0]):
         p.head[i] = -1
     for i in spread(count):
         body, other = bodies_of(touching.shape[i], ground)
         x, n = load3(touching.at[i], 0, 1), load3(touching.frame[i], 0, 1)
         ground.before[i] = _velocity_before(body, n, x, bodies)
-        if len(ground.tree.tree.pairs) > 0 and other != WORLD:
+        if len(ground.solver.tree.pairs) > 0 and other != WORLD:
             ground.before[i] -= _velocity_before(other, n, x, bodies)
         p.mu[i] = friction_of(touching.shape[i], ground)
         store3(p.arm[i], 0, 1, sub(x, load3(bodies.position[body], 0, 1)))
         store9(p.frame[i], 0, 1, load9(touching.frame[i], 0, 1))
-    if len(ground.tree.tree.pairs) > 0:
-        ground.tree.tree.pairs.counts[TOUCH], ground.tree.tree.pairs.counts[UNKNOWNS] = 0, 0
+    if len(ground.solver.tree.pairs) > 0:
+        ground.solver.tree.pairs.counts[TOUCH], ground.solver.tree.pairs.counts[UNKNOWNS] = 0, 0
     for i in range(count - 1, -1, -1):
         body, other = bodies_of(touching.shape[i], ground)
-        if len(ground.tree.tree.pairs) > 0 and other != WORLD:
+        if len(ground.solver.tree.pairs) > 0 and other != WORLD:
             x = load3(touching.at[i], 0, 1)
-            has_room = add_contact(i, body, other, x, bodies, p, ground.tree.tree.pairs) and has_room
+            has_room = add_contact(i, body, other, x, bodies, p, ground.solver.tree.pairs) and has_room
         else:
             p.following[i], p.head[body] = p.head[body], i
     return has_room
@@ -74,7 +74,7 @@ def _contacts(count, topology, ground):
 @inline
 def _joints(q, v, rows, ground):
     """Find the joints with friction or near a limit, as `ground.joint_of` and ones in `right`; return their number."""
-    found, p = 0, ground.tree.problem
+    found, p = 0, ground.solver.problem
     for j in spread(ground.free.size):
         p.right[j] = 0.0
         if is_row(rows, j):
@@ -105,7 +105,7 @@ def _own_mobility(offset, rotation, inverse):
 @kernel
 def _mobilities(joints, topology, ground):
     """Compute the mobility of each row, and its velocity at v_f."""
-    p, tree, bodies, free = ground.tree.problem, ground.tree.tree, ground.bodies, ground.free
+    p, tree, bodies, free = ground.solver.problem, ground.solver.tree, ground.bodies, ground.free
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         mimics.own_mobilities(tree.mimics, p.dv)
@@ -162,7 +162,7 @@ def _mobilities(joints, topology, ground):
 @inline
 def _pair_rows(count, inertia, topology, ground):
     """Compute the mobilities and velocities of contacts between bodies, after `_mobilities`."""
-    p, pairs, twists = ground.tree.problem, ground.tree.tree.pairs, ground.tree.tree.step
+    p, pairs, twists = ground.solver.problem, ground.solver.tree.pairs, ground.solver.tree.step
     for j in range(pairs.counts[TOUCH]):
         k = pairs.contact[j]
         while k >= 0:
@@ -171,7 +171,7 @@ def _pair_rows(count, inertia, topology, ground):
             store3(p.free[k], 0, 1, u)
             k = p.following[k]
     if pairs.counts[TOUCH] > 0:
-        relative_mobilities(count, inertia, topology, ground.bodies, ground.tree)
+        relative_mobilities(count, inertia, topology, ground.bodies, ground.solver)
 
 
 @inline
@@ -192,7 +192,7 @@ def restitution_offsets(count, share, dt, exact, ground):
     `exact`: the integrator keeps the energy of free flight, see `rebound_velocity`; semi-implicit steps need no
     correction.
     """
-    touching, p, springs = ground.contacts, ground.tree.problem, 0.0
+    touching, p, springs = ground.contacts, ground.solver.problem, 0.0
     for i in spread(count):
         gap, before = touching.gap[i], ground.before[i]
         c = closing_gap(gap, load3(touching.frame[i], 0, 1), load3(touching.at[i], 0, 1)) / dt
@@ -215,12 +215,12 @@ def rows_by_bodies(count, q, v, inertia, rows, topology, ground):
     if not _contacts(moved, topology, ground):
         return 0, -1, 0
     joints = _joints(q, v, rows, ground)
-    leave_out_unloaded(topology, ground.bodies, ground.tree.problem, ground.tree.tree)
+    leave_out_unloaded(topology, ground.bodies, ground.solver.problem, ground.solver.tree)
     _mobilities(joints, topology, ground)
-    if len(ground.tree.tree.pairs) > 0:
+    if len(ground.solver.tree.pairs) > 0:
         _pair_rows(moved, inertia, topology, ground)
     frictional = 0
     for i in range(moved):
-        if ground.tree.problem.mu[i] > 0.0:
+        if ground.solver.problem.mu[i] > 0.0:
             frictional += 1
     return frictional, moved, joints

@@ -33,7 +33,7 @@ def put_bodies(q, v, dynamics, loads, ground):
     coupling, tree_q, tree_v = dynamics.coupling, ground.tree_q[0], ground.tree_v[0]
     expand(q, coupling.q_index, coupling.q_factor, coupling.q_offset, tree_q)
     expand(v, coupling.v_index, coupling.v_factor, coupling.v_offset, tree_v)
-    place(tree_q, tree_v, loads[1], dynamics.topology, dynamics.constants, ground.tree.tree.limbs, ground.bodies)
+    place(tree_q, tree_v, loads[1], dynamics.topology, dynamics.constants, ground.solver.tree.limbs, ground.bodies)
 
 
 @kernel

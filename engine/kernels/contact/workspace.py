@@ -60,7 +60,7 @@ class Ground(NamedTuple):
     before: NDArray[np.floating]
     work: NDArray[np.int64]
     pairs: PairRoom | tuple[()]
-    tree: Work
+    solver: Work
     topology: NDArray[np.int64]
     by: By
     rows: Any
