@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.step_settings import StepSettings
+from engine.step_settings import DAMPING, KD, KP, StepSettings
 
 
 class Diverged(ArithmeticError):
@@ -21,8 +21,8 @@ class Diverged(ArithmeticError):
 def sentence(settings: StepSettings, robot: int, steps: int, velocity: int) -> str:
     """Return the message that a robot diverged after `steps` steps, or UNKNOWN, and in which velocity first."""
     fix = f"halve dt (it is {settings.dt:g} s)"
-    gains = np.any(settings.kp > 0) or np.any(settings.kd > 0)
-    if settings.integrator != "implicit" and (gains or np.any(settings.model.damping > 0)):
+    own = settings.joints[robot % len(settings.joints)]
+    if settings.integrator != "implicit" and np.any(own[[DAMPING, KP, KD]] > 0):
         fix += ' or take integrator="implicit", which is stable for any joint damping and gains'
     first = settings.model.coordinate_names[velocity] + (f" of robot {robot}" if settings.batch > 1 else "")
     when = "before it was taken up" if steps < 0 else f"at {steps * settings.dt:g} s"

@@ -155,3 +155,8 @@ def test_who_does_not_settle_changes_no_bit_of_others() -> None:
 def test_parameters_are_models(count: int) -> None:
     holds(one_robot_may_lack_what_others_have, (IMPLICIT,), 2 * count)
     holds(parameters_are_models, (IMPLICIT, OWN_FIELD, OWN_PAIRS, EIGHT, PAIRS, FIELD), count)
+
+
+def test_what_is_said_of_a_divergence_is_of_that_robot() -> None:
+    """Whether to take "implicit" depends on its own gains and damping, not on those of others."""
+    parameters_are_models(case(5000, OWN_PAIRS))

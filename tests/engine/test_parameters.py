@@ -144,6 +144,17 @@ def test_implicit_gains_are_those_at_the_end_of_the_step_and_stable_where_explic
         engine.Simulation(model, dt=dt, q=[0.1], kp=kp, kd=kd, v=[2.0]).step(500)
 
 
+def test_a_divergence_is_told_with_the_damping_of_its_robot():
+    model = engine.chain(1, seed=2).with_gravity((0, 0, 0))
+    own = engine.Parameters(model, 2)
+    own.damping[1] = 1e6
+    simulation = engine.Simulation(model, 2, dt=1e-2, v=[2.0], parameters=own, on_divergence="freeze")
+    simulation.v[0] = np.inf
+    simulation.step(500)
+    assert '"implicit"' not in simulation.divergence(0)
+    assert '"implicit"' in simulation.divergence(1)
+
+
 def test_implicit_gains_keep_to_the_effort_limit():
     model = dataclasses.replace(engine.chain(1).with_gravity((0, 0, 0)), effort_limit=np.array([0.5]))
     m = engine.mass_matrix(model, [0.0])[0, 0]
