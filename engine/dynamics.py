@@ -265,6 +265,7 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
     crba.mass_matrix(_tree(model, q=q), out, *pack(model), workspace(len(model.parent), ONE), ONE)
     if model.has_mimic:
         out = model.coupling.G.T @ out @ model.coupling.G
+        out = (out + np.swapaxes(out, 1, 2)) / 2  # of the two products each rounds its own way
     return out[0] if single else out
 
 
