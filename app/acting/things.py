@@ -18,6 +18,7 @@ SIZES = {
     "box": ("Size x", "Size y", "Size z"), "sphere": ("Radius",), "cylinder": ("Radius", "Length"),
     "capsule": ("Radius", "Length"), "mesh": ("Scale x", "Scale y", "Scale z"), "": (),
 }  # fmt: skip
+Color = tuple[float, float, float, float]
 DENSITY = 500.0  # kg/m³ of a new body: wood
 _SHARES = {"box": (1.0, 1.0, 1.0), "sphere": (0.5,), "cylinder": (0.5, 1.0), "capsule": (0.4, 0.6)}
 
@@ -26,8 +27,9 @@ _SHARES = {"box": (1.0, 1.0, 1.0), "sphere": (0.5,), "cylinder": (0.5, 1.0), "ca
 class Thing:
     """An object: its name, shape ("" for a robot from a file), and `size` as in `engine.Obstacle`.
 
-    `pose` (4, 4), m; `mass` in kg, None for an obstacle. `file` is of a mesh or a robot. `placed` is whether it can be
-    moved directly: all but robots on a fixed base, which need the model to be composed again.
+    `pose` (4, 4), m; `mass` in kg, None for an obstacle; `friction`, None for the scene's, and `color`, RGBA in 0…1,
+    None for the usual one, of obstacles and bodies made here. `file` is of a mesh or a robot. `placed` is whether it
+    can be moved directly: all but robots on a fixed base, which need the model to be composed again.
     """
 
     name: str
@@ -37,6 +39,8 @@ class Thing:
     mass: float | None = None
     file: str = ""
     placed: bool = True
+    friction: float | None = None
+    color: Color | None = None
 
     @property
     def height(self) -> float:
@@ -58,7 +62,8 @@ class Thing:
 def of_obstacle(obstacle: engine.Obstacle, number: int) -> Thing:
     """Return the object of an obstacle with that index."""
     name = f"{LABELS[obstacle.shape]} {number + 1}"
-    return Thing(name, obstacle.shape, obstacle.size, np.asarray(obstacle.pose), file=obstacle.mesh or "")
+    pose, friction, color = np.asarray(obstacle.pose), obstacle.friction, obstacle.color
+    return Thing(name, obstacle.shape, obstacle.size, pose, None, obstacle.mesh or "", True, friction, color)
 
 
 def of_part(part: engine.Part, pose: np.ndarray, free: bool) -> Thing:
@@ -66,20 +71,22 @@ def of_part(part: engine.Part, pose: np.ndarray, free: bool) -> Thing:
     model, name = part.model, (part.prefix or part.model.name).rstrip("/")
     if model.source is None and model.link_names == (BODY,):
         shape = model.collisions[0]
-        return Thing(name, shape.shape, shape.size, pose, float(model.mass[0]))
+        color = model.visuals[0].color
+        return Thing(name, shape.shape, shape.size, pose, float(model.mass[0]), "", True, shape.friction, color)
     return Thing(name, "", (), pose, float(model.mass.sum()), model.source or "", free)
 
 
 def obstacle_of(thing: Thing) -> engine.Obstacle:
     """Return the obstacle of an object. Raises ValueError, in one sentence, if it cannot be one."""
     shape: Any = thing.shape
-    return engine.Obstacle(shape, thing.size, thing.pose, thing.file or None)
+    return engine.Obstacle(shape, thing.size, thing.pose, thing.file or None, thing.friction, thing.color)
 
 
 def body_of(thing: Thing, home: ArrayLike) -> engine.Part:
     """Return a free body with coordinates relative to `home` (4, 4). Raises ValueError as `engine.free_body` does."""
     shape: Any = thing.shape
-    model = engine.free_body(shape, thing.size, thing.mass or 0.0, BODY)
+    color = {} if thing.color is None else {"color": thing.color}
+    model = engine.free_body(shape, thing.size, thing.mass or 0.0, BODY, friction=thing.friction, **color)
     return engine.Part(replace(model, name=thing.name), home, f"{thing.name}/")
 
 

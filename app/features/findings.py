@@ -64,11 +64,10 @@ class FindingsView:
         self._open(message)
 
     def show_refused(self, refused: Refused) -> None:
-        """Show why a file without a robot was rejected, until the next run."""
+        """Show why a file without a robot was rejected, until the next run; the status bar already says so."""
         self._run_stopped = True
-        title = f"{Path(refused.path).name} was not loaded"
-        self._panel.show_file(refused.path, title, list(refused.diagnostics))
-        self._open(_named(title, refused.diagnostics))
+        self._panel.show_file(refused.path, f"{Path(refused.path).name} was not loaded", list(refused.diagnostics))
+        self._open(self._bar.currentMessage())
 
     def show_controller_fault(self, message: str) -> None:
         """Show why a controller stopped driving the robot."""
@@ -91,5 +90,8 @@ class FindingsView:
 
 
 def _named(title: str, diagnostics: Sequence[engine.Diagnostic]) -> str:
-    """Return the title with the first error."""
-    return next((f"{title}: {each.problem}" for each in diagnostics if each.severity == "error"), title)
+    """Return the title with the first error and its place in the file."""
+    first = next((each for each in diagnostics if each.severity == "error"), None)
+    if first is None:
+        return title
+    return f"{title}: {f'line {first.line}, {first.element}: ' if first.line else ''}{first.problem}"

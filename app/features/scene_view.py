@@ -127,6 +127,7 @@ class SceneView(QObject):
         there = self._bench.model is not None
         self.adding.setEnabled(there)
         self.panel.setEnabled(there)
+        self.panel.usual = self._bench.settings.scene.friction
         if there and self.panel.isVisible():
             self.panel.show_things(self.things, not self._bench.playing and not self._bench.replay.active)
         self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
@@ -368,5 +369,9 @@ class SceneView(QObject):
 def _changed(before: Thing, after: Thing) -> str:
     """Describe a change of an object."""
     moved = not np.array_equal(before.pose, after.pose)
+    if before.friction != after.friction:
+        return f"Friction of {before.name}: {after.friction:g}"
+    if before.color != after.color:
+        return f"Colour of {before.name}"
     sized = before.size != after.size
     return f"{'Move' if moved else 'Resize' if sized else 'Change'} {before.name}"

@@ -63,7 +63,8 @@ class _Props:
 
     def __init__(self, obstacles: Sequence[engine.Obstacle]):
         self.visuals = tuple(
-            engine.Visual(k, each.shape, each.size, np.eye(4), OBSTACLE, each.mesh) for k, each in enumerate(obstacles)
+            engine.Visual(k, each.shape, each.size, np.eye(4), each.color or OBSTACLE, each.mesh)
+            for k, each in enumerate(obstacles)
         )
         self.collisions: tuple[engine.Collision, ...] = ()
 

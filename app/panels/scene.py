@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
+from PyQt6.QtCore import QSignalBlocker, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QIcon, QPixmap
 from PyQt6.QtWidgets import (
+    QColorDialog,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -21,12 +23,15 @@ from PyQt6.QtWidgets import (
 import engine
 from app.acting.things import SIZES, Thing
 from app.desktop import theme
+from app.gl.world import OBSTACLE
 from app.panels.gravity import GravityForm
 from app.panels.number_box import NumberBox
 from app.panels.terrain import TerrainForm
 
 FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
-SMALLEST, LIGHTEST = 1e-4, 1e-6
+SMALLEST, LIGHTEST, ROUGHEST = 1e-4, 1e-6, 1e3
+SWATCH = QSize(28, 12)  # px
+FRICTION_TIP = "Coulomb's coefficient; of two surfaces that touch the smaller one applies"
 EMPTY = "No objects yet. Add places one beside the robot, which then collides with it."
 PLAYING = "It is simulated while the simulation plays; pause to move it"
 FIXED = "Its base is fixed; another position or rotation begins a new run"
@@ -58,14 +63,18 @@ class ScenePanel(QWidget):
         self.place = [NumberBox(-FAR, FAR, 4) for _ in range(3)]
         self.turn = [NumberBox(-180.0, 180.0, 2) for _ in range(3)]
         self.mass = NumberBox(LIGHTEST, HEAVIEST, 6)  # with fewer digits the minimum would be 0
+        self.friction, self.color = NumberBox(0.0, ROUGHEST, 3), QPushButton()
+        self.usual = 0.0
+        """The friction of objects without their own: the scene's."""
         self._things: tuple[Thing, ...] = ()
         self._movable = True
         self._arrange()
         self.list.currentRowChanged.connect(self._turn_to)
         self.remove.clicked.connect(lambda: self.removed.emit(self.list.currentRow()))
         self.duplicate.clicked.connect(lambda: self.duplicated.emit(self.list.currentRow()))
-        for box in (*self.sizes, *self.place, *self.turn, self.mass):
+        for box in (*self.sizes, *self.place, *self.turn, self.mass, self.friction):
             box.valueChanged.connect(self._change)
+        self.color.clicked.connect(self._ask_color)
         self.show_things(())
 
     def _arrange(self) -> None:
@@ -94,6 +103,13 @@ class ScenePanel(QWidget):
         self.mass.setAccessibleName("Mass")
         grid.addWidget(self.mass_name, 5, 0)
         grid.addWidget(self.mass, 5, 1)
+        self.look_name = QLabel("Friction, colour")
+        self.friction.setAccessibleName("Friction")
+        self.friction.setToolTip(FRICTION_TIP)
+        self.color.setAccessibleName("Colour")
+        self.color.setToolTip("The colour in the picture")
+        for column, widget in enumerate((self.look_name, self.friction, self.color)):
+            grid.addWidget(widget, 6, column)
         self.form.setLayout(grid)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
@@ -155,6 +171,12 @@ class ScenePanel(QWidget):
         self.mass.setVisible(editable)
         if thing.mass is not None:
             _put(self.mass, thing.mass)
+        for widget in (self.look_name, self.friction, self.color):
+            widget.setVisible(bool(thing.shape))
+        _put(self.friction, self.usual if thing.friction is None else thing.friction)
+        swatch = QPixmap(SWATCH)
+        swatch.fill(_shown(thing))
+        self.color.setIcon(QIcon(swatch))
         self.note.setText(FIXED if not thing.placed else HELP if fixed or self._movable else PLAYING)
 
     def _turn_to(self, row: int) -> None:
@@ -170,7 +192,19 @@ class ScenePanel(QWidget):
             pose[:3, :3] = engine.rotation_from_rpy(np.radians([each.value() for each in self.turn]))
         size = tuple(box.value() for box in self.sizes[: len(thing.size)]) if box in self.sizes else thing.size
         mass = self.mass.value() if box is self.mass else thing.mass
-        self.changed.emit(self.row, replace(thing, pose=pose, size=size, mass=mass))
+        friction = self.friction.value() if box is self.friction else thing.friction
+        self.changed.emit(self.row, replace(thing, pose=pose, size=size, mass=mass, friction=friction))
+
+    def _ask_color(self) -> None:
+        row, thing = self.row, self._things[self.row]
+        color = QColorDialog.getColor(_shown(thing), self, f"Colour of {thing.name}")
+        if color.isValid():
+            self.changed.emit(row, replace(thing, color=color.getRgbF()))
+
+
+def _shown(thing: Thing) -> QColor:
+    """Return an object's colour."""
+    return QColor.fromRgbF(*(thing.color or OBSTACLE))
 
 
 def _line(thing: Thing) -> str:

@@ -46,6 +46,10 @@ class Contact(NamedTuple):
     ahead: float = np.inf
 
 
+Surface = Collision | Obstacle | None
+"""What has coefficients; None is the ground."""
+
+
 class Piece(NamedTuple):
     """A convex piece of a shape: its link (−2 − k for obstacle k), and its pose (4, 4) in the link's frame or the
     world.
@@ -54,7 +58,7 @@ class Piece(NamedTuple):
     link: int
     solid: Solid
     pose: Array
-    surface: Collision | None
+    surface: Collision | Obstacle
 
 
 class Near(NamedTuple):
@@ -79,7 +83,7 @@ def contacts(model: Model, scene: Scene, at: Motion, dt: float) -> list[Contact]
 def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
     """Return all candidate places, by shapes and pairs, before four of each are kept."""
     robot = [piece for shape in model.collisions for piece in _pieces(shape, shape.link, shape)]
-    still = [piece for k, shape in enumerate(scene.obstacles) for piece in _pieces(shape, -2 - k, None)]
+    still = [piece for k, shape in enumerate(scene.obstacles) for piece in _pieces(shape, -2 - k, shape)]
     found, reach = [], NEAR + 2 * dt * _fastest(at)
     for piece in robot:
         if scene.ground is not None and model.link_body[piece.link] != WORLD:
@@ -181,13 +185,14 @@ def _area_gain(chosen: list[Contact], new: Contact, n: Array, lean: float) -> fl
     return max(-turn * beside(*side) for side in ((a, b), (b, c), (c, a))) - too_high
 
 
-def coefficients(scene: Scene, one: Collision | None, other: Collision | None) -> tuple[float, float]:
+def coefficients(scene: Scene, one: Surface, other: Surface) -> tuple[float, float]:
     """Return friction and restitution of two surfaces, the smaller value of each. None means the scene.
 
-    A link without coefficients in the robot's file has the scene's.
+    A link without coefficients in the robot's file has the scene's; an obstacle has a friction of its own at most.
     """
     friction = [scene.friction if s is None or s.friction is None else s.friction for s in (one, other)]
-    restitution = [scene.restitution if s is None or s.restitution is None else s.restitution for s in (one, other)]
+    links = [s if isinstance(s, Collision) else None for s in (one, other)]
+    restitution = [scene.restitution if s is None or s.restitution is None else s.restitution for s in links]
     return min(friction), min(restitution)
 
 
@@ -229,7 +234,7 @@ def _carrier(model: Model, body: int) -> int:
     return WORLD if body == WORLD else body
 
 
-def _pieces(shape: Collision | Obstacle, link: int, surface: Collision | None) -> list[Piece]:
+def _pieces(shape: Collision | Obstacle, link: int, surface: Collision | Obstacle) -> list[Piece]:
     pose = np.asarray(shape.pose)
     if shape.shape != "mesh":
         return [Piece(link, Solid(shape.shape, tuple(shape.size)), pose, surface)]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from engine import lie
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Collision, Joint, JointKind, Model, Visual
 from engine.model.joints import NQ, NV
-from engine.model.shapes import Kind, checked_size
+from engine.model.shapes import Kind, checked_color, checked_friction, checked_size
 from engine.real_numbers import shown
 
 _KINDS: dict[int, JointKind] = {
@@ -36,19 +36,23 @@ def free_body(
     mass: float,
     name: str = "",
     color: tuple[float, float, float, float] = (0.85, 0.45, 0.20, 1.0),
+    friction: float | None = None,
 ) -> Model:
     """Return a model of one link on a free joint: a cube to grasp, a ball to throw.
 
     `shape` is "box", "sphere", "cylinder" or "capsule", `size`, m, is as in `Obstacle`, and `mass`, kg, is evenly
-    distributed. The link is called `name`, by default the shape's; `color` is RGBA in 0…1.
+    distributed. The link is called `name`, by default the shape's; `color` is RGBA in 0…1, and `friction`
+    its coefficient, at least 0, None for the scene's.
 
-    Raises ValueError, in one sentence, for an invalid shape, size or mass.
+    Raises ValueError, in one sentence, for an invalid shape, size, mass, colour or friction.
     """
     if shape not in SOLIDS:
         raise ValueError(f"the body's shape is {shape!r}; expected one of {', '.join(SOLIDS)}")
     size = checked_size(shape, size, "the body")
     if isinstance(mass, bool) or not isinstance(mass, int | float | np.number) or not (np.isfinite(mass) and mass > 0):
         raise ValueError(f"the body's mass is {shown(mass)}; expected a positive number in kg")
+    color = checked_color(color, "the body")
+    friction = None if friction is None else checked_friction(friction, "the body")
     unlimited, name = np.full(6, np.inf), name or shape
     return Model(
         name=name, parent=np.array([-1]), kind=np.array([FREE]), home_rotation=np.eye(3)[None],
@@ -58,7 +62,8 @@ def free_body(
         lower=-unlimited, upper=unlimited, velocity_limit=unlimited, effort_limit=unlimited,
         damping=np.zeros(6), friction=np.zeros(6), link_names=(name,), link_body=np.array([0]),
         link_rotation=np.eye(3)[None], link_position=np.zeros((1, 3)),
-        visuals=(Visual(0, shape, size, np.eye(4), color),), collisions=(Collision(0, shape, size, np.eye(4)),),
+        visuals=(Visual(0, shape, size, np.eye(4), color),),
+        collisions=(Collision(0, shape, size, np.eye(4), friction=friction),),
         options={"floating": True},
     )  # fmt: skip
 
@@ -294,6 +299,9 @@ def urdf(model: Model) -> str:
         shapes[visual.link].append(_visual(visual))
     for collision in model.collisions:
         shapes[collision.link].append(_collision(collision))
+    rough = {each.link: each.friction for each in model.collisions if each.friction is not None}
+    for index, friction in rough.items():
+        shapes[index].append(f'    <contact><lateral_friction value="{friction!r}"/></contact>')
     for index in range(len(model.link_names)):
         lines += _link(model, index, shapes[index])
     for i, joint in enumerate(() if model.options.get("floating") else model.joints):

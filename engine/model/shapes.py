@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 Kind = Literal["box", "cylinder", "sphere", "capsule", "mesh"]
+Color = tuple[float, float, float, float]
 SIZES: dict[str, tuple[int, str]] = {
     "box": (3, "three edges"), "cylinder": (2, "radius and length"), "capsule": (2, "radius and length"),
     "sphere": (1, "a radius"), "mesh": (3, "three factors"),
@@ -30,6 +31,26 @@ def checked_size(shape: str, size: Any, of: str) -> tuple[float, ...]:
         expected = f"{which}, positive" + ("" if shape == "mesh" else " and in m")
         raise ValueError(f"the size of {of}, a {shape}, is {size!r}; expected {expected}")
     return tuple(map(float, given))
+
+
+def checked_friction(friction: Any, of: str) -> float:
+    """Return a coefficient of friction. Raises ValueError with one sentence that names the owner, `of`."""
+    number = isinstance(friction, int | float | np.number) and not isinstance(friction, bool)
+    if not (number and np.isfinite(friction) and friction >= 0):
+        raise ValueError(f"the friction of {of} is {friction!r:.80}; expected a coefficient of at least 0")
+    return float(friction)
+
+
+def checked_color(color: Any, of: str) -> Color:
+    """Return a colour, RGBA in 0…1. Raises ValueError with one sentence that names the owner, `of`."""
+    try:
+        given = np.asarray(color, float)
+    except (TypeError, ValueError):
+        given = np.zeros(0)
+    if given.shape != (4,) or not np.all((given >= 0) & (given <= 1)):
+        raise ValueError(f"the colour of {of} is {color!r:.80}; expected red, green, blue and opacity in 0…1")
+    r, g, b, a = map(float, given)
+    return r, g, b, a
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def pairs(model: Model, scene: Scene) -> Pairs:
         raise _too_many(model)
     rows = [(x, y, pair) for pair, (i, j, _) in enumerate(found) for x, y in product(places[i], places[j])]
     one, other, pair = np.array(rows, np.int64).reshape(-1, 3).T
-    laws = np.array([coefficients(scene, *_links(shapes[i], shapes[j])) for i, j, _ in found]).reshape(-1, 2)
+    laws = np.array([coefficients(scene, *_of_pair(shapes[i], shapes[j])) for i, j, _ in found]).reshape(-1, 2)
     most = [1 if "sphere" in (solids[i].kind, solids[j].kind) else KEPT for i, j in zip(one, other, strict=True)]
     link = [shape.link for shape in model.collisions] + [-2 - k for k in range(len(scene.obstacles))]
     frames = [_frame(model, shapes[k]) for k in shape]
@@ -86,9 +86,10 @@ def pairs(model: Model, scene: Scene) -> Pairs:
     )  # fmt: skip
 
 
-def _links(*shapes: Collision | Obstacle) -> list[Collision]:
-    """Return the shapes that belong to a robot."""
-    return [shape for shape in shapes if isinstance(shape, Collision)]
+def _of_pair(one: Collision | Obstacle, other: Collision | Obstacle) -> tuple[Collision, Collision | Obstacle]:
+    """Return the two shapes, of which an obstacle is the second."""
+    assert isinstance(one, Collision)
+    return one, other
 
 
 def _with_obstacles(model: Model, scene: Scene, body: Indices) -> list[tuple[int, int, bool]]:

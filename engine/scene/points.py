@@ -18,6 +18,7 @@ from engine.model import WORLD, Collision, Model
 from engine.scene.height_field import HeightField
 from engine.scene.hull import of_link
 from engine.scene.hull_faces import edges
+from engine.scene.obstacle import Obstacle
 from engine.scene.scene import Scene
 
 KEPT = 4
@@ -79,16 +80,17 @@ def points(model: Model, scene: Scene) -> Points:
     )
 
 
-def coefficients(scene: Scene, shape: Collision, other: Collision | None = None) -> tuple[float, float]:
+def coefficients(scene: Scene, shape: Collision, other: Collision | Obstacle | None = None) -> tuple[float, float]:
     """Return friction and restitution between a shape and another one, or the scene: the smaller of two values.
 
-    A shape without coefficients in the robot's file has the scene's. The rule is that of Gazebo with ODE, for which
-    most such files are written.
+    A shape without coefficients of its own has the scene's. The rule is that of Gazebo with ODE, for which most robots'
+    files with coefficients are written.
     """
     friction, restitution = [scene.friction, scene.restitution] if other is None else [np.inf, np.inf]
     for one in (shape, other) if other is not None else (shape,):
         friction = min(friction, scene.friction if one.friction is None else one.friction)
-        restitution = min(restitution, scene.restitution if one.restitution is None else one.restitution)
+        own = None if isinstance(one, Obstacle) else one.restitution
+        restitution = min(restitution, scene.restitution if own is None else own)
     return friction, restitution
 
 

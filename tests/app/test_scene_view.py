@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QColor
+from PyQt6.QtWidgets import QColorDialog
 from windows import name_file, wait
 
 import engine
@@ -393,3 +395,45 @@ def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, scene, monkeypa
     wait(qtbot, lambda: "bad.obj" in scene._window.statusBar().currentMessage() and "Reading" not in
          scene._window.statusBar().currentMessage())  # fmt: skip
     assert not scene.obstacles
+
+
+def test_colour_and_friction_of_objects_are_set_kept_and_undone(qtbot, scene, monkeypatch, tmp_path):
+    window, bench, panel, red = scene._window, scene._bench, scene.panel, QColor.fromRgbF(0.9, 0.1, 0.1)
+    monkeypatch.setattr(QColorDialog, "getColor", lambda *_: red)
+    entry(scene, "Obstacle: box")
+    assert panel.friction.value() == bench.settings.scene.friction
+    type_in(qtbot, panel.friction, 0.25)
+    qtbot.mouseClick(panel.color, Qt.MouseButton.LeftButton)
+    (box,) = scene.obstacles
+    assert (box.friction, box.color) == (0.25, pytest.approx(red.getRgbF()))
+    drawn = window.viewport.overlays.world.obstacles.instances.color
+    np.testing.assert_allclose(drawn, [red.getRgbF()], atol=1e-6)
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    scene.choose(1)
+    type_in(qtbot, panel.friction, 0.1)
+    settled(qtbot, scene)
+    wait(qtbot, lambda: bench.parts[0].model.collisions[0].friction == 0.1)
+    scene.choose(1)
+    qtbot.mouseClick(panel.color, Qt.MouseButton.LeftButton)
+    settled(qtbot, scene)
+    wait(qtbot, lambda: bench.parts[0].model.visuals[0].color == pytest.approx(red.getRgbF()))
+    shown(qtbot, window, "colour_friction")
+    path = tmp_path / "own.catena"
+    window.features[Sessions].save(str(path))
+    for check in (
+        lambda: bench.parts[0].model.visuals[0].color != pytest.approx(red.getRgbF()),
+        lambda: bench.parts[0].model.collisions[0].friction is None,
+        lambda: not bench.parts,
+        lambda: scene.obstacles[0].color is None,
+        lambda: scene.obstacles[0].friction is None,
+    ):
+        settled(qtbot, scene)
+        qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+        wait(qtbot, check)
+    window.files.open(path)
+    wait(qtbot, lambda: len(bench.parts) == 1 and scene.obstacles[0].friction == 0.25)
+    assert scene.obstacles[0].color == pytest.approx(red.getRgbF())
+    (cube,) = bench.parts
+    assert cube.model.collisions[0].friction == 0.1
+    assert cube.model.visuals[0].color == pytest.approx(red.getRgbF())

@@ -21,6 +21,7 @@ from engine.kernels.contact.body_pairs import MOST_PAIRS
 from engine.kernels.contact.by_bodies import WARM_START_RESIDUAL
 from engine.lessons import contact as lesson_contact
 from engine.scene import Scene, pairs, points, thresholds
+from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT, WALKED
 from tests.bench import contact, mujoco_contact, real_robots
 
@@ -226,7 +227,9 @@ def surfaces_and_pairs() -> Iterable[str]:
     yield f"of `mu1` and `mu2` the {several} is used in all directions, with a warning"
     yield "A link has the coefficients of its file: Gazebo's `mu1` (or SDF's `surface`)"
     yield f"the {worst_of_a_call()} residual of all steps of a call is `contacts.worst`"
-    yield "The ground, obstacles, and links without coefficients have the scene's."
+    assert Obstacle("sphere", (1.0,)).friction is None
+    yield "An obstacle may have its own `friction`."
+    yield "The ground, obstacles without it, and links without coefficients have the scene's."
     yield ("Excluded are shapes of one body (links connected by fixed joints); neighbours, separated by one joint;")
     yield "(`disable_collisions`, `disable_default_collisions` less `enable_collisions`)"
 
