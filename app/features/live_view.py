@@ -16,6 +16,7 @@ from app.desktop.actions import MESSAGE, algorithm_name, device_name, make_actio
 from app.desktop.reasons import reason
 from app.features.controller_view import ControllerView
 from app.features.drive_view import DriveView
+from app.features.gravity_view import GravityView
 from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
 from app.features.scene_view import SceneView
@@ -155,9 +156,10 @@ class LiveView(QObject):
         controller, drive = cast(ControllerView, features[ControllerView]), cast(DriveView, features[DriveView])
         actions = run.reset, run.hold, run.gravity, run.ground, run.floating, controller.action, drive.weight_action
         files = cast(Reloading, features[Reloading]).action, cast(SelfCollisionView, features[SelfCollisionView]).action
-        menus = window.algorithm_menu, window.device_menu, window.step_menu, terrain
+        gravity = cast(GravityView, features[GravityView])
+        menus = window.algorithm_menu, window.device_menu, window.step_menu, terrain, gravity.menu
         panels = cast(WrenchView, features[WrenchView]).panel, cast(SceneView, features[SceneView]).panel
-        return [*actions, *files, *menus, *panels, window.batch, window.joints, drive.form]
+        return [*actions, *gravity.entries.values(), *files, *menus, *panels, window.batch, window.joints, drive.form]
 
     def _show_means(self, setup: engine.Setup) -> None:
         """Show the script's simulation settings in the status bar, in place of the window's."""

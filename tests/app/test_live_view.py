@@ -15,6 +15,7 @@ from windows import wait, wait_loaded
 import engine
 import main
 from app.features.drive_view import DriveView
+from app.features.gravity_view import GravityView
 from app.features.kept_runs import KeptRuns
 from app.features.live_view import LiveView
 from app.features.plots_view import PlotsView
@@ -76,7 +77,16 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
     view, bench = connect(), window.workbench
     wait(qtbot, lambda: bench.replay.frame.checkpoint.steps == 10)
     run, drive = window.run, window.features[DriveView]
-    acting = run.gravity, run.hold, run.reset, window.algorithm_menu, window.joints, drive.form, window.batch
+    acting = (
+        window.features[GravityView].entries["Moon"],
+        run.gravity,
+        run.hold,
+        run.reset,
+        window.algorithm_menu,
+        window.joints,
+        drive.form,
+        window.batch,
+    )
     assert not any(each.isEnabled() for each in acting)
     reason = "shown_script.py drives the robot"
     assert {each.toolTip() for each in acting} == {f"{reason}; press Branch here (Ctrl+B) to continue from it"}
