@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 import engine
+from app.desktop.angles import ANGLES
 
 TURN, SHIFT = math.pi, 1.0  # rad and m, the slider's range if the joint has no limits
 _HALF_TURN = math.pi * (1 - 1e-9)  # rad; at π a rotation vector and its opposite are one rotation
@@ -80,12 +81,17 @@ class Coordinate:
 
     @property
     def unit(self) -> str:
-        return "°" if self.angular else "mm"
+        return ANGLES.name if self.angular else "mm"
 
     @property
     def scale(self) -> float:
         """Displayed units per rad or m."""
-        return 180 / math.pi if self.angular else 1000.0
+        return ANGLES.scale if self.angular else 1000.0
+
+    @property
+    def more_digits(self) -> int:
+        """Decimals that its numbers need beyond those in degrees or mm."""
+        return ANGLES.more_digits if self.angular else 0
 
     def unit_of(self, mode: str) -> str:
         """Return the display unit of a drive's value, in one of `drives.MODES`."""
@@ -95,7 +101,10 @@ class Coordinate:
         """Format a drive's SI value; adding zero turns −0 into 0. From 10 m on lengths are in m."""
         if not self.angular and mode == "target" and abs(value) >= FAR:
             return f"{value:.2f} m"
-        return f"{round(value * (1.0 if mode == 'effort' else self.scale), 1) + 0.0:.1f} {self.unit_of(mode)}"
+        if mode == "effort":
+            return f"{round(value, 1) + 0.0:.1f} {self.effort_unit}"
+        digits = 1 + self.more_digits
+        return f"{round(value * self.scale, digits) + 0.0:.{digits}f} {self.unit_of(mode)}"
 
     def reach(self, mode: str) -> tuple[float, float]:
         """Return the limits of a drive's value, SI, in one of `drives.MODES`."""

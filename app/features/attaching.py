@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from app.features.angle_units import AngleUnits
 from app.features.appearance import Appearance
 from app.features.beside_view import BesideView
 from app.features.camera_views import CameraViews
@@ -76,6 +77,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Placing,
     SelfCollisionView,
     Appearance,
+    AngleUnits,
     Reloading,
     Generating,
     Sessions,

@@ -8,6 +8,7 @@ from PyQt6.QtWidgets import QListWidget
 
 from app.desktop.actions import make_action
 from app.desktop.menus import ADD_TIP
+from app.features.angle_units import AngleUnits
 from app.features.appearance import CHOICES, Appearance
 from app.features.contact_view import ContactView
 from app.features.overlay_view import OverlayView
@@ -27,7 +28,7 @@ class Preferences:
 
     def __init__(self, window: Window):
         self._window = window
-        tip = "Theme, overlays, recording limit, reloading, package folders and measuring in one place"
+        tip = "Theme, overlays, unit of angles, recording limit, reloading, package folders and measuring in one place"
         self.action = make_action(window, "&Preferences…", self.show, "Ctrl+,", tip=tip)
         window.menus.edit.put(self.action, apart=True)
         self.dialog: PreferencesDialog | None = None
@@ -55,6 +56,7 @@ class Preferences:
             action.triggered.connect(lambda _, name=name: self.theme.setCurrentIndex(self.theme.findData(name)))
         overlays = [self._of(ContactView).action, *self._of(OverlayView).actions.values()]
         self.overlays = dialog.add_ticks("Overlays", [(action, action is overlays[0]) for action in overlays])
+        self.units = dialog.add_ticks("Units", [(self._of(AngleUnits).action, False)])
         text = "beyond it the oldest frames are dropped"
         self.limit = dialog.add_number("Recording limit", text, "MB", (*BUDGETS, STEP), DEFAULT_BUDGET)
         self.limit.setValue(view.budget)

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 import engine
+from app.desktop.angles import ANGLES
 from app.panels.robot_tree import joint_of_link
 from app.plotting.quantities import center_of_mass
 from app.simulation.messages import Snapshot
 
 FIXED = "fixed to the world: no moving mass"
 ABOUT = "about the centre of mass, along the link's axes"
-DEGREES = 180 / math.pi
 
 
 class Row(NamedTuple):
@@ -97,7 +97,7 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
         turns = joint.type.angular[v - joint.v.start]
         part = model.coordinate_names[v].removeprefix(joint.name).lstrip(".")
         name = f"{part} " if part else ""
-        shown, unit = (DEGREES, "°") if turns else (1000.0, "mm")
+        shown, unit = (ANGLES.scale, ANGLES.name) if turns else (1000.0, "mm")
         if np.isfinite(model.lower[v]) or np.isfinite(model.upper[v]):
             ends = f"{_number(shown * model.lower[v])} … {_number(shown * model.upper[v])} {unit}"
             rows.append(Row(f"{name}position limits", ends))
@@ -140,11 +140,18 @@ def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section
     """Return the facts that change with the state: joint motion and effort, link pose and twist, contacts."""
     pose = frame.link_poses[link]
     twist = engine.link_twists(model, frame.q, frame.v)[link]
+    unit, scale, digits = ANGLES.name, ANGLES.scale, 2 + ANGLES.more_digits
     motion = [
         Row("position, mm", _fixed(1000 * pose[:3, 3]), "of the link's frame, in the world"),
-        Row("roll pitch yaw, °", _fixed(DEGREES * roll_pitch_yaw(pose[:3, :3])), "fixed axes x, y, z, as in URDF"),
+        Row(
+            f"roll pitch yaw, {unit}",
+            _fixed(scale * roll_pitch_yaw(pose[:3, :3]), digits),
+            "fixed axes x, y, z, as in URDF",
+        ),
         Row("velocity, mm/s", _fixed(1000 * twist[3:]), "of the link's origin, along the world's axes"),
-        Row("angular velocity, °/s", _fixed(DEGREES * twist[:3]), "angular velocity, along the world's axes"),
+        Row(
+            f"angular velocity, {unit}/s", _fixed(scale * twist[:3], digits), "angular velocity, along the world's axes"
+        ),
     ]
     found = mass_of(model, link)
     if found is not None and found.mass > 0:
@@ -172,9 +179,10 @@ def _joint_state(model: engine.Model, link: int, frame: Snapshot) -> tuple[Row, 
         turns = joint.type.angular[v - owner.v.start]
         part = model.coordinate_names[v].removeprefix(owner.name).lstrip(".")
         name = f"{part} " if part else ""
-        shown, unit = (DEGREES, "°") if turns else (1000.0, "mm")
-        rows.append(Row(f"{name}position", f"{_fixed(shown * (scale * frame.q[q] + offset))} {unit}"))
-        rows.append(Row(f"{name}velocity", f"{_fixed(shown * scale * frame.v[v])} {unit}/s"))
+        shown, unit = (ANGLES.scale, ANGLES.name) if turns else (1000.0, "mm")
+        digits = 2 + (ANGLES.more_digits if turns else 0)
+        rows.append(Row(f"{name}position", f"{_fixed(shown * (scale * frame.q[q] + offset), digits)} {unit}"))
+        rows.append(Row(f"{name}velocity", f"{_fixed(shown * scale * frame.v[v], digits)} {unit}/s"))
         if joint.leader is None and np.isfinite(frame.effort[v]):
             effort, unit = ("torque", "N m") if turns else ("force", "N")
             rows.append(Row(f"{name}{effort}", f"{_fixed(frame.effort[v])} {unit}", "effort of the joint's drive"))
@@ -204,9 +212,9 @@ def _number(value: float, digits: int = 4) -> str:
     return re.sub(r"e([+-])0", r"e\1", f"{value:.2e}")
 
 
-def _fixed(values: np.ndarray | float) -> str:
-    """Format changing numbers to two decimals, so that their width stays steady."""
-    return " ".join(f"{float(value) + 0.0:.2f}".replace("-0.00", "0.00") for value in np.atleast_1d(values))
+def _fixed(values: np.ndarray | float, digits: int = 2) -> str:
+    """Format changing numbers to as many decimals, so that their width stays steady."""
+    return " ".join(f"{round(float(value), digits) + 0.0:.{digits}f}" for value in np.atleast_1d(values))
 
 
 def _vector(values: np.ndarray, digits: int = 3) -> str:

@@ -25,6 +25,7 @@ from app.desktop import theme
 from app.panels.number_box import DecimalBox
 
 MOST = 1e6
+WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
 NARROW = 56  # px, the least width of a number's box
 MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}
 MODE_TIP = (
@@ -129,6 +130,8 @@ class JointForm(QWidget):
         self.quantity.setText(self.mode.currentText())
         self.weight.setChecked(drive.weight)
         for box in (self.value, self.amplitude):
+            with QSignalBlocker(box):
+                box.setDecimals(2 if drive.mode == "effort" else 2 + row.more_digits)
             box.setSuffix(f" {self._unit}")
         per = "rad" if row.angular else "m"
         self.kp_name.setText(f"kp, {row.effort_unit}/{per}")  # in a narrow box the unit would hide the number
@@ -157,7 +160,7 @@ class JointForm(QWidget):
         if (row := self._row) is None or not row.driveable:
             self.motion.clear()
             return
-        told = _of(velocity * row.scale, row.velocity * row.scale, f"{row.unit}/s")
+        told = _of(velocity * row.scale, row.velocity * row.scale, f"{row.unit}/s", 1 + row.more_digits)
         self.motion.setText(told + (f" · {_of(effort, row.effort, row.effort_unit)}" if math.isfinite(effort) else ""))
         self.motion.setToolTip(f"{row.name}: velocity, {row.unit}/s, and effort, {row.effort_unit}, of its limits")
 
@@ -198,15 +201,16 @@ class JointForm(QWidget):
     def _ask_wave(self) -> None:
         if self.amplitude.value() == 0 and self.wave.currentData() != "constant":
             with QSignalBlocker(self.amplitude):
-                self.amplitude.setValue(10.0 if self.mode.currentData() != "effort" else 1.0)
+                wide = WAVE_ANGLE * self._scale if self._row.angular else WAVE_LENGTH * self._scale
+                self.amplitude.setValue(wide if self.mode.currentData() != "effort" else 1.0)
         self._ask()
 
     def _ask_gains(self) -> None:
         self.gains_asked.emit((self.kp.value(), self.kd.value()))
 
 
-def _of(value: float, limit: float, unit: str) -> str:
-    return f"{round(value, 1) + 0.0:.1f}{f' of {limit:.4g}' if math.isfinite(limit) else ''} {unit}"
+def _of(value: float, limit: float, unit: str, digits: int = 1) -> str:
+    return f"{round(value, digits) + 0.0:.{digits}f}{f' of {limit:.4g}' if math.isfinite(limit) else ''} {unit}"
 
 
 def _number(tip: str) -> DecimalBox:

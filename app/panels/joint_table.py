@@ -122,13 +122,14 @@ class JointTable(QAbstractTableModel):
         if not row.driveable or row.effort_v >= len(self.v):
             return None
         value, limit, unit = self.v[row.effort_v] * row.scale, row.velocity * row.scale, f"{row.unit}/s"
+        digits = 1 if column == EFFORT else 1 + row.more_digits
         if column == EFFORT:
             value, limit, unit = self.effort[row.effort_v], row.effort, row.effort_unit
         if role == Role.ToolTipRole:
             what = "effort" if column == EFFORT else "velocity"
             most = f"at most {limit:.4g} either way" if math.isfinite(limit) else "without limit"
             return f"{row.name}: {what}, {unit}, {most}"
-        return f"{round(value, 1) + 0.0:.1f} {unit}" if math.isfinite(value) else "–"
+        return f"{round(value, digits) + 0.0:.{digits}f} {unit}" if math.isfinite(value) else "–"
 
     def _drive_hint(self, number: int) -> str:
         row = self.rows[number]
@@ -145,4 +146,5 @@ class JointTable(QAbstractTableModel):
             return f"{row.name} follows {row.leader}: {row.multiplier:g} × {row.leader} {row.offset:+g}"
         if not row.limited:
             return f"{row.name}, without limits"
-        return f"{row.name}, from {row.lower * row.scale:.1f} to {row.upper * row.scale:.1f} {row.unit}"
+        lower, upper = (f"{end * row.scale:.{1 + row.more_digits}f}" for end in (row.lower, row.upper))
+        return f"{row.name}, from {lower} to {upper} {row.unit}"

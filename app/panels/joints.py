@@ -101,7 +101,7 @@ class Painter(QStyledItemDelegate):
         box = DecimalBox(parent)
         box.setAccessibleName(row.label)
         box.setSuffix(f" {unit}")
-        box.setDecimals(2)
+        box.setDecimals(2 + row.more_digits)
         box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
         reach = (row.lower, row.upper) if row.limited else (-1e4, 1e4)
         box.setRange(reach[0] * row.scale, reach[1] * row.scale)
@@ -180,6 +180,11 @@ class JointPanel(QTableView):
         self.close_row()
         self.table.set_rows(rows, q)
         self.nothing = "" if rows else NO_JOINTS
+        self.show_units()
+
+    def show_units(self) -> None:
+        """Fit the columns to the rows' units, which may have changed."""
+        rows = self.table.rows
         advance = self.fontMetrics().horizontalAdvance
         self._longest = max((advance(row.label) for row in rows), default=0)
         drives = {f"→ ~ -000.0 {row.unit}" for row in rows if row.holdable}
@@ -187,6 +192,7 @@ class JointPanel(QTableView):
         for column, widest in ((VALUE, {f"-0000.0 {row.unit}" for row in rows}), (DRIVE, drives)):
             self.setColumnWidth(column, max(map(advance, widest), default=advance("-0000.0 mm")) + 14)
         self._fit()
+        self.viewport().update()
 
     def _fit(self) -> None:
         """Give the names the width they need, but leave enough to the sliders."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from PyQt6.QtWidgets import QComboBox, QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
@@ -25,8 +26,18 @@ GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 class PlotTools(QToolBar):
     """Buttons and the choice of a time range; the panel connects them."""
 
-    def __init__(self, group_menu: QMenu, save_menu: QMenu) -> None:
+    def __init__(
+        self,
+        plot_group: Callable[[str, tuple[str, ...]], None],
+        plot_phases: Callable[[], None],
+        save_menu: QMenu,
+    ) -> None:
         super().__init__()
+        self.group_menu = QMenu(self)
+        for text, subject, kinds in GROUPS:
+            action = self.group_menu.addAction(text)
+            action.triggered.connect(lambda _, subject=subject, kinds=kinds: plot_group(subject, kinds))
+        self.group_menu.addAction("&Phase plot: velocity over position").triggered.connect(lambda _: plot_phases())
         self.groups, self.add_plot, self.follow, self.fit, self.clear_all, self.save = (QToolButton() for _ in range(6))
         for button, text, tip in (
             (self.groups, "Groups", f"Plot a group of quantities, up to {EACH} curves"),
@@ -40,7 +51,7 @@ class PlotTools(QToolBar):
             button.setToolTip(tip)
         self.follow.setCheckable(True)
         self.follow.setChecked(True)
-        for button, entries in ((self.groups, group_menu), (self.save, save_menu)):
+        for button, entries in ((self.groups, self.group_menu), (self.save, save_menu)):
             button.setMenu(entries)
             button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.span = QComboBox()

@@ -12,7 +12,6 @@ from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import (
     QLabel,
-    QMenu,
     QScrollArea,
     QSplitter,
     QVBoxLayout,
@@ -23,7 +22,7 @@ from app.desktop import theme
 from app.panels.chart import Chart
 from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
 from app.panels.plot_saving import PlotSaving
-from app.panels.plot_tools import EACH, GROUPS, WINDOW, WINDOWS, PlotTools
+from app.panels.plot_tools import EACH, WINDOW, WINDOWS, PlotTools
 from app.panels.quantity_list import QuantityList
 from app.panels.time_axis import TimeAxis
 from app.plotting.catalogue import Catalogue
@@ -103,13 +102,9 @@ class PlotsPanel(QWidget):
         self._arrange()
 
     def _make_tools(self) -> PlotTools:
-        self.group_menu, self._saving = QMenu(self), PlotSaving(self)
-        for text, subject, kinds in GROUPS:
-            self.group_menu.addAction(text).triggered.connect(
-                lambda _, subject=subject, kinds=kinds: self.plot_group(subject, kinds)
-            )
-        self.group_menu.addAction("&Phase plot: velocity over position").triggered.connect(lambda _: self.plot_phases())
-        tools = PlotTools(self.group_menu, self._saving.menu)
+        self._saving = PlotSaving(self)
+        tools = PlotTools(self.plot_group, self.plot_phases, self._saving.menu)
+        self.group_menu = tools.group_menu
         self.groups, self.add_plot, self.follow, self.fit = tools.groups, tools.add_plot, tools.follow, tools.fit
         self.clear_all, self.save, self.span = tools.clear_all, tools.save, tools.span
         self.add_plot.clicked.connect(self.new_plot)
@@ -124,6 +119,12 @@ class PlotsPanel(QWidget):
         for chart in self.charts:
             chart.show_values(self.series, self._cursor, self._values)
         self._arrange()
+
+    def show_units(self) -> None:
+        """Show all values in their units, which may have changed."""
+        for fit in (*(chart.fit for chart in self.charts), *(plot.fit for plot in self.phases.all)):
+            fit()
+        self._stale = True
 
     # The plotted quantities.
 
@@ -422,8 +423,7 @@ class PlotsPanel(QWidget):
 
     def _fit(self) -> None:
         """Show all values of the whole run."""
-        for fit in (*(chart.fit for chart in self.charts), *(plot.fit for plot in self.phases.all)):
-            fit()
+        self.show_units()
         self.span.setCurrentIndex(WINDOWS.index(math.inf))
         self._look_anew()
 

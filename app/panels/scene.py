@@ -23,6 +23,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app.acting.things import SIZES, Thing
 from app.desktop import theme
+from app.desktop.angles import ANGLES
 from app.gl.world import OBSTACLE
 from app.panels.gravity import GravityForm
 from app.panels.number_box import NumberBox
@@ -30,6 +31,7 @@ from app.panels.terrain import TerrainForm
 
 FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
 SMALLEST, LIGHTEST, ROUGHEST = 1e-4, 1e-6, 1e3
+TURN_DECIMALS = 2  # in degrees
 SWATCH = QSize(28, 12)  # px
 FRICTION_TIP = "Coulomb's coefficient; of two surfaces that touch the smaller one applies"
 EMPTY = "No objects yet. Add places one beside the robot, which then collides with it."
@@ -61,7 +63,7 @@ class ScenePanel(QWidget):
         self.sizes = [NumberBox(SMALLEST, LARGEST, 4) for _ in range(3)]
         self.size_names = [QLabel() for _ in range(3)]
         self.place = [NumberBox(-FAR, FAR, 4) for _ in range(3)]
-        self.turn = [NumberBox(-180.0, 180.0, 2) for _ in range(3)]
+        self.turn, self.turn_name = [NumberBox(-180.0, 180.0, TURN_DECIMALS) for _ in range(3)], QLabel()
         self.mass = NumberBox(LIGHTEST, HEAVIEST, 6)  # with fewer digits the minimum would be 0
         self.friction, self.color = NumberBox(0.0, ROUGHEST, 3), QPushButton()
         self.usual = 0.0
@@ -87,9 +89,9 @@ class ScenePanel(QWidget):
         for column, axis in enumerate("xyz", 1):
             grid.addWidget(QLabel(axis, alignment=Qt.AlignmentFlag.AlignHCenter), 0, column)
             grid.setColumnStretch(column, 1)
-        rows = (("Position, m", self.place, "Position along {}"), ("Rotation, °", self.turn, "Rotation about {}"))
+        rows = (("Position, m", self.place, "Position along {}"), ("Rotation", self.turn, "Rotation about {}"))
         for row, (name, boxes, tip) in enumerate(rows, 1):
-            grid.addWidget(QLabel(name), row, 0)
+            grid.addWidget(self.turn_name if boxes is self.turn else QLabel(name), row, 0)
             for column, (box, axis) in enumerate(zip(boxes, "xyz", strict=True), 1):
                 box.setAccessibleName(tip.format(axis))
                 grid.addWidget(box, row, column)
@@ -140,6 +142,16 @@ class ScenePanel(QWidget):
                 self.list.clear()
                 self.list.addItems(names)
                 self.list.setCurrentRow(min(row, len(names) - 1))
+        self.show_units()
+
+    def show_units(self) -> None:
+        """Show angles in their unit, which may have changed."""
+        self.turn_name.setText(f"Rotation, {ANGLES.name}")
+        for box in self.turn:
+            with QSignalBlocker(box):
+                box.setDecimals(TURN_DECIMALS + ANGLES.more_digits)
+                box.setRange(-np.pi * ANGLES.scale, np.pi * ANGLES.scale)
+        self.terrain.show_units()
         self._show()
 
     def _show(self) -> None:
@@ -153,7 +165,7 @@ class ScenePanel(QWidget):
             return
         thing = self._things[row]
         fixed = thing.mass is None
-        angles = np.degrees(engine.rpy_from_rotation(thing.pose[:3, :3]))
+        angles = ANGLES.scale * engine.rpy_from_rotation(thing.pose[:3, :3])
         for boxes, values in ((self.place, thing.pose[:3, 3]), (self.turn, angles), (self.sizes, thing.size)):
             for box, value in zip(boxes, values, strict=False):
                 _put(box, float(value))
@@ -189,7 +201,7 @@ class ScenePanel(QWidget):
         if box in self.place:
             pose[:3, 3] = [each.value() for each in self.place]
         elif box in self.turn:
-            pose[:3, :3] = engine.rotation_from_rpy(np.radians([each.value() for each in self.turn]))
+            pose[:3, :3] = engine.rotation_from_rpy(np.array([each.value() for each in self.turn]) / ANGLES.scale)
         size = tuple(box.value() for box in self.sizes[: len(thing.size)]) if box in self.sizes else thing.size
         mass = self.mass.value() if box is self.mass else thing.mass
         friction = self.friction.value() if box is self.friction else thing.friction

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import cast
+
 from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
+from app.desktop.angles import ANGLES
 from app.panels.number_box import NumberBox
 from app.simulation.grounds import KINDS, NUMBERS, Number, Terrain
 
@@ -55,18 +59,31 @@ class TerrainForm(QWidget):
                 label.setText(numbers[k].name)
                 with QSignalBlocker(box):
                     _fit(box, numbers[k])
-                    box.setValue(terrain.values[k])
+                    box.setValue(terrain.values[k] * _scale(numbers[k]))
+
+    def show_units(self) -> None:
+        """Show angles in their unit, which may have changed."""
+        terrain, self._shown = self._shown, Terrain("")
+        self.show_terrain(terrain)
 
     def _change(self) -> None:
-        values = [box.value() for box in self.boxes[: len(self._shown.values)]]
+        values, k = list(self._shown.values), self.boxes.index(cast(NumberBox, self.sender()))
+        values[k] = self.boxes[k].value() / _scale(NUMBERS[self._shown.kind][k])
         self.changed.emit(Terrain(self._shown.kind, tuple(values)))
+
+
+def _scale(number: Number) -> float:
+    """The displayed number per unit of the terrain's, whose angles are in degrees."""
+    return math.radians(1.0) * ANGLES.scale if number.unit == "°" and ANGLES.radians else 1.0
 
 
 def _fit(box: NumberBox, number: Number) -> None:
     """Set up a box for a number's unit, limits, name and tooltip."""
-    box.setDecimals({"m": 4, "°": 1, "": 0}[number.unit])
-    box.setRange(number.low, number.high)
-    box.setSuffix({"m": " m", "°": "°", "": ""}[number.unit])
+    angle = number.unit == "°"
+    box.setDecimals(1 + ANGLES.more_digits if angle else {"m": 4, "": 0}[number.unit])
+    box.setRange(number.low * _scale(number), number.high * _scale(number))
+    box.setSuffix(" rad" if angle and ANGLES.radians else {"m": " m", "°": "°", "": ""}[number.unit])
+    box.setSingleStep(0.01 if angle and ANGLES.radians else 1.0)
     steps = NumberBox.StepType
     box.setStepType(steps.AdaptiveDecimalStepType if number.unit == "m" else steps.DefaultStepType)
     box.setAccessibleName(number.name)

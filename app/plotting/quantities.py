@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,29 +11,35 @@ import numpy as np
 
 import engine
 from app.acting.coordinates import Coordinate
+from app.desktop.angles import ANGLES
 from app.simulation.contacts import ContactForces
 
 Array = np.ndarray
 
 
 class Unit(NamedTuple):
-    """A unit: `si` in files, `shown` on the axes, and `scale`, the displayed number for 1 of SI."""
+    """A unit: `si` in files, `shown` on the axes, of which angles have two."""
 
     si: str
     shown: str = ""
-    scale: float = 1.0
+    angle: bool = False
+    """Whether the numbers are in the user's unit of angles, see `app.desktop.angles`; `shown` begins with °."""
     prefixes: bool = True
     """Whether the axes may use prefixes: mm, kN."""
     logarithmic: bool = False
 
     @property
     def label(self) -> str:
-        return self.shown or self.si
+        return self.si if self.angle and ANGLES.radians else self.shown or self.si
+
+    @property
+    def scale(self) -> float:
+        """The displayed number for 1 of SI."""
+        return ANGLES.scale if self.angle else 1.0
 
 
-_TURN = 180 / math.pi
 ANGLE, ANGULAR_VELOCITY, ANGULAR_ACCELERATION = (
-    Unit(f"rad{per}", f"°{per}", _TURN, prefixes=False) for per in ("", "/s", "/s²")
+    Unit(f"rad{per}", f"°{per}", angle=True, prefixes=False) for per in ("", "/s", "/s²")
 )
 LENGTH, VELOCITY, ACCELERATION = Unit("m"), Unit("m/s"), Unit("m/s²")
 TORQUE, FORCE, ENERGY = Unit("N m"), Unit("N"), Unit("J")

@@ -1,0 +1,42 @@
+"""View › Angles in radians: the unit of all angles that the window shows and takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from app.desktop.actions import make_action
+from app.desktop.angles import ANGLES
+from app.desktop.settings import kept
+from app.features.plots_view import PlotsView
+from app.features.scene_view import SceneView
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+KEY = "radians"  # the settings' key
+
+
+class AngleUnits:
+    """Adds the menu entry, and has every panel show its angles again when the unit changes."""
+
+    def __init__(self, window: Window):
+        self._window = window
+        ANGLES.radians = kept(window.settings, KEY, False)
+        tip = "Show and enter angles in radians instead of degrees: sliders, fields, joints and plots"
+        self.action = make_action(window, "Angles in &radians", self._change, tip=tip, checkable=True)
+        self.action.setChecked(ANGLES.radians)
+        window.menus.view.put(self.action)
+        window.loaded.connect(lambda _: cast(SceneView, window.features[SceneView]).panel.show_units())
+
+    def _change(self, on: bool) -> None:
+        if on == ANGLES.radians:
+            return
+        ANGLES.radians = on
+        window, bench = self._window, self._window.workbench
+        window.settings.setValue(KEY, on)
+        window.joints.show_units()
+        cast(PlotsView, window.features[PlotsView]).panel.show_units()
+        cast(SceneView, window.features[SceneView]).panel.show_units()
+        if bench.newest is not None:
+            window.framed.emit(bench.newest)
+        window.refresh()
