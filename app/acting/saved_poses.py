@@ -36,6 +36,14 @@ def shown_q(replay: Replay, q: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.asarray(every[replay.robot if replay.robot < len(every) else 0], float)
 
 
+def shown_v(replay: Replay, v: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return v (nv,) of the recorded frame that is shown, else the live `v`."""
+    if replay.frame is None:
+        return v
+    every = replay.frame.checkpoint.v
+    return np.asarray(every[replay.robot if replay.robot < len(every) else 0], float)
+
+
 def misfit(model: engine.Model, pose: Pose) -> str:
     """Return why a pose does not fit the robot's joints, in a few words; empty if it fits.
 

@@ -18,6 +18,7 @@ from app.features.camera_views import CameraViews
 from app.features.contact_view import ContactView
 from app.features.context_menus import ContextMenus
 from app.features.controller_view import ControllerView
+from app.features.copying import Copying
 from app.features.dragging import Dragging
 from app.features.drift_view import DriftView
 from app.features.drive_view import DriveView
@@ -63,6 +64,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Dragging,
     HandPosing,
     PoseMenu,
+    Copying,
     DriveView,
     ControllerView,
     WrenchView,

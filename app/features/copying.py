@@ -1,0 +1,68 @@
+"""Edit › Copy q, Copy q and v, Paste q: the configuration as numbers that Python reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtGui import QGuiApplication
+
+from app.acting import q_text, saved_poses
+from app.acting.undoing import Deed
+from app.desktop.actions import MESSAGE, make_action
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+PAUSE = "pause the simulation to paste q"
+
+
+class Copying:
+    """Adds the entries to the Edit menu and to the menus of joints' rows."""
+
+    def __init__(self, window: Window):
+        self._window, self._bench = window, window.workbench
+        tip = "Copy the configuration that is shown as a list of numbers, in rad, m and quaternions x, y, z, w"
+        self.copy = make_action(window, "Copy &q", lambda: self._copy(with_v=False), tip=tip)
+        self.copy_both = make_action(window, "Copy q and &v", lambda: self._copy(with_v=True), tip=f"{tip}; and v")
+        tip = "Put the robot at a list of numbers, as Copy q and NumPy write it"
+        self.paste = make_action(window, "&Paste q", self._paste, tip=tip)
+        self.actions = self.copy, self.copy_both, self.paste
+        window.menus.edit.put(*self.actions, apart=True)
+        window.joints.menu_made.connect(lambda menu, _: menu.addActions(self.actions))
+        window.refreshed.connect(self._refresh)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        for action in self.actions:
+            action.setEnabled(self._bench.model is not None)
+
+    def _copy(self, with_v: bool) -> None:
+        bench = self._bench
+        q = saved_poses.shown_q(bench.replay, bench.state.q)
+        v = saved_poses.shown_v(bench.replay, np.zeros(bench.model.nv) if bench.newest is None else bench.newest.v)
+        QGuiApplication.clipboard().setText(q_text.text_of(q, v if with_v else None))
+        self._say(f"copied q{' and v' if with_v else ''}: {len(q)}{f' and {len(v)}' if with_v else ''} numbers")
+
+    def _paste(self) -> None:
+        bench = self._bench
+        if bench.replay.active:
+            self._say(f"{bench.replay.reason}; to paste q {bench.replay.ways_on}")
+            return
+        if bench.playing:
+            self._say(PAUSE)
+            return
+        try:
+            q = q_text.read_q(QGuiApplication.clipboard().text(), bench.model)
+        except ValueError as fault:
+            self._say(str(fault))
+            return
+        before = bench.state
+        with bench.unnoted():
+            bench.pose(q)
+        bench.done(Deed("Paste q", replace(before, posed=True), replace(bench.state, posed=True)))
+        self._window.refresh()
+
+    def _say(self, text: str) -> None:
+        self._window.statusBar().showMessage(text, MESSAGE)
