@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 
 PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
+_POWERS = {"s": 0, "ms": -3, "us": -6, "µs": -6}
+_TYPED = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*(s|ms|us|µs)")
 SECONDS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
 """Units of time, and their number per second."""
 
@@ -30,6 +33,18 @@ def duration(seconds: float) -> str:
     unit, scale = next((unit, scale) for unit, scale in SECONDS if seconds * scale < 999.5 or unit == "s")
     number = seconds * scale
     return f"{number:.{0 if number >= 99.95 else 1 if number >= 9.995 else 2}f} {unit}"
+
+
+def seconds_of(text: str, least: float, most: float) -> float:
+    """Return a duration, s, typed with its unit, such as "0.4 ms" or "250 us". Raises ValueError with a sentence."""
+    found = _TYPED.fullmatch(text.strip().replace(",", ".").replace("\u03bc", "µ"))
+    if found is None:
+        raise ValueError(f"{text.strip()[:20]!r} is no time with its unit; type a number and s, ms or µs, as in 0.4 ms")
+    mantissa, _, power = found[1].lower().partition("e")
+    seconds = float(f"{mantissa}e{int(power or 0) + _POWERS[found[2]]}")  # 0.4 ms is 0.0004 to the last bit
+    if not least <= seconds <= most:
+        raise ValueError(f"{found[0]} is outside {duration(least)} to {duration(most)}; type a time between them")
+    return seconds
 
 
 def round_length(length: float) -> float:

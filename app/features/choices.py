@@ -7,12 +7,15 @@ from functools import partial
 from types import MappingProxyType
 
 from PyQt6.QtGui import QAction, QActionGroup
-from PyQt6.QtWidgets import QMenu, QWidget
+from PyQt6.QtWidgets import QInputDialog, QMenu, QWidget
 
 import engine
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, check, device_name
+from app.desktop.numbers import seconds_of
 from app.workbench import ALGORITHMS, DEVICES, Workbench
 
+OTHER = "&Other…"
+STEP_REACH = (1e-6, 0.1)  # s
 TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
 
 
@@ -20,7 +23,7 @@ class Choices:
     """Exclusive choices of integrator, time step, algorithm and device for menus."""
 
     def __init__(self, window: QWidget, bench: Workbench):
-        self._bench = bench
+        self._window, self._bench = window, bench
         self.integrators, self.time_steps, self.algorithms, self.devices = (QActionGroup(window) for _ in range(4))
         self.chosen = QAction("Automatic", window, checkable=True)
         self.chosen.triggered.connect(self._choose)
@@ -32,6 +35,9 @@ class Choices:
             self._add(self.integrators, name, partial(bench.set_integrator, name))
         for dt in TIME_STEPS:
             self._add(self.time_steps, f"{dt * 1e3:g} ms", partial(bench.set_dt, dt))
+        self.other = QAction(OTHER, window, checkable=True)
+        self.other.setToolTip("Type a time step with its unit")
+        self.other.triggered.connect(self._ask_step)
 
     def _add(self, group: QActionGroup, text: str, choose: Callable[[], None]) -> None:
         action = QAction(text, group, checkable=True)
@@ -43,12 +49,29 @@ class Choices:
         self._bench.choose_step()
         self.show()
 
+    def _ask_step(self) -> None:
+        """Ask for a time step until one can be taken, or the user cancels."""
+        text, note = f"{self._bench.settings.dt * 1e3:g} ms", ""
+        while True:
+            label = f"{note}Time step with its unit, as in 0.4 ms:"
+            text, given = QInputDialog.getText(self._window, "Time step", label, text=text)
+            if not given:
+                break
+            try:
+                self._bench.set_dt(seconds_of(text, *STEP_REACH))
+                break
+            except ValueError as fault:
+                note = f"{fault}.\n\n"
+        self.show()
+
     def fill_steps(self, menu: QMenu) -> None:
         """Add the entries for time steps and integrators to a menu."""
         menu.addAction(self.chosen)
         for group in (self.time_steps, self.integrators):
             menu.addSeparator()
             menu.addActions(group.actions())
+            if group is self.time_steps:
+                menu.addAction(self.other)
 
     def show(self, *_: object) -> None:
         """Check the current choices, and enable those that the robot supports."""
@@ -56,6 +79,9 @@ class Choices:
         check(self.chosen, settings.automatic)
         for action, dt in zip(self.time_steps.actions(), TIME_STEPS, strict=True):
             check(action, dt == settings.dt)
+        own = settings.dt not in TIME_STEPS
+        check(self.other, own)
+        self.other.setText(f"Other: {settings.dt * 1e3:g} ms…" if own else OTHER)
         for action in self.integrators.actions():
             check(action, action.text() == settings.integrator)
         _show(self.algorithms, settings.algorithm, self._bench.algorithm_refusals, algorithm_name, ALGORITHM_TIPS)

@@ -1,0 +1,71 @@
+"""A time step that the user types, with its unit."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtWidgets import QInputDialog
+from windows import wait
+
+from app.desktop.numbers import seconds_of
+from app.features.choices import STEP_REACH
+from app.features.undo_view import UndoView
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """The answers to the next dialogs, and the questions that were asked."""
+    given: list[tuple[str, bool]] = []
+    asked: list[str] = []
+
+    def ask(_window, _title, label, **_):
+        asked.append(label)
+        return given.pop(0)
+
+    monkeypatch.setattr(QInputDialog, "getText", ask)
+    return given, asked
+
+
+def test_a_step_is_typed_simulated_and_undone(qtbot, opened, answers):
+    window = opened()
+    bench, other = window.workbench, window.choices.other
+    assert other in window.step_menu.actions()
+    before = bench.settings.dt
+    answers[0].append((" 0.4 ms", True))
+    other.trigger()
+    assert bench.settings.dt == 4e-4
+    assert (other.text(), other.isChecked()) == ("Other: 0.4 ms…", True)
+    assert not any(action.isChecked() for action in window.choices.time_steps.actions())
+    wait(qtbot, lambda: bench.newest is not None and not bench.compiling)
+    bench.step()
+    wait(qtbot, lambda: bench.time == pytest.approx(4e-4))
+    window.features[UndoView].undo.trigger()
+    assert bench.settings.dt == before
+    window.refresh()
+    assert (other.text(), other.isChecked()) == ("&Other…", False)
+
+
+def test_a_bad_step_is_told_and_asked_again(opened, answers):
+    window = opened()
+    before = window.workbench.settings.dt
+    answers[0].extend([("fast", True), ("2 s", True), ("", False)])
+    window.choices.other.trigger()
+    assert window.workbench.settings.dt == before
+    assert answers[1][1].startswith("'fast' is no time with its unit; type a number and s, ms or µs, as in 0.4 ms.\n")
+    assert answers[1][2].startswith("2 s is outside 1.00 µs to 100 ms; type a time between them.\n")
+    assert not window.choices.other.isChecked()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("0.4 ms", 4e-4), ("0,4ms", 4e-4),
+     ("250 us", 2.5e-4), ("250 µs", 2.5e-4), ("250 \u03bcs", 2.5e-4),
+     ("1e-3 s", 1e-3), (".5 ms", 5e-4)],
+)  # fmt: skip
+def test_units_are_read_to_the_last_bit(text, seconds):
+    assert seconds_of(text, *STEP_REACH) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "1", "ms", "-1 ms", "1 min", "nan s", "1e999 s", "0 ms", "1 ms 2"])
+def test_what_is_no_step_is_refused(text):
+    with pytest.raises(ValueError, match="type a"):
+        seconds_of(text, *STEP_REACH)
