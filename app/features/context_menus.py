@@ -184,7 +184,7 @@ class ContextMenus(QObject):
             if abs(track.place(keyframe.frame.time) - at.x()) <= NEAR:
                 view.keyframes.put_entries(menu.addMenu(keyframe.name.replace("&", "&&")), keyframe)
         self._entry(menu, "&Show this frame", lambda: track.sought.emit(seconds))
-        for action in (view.branch, view.keyframe):
+        for action in (view.branch, view.keyframe, view.loop.start, view.loop.end):
             self._entry(menu, action.text(), partial(self._at_moment, seconds, action))
         self._entry(menu, "&Copy time", lambda: _copy(f"{seconds:.6g}"))
         return menu

@@ -15,6 +15,7 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.menus import TopMenu
 from app.desktop.settings import kept
 from app.features.keyframes import Keyframe, Keyframes
+from app.features.looping import Looping
 from app.panels.timeline import Timeline
 from app.simulation.messages import Snapshot
 
@@ -50,6 +51,7 @@ class TimeView:
         self.bar = Timeline(moves, (self.branch, self.keyframe_button))
         self.bar.track.sought.connect(self._seek)
         self.bar.run_chosen.connect(self._choose_run)
+        self.loop = Looping(window, self.bar.track)
         self._place()
         self._make_menu()
         window.framed.connect(self._show)
@@ -103,6 +105,7 @@ class TimeView:
         bar.insertMenu(self._window.menus.view.menuAction(), menu)
         menu.put(self.play, self.first, self.back, self.forward, self.last)
         menu.put(*self.skips, apart=True)
+        menu.put(*self.loop.actions, apart=True)
         menu.put(self.branch, apart=True)
         menu.put(self.keyframe, self.keyframes, *self.jumps, apart=True)
         menu.put(self.memory, apart=True)
@@ -266,6 +269,7 @@ class TimeView:
         self.keyframe.setEnabled(there and run is not None)
         self.play.setIcon(theme.icon("pause" if replay.playing else "playback"))
         self.play.setText("&Pause" if replay.playing else "&Play back")
+        self.loop.refresh()
         self._played = replay.playing
         self._show_marks()
 

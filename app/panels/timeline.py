@@ -14,6 +14,7 @@ AROUND = 2  # px between the timeline's edge and its content
 HEIGHT, MARGIN = 30, 10  # px: the track's height, and the margin at its ends
 LINE = 12.0  # px, from the top to the bar
 APART = 72  # px, the least distance between two time labels
+LOOP_OPACITY = 0.3
 HANDLE = 6.0  # px
 STEPS = (1.0, 2.0, 5.0)  # s between time labels, times powers of ten
 
@@ -34,6 +35,7 @@ class Track(QWidget):
         self._live = True
         self._marks: tuple[float, ...] = ()
         self._left: float | None = None
+        self._loop: tuple[float, float] | None = None
 
     def show_span(self, start: float, end: float, at: float, left: float | None) -> None:
         """Show the recorded span, the current time, and where the run branched off another, all in s."""
@@ -51,6 +53,12 @@ class Track(QWidget):
         """Show keyframes at these times, s."""
         if tuple(times) != self._marks:
             self._marks = tuple(times)
+            self.update()
+
+    def show_loop(self, loop: tuple[float, float] | None) -> None:
+        """Show the start and end, s, of a loop; None for no loop."""
+        if loop != self._loop:
+            self._loop = loop
             self.update()
 
     def place(self, seconds: float) -> float:
@@ -85,6 +93,12 @@ class Track(QWidget):
         here = self.place(self._at)
         painter.setBrush(theme.color("faint" if self._live else "accent"))
         painter.drawRoundedRect(QRectF(MARGIN, LINE - 2, here - MARGIN, 4), 2, 2)
+        if self._loop is not None:
+            left, right = map(self.place, self._loop)
+            band = theme.color("accent")
+            band.setAlphaF(LOOP_OPACITY)
+            painter.setBrush(band)
+            painter.drawRoundedRect(QRectF(left, LINE - 7, max(right - left, 2), 14), 3, 3)
         self._paint_times(painter)
         painter.setPen(Qt.PenStyle.NoPen)
         if self._left is not None and self._start < self._left < self._end:

@@ -29,6 +29,8 @@ class Replay:
         self.script = ""
         """The name of that script; empty once it has ended."""
         self.playing = False
+        self.loop: tuple[engine.Run, float, float] | None = None
+        """A run, and the start and end, s, of its span that is played again and again."""
         self.speed = 1.0
         """Recorded seconds per wall second."""
         self.robot = 0
@@ -130,7 +132,9 @@ class Replay:
         if self.run is None or self.frame is None:
             return
         self.playing = not self.playing
-        if self.playing and self.frame.index >= self.run.last:
+        if self.playing and self._loops and not self.loop[1] <= self.frame.time < self.loop[2]:
+            self.seek(self.loop[1])
+        elif self.playing and self.frame.index >= self.run.last:
             self.show(self.run.first, self.run)
         self._wall = time.perf_counter()
 
@@ -151,12 +155,19 @@ class Replay:
         now = time.perf_counter()
         due = self._time + self.speed * (now - self._wall)
         self._wall = now
+        if self._loops and due >= self.loop[2]:
+            due = self.loop[1]
         index = self.recording.at(self.run, due)
         if index != self.frame.index:
             self.show(index, self.run)
         self._time = due  # not the frame's, or slow playback would never reach the next
-        if self.at_end:
+        if self.at_end and not self._loops:
             self.playing = False
+
+    @property
+    def _loops(self) -> bool:
+        """Whether the loop is of the run shown."""
+        return self.loop is not None and self.loop[0] is self.run
 
     def take(self) -> Snapshot | None:
         """Return the current frame as a snapshot; None if it did not change since the last call."""

@@ -1,0 +1,103 @@
+"""A span of a recorded run, played in a loop."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from PyQt6.QtGui import QColor
+from test_time import play
+from windows import wait
+
+from app.desktop import theme
+from app.features.context_menus import ContextMenus
+from app.features.looping import SHORTEST
+from app.features.time_view import TimeView
+
+
+@pytest.fixture
+def replayed(qtbot, opened):
+    """The window with a recorded run of half a second."""
+    window = opened()
+    play(qtbot, window, 0.5)
+    window.features[TimeView].first.trigger()
+    return window
+
+
+def mark(window, start: float, end: float) -> None:
+    view = window.features[TimeView]
+    view.bar.track.sought.emit(end)
+    view.loop.end.trigger()
+    view.bar.track.sought.emit(start)
+    view.loop.start.trigger()
+
+
+def test_a_marked_span_is_played_again_and_again(qtbot, replayed):
+    view, replay = replayed.features[TimeView], replayed.workbench.replay
+    mark(replayed, 0.1, 0.2)
+    _, start, end = replay.loop
+    run, recording = replay.run, replay.recording
+    assert (start, end) == tuple(recording.frame(run, recording.at(run, time)).time for time in (0.1, 0.2))
+    assert view.loop.on.isChecked()
+    assert replayed.statusBar().currentMessage().startswith(f"the loop is from {start:.3f} to {end:.3f} s; ")
+    times: list[float] = []
+    replayed.framed.connect(lambda frame: times.append(frame.time))
+    view.play.trigger()
+
+    def rounds() -> int:
+        return sum(b < a for a, b in itertools.pairwise(times))
+
+    wait(qtbot, lambda: rounds() >= 2)
+    assert replay.playing
+    assert start <= min(times) <= max(times) <= end
+    view.loop.on.trigger()
+    assert replay.loop is None
+    wait(qtbot, lambda: not replay.playing)
+    assert replay.at_end
+
+
+def test_play_begins_in_the_loop_and_the_whole_run_is_one(qtbot, replayed):
+    view, replay = replayed.features[TimeView], replayed.workbench.replay
+    mark(replayed, 0.1, 0.2)
+    view.bar.track.sought.emit(0.4)
+    view.play.trigger()
+    assert replay.frame.time == replay.loop[1]
+    view.play.trigger()
+    view.loop.on.trigger()
+    view.loop.on.trigger()
+    assert replay.loop[1:] == replay.recording.span(replay.run)
+    view.bar.track.sought.emit(replay.loop[2])
+    view.play.trigger()
+    assert replay.frame.time == replay.loop[1]
+    wait(qtbot, lambda: replay.frame.time > 0.3)
+    wait(qtbot, lambda: replay.frame.time < 0.2)
+    assert replay.playing
+
+
+def test_an_end_before_the_start_moves_the_start_and_no_span_is_told(replayed):
+    view, replay = replayed.features[TimeView], replayed.workbench.replay
+    mark(replayed, 0.3, 0.4)
+    view.bar.track.sought.emit(0.2)
+    view.loop.end.trigger()
+    assert replay.loop[1:] == (replay.recording.span(replay.run)[0], replay.frame.time)
+    loop = replay.loop
+    view.first.trigger()
+    view.loop.end.trigger()
+    assert replayed.statusBar().currentMessage() == SHORTEST
+    assert replay.loop == loop
+
+
+def test_the_track_shows_the_loop_and_its_menu_marks_it(qtbot, replayed):
+    view, replay = replayed.features[TimeView], replayed.workbench.replay
+    track = view.bar.track
+    wait(qtbot, track.isVisible)
+    menu = replayed.features[ContextMenus]._of_moment(track.rect().center())
+    next(each for each in menu.actions() if each.text() == "Loop &from here").trigger()
+    assert replay.loop[1] == pytest.approx(0.25, abs=0.03)
+    view.first.trigger()
+    at = round(track.place(0.4)), 6
+    looped = track.grab().toImage().pixelColor(*at)
+    view.loop.on.trigger()
+    plain = track.grab().toImage().pixelColor(*at)
+    assert looped != plain
+    assert looped.blue() > plain.blue() or QColor(theme.COLORS["accent"]).blue() < plain.blue()
