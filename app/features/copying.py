@@ -61,7 +61,7 @@ class Copying:
         before = bench.state
         with bench.unnoted():
             bench.pose(q)
-        bench.done(Deed("Paste q", replace(before, posed=True), replace(bench.state, posed=True)))
+        bench.actions.done(Deed("Paste q", replace(before, posed=True), replace(bench.state, posed=True)))
         self._window.refresh()
 
     def _say(self, text: str) -> None:
