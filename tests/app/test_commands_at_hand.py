@@ -155,7 +155,8 @@ def test_a_joint_has_a_menu(qtbot, arm):
     wait(qtbot, lambda: bench.newest.q[1] == 0.3)
     menu = arm.joints.row_menu(1)
     assert [name for name in names(menu) if name] == [
-        "Hold position", "Drive by effort", "Move to zero", "Plot", "Automatic gains", "Drive…", "Copy name",
+        "Hold position", "Drive by effort", "Save pose…", "Copy q", "Copy q and v", "Paste q",
+        "Move to zero", "Plot", "Automatic gains", "Drive…", "Copy name",
     ]  # fmt: skip
     press(menu, "Move to zero")
     wait(qtbot, lambda: bench.newest.q[1] == 0.0)
@@ -180,7 +181,7 @@ def test_a_moment_of_the_run_has_a_menu(qtbot, arm):
     asked(track, middle)
     wait(qtbot, lambda: menus.shown.isVisible())
     assert names(menus.shown) == [f"{track.seconds(middle.x()):.3f} s", "Show this frame", "Branch here",
-                                  "Add keyframe", "Copy time"]  # fmt: skip
+                                  "Add keyframe", "Loop from here", "Loop until here", "Copy time"]  # fmt: skip
     shown(qtbot, arm, "moment menu")
     press(menus.shown, "Add keyframe")
     (keyframe,) = view.keyframes.all
