@@ -302,7 +302,9 @@ def _destroy_what_is_closed() -> None:
     from PyQt6.QtCore import QCoreApplication, QEvent
 
     if QCoreApplication.instance() is not None:
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        for _ in range(2):  # PyQt deletes the proxies of a widget's slots after it
+            QCoreApplication.processEvents()
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
 @pytest.fixture(scope="session")

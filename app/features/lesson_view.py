@@ -62,7 +62,7 @@ class LessonView(QObject):
         window.selection.changed.connect(self._pick)
         self._in_sight = False  # Qt also reports a dock behind another tab as visible
         self._dock.visibilityChanged.connect(self._come_into_sight)
-        theme.signals.changed.connect(lambda: self._light(self.panel.step))
+        theme.signals.changed.connect(self._dress)
         window.framed.connect(self._keep)
         window.loaded.connect(self._take_robot)
         window.closing.connect(self._close)
@@ -144,6 +144,9 @@ class LessonView(QObject):
 
     def _come_into_sight(self, seen: bool) -> None:
         self._in_sight = seen
+        self._light(self.panel.step)
+
+    def _dress(self) -> None:
         self._light(self.panel.step)
 
     def _light(self, step: engine.LessonStep | None) -> None:

@@ -166,3 +166,12 @@ def jacobians(model: engine.Model, q: np.ndarray, h: float = 1e-6) -> np.ndarray
         found[:, :3, k] = np.stack([turn[:, 2, 1], turn[:, 0, 2], turn[:, 1, 0]], 1)
         found[:, 3:, k] = (ahead[:, :3, 3] - behind[:, :3, 3]) / (2 * h)
     return found
+
+
+def base_pose(model: engine.Model, joint: engine.Joint, q: np.ndarray) -> np.ndarray:
+    """Return the pose (4, 4) that a free joint gives its body at q (nq,): in the world, or else on its parent."""
+    body, home, moved = joint.bodies.start, np.eye(4), np.eye(4)
+    moved[:3, :3], moved[:3, 3] = engine.lie.rotation_from_quaternion(q[joint.q][3:]), q[joint.q][:3]
+    if model.parent[body] < 0:
+        home[:3, :3], home[:3, 3] = model.home_rotation[body], model.home_position[body]
+    return np.asarray(home @ moved)

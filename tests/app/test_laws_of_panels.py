@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPointF, Qt
 from PyQt6.QtTest import QTest
-from random_robots import robot, robots
+from random_robots import base_pose, robot, robots
 from test_laws_of_acting import a_drive
 from test_laws_of_files import meant
 
@@ -83,7 +83,16 @@ def test_a_coordinate_is_read_as_it_was_put_and_its_slider_ends_at_its_limits(ch
                 row.put(q, 0.0)
                 others = [other.value(q) for other in rows if other.q == row.q]
             row.put(q, value)
-            if row.component is None:
+            joint = next(each for each in model.joints if row.q in range(each.q.start, each.q.stop))
+            if joint.kind == "floating":
+                was, now = base_pose(model, joint, before), base_pose(model, joint, q)
+                if row.rpy:
+                    assert engine.rpy_from_rotation(now[:3, :3])[row.component] == pytest.approx(value, abs=1e-9)
+                    np.testing.assert_array_equal(now[:3, 3], was[:3, 3])
+                else:
+                    was["xyz".index(row.name[-1]), 3] = value
+                    np.testing.assert_allclose(now, was, rtol=0, atol=1e-9)
+            elif row.component is None:
                 assert row.value(q) == pytest.approx(value)
                 others = np.flatnonzero(q != before)
                 assert set(others) <= {row.q}
@@ -93,9 +102,6 @@ def test_a_coordinate_is_read_as_it_was_put_and_its_slider_ends_at_its_limits(ch
                     assert row.at_limit(q) == (
                         min(value - row.lower, row.upper - value) < 1e-3 * (row.upper - row.lower)
                     )
-            elif row.rpy:
-                turn = engine.lie.rotation_from_quaternion(q[row.q : row.q + 4])
-                assert engine.rpy_from_rotation(turn)[row.component] == pytest.approx(value, abs=1e-9)
             else:
                 room = math.sqrt(math.pi**2 - sum(x * x for x in others))
                 assert row.value(q) == pytest.approx(np.clip(value, -room, room), abs=1e-6)

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from random_robots import about_center, bodies, center_of, jacobians, moved, robot, robots
+from random_robots import about_center, base_pose, bodies, center_of, jacobians, moved, robot, robots
 
 import engine
 from app.acting.coordinates import coordinates
@@ -77,13 +77,14 @@ def of_a_joint(model, x: States, name: str) -> dict[str, float]:
     scale, offset = (joint.multiplier, joint.offset) if joint.leader is not None else (1.0, 0.0)
     rpy = ("roll", "pitch", "yaw")
     if joint.kind == "floating" and part in rpy:
-        turn = engine.lie.rotation_from_quaternion(x.q[1, joint.q][3:])
-        return {"position": engine.rpy_from_rotation(turn)[rpy.index(part)]}
+        return {"position": engine.rpy_from_rotation(base_pose(model, joint, x.q[1])[:3, :3])[rpy.index(part)]}
     place = "xyz".index(part) if part in ("x", "y", "z") else 2 if part else 0
     v = owner.v.start + place
     shown = {"velocity": scale * x.v[1, v], "acceleration": scale * x.rate[1, v]}
     if joint.kind == "spherical":
         position = engine.lie.log(engine.lie.rotation_from_quaternion(x.q[1, joint.q]), np.zeros(3))[place]
+    elif joint.kind == "floating":
+        position = base_pose(model, joint, x.q[1])[place, 3]
     else:
         position = scale * x.q[1, owner.q.start + place] + offset
     effort = {"torque": x.effort[1, v], "force": x.effort[1, v]}

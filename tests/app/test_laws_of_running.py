@@ -207,9 +207,11 @@ def test_a_joint_is_put_within_its_limits_and_at_time_zero_for_good(chance, tmp_
                 joints.set_coordinate(k, value)
                 expected = float(np.clip(value, row.lower, row.upper)) if row.limited else value
                 assert tuple(rest) == row.v
-                if row.component is None:
+                if row.direct:
                     assert there[row.q] == expected
                     assert known.initial[row.q] == (expected if time == 0 else model.neutral()[row.q])
+                elif row.component is None:
+                    assert row.value(there) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_film_shows_a_run_at_its_speed_from_its_first_moment_to_its_last(chance):
