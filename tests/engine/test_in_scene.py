@@ -217,16 +217,17 @@ def test_mimic_joints_that_the_recursion_serves_are_stepped_so(tmp_path: Path, r
     assert worst <= 1e-8
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("way", ["standing", "on hills"])
 @pytest.mark.parametrize("threads", [1, 8])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, dtype: str, threads: int) -> None:
+def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, way: str, dtype: str, threads: int) -> None:
     """The GPU's assembly is made, and no array lies on another."""
-    robot = laid_out(settings(walker, "standing", dtype), threads)
+    robot = laid_out(settings(walker, way, dtype), threads)
     layout = Layout((robot,), dtype)
     assert layout.numbers_of(dtype) == sum(x.size for x in layout.own[dtype])
     assert len(layout.first(dtype)) == layout.numbers_of(dtype)
-    tree = arguments(settings(walker, "standing", dtype), robot, "none")
+    tree = arguments(settings(walker, way, dtype), robot, "none")
     code = thread_per_robot.text(in_scene.advance, tree, Layout(tree, dtype, threads), "advance")
     text = thread_per_robot.ptx(code, "sm_80", 128)
     assert ".maxnreg 128" in text
