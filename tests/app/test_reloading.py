@@ -120,7 +120,7 @@ def test_the_newest_message_is_the_only_one_and_names_its_file(qtbot, opened, fi
     assert not told(window), "it is being read again"
     wait(qtbot, lambda: bench.findings.refused)
     wait(qtbot, lambda: told(window).startswith("own.urdf was not loaded: "))
-    assert window.diagnostics.diagnostics[0].fault in told(window)
+    assert window.diagnostics.diagnostics[0].problem in told(window)
     assert bench.model is not before
     file.write_text(whole)
     reloading.action.trigger()

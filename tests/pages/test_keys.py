@@ -34,7 +34,7 @@ WINDOW = (
     "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Go to end}` returns to the live simulation, "
     "or "
     "to the last "
-    "frame of a run from a file; `{Add keyframe}` names a frame |",
+    "frame of a run from a file; `{Add keyframe}` names a frame;",
     "*Branch here* (`{Branch here}`) continues from any frame, bit for bit; it waits for `{Play}` |",
     "*File › Open last run* (`{Open last run}`). *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
