@@ -10,7 +10,8 @@ import pytest
 
 import engine
 import main
-from engine.bench import curves, gpu_timing, plots
+from engine import figures
+from engine.bench import curves, gpu_timing
 from engine.bench.peers import jaxsim, peer, pinocchio
 from engine.bench.peers.mujoco import compiled, steps_on_one_core
 from engine.bench.states import state
@@ -83,7 +84,7 @@ def test_curves_that_never_cross_are_named_as_such():
 
 def test_the_picture_and_the_tables_of_growth_name_candidates_slopes_and_crossings(tmp_path):
     rows = [*GROWN, {"key": "findings", **growth.findings(GROWN)}]
-    plots.save(pictures.grown(rows), tmp_path / "grown.svg")
+    figures.save(pictures.grown(rows), tmp_path / "grown.svg")
     text = (tmp_path / "grown.svg").read_text("utf-8")
     for words in ("dca, slope 0.10", "abia, slope 1.00", "pinocchio, slope 1.00", "4096"):
         assert words in text
@@ -117,7 +118,7 @@ def test_a_step_s_growth_has_a_curve_for_each_device_and_the_best_of_both(tmp_pa
     assert f"from {(40 / 9) ** (1 / 0.8):.3g} links on" in first
     assert found["crossings"][-1].startswith("the best on cuda is faster than the best on cpu from ")
     assert sum("cuda" in words and "cpu" in words for words in found["crossings"]) == 2
-    plots.save(pictures.steps_grown([*rows, {"key": "findings"}]), tmp_path / "grown.svg")
+    figures.save(pictures.steps_grown([*rows, {"key": "findings"}]), tmp_path / "grown.svg")
     assert "abia on cpu, slope 1.00" in (tmp_path / "grown.svg").read_text("utf-8")
     assert step_growth.markdown(rows).count("| slope |") == 2
 

@@ -68,13 +68,13 @@ def rows_of(plan, law=as_in_the_paper, noise=0.01):
 def vector_pictures(monkeypatch):
     """Pixels are drawn once, of the short version: they take as long again."""
     save = figures.save
-    monkeypatch.setattr(page.plots, "save", lambda figure, path: path.suffix == ".svg" and save(figure, path))
+    monkeypatch.setattr(page.figures, "save", lambda figure, path: path.suffix == ".svg" and save(figure, path))
 
 
 @pytest.fixture
 def no_pictures(monkeypatch):
     """The other tests draw them, half a second each."""
-    monkeypatch.setattr(page.plots, "save", lambda *_: None)
+    monkeypatch.setattr(page.figures, "save", lambda *_: None)
 
 
 @pytest.fixture
