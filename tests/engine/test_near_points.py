@@ -126,6 +126,27 @@ def test_over_a_height_field_no_near_corner_is_left_out(kind, shape, cell, rough
     assert above > 0 or rough > 1
 
 
+def test_over_a_height_field_a_wall_beside_a_ball_is_not_left_out(chance):
+    """The ball's lowest point is above all ground below it, and what it moves towards is beside it."""
+    heights = np.zeros((9, 17))
+    heights[:, 9:] = 1.0  # the wall rises from x = 0 to x = 0.1 m
+    ground = engine.HeightField(heights, 0.1)
+    model = engine.chain(1)
+    moved = int(np.flatnonzero(model.link_body >= 0)[0])
+    ball = Collision(link=moved, pose=np.eye(4), shape="sphere", size=(0.05,))
+    found = points(replace(model, collisions=(ball,)), engine.Scene(ground=ground))
+    near, field, touched = of_thread(room(found)), surface(ground), 0
+    for _ in range(300):
+        R = lie.exp(np.append(chance.standard_normal(3), np.zeros(3)))[0]
+        centre = np.array([chance.uniform(-0.07, -0.04), chance.uniform(-0.2, 0.2), chance.uniform(0.06, 0.3)])
+        pose, speed = np.concatenate([R.ravel(), centre - R @ found.position[0]]), np.zeros(6)
+        speed[3] = chance.uniform(0.0, 5.0)
+        count = found_near(found, pose, speed, DT, field, near)
+        assert not (is_above(found, pose, speed, DT, field) and count)
+        touched += count > 0
+    assert touched > 30
+
+
 def _within_reach(walked: Points, R: np.ndarray, p: np.ndarray, n: np.ndarray, speed: np.ndarray) -> np.ndarray:
     """Whether each corner may touch within a step, whichever is the lowest of those that rounding makes so: the hull
     moves as it does, less what its lowest corner comes down by, and turns by twice that over its size and by LEAN."""

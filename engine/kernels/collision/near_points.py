@@ -39,8 +39,8 @@ class Near(NamedTuple):
     world, `normal` (T, Q, 3) the ground's there, `gap` (T, Q), m, now, and `ahead` (T, Q) after a step at the present
     velocity; `nearest` (T, KEPT, NEAREST) are places of a height field near a sphere; `seen` (T, ⌈Q/32⌉) has a bit for
     each point that a walk visited. `lowest` (m,) is the corner of each shape where the last walk ended and the next
-    begins. `shapes` (m,) are the shapes that may have near points, the leading
-    ones in use; `slots` (m,) is where their contacts begin, and `kept` (m,) their number.
+    begins. `shapes` (m,) are the shapes that may have near points, the leading ones in use; `slots` (m,) is where their
+    contacts begin, and `kept` (m,) their number.
     """
 
     point: NDArray[np.int64]
@@ -244,7 +244,8 @@ def _walk(s, points, motion, dt, surface, near):
 def _clear_height(s, points, motion, dt, field):
     """The height above which no point of a shape is near a height field now or within two steps.
 
-    A gap is at least the height above all of the ground below the bounding ball, times the least z of a normal.
+    A gap is at least the height above all of the ground below the bounding ball, times the least z of a normal: the
+    ground beside it rises no faster than its steepest triangle.
     """
     arm, radius = mul(motion.R, load3(points.bound[s], 0, 1)), points.bound[s, 3]
     own, omega = add(motion.velocity, cross(motion.omega, arm)), motion.omega
