@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
     from pytestqt.qtbot import QtBot
 
+    from app.features.lesson_view import LessonView
     from app.window import Window
 
 PATIENCE = 60_000  # ms for a window, and for the first compilation of the engine
@@ -281,6 +282,22 @@ def opened(qtbot: QtBot, window: Window) -> Callable[..., Window]:
         return window
 
     return open_robot
+
+
+@pytest.fixture
+def taught(qtbot: QtBot, opened: Callable[..., Window]) -> Callable[..., LessonView]:
+    """Opens a lesson on a robot, and waits until it is there."""
+
+    def teach(name: str, robot: object, step: int = 0) -> LessonView:
+        from app.features.lesson_view import LessonView
+
+        view = opened(robot).features[LessonView]
+        qtbot.waitUntil(lambda: view._state is not None, timeout=PATIENCE)
+        view.open(name, step)
+        qtbot.waitUntil(lambda: view.panel.lesson is not None, timeout=PATIENCE)
+        return view
+
+    return teach
 
 
 @pytest.hookimpl(wrapper=True)

@@ -224,7 +224,7 @@ class LessonPanel(QWidget):
         if drawing is not None:
             below = 0 if label.isHidden() else label.heightForWidth(width)
             free = room - self.tabs.tabBar().height() - drawing.height_for(min(width, PICTURED)) - below
-        least = WORDS * room if self.question.isHidden() else min(WORDS * room, words)
+        least = min(WORDS * room, words) if self._large or not self.question.isHidden() else WORDS * room
         top = round(max(least, min(words, free)))
         if top != self._parts.sizes()[0]:
             self._parts.setSizes([top, room - top])
@@ -287,8 +287,8 @@ class LessonPanel(QWidget):
             browser.document().setDefaultFont(font)
         font = type_scale.font()
         font.setPointSizeF(font.pointSizeF() * (LARGER if on else 1.0))
-        for label in (self.handles, self.measured):
-            label.setFont(font)
+        for each in (self.handles, self.measured, self.tabs.tabBar(), self.pull, self.place, self.speed):
+            each.setFont(font)
         self.question.present(font)
         self._show()
 

@@ -65,13 +65,13 @@ def _number(x: float) -> str:
 def heights(trace: Trace, index: int, palette: Palette) -> str:
     """Plot the box's height over its distance at stage `index`, with earlier stages; ten times of it."""
     found = trace.of("exact box", "relaxed box")
-    sheet, left, foot, top = Sheet(palette, 270), 44.0, 200.0, 34.0
+    sheet, left, foot, top = Sheet(palette, 270), 48.0, 200.0, 34.0
     far, high = (max(float(stage.values[0][:, k].max()) for stage in found) for k in (0, 1))
     sheet.text(0, 14, "height of its underside, mm, over its way, m", "text")
     for height in (0.0, high / 2, high):
         y = foot - (foot - top) * height / high
         sheet.line(left, y, WIDTH - 8, y, "edge", 0.8)
-        sheet.text(left - 6, y + 4, f"{1000 * height:.0f}", anchor="end")
+        sheet.text(left - 14, y + 4, f"{1000 * height:.0f}", anchor="end")
     for k in range(4):
         x = left + (WIDTH - 40 - left) * k / 3
         sheet.text(x, foot + 34, f"{far * k / 3:.2f}", anchor="middle")

@@ -24,7 +24,9 @@ PARTS = {
 PROCESSORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 ROUNDING = 1e-14
 """Of the largest number of a run: what is rounding."""
-ROW, SIZES = 24, 72
+ROW = 22
+SIZES = {True: 56, False: 120}
+"""The height of the magnitudes and what is said of them, px, below levels and without."""
 MATRIX = 240  # px along a side of the matrix
 
 
@@ -178,8 +180,8 @@ def tree(trace: Trace, index: int, palette: Palette, marks: Marks = NO_MARKS) ->
     rows = _rows(trace, now)
     links = trace.links
     n = min(links, SHOWN)
-    top = 40 + ROW * len(rows) if rows else 30
-    sheet = Sheet(palette, top + 80 + SIZES)
+    top, high = 26 + ROW * len(rows) if rows else 30, SIZES[bool(rows)]
+    sheet = Sheet(palette, top + 78 + high)
     below = ": each level joined from the one below" if len(rows) > 1 else ""
     sheet.text(0, 12, f"{PARTS.get(now.part, now.part)}{below}", "text")
     _levels(sheet, trace, rows, index, marks)
@@ -192,8 +194,8 @@ def tree(trace: Trace, index: int, palette: Palette, marks: Marks = NO_MARKS) ->
     sheet.text(10, y + 24, "base")
     sheet.text(WIDTH - 10, y + 24, "tip" if n == links else f"link {n} of {links}", anchor="end")
     known = int((lights(trace, index, links) >= KNOWN).sum())
-    _sizes(sheet, [stage for stage in done if stage in whole], n, y + 34, ROUNDING * trace.largest)
-    _legend(sheet, y + 54 + SIZES, "changed by the pull" if marks.changed else "in work")
+    _sizes(sheet, [stage for stage in done if stage in whole], n, (y + 34, high), ROUNDING * trace.largest)
+    _legend(sheet, y + 54 + high, "changed by the pull" if marks.changed else "in work")
     sheet.text(WIDTH / 2, y + 24, f"known: {known} of {links}", "text", "middle")
     return sheet.svg(f"{now.part} over {links} links, {known} known")
 
@@ -279,8 +281,9 @@ def _legend(sheet: Sheet, y: float, touched: str = "in work") -> None:
         sheet.text(26 + 146 * k, y, said)
 
 
-def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, y: float, zero: float) -> None:
-    """How large what is known of each link is, of the largest; what is below `zero` is rounding."""
+def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, place: tuple[float, int], zero: float) -> None:
+    """How large what is known of each link is, of the largest, from a y and so high; below `zero` is rounding."""
+    y, high = place
     sizes = {
         link: float(np.linalg.norm(value))
         for stage in done
@@ -298,9 +301,9 @@ def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, y: float, zero: float) -
         return
     step = (WIDTH - 20) / n
     for link, size in sizes.items():
-        height = size / largest * (SIZES - 24)
-        sheet.box(10 + link * step, y + SIZES - 24 - height, step - 3, height, "good", 0.8)
-    sheet.text(10, y + SIZES - 8, f"magnitude, the largest {largest:.3g}")
+        height = size / largest * (high - 24)
+        sheet.box(10 + link * step, y + high - 24 - height, step - 3, height, "good", 0.8)
+    sheet.text(10, y + high - 8, f"magnitude, the largest {largest:.3g}")
 
 
 def _of_links(stage: Stage) -> Array:
@@ -311,7 +314,7 @@ def _of_links(stage: Stage) -> Array:
 
 def clock(trace: Trace, index: int, serial: float, palette: Palette) -> str:
     """Time on 1 to 1024 processors, up to stage `index`; the mark is the time of the serial algorithm on one."""
-    row, left = 18.0, 44.0
+    row, left = 17.0, 44.0
     sheet = Sheet(palette, 22 + row * len(PROCESSORS) + 42)
     longest = max(trace.time(1), serial)
     unit = (WIDTH - left - 74) / longest

@@ -102,7 +102,9 @@ class Lesson:
         self._motion = handles.motion(robot, at, rates, self.trace.answer) if self.has_handles else None
         more = subject.more(robot, at, rates, efforts)
         self.facts = of_run(self.trace, self.serial, model, more) | {"error": scientific(self.error)}
-        self.steps: tuple[LessonStep, ...] = tuple(LessonStep(self, *each) for each in _places(self.text, self.trace))
+        self.steps: tuple[LessonStep, ...] = tuple(
+            LessonStep(self, *each, part) for each, parts in _places(self.text, self.trace) for part in parts
+        )
 
     @property
     def has_handles(self) -> bool:
@@ -154,7 +156,10 @@ class Lesson:
 
 @dataclass(frozen=True, eq=False)
 class LessonStep:
-    """One step of a lesson: a section's words, and the stage that they are about, `index`, −1 where there is none."""
+    """One step of a lesson: a section's words, and the stage that they are about, `index`, −1 where there is none.
+
+    Of a section with breaks it has the `part` between two of them.
+    """
 
     COLORS = LIT
     """The colours' names of what `lit` has of a link: nothing, in work, known before, known just now."""
@@ -162,6 +167,14 @@ class LessonStep:
     lesson: Lesson
     section: Section
     index: int
+    part: int = 0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the step before is about the same, and has the words before these."""
+        at = self.lesson.steps.index(self)
+        before = self.lesson.steps[at - 1]
+        return at > 0 and (before.section, before.index) == (self.section, self.index)
 
     @property
     def title(self) -> str:
@@ -169,7 +182,7 @@ class LessonStep:
         title = self.section.title.removeprefix("? ").format(**self.facts)
         if self.index >= 0 and (count := int(self.facts["count"])) > 1:
             title += f" ({self.facts['number']} of {count})"
-        return title
+        return f"{title}, continued" if self.goes_on else title
 
     @cached_property
     def facts(self) -> dict[str, str]:
@@ -180,6 +193,12 @@ class LessonStep:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The paragraphs; those that begin with four spaces are equations."""
+        ends = 0, *self.section.breaks, len(self.section.paragraphs)
+        return self.all_words[ends[self.part] : ends[self.part + 1]]
+
+    @property
+    def all_words(self) -> tuple[str, ...]:
+        """The paragraphs of all parts of the section."""
         return tuple(each.format(**self.facts) for each in self.section.paragraphs)
 
     def html(self, palette: Palette) -> str:
@@ -198,7 +217,7 @@ class LessonStep:
     def question(self) -> LessonQuestion | None:
         """What is asked here, if anything."""
         keys = self.section.keys
-        if "answer" not in keys:
+        if "answer" not in keys or self.part < len(self.section.breaks):
             return None
         choices = tuple(each for each in keys.get("choices", "").format(**self.facts).split(" | ") if each)
         answer, hint = (keys[key].format(**self.facts) for key in ("answer", "hint"))
@@ -236,17 +255,24 @@ class LessonStep:
     @property
     def has_picture(self) -> bool:
         """Whether there is something to be seen."""
-        return self.index >= 0 and "picture" in self.section.keys
+        return "picture" in self.section.keys
+
+    @property
+    def _seen(self) -> int:
+        """The stage that the picture is of: this one, or the last that had such a picture."""
+        kind = self.section.keys["picture"]
+        alike = (step.index for step in self.lesson.steps if step.section.keys.get("picture") == kind)
+        return self.index if self.index >= 0 else max(alike)
 
     @property
     def has_clock(self) -> bool:
         """Whether anything was computed."""
-        return self is not self.lesson.steps[0] and "clock" not in self.lesson.text.keys
+        return self.section is not self.lesson.text.sections[0] and "clock" not in self.lesson.text.keys
 
     @cached_property
     def parts(self) -> list[LessonPart]:
         """The parts with two handles that are known by now, those of few links first."""
-        here = self.has_picture and self.lesson.trace.stages[self.index].part == "beyond"
+        here = self.has_picture and self.index >= 0 and self.lesson.trace.stages[self.index].part == "beyond"
         return handles.parts(self.lesson.trace, self.index) if here and self.lesson.has_handles else []
 
     def part_at(self, x: float, y: float) -> LessonPart | None:
@@ -266,13 +292,13 @@ class LessonStep:
             return ""
         if self.section.keys["picture"] == "paths":
             parent = self.lesson.model.parent
-            lit = drawing.lights(self.lesson.trace, self.index, len(parent))
+            lit = drawing.lights(self.lesson.trace, self._seen, len(parent))
             return paths.picture(
                 parent, lit, ((drawing.NOW, "known just now"), (drawing.KNOWN, "known before")), palette
             )
         if self.section.keys["picture"] == "tree":
-            return drawing.tree(self.lesson.trace, self.index, palette, marks)
-        return PICTURES[self.section.keys["picture"]](self.lesson.trace, self.index, palette)
+            return drawing.tree(self.lesson.trace, self._seen, palette, marks)
+        return PICTURES[self.section.keys["picture"]](self.lesson.trace, self._seen, palette)
 
     @property
     def measured(self) -> str:
@@ -312,14 +338,20 @@ OF_NO_LINK = ("errors", "growth", "measured", "heights")
 """Those of stages that find nothing of single links of the robot."""
 
 
-def _places(lesson: LessonText, trace: Trace) -> list[tuple[Section, int]]:
-    """The steps: sections before the stages, each stage that a section is about, sections after them."""
+def _places(lesson: LessonText, trace: Trace) -> list[tuple[tuple[Section, int], range]]:
+    """The steps: sections before the stages, each stage that a section is about, sections after them; and of each the
+    parts of the section, of which later stages have the last only."""
     about = [k for k, section in enumerate(lesson.sections) if "stage" in section.keys]
     before, after = lesson.sections[: about[0]], [s for s in lesson.sections[about[0] :] if "stage" not in s.keys]
     told = [(section, -1) for section in before]
     for index, stage in enumerate(trace.stages):
         told += [(lesson.sections[k], index) for k in about if lesson.sections[k].serves(stage.name, stage.part)][:1]
-    return told + [(section, -1) for section in after]
+    told += [(section, -1) for section in after]
+    sections = [section for section, _ in told]
+    return [
+        ((section, index), range(len(section.breaks) if section in sections[:k] else 0, len(section.breaks) + 1))
+        for k, (section, index) in enumerate(told)
+    ]
 
 
 ROBOTS: Mapping[str, tuple[tuple[Feature, ...], str]] = {

@@ -162,15 +162,16 @@ def _body(lesson: Lesson, q: Array) -> str:
         f'<p class="home"><a href="{INDEX}">All lessons</a></p>\n<h1>{html.escape(lesson.title)}</h1>\n'
         f'<p class="faint">{about}</p>'
     )
-    named = [step.code[0] for step in lesson.steps]
-    steps = "\n".join(_section(step, points, named[k] in named[:k]) for k, step in enumerate(lesson.steps))
+    told = [step for step in lesson.steps if not step.goes_on]
+    named = [step.code[0] for step in told]
+    steps = "\n".join(_section(step, points, named[k] in named[:k]) for k, step in enumerate(told))
     buttons = "".join(f'<button id="{name}">{words}</button>' for name, words in
                       (("back", "Back"), ("play", "Play"), ("next", "Next")))  # fmt: skip
     return f'{head}\n{steps}\n<nav>{buttons}<span id="where" class="faint"></span></nav>'
 
 
 def _section(step: LessonStep, points: tuple[Array, Array], again: bool) -> str:
-    words = "\n".join(map(_paragraph, step.words))
+    words = "\n".join(map(_paragraph, step.all_words))
     pictures = step.picture(PALETTE)
     lit = step.lit[_first_links(step.lesson.model)]
     if lit.any() or step is step.lesson.steps[0]:

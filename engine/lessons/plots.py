@@ -25,8 +25,8 @@ def numbers(trace: Trace, index: int, palette: Palette, said: str, key: str) -> 
         for column in range(count):
             x, y, share = column * size, 24 + row * 34, abs(float(I[row, column])) / largest
             color = "accent" if (row < half) == (column < half) else "warning"
+            color, number = (color, I[row, column]) if share > NOTHING else ("edge", 0.0)
             sheet.box(x, y, size - 3, 31, color, 0.1 + 0.5 * share)
-            number = I[row, column] if share > NOTHING else 0.0
             sheet.text(x + size / 2 - 2, y + 20, f"{number:.3g}".replace("-", "−"), "text", "middle")
     sheet.text(0, 24 + count * 34 + 16, f"Rows and columns: {key}.")
     return sheet.svg(f"{said}, as rows of numbers")
@@ -39,8 +39,8 @@ LOWEST, HIGHEST = -16, 4
 def errors(trace: Trace, index: int, palette: Palette) -> str:
     """Plot each joint's relative error at stage `index`, and each block's, by powers of ten."""
     found, blocks, names, _ = trace.stages[index].values
-    n, high, row = min(len(found), SHOWN), 110.0, 17.0
-    sheet = Sheet(palette, high + 76 + row * max(len(blocks), 6))
+    n, high, row = min(len(found), SHOWN), 110.0, 15.0
+    sheet = Sheet(palette, high + 66 + row * max(len(blocks), 6))
     step = (WIDTH - 50) / n
     sheet.text(0, 12, f"error of each joint's acceleration, the largest {scientific(float(found.max()))}", "text")
     for power in range(LOWEST, HIGHEST + 1, 4):
@@ -52,13 +52,13 @@ def errors(trace: Trace, index: int, palette: Palette) -> str:
         sheet.box(46 + i * step, 24 + high * (1 - share), step - 3, high * share, "warning", 0.9)
     sheet.text(46, 24 + high + 16, "base")
     sheet.text(WIDTH, 24 + high + 16, "tip" if n == len(found) else f"joint {n} of {len(found)}", anchor="end")
-    top = high + 66
+    top = high + 56
     if len(blocks):
         sheet.text(0, top, "error of what each block finds, of the largest number in it", "text")
     for k, (name, error) in enumerate(zip(names.tolist(), blocks.tolist(), strict=True)):
         y = top + 8 + row * k
         sheet.text(134, y + 12, name, anchor="end")
-        sheet.box(140, y + 2, (WIDTH - 210) * _share(error), row - 5, "accent", 0.9)
+        sheet.box(140, y + 2, (WIDTH - 210) * _share(error), row - 4, "accent", 0.9)
         sheet.text(WIDTH, y + 12, scientific(error, 0), anchor="end")
     return sheet.svg("the error of each joint, and of each block")
 
@@ -93,7 +93,7 @@ def _over_links(
     logs = {name: np.log2(times) for name, times in found.items()}
     known = np.concatenate([each[np.isfinite(each)] for each in logs.values()] or [np.zeros(1)])
     low, high = (float(known.min()) - 0.3, float(known.max()) + 0.3) if len(known) else (0.0, 1.0)
-    sheet, xs, bottom = Sheet(palette, 290), np.linspace(44, WIDTH - 96, len(sizes)), 240.0
+    sheet, xs, bottom = Sheet(palette, 268), np.linspace(44, WIDTH - 96, len(sizes)), 222.0
     sheet.text(0, 12, said, "text")
     for power in range(int(np.ceil(low * np.log10(2))), int(np.floor(high * np.log10(2))) + 1):
         y = bottom - (np.log2(10.0) * power - low) / (high - low) * (bottom - 24)
@@ -102,7 +102,7 @@ def _over_links(
     for x, size in zip(xs, sizes, strict=True):
         sheet.line(x, 24, x, bottom, "edge", 0.6)
         sheet.text(x, bottom + 16, str(size), anchor="middle")
-    sheet.text(WIDTH / 2, bottom + 36, below, "text", "middle")
+    sheet.text((xs[0] + xs[-1]) / 2, bottom + 36, below, "text", "middle")
     labels = []
     for name in (name for name in CURVES if name in seen):
         points = [

@@ -15,14 +15,18 @@
 
         an equation stands four spaces in
 
+    ---
+
+    In the window, further words about the first such stage are a step of their own; later stages have only these.
+
     ## ? The question
     answer: fact
     hint: Where to look.
 
 `stage` is a stage's name in the algorithm; "join of velocities" is a stage of one part only. A section without `stage`
-is shown before the stages, or after them if it follows one with. A section with an `answer`, usually the last, is a
-question. `choices` are facts or words separated by " | ", to be dragged if `drag` is set; a question without expects a
-number, with a tolerance of a tenth if `near` is set.
+is shown before the stages, or after them if it follows one with, and then repeats the last `picture` of the kind that
+it names. A section with an `answer`, usually the last, is a question. `choices` are facts or words separated by " | ",
+to be dragged if `drag` is set; a question without expects a number, with a tolerance of a tenth if `near` is set.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "resources" / "lessons"
 ORDER = "order.txt"
+BREAK = "---"
 OF_TREES = ".tree.md"
 """File name suffix of a lesson's text for branching robots."""
 
@@ -48,6 +53,8 @@ class Section:
     title: str
     keys: dict[str, str]
     paragraphs: tuple[str, ...]
+    breaks: tuple[int, ...] = ()
+    """Numbers of the paragraphs with which a further step of the window begins."""
 
     def serves(self, name: str, part: str) -> bool:
         """Whether it describes that stage."""
@@ -101,8 +108,13 @@ def _section(text: str) -> Section:
     while match := re.match(r"(\w+): (.*)\n?", rest):
         keys[match[1]] = match[2].strip()
         rest = rest[match.end() :]
-    paragraphs = (part.strip("\n") for part in re.split(r"\n\s*\n", rest) if part.strip())
-    return Section(title.strip(), keys, tuple(paragraphs))
+    paragraphs, breaks = list[str](), list[int]()
+    for part in (part.strip("\n") for part in re.split(r"\n\s*\n", rest) if part.strip()):
+        if part == BREAK:
+            breaks.append(len(paragraphs))
+        else:
+            paragraphs.append(part)
+    return Section(title.strip(), keys, tuple(paragraphs), tuple(breaks))
 
 
 def marked_up(text: str, equation: Callable[[str], str], link: Callable[[str], str]) -> str:

@@ -21,21 +21,6 @@ from app.panels.lesson_question import NOT_YET, RIGHT
 NAMES = engine.Lesson.names()
 
 
-@pytest.fixture
-def taught(qtbot, opened):
-    """Opens a lesson on a robot, and waits until it is there."""
-
-    def teach(name: str, robot: object, step: int = 0) -> LessonView:
-        window = opened(robot)
-        wait(qtbot, lambda: window.features[LessonView]._state is not None)
-        view = window.features[LessonView]
-        view.open(name, step)
-        wait(qtbot, lambda: view.panel.lesson is not None)
-        return view
-
-    return teach
-
-
 ROBOTS = [*((name, robot) for name in NAMES for robot in ("arm7", 16)), ("dca", "humanoid"), ("contact", "humanoid")]
 
 
@@ -214,7 +199,7 @@ def test_the_step_is_slid_to_by_keys(qtbot, taught):
 
 
 def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
-    view = taught("dca", engine.chain(9), 3)
+    view = taught("dca", engine.chain(9), 8)
     window, panel = view._window, view.panel
     assert panel.handles.text() == PICK
     assert panel.picture.isVisible()
@@ -222,7 +207,7 @@ def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
     place, box = panel.picture._place(), panel.picture._renderer.viewBoxF()
     # In the middle of the bar of the part of links 6 to 9, on the second row of bars.
     scale = place.width() / box.width()
-    at = (place.topLeft() + QPointF(10 + 420 * 7 / 9, 22 + 24 + 7) * scale).toPoint()
+    at = (place.topLeft() + QPointF(10 + 420 * 7 / 9, 22 + 22 + 7) * scale).toPoint()
     qtbot.mouseClick(panel.picture, Qt.MouseButton.LeftButton, pos=at)
     assert "Links 6 to 9" in panel.handles.text()
     lit = view._viewport.overlays._lit
@@ -239,7 +224,7 @@ def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
 
 
 def test_a_joint_is_pulled_and_what_changes_is_orange(qtbot, taught):
-    view = taught("dca", engine.chain(7), 9)
+    view = taught("dca", engine.chain(7), 15)
     panel = view.panel
     assert panel.pull.isVisible()
     assert [panel.pull.itemText(k) for k in (0, 1)] == ["Pull no joint", f"Pull {view._bench.model.joint_names[0]}"]
@@ -247,7 +232,7 @@ def test_a_joint_is_pulled_and_what_changes_is_orange(qtbot, taught):
     panel.pull.setCurrentIndex(1)
     assert panel.marks == panel.lesson.pulled(0)
     assert not np.array_equal(view._viewport.overlays._lit, before)
-    panel.go(1)  # the way up, which the pull does not change
+    panel.go(2)  # the way up, which the pull does not change
     assert (panel.step.lights(panel.marks) != 1).all()
     panel.pull.setCurrentIndex(0)
     assert panel.marks == engine.LessonMarks()
@@ -337,70 +322,6 @@ def test_pictures_follow_the_palette(taught, dark):
     assert theme.COLORS["ground"] in colors
     assert theme.COLORS["accent"] in colors
     theme.apply(QApplication.instance(), True)
-
-
-def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
-    view = taught("dca", engine.chain(8), 3)
-    panel, dock = view.panel, view._dock
-    view._window.resize(1280, 800)
-    sizes = []
-    form = panel.question
-    for on in (False, True, False):
-        view.large.setChecked(on)
-        wait(qtbot, lambda on=on: (dock.width() > 600) == on)
-        assert panel.step.index == panel.lesson.steps[3].index
-        panel.go(len(panel.lesson.steps) - 1)
-        for button in form.choices.buttons():  # the words are then of another colour, and of the same size
-            button.click()
-            assert form.said.font().pointSizeF() == button.font().pointSizeF()
-        asked = {each.font().pointSizeF() for each in (*form.choices.buttons(), form.said)}
-        panel.go(3)
-        assert len(asked) == 1
-        sizes.append((panel.title.font().pointSizeF(), *asked, panel.text.document().size().height()))
-    assert all(larger > usual for larger, usual in zip(sizes[1], sizes[0], strict=True))
-    assert sizes[2] == sizes[0]
-    view.large.setChecked(True)
-    theme.apply(QApplication.instance(), not theme.is_dark())
-    assert panel.title.font().pointSizeF() == sizes[1][0]
-    assert form.said.font().pointSizeF() == sizes[1][1]
-    theme.apply(QApplication.instance(), not theme.is_dark())
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "dca"])  # whose steps have pages of words
-def test_for_a_lecture_no_step_has_to_be_scrolled(qtbot, taught, name):
-    view = taught(name, engine.find_robot("arm7"))
-    panel = view.panel
-    view._window.resize(1280, 800)
-    view.large.setChecked(True)
-    wait(qtbot, lambda: view._dock.width() > 700)
-    for number in range(len(panel.lesson.steps)):
-        panel.go(number)
-        QApplication.processEvents()
-        assert panel.text.verticalScrollBar().maximum() == 0, panel.step.title
-    if panel.clock.isVisible():  # beside the question it needs the room
-        assert panel.clock.height() > panel.text.height()
-    view.large.setChecked(False)
-
-
-def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, taught):
-    view = taught("dca", engine.chain(7), 1)
-    panel, parts = view.panel, view.panel._parts
-    view._window.resize(1600, 1050)
-    wait(qtbot, lambda: sum(parts.sizes()) > 750)
-    few = parts.sizes()[0] / sum(parts.sizes())
-    panel.go(2)
-    document = panel.text.document().size().height()
-    assert document > few * sum(parts.sizes())
-    wait(qtbot, lambda: panel.text.height() >= document)
-    assert panel.picture.height() >= panel.picture.height_for(panel.picture.width()) - 1
-    panel.go(1)
-    wait(qtbot, lambda: abs(parts.sizes()[0] / sum(parts.sizes()) - few) < 0.02)
-    parts.moveSplitter(500, 1)
-    own = parts.sizes()[0] / sum(parts.sizes())
-    assert abs(own - few) > 0.1
-    panel.go(2)
-    QApplication.processEvents()
-    assert parts.sizes()[0] / sum(parts.sizes()) == pytest.approx(own, abs=0.01)
 
 
 def test_a_frame_costs_no_more_while_a_lesson_plays(qtbot, taught):

@@ -16,7 +16,7 @@ from engine.algorithms import abia, dca
 from engine.algorithms.chain import Chain
 from engine.blocks import bidiagonal, stages, tridiagonal
 from engine.lessons import drawing, pages, subjects, text
-from engine.lessons.lesson import Lesson, LessonQuestion
+from engine.lessons.lesson import Lesson, LessonQuestion, LessonStep
 from engine.lessons.trace import trace
 from engine.selection import capabilities, shipped, timings
 
@@ -76,7 +76,7 @@ def test_a_block_has_five_rows_and_columns() -> None:
     D, U = made.trace.of("blocks")[0].values
     assert D.shape == (6, 5, 5)
     assert U.shape == (5, 5, 5)
-    left = [step.facts["left"] for step in made.steps if step.index >= 0 and "left" in "".join(step.section.paragraphs)]
+    left = [step.facts["left"] for step in made.steps if step.index >= 0 and "left" in "".join(step.words)]
     assert left[:3] == ["4", "2", "0"]  # above the diagonal, 6 − 2, 6 − 4, and none
     couplings = [len(stage.values[1]) for stage in made.trace.of("eliminate")]
     assert couplings == [4, 2, 0]
@@ -184,8 +184,8 @@ def test_the_measured_crossing_is_where_the_engine_chooses_dca_from_then_on(monk
         found = lesson("crossing", engine.chain(5))
         assert found.facts["measured_crossing"] == said
         assert found.steps[-1].question.answer == said
-        (step,) = (step for step in found.steps if step.section.keys.get("picture") == "measured")
-        assert step.picture(pages.DARK).count("<circle") == 20 + int(np.isfinite(times).sum())
+        drawn = {step.picture(pages.DARK) for step in found.steps if step.section.keys.get("picture") == "measured"}
+        assert [each.count("<circle") for each in drawn] == [20 + int(np.isfinite(times).sum())]
 
 
 @pytest.mark.parametrize("n", [3, 7])
@@ -308,15 +308,15 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
     assert {link.removesuffix(".html") for link in links} == linked(name)
     assert re.findall(r"(?:https?:)?//[\w.]+", source.replace("http://www.w3.org/2000/svg", "")) == []
     made = lesson(name, engine.load(engine.ROBOTS / "arm7.urdf"))
-    sections = list(page.iter("section"))
-    assert len(sections) == len(made.steps)
-    for section, step in zip(sections, made.steps, strict=True):
+    sections, told = list(page.iter("section")), [step for step in made.steps if not step.goes_on]
+    assert len(sections) == len(told)
+    for section, step in zip(sections, told, strict=True):
         robot, cost = bool(step.lit.any()) or step is made.steps[0], step.index < 0 and step.has_clock
         assert len(section.findall(".//svg")) == step.has_picture + (robot or cost)
         text = section.findall(".//pre")
         assert [each.text_content() for each in text] == ["\n".join([*step.code[1], ""])] * len(text)
         assert len(section.findall(".//pre/b")) == len(step.code[2])
-        lines = [words.strip() for words in step.words if words.startswith("    ")]
+        lines = [words.strip() for words in step.all_words if words.startswith("    ")]
         assert len(section.xpath(".//math[@display='block']")) == sum(len(re.split(" {2,}", line)) for line in lines)
     assert "{" not in "".join(section.text_content() for section in sections if not section.findall(".//pre"))
     forms, asked = list(page.iter("form")), [step.question for step in made.steps if step.question]
@@ -325,6 +325,27 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
         kinds = [field.get("type") for field in form.iter("input")]
         radios = [] if question.dragged else ["radio"] * len(question.choices)
         assert kinds == (["range", "hidden"] if question.dragged else radios or [None])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_steps_of_the_first_stage_have_all_words_of_a_section_and_later_ones_the_last(name: str) -> None:
+    made = lesson(name, engine.chain(16))
+    stages: dict[tuple[str, int], list[LessonStep]] = {}
+    for step in made.steps:
+        stages.setdefault((step.section.title, step.index), []).append(step)
+    seen = set()
+    for (title, _), steps in stages.items():
+        words = [each for step in steps for each in step.words]
+        whole = list(steps[0].all_words)
+        assert words == (whole if title not in seen else whole[len(whole) - len(words) :])
+        assert all(step.words for step in steps)
+        assert len(steps) == 1 or title not in seen
+        assert [step.title.endswith(", continued") for step in steps] == [k > 0 for k in range(len(steps))]
+        assert all(step.question is None for step in steps[:-1])
+        seen.add(title)
+    assert (len(stages) < len(made.steps)) == (
+        name in ("contact", "crossing", "dca", "elimination", "inverse", "precision")
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

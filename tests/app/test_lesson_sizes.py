@@ -1,0 +1,89 @@
+"""The size of lessons in the window: no step has to be scrolled, and all type can be read."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtWidgets import QApplication
+from windows import wait
+
+import engine
+from app.desktop import theme
+from app.panels.lesson import PICTURED, WORDS
+
+NAMES = engine.Lesson.names()
+TYPE = 13  # px, of words in a picture that is not scaled
+LEAST = {False: 10.0, True: 13.0}  # px, of any words, usually and for a lecture
+
+
+def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
+    view = taught("dca", engine.chain(8), 3)
+    panel, dock = view.panel, view._dock
+    view._window.resize(1280, 800)
+    sizes = []
+    form = panel.question
+    for on in (False, True, False):
+        view.large.setChecked(on)
+        wait(qtbot, lambda on=on: (dock.width() > 600) == on)
+        assert panel.step.index == panel.lesson.steps[3].index
+        panel.go(len(panel.lesson.steps) - 1)
+        for button in form.choices.buttons():  # the words are then of another colour, and of the same size
+            button.click()
+            assert form.said.font().pointSizeF() == button.font().pointSizeF()
+        asked = {each.font().pointSizeF() for each in (*form.choices.buttons(), form.said)}
+        panel.go(3)
+        assert len(asked) == 1
+        sizes.append((panel.title.font().pointSizeF(), *asked, panel.text.document().size().height()))
+    assert all(larger > usual for larger, usual in zip(sizes[1], sizes[0], strict=True))
+    assert sizes[2] == sizes[0]
+    view.large.setChecked(True)
+    theme.apply(QApplication.instance(), not theme.is_dark())
+    assert panel.title.font().pointSizeF() == sizes[1][0]
+    assert form.said.font().pointSizeF() == sizes[1][1]
+    theme.apply(QApplication.instance(), not theme.is_dark())
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("robot", [engine.find_robot("arm7"), engine.chain(16)], ids=["arm7", "chain"])
+def test_no_step_has_to_be_scrolled_and_all_type_can_be_read(qtbot, taught, robot, name, large):
+    view = taught(name, robot)
+    panel, least = view.panel, LEAST[large]
+    view._window.resize(1280, 800)
+    view.large.setChecked(large)
+    wait(qtbot, lambda: view._dock.width() > 700 if large else view._dock.width() < 500)
+    for number, step in enumerate(panel.lesson.steps):
+        panel.go(number)
+        QApplication.processEvents()
+        assert panel.text.verticalScrollBar().maximum() == 0, step.title
+        for each in (panel.picture, panel.clock):
+            if each.isVisible():
+                assert TYPE * each._place().width() / each._renderer.viewBoxF().width() >= least, step.title
+        around = (panel.tabs.tabBar(), panel.place, panel.speed, panel.pull, panel.handles, panel.measured)
+        assert all(each.fontInfo().pixelSize() >= least for each in around)
+        assert panel.tabs.isVisible() == (step.has_picture or step.has_clock or bool(step.code[1]))
+    if large and panel.clock.isVisible():  # beside the question it needs the room
+        assert panel.clock.height() > panel.text.height()
+    view.large.setChecked(False)
+
+
+def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, taught):
+    view = taught("dca", engine.chain(7), 3)
+    panel, parts = view.panel, view.panel._parts
+    view._window.resize(1280, 800)
+    wait(qtbot, lambda: parts.sizes()[0] / sum(parts.sizes()) == pytest.approx(WORDS, abs=0.01))
+    view.large.setChecked(True)
+    wait(qtbot, lambda: view._dock.width() > 700 and parts.sizes()[0] < 0.3 * sum(parts.sizes()))
+    few = parts.sizes()[0] / sum(parts.sizes())
+    panel.go(7)
+    document = panel.text.document().size().height()
+    assert document > few * sum(parts.sizes())
+    wait(qtbot, lambda: panel.text.height() >= document)
+    assert panel.picture.height() >= panel.picture.height_for(PICTURED) - 1
+    panel.go(3)
+    wait(qtbot, lambda: abs(parts.sizes()[0] / sum(parts.sizes()) - few) < 0.02)
+    parts.moveSplitter(300, 1)
+    own = parts.sizes()[0] / sum(parts.sizes())
+    assert abs(own - few) > 0.1
+    panel.go(7)
+    QApplication.processEvents()
+    assert parts.sizes()[0] / sum(parts.sizes()) == pytest.approx(own, abs=0.01)
