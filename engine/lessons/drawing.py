@@ -235,7 +235,7 @@ def _levels(sheet: Sheet, trace: Trace, rows: Sequence[_Row], index: int, marks:
             color = "accent" if now in made else color
             if marks.changed and color != "edge":
                 color = "warning" if _changed(trace, made, done, first, marks) else "good"
-            edge = "text" if marks.part == (first, last) else ""
+            edge = "text" if marks.part == (first, last) else "faint" if color == "edge" else ""
             sheet.box(x, y, width, 14, color, 0.9 if color != "edge" else 0.5, edge)
             if level and width > 24:
                 for part in (x + width / 4, x + 3 * width / 4):
@@ -325,14 +325,14 @@ def clock(trace: Trace, index: int, serial: float, palette: Palette) -> str:
         sheet.text(left - 8, y + 11, str(processors), anchor="end")
         seconds = [stage.seconds(processors) for stage in trace.stages]
         done, here, total = sum(seconds[:index]) * unit, sum(seconds[index : index + 1]) * unit, sum(seconds)
-        sheet.box(x, y, total * unit, row - 5, "edge", 0.9)
+        sheet.box(x, y, total * unit, row - 5, "edge", 0.9, "faint")
         sheet.box(x, y, done, row - 5, "good", 0.9)
         if here:
             sheet.box(x + done, y, max(here, 1.5), row - 5, "accent")
         sheet.text(WIDTH, y + 11, f"{total:,.0f}", anchor="end")
     foot = 22 + row * len(PROCESSORS) + 34
     for k, (color, words) in enumerate((("good", "done"), ("accent", "this step"), ("edge", "still to come"))):
-        sheet.box(left + 110 * k, foot - 9, 10, 10, color)
+        sheet.box(left + 110 * k, foot - 9, 10, 10, color, edge="faint" if color == "edge" else "")
         sheet.text(left + 15 + 110 * k, foot, words)
     x, end = left + serial * unit, 22 + row * len(PROCESSORS)
     if serial:

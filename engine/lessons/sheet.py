@@ -52,7 +52,9 @@ class Sheet:
         self._parts.append(f'<rect {place} rx="1.5" style="{inside};{line}"/>')
 
     def dot(self, x: float, y: float, radius: float, fill: str) -> None:
-        style = f"fill:{self._palette[fill]}"
+        """Add a disc; with a rim if it is unknown, which its colour alone hardly shows on the ground."""
+        rim = f";stroke:{self._palette['faint']};stroke-width:1" if fill == LIT[0] else ""
+        style = f"fill:{self._palette[fill]}{rim}"
         self._parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" style="{style}"/>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, color: str, width: float = 1.5) -> None:

@@ -160,3 +160,13 @@ def test_heights_are_named_beside_the_box() -> None:
     names = [float(each.get("x")) for each in svg.iter("{*}text") if each.get("text-anchor") == "end"]
     assert len(names) == 3
     assert max(names) < left
+
+
+def test_what_is_to_come_has_a_rim_that_is_seen_on_the_ground() -> None:
+    steps = [step for step in lesson("bidiagonal", engine.chain(8)).steps if step.has_picture]
+    for draw in (steps[0].picture, steps[0].clock):
+        svg = etree.fromstring(draw(pages.DARK))
+        shapes = [each.get("style") for each in svg.iter("{*}rect", "{*}circle")]
+        unknown = [style for style in shapes if f"fill:{pages.DARK['edge']}" in style]
+        assert len(unknown) > 2
+        assert all(f"stroke:{pages.DARK['faint']}" in style for style in unknown)
