@@ -40,7 +40,7 @@ def errors(trace: Trace, index: int, palette: Palette) -> str:
     """Plot each joint's relative error at stage `index`, and each block's, by powers of ten."""
     found, blocks, names, _ = trace.stages[index].values
     n, high, row = min(len(found), SHOWN), 110.0, 15.0
-    sheet = Sheet(palette, high + 66 + row * max(len(blocks), 6))
+    sheet = Sheet(palette, high + 72 + row * max(len(blocks), 6))
     step = (WIDTH - 50) / n
     sheet.text(0, 12, f"error of each joint's acceleration, the largest {scientific(float(found.max()))}", "text")
     for power in range(LOWEST, HIGHEST + 1, 4):
@@ -52,7 +52,7 @@ def errors(trace: Trace, index: int, palette: Palette) -> str:
         sheet.box(46 + i * step, 24 + high * (1 - share), step - 3, high * share, "warning", 0.9)
     sheet.text(46, 24 + high + 16, "base")
     sheet.text(WIDTH, 24 + high + 16, "tip" if n == len(found) else f"joint {n} of {len(found)}", anchor="end")
-    top = high + 56
+    top = high + 62
     if len(blocks):
         sheet.text(0, top, "error of what each block finds, of the largest number in it", "text")
     for k, (name, error) in enumerate(zip(names.tolist(), blocks.tolist(), strict=True)):
