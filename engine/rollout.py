@@ -24,8 +24,8 @@ from engine.scene import Scene
 from engine.simulation import Simulation
 from engine.validation import Array
 
-FORMAT = 1
-"""Of the files that `save` writes: newer ones may hold more."""
+FORMAT = 2
+"""Of the files that `save` writes; 2 since obstacles have a friction and a colour, which older programs reject."""
 KEPT = ("q", "v", "tau")
 """The arrays of a motion that can be kept."""
 

@@ -35,7 +35,7 @@ class Choices:
             self._add(self.integrators, name, partial(bench.set_integrator, name))
         for dt in TIME_STEPS:
             self._add(self.time_steps, f"{dt * 1e3:g} ms", partial(bench.set_dt, dt))
-        self.other = QAction(OTHER, window, checkable=True)
+        self.other = QAction(OTHER, self.time_steps, checkable=True)
         self.other.setToolTip("Type a time step with its unit")
         self.other.triggered.connect(self._ask_step)
 
@@ -70,14 +70,12 @@ class Choices:
         for group in (self.time_steps, self.integrators):
             menu.addSeparator()
             menu.addActions(group.actions())
-            if group is self.time_steps:
-                menu.addAction(self.other)
 
     def show(self, *_: object) -> None:
         """Check the current choices, and enable those that the robot supports."""
         settings = self._bench.settings
         check(self.chosen, settings.automatic)
-        for action, dt in zip(self.time_steps.actions(), TIME_STEPS, strict=True):
+        for action, dt in zip(self.time_steps.actions(), (*TIME_STEPS, None), strict=True):
             check(action, dt == settings.dt)
         own = settings.dt not in TIME_STEPS
         check(self.other, own)

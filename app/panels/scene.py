@@ -33,7 +33,10 @@ FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
 SMALLEST, LIGHTEST, ROUGHEST = 1e-4, 1e-6, 1e3
 TURN_DECIMALS = 2  # in degrees
 SWATCH = QSize(28, 12)  # px
-FRICTION_TIP = "Coulomb's coefficient; of two surfaces that touch the smaller one applies"
+FRICTION_TIP = (
+    "Coulomb's coefficient; of two surfaces that touch the smaller one applies,\n"
+    "so a value above the scene's has no effect on the ground and on links without a friction of their own"
+)
 EMPTY = "No objects yet. Add places one beside the robot, which then collides with it."
 PLAYING = "It is simulated while the simulation plays; pause to move it"
 FIXED = "Its base is fixed; another position or rotation begins a new run"

@@ -34,7 +34,8 @@ def test_a_step_is_typed_simulated_and_undone(qtbot, opened, answers):
     other.trigger()
     assert bench.settings.dt == 4e-4
     assert (other.text(), other.isChecked()) == ("Other: 0.4 ms…", True)
-    assert not any(action.isChecked() for action in window.choices.time_steps.actions())
+    assert [action for action in window.choices.time_steps.actions() if action.isChecked()] == [other]
+    assert other.actionGroup().isExclusive()  # so that the menu draws a ring, as for the steps beside it
     wait(qtbot, lambda: bench.newest is not None and not bench.compiling)
     bench.step()
     wait(qtbot, lambda: bench.time == pytest.approx(4e-4))
