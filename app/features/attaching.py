@@ -19,6 +19,7 @@ from app.features.contact_view import ContactView
 from app.features.context_menus import ContextMenus
 from app.features.controller_view import ControllerView
 from app.features.copying import Copying
+from app.features.distance_view import DistanceView
 from app.features.dragging import Dragging
 from app.features.drift_view import DriftView
 from app.features.drive_view import DriveView
@@ -29,6 +30,7 @@ from app.features.gravity_view import GravityView
 from app.features.ground_view import GroundView
 from app.features.hand_posing import HandPosing
 from app.features.lesson_view import LessonView
+from app.features.link_hiding import LinkHiding
 from app.features.live_view import LiveView
 from app.features.log_view import LogView
 from app.features.out_of_view import OutOfView
@@ -61,6 +63,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     CameraViews,
     GalleryView,
     RobotView,
+    LinkHiding,
     Dragging,
     HandPosing,
     PoseMenu,
@@ -77,6 +80,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     GroundView,
     GravityView,
     Placing,
+    DistanceView,
     SelfCollisionView,
     Appearance,
     AngleUnits,

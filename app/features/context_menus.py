@@ -11,7 +11,9 @@ from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PyQt6.QtGui import QAction, QGuiApplication, QMouseEvent
 from PyQt6.QtWidgets import QMenu, QTreeView, QWidget
 
+from app.features.distance_view import DistanceView
 from app.features.drive_view import DriveView
+from app.features.link_hiding import LinkHiding
 from app.features.placing import Placing
 from app.features.plots_view import PlotsView
 from app.features.robot_view import RobotView
@@ -94,6 +96,10 @@ class ContextMenus(QObject):
             menu = QMenu(self._window)
             menu.addMenu(scene.adding)
             menu.addActions([self._window.view_controls.fit, self._window.view_controls.follow])
+            if (removal := self._of(DistanceView).removal).isEnabled():
+                menu.addAction(removal)
+            if self._of(LinkHiding).hidden:
+                menu.addAction(self._of(LinkHiding).show_all)
             return menu
         row, point, link = found
         return self._of_thing(row, point) if link < 0 else self.of_link(link, point)
@@ -113,6 +119,13 @@ class ContextMenus(QObject):
         self._add_plots(menu, "link", name)
         if point is not None:
             self._entry(menu, "&Centre the view here", lambda: self._center(point))
+        if (removal := self._of(DistanceView).removal).isEnabled():
+            menu.addAction(removal)
+        hiding = self._of(LinkHiding)
+        self._entry(menu, "S&how" if link in hiding.hidden else "&Hide", lambda: hiding.toggle(link))
+        self._entry(menu, "Hide &others", lambda: hiding.hide_others(link))
+        if hiding.hidden:
+            menu.addAction(hiding.show_all)
         self._entry(menu, "&Copy name", lambda: _copy(name))
         if (part := self._bench.part_of_link(link)) >= 0:
             self._add_changes(menu, len(self._of(SceneView).obstacles) + part)

@@ -200,6 +200,11 @@ def plots(session: dict[str, Any]) -> list[list[str]]:
     return [_texts("plots", _of_kind("plots", keys, [])) for keys in _part(session, "plots", [])]
 
 
+def hidden(session: dict[str, Any]) -> list[str]:
+    """Return the names of the hidden links."""
+    return _texts("hidden links", _part(session, "hidden", []))
+
+
 def _number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):

@@ -24,6 +24,7 @@ from app.desktop.reasons import reason
 from app.features import session_scene, session_text
 from app.features.beside_view import BesideView
 from app.features.camera_views import CameraViews
+from app.features.link_hiding import LinkHiding
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
 from app.features.session_text import KEPT, VERSION, NoSession
@@ -60,6 +61,10 @@ class Sessions:
     @property
     def _plots(self) -> PlotsPanel:
         return cast(PlotsView, self._window.features[PlotsView]).panel
+
+    @property
+    def _hiding(self) -> LinkHiding:
+        return cast(LinkHiding, self._window.features[LinkHiding])
 
     @property
     def _beside(self) -> BesideView:
@@ -168,6 +173,7 @@ class Sessions:
             },
             "layout": bytes(window.saveState().toBase64().data()).decode(),
             "plots": self._plots.layout_keys,
+            "hidden": self._hiding.names,
             "controller": bench.controller.path,
             "beside": self._beside.kept,
         }  # fmt: skip
@@ -210,6 +216,7 @@ class Sessions:
             lambda: self._see(session_text.camera(session, window.viewport.camera)),
             lambda: window.docks.restore(QByteArray.fromBase64(session_text.layout(session).encode())),
             lambda: self._plots.set_plots(session_text.plots(session)),
+            lambda: self._hiding.hide_named(session_text.hidden(session)),
             lambda: self._put_beside(session),
         )
         with bench.unnoted():

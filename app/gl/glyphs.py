@@ -88,21 +88,24 @@ class Explainer:
         found[first] = np.einsum("nji,nj->ni", R, self._center - p)
         return found
 
-    def glyphs(self, kinds: Sequence[str], poses: Floats) -> dict[str, Copies]:
-        """Return the glyphs of these kinds for link poses (links, 4, 4), by mesh."""
+    def glyphs(self, kinds: Sequence[str], poses: Floats, hidden: frozenset[int] = frozenset()) -> dict[str, Copies]:
+        """Return the glyphs of these kinds for link poses (links, 4, 4), by mesh, without those of hidden links."""
         made: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in MESHES}
         if not kinds:
             return {}
         bodies = poses[self._links] @ self._in_link
+        shown = ~np.isin(np.arange(len(poses)), list(hidden))
+        of_shown = shown[self._links]  # of the bodies
         for kind in kinds:
             if kind == "frames":
-                self._frames(made, poses)
+                self._frames(made, poses[shown])
             elif kind == "axes":
-                self._axes(made, bodies)
+                self._axes(made, bodies, of_shown)
             elif kind == "masses":
-                self._centers(made, bodies)
+                self._centers(made, bodies, of_shown)
             elif kind == "inertias":
-                made["ball"].append((bodies[self._heavy] @ self._ellipsoid, _same(INERTIA, len(self._heavy))))
+                ellipsoids = (bodies[self._heavy] @ self._ellipsoid)[of_shown[self._heavy]]
+                made["ball"].append((ellipsoids, _same(INERTIA, len(ellipsoids))))
         return joined(made)
 
     def _frames(self, made: dict[str, list[tuple[Floats, Floats]]], poses: Floats) -> None:
@@ -112,22 +115,23 @@ class Explainer:
             middle = poses[:, :3, 3] + self._length / 2 * way
             made["rod"].append((along(middle, way, every, THIN * every), _same(color, len(poses))))
 
-    def _axes(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats) -> None:
+    def _axes(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats, shown: NDArray[np.bool_]) -> None:
         for which, color in ((self._turning, TURNING), (self._sliding, SLIDING)):
-            at = bodies[which]
+            at = bodies[which[shown[which]]]
             reach = np.full(len(at), 1.7 * self._length)
             origin, way = at[:, :3, 3], at[:, :3, 2]
             tip = origin + reach[:, None] / 2 * way
             made["rod"].append((along(origin, way, reach, 1.3 * THIN * reach / 1.7), _same(color, len(at))))
             made["head"].append((along(tip, way, 0.3 * reach, 0.09 * reach), _same(color, len(at))))
 
-    def _centers(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats) -> None:
+    def _centers(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats, shown: NDArray[np.bool_]) -> None:
         if not len(self._heavy):
             return
         at = bodies[self._heavy]
         centers = (at[:, :3, :3] @ self._center[..., None])[..., 0] + at[:, :3, 3]
         share = np.clip((self._mass / self._mass.max()) ** (1 / 3), 0.4, 1.0)
-        made["ball"].append((_balls(centers, 0.16 * self._length * share), _same(MASS, len(centers))))
+        balls = _balls(centers, 0.16 * self._length * share)[shown[self._heavy]]
+        made["ball"].append((balls, _same(MASS, len(balls))))
         whole = (self._mass[:, None] * centers).sum(0) / self._mass.sum()
         made["ball"].append((_balls(whole[None], np.array([0.3 * self._length])), _same(WHOLE, 1)))
 
@@ -159,11 +163,14 @@ class Trails:
         for points in self._points.values():
             points.clear()
 
-    def glyphs(self, center: Floats | float = 0.0) -> dict[str, Copies]:
-        """Return rods between points, fading with age; `center` (3,) is the offset at which the robot is drawn."""
+    def glyphs(self, center: Floats | float = 0.0, hidden: frozenset[int] = frozenset()) -> dict[str, Copies]:
+        """Return rods between points, fading with age, of links that are not hidden.
+
+        `center` (3,) is the offset at which the robot is drawn.
+        """
         made: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in MESHES}
-        for points in self._points.values():
-            if len(points) < 2:
+        for link, points in self._points.items():
+            if len(points) < 2 or link in hidden:
                 continue
             line = np.array(points) + center
             step = np.diff(line, axis=0)

@@ -92,6 +92,16 @@ def pick(content: Content, link_poses: ArrayLike, eye: ArrayLike, direction: Arr
     return Hit(int(instances.link[first]), eye + nearest * direction, float(nearest))
 
 
+def pick_ground(plane: ArrayLike, terrain: tuple[Mesh, Mesh] | None, eye: Vector, direction: Vector) -> float:
+    """Return the distance along a ray to the ground of a `World`, m; infinite if it does not meet it."""
+    if terrain is not None:
+        return _distance(terrain[0], np.eye(4), eye, direction)
+    plane = np.asarray(plane, float)
+    toward = float(plane[:3] @ direction)
+    away = float(plane[3] - plane[:3] @ eye) / toward if toward else np.inf
+    return away if away > 0 else np.inf
+
+
 def _distance(mesh: Mesh, place: Vector, eye: Vector, direction: Vector) -> float:
     """Return the distance along the ray to a mesh at `place` (4, 4), including scale; infinite without a hit."""
     faces = mesh.faces[_near(mesh, place, eye, direction)]

@@ -109,6 +109,20 @@ class Content:
         return float(np.linalg.norm(self.hulls, axis=2).max(initial=0.0))
 
 
+def without(content: Content, links: frozenset[int]) -> Content:
+    """Return the content without the copies that these links carry."""
+    instances = content.instances
+    kept = ~np.isin(instances.link, list(links))
+    left = Instances(
+        instances.mesh[kept],
+        instances.link[kept],
+        instances.local[kept],
+        instances.color[kept],
+        np.searchsorted(instances.mesh[kept], np.arange(len(content.meshes) + 1)),
+    )
+    return replace(content, instances=left, hulls=content.hulls[kept])
+
+
 def with_ghost(content: Content, links: int) -> Content:
     """Return the robot of `links` links twice, for twice the poses: first its own, then the ghost's."""
     instances = content.instances
@@ -163,6 +177,7 @@ class Scene:
         self._read: queue.SimpleQueue[Answer | Refinement] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._readers: list[MeshReader] = []
+        self._hidden: frozenset[int] = frozenset()
         self._loaders: list[threading.Thread] = []
         self.show_collisions(collisions)
 
@@ -173,6 +188,11 @@ class Scene:
         self._index_meshes()
         self._place()
         self._start_reading()
+
+    def hide(self, links: frozenset[int]) -> None:
+        """Leave the shapes of these links out of `content`, and of no other."""
+        self._hidden = links
+        self._place()
 
     def _index_meshes(self) -> None:
         """Find the unique meshes of all shapes drawable so far, and sort the shapes by mesh."""
@@ -220,7 +240,8 @@ class Scene:
         hulls = np.array([each.hull for each in self._meshes]).reshape(-1, 26, 3)[self._mesh]
         hulls = hulls @ local[:, :3, :3].transpose(0, 2, 1) + local[:, None, :3, 3]
         instances = Instances(self._mesh, link, local, color, start)
-        self.content = Content(list(self._meshes), list(self._levels), instances, hulls)
+        content = Content(list(self._meshes), list(self._levels), instances, hulls)
+        self.content = without(content, self._hidden) if self._hidden else content
 
     @property
     def ready(self) -> bool:

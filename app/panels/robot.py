@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QSortFilterProxyModel, Qt, pyqtSignal
-from PyQt6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QShowEvent, QStandardItem, QStandardItemModel
+from PyQt6.QtGui import (
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QShowEvent,
+    QStandardItem,
+    QStandardItemModel,
+)
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -25,7 +33,8 @@ from app.panels.inspection import Section
 from app.panels.robot_tree import Entry, entries
 
 LINK = Qt.ItemDataRole.UserRole
-HEADINGS = ["Link", "Joint"]
+HEADINGS = ["Link", "Joint", ""]
+EYE, EYE_WIDTH = 2, 28  # the column of the eyes, px
 OPEN = 60  # largest number of links at which the tree is expanded
 
 
@@ -34,16 +43,19 @@ class LinkTree(QTreeView):
 
     chosen = pyqtSignal(int)
     """The link selected by a click or a key; −1 for none."""
+    eye_pressed = pyqtSignal(int)
+    """The link whose eye was clicked."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._items = QStandardItemModel(0, 2)
+        self._items = QStandardItemModel(0, len(HEADINGS))
         self._items.setHorizontalHeaderLabels(HEADINGS)
         self._shown = QSortFilterProxyModel(recursiveFilteringEnabled=True)
         self._shown.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         self._shown.setFilterKeyColumn(-1)
         self._shown.setSourceModel(self._items)
         self._of_link: dict[int, QStandardItem] = {}
+        self._hidden: frozenset[int] = frozenset()
         self.setModel(self._shown)
         self.setUniformRowHeights(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -54,19 +66,25 @@ class LinkTree(QTreeView):
     def _dress(self) -> None:
         for link in self._of_link.values():
             self._items.itemFromIndex(link.index().siblingAtColumn(1)).setForeground(theme.color("faint"))
+        self._show_eyes(self._hidden)
 
     def set_robot(self, model: engine.Model) -> None:
         """Show another robot's links, with none selected."""
-        self._items, self._of_link = QStandardItemModel(0, 2), {}
+        self._items, self._of_link = QStandardItemModel(0, len(HEADINGS)), {}
         self._items.setHorizontalHeaderLabels(HEADINGS)
         for entry in entries(model):
             above = self._items.invisibleRootItem() if entry.under < 0 else self._of_link[entry.under]
             above.appendRow(self._row(entry))
+        self._show_eyes(self._hidden)
         blocked = self.selectionModel().blockSignals(True)
         self._shown.setSourceModel(self._items)  # filled beforehand, since views are notified of every added row
         self.selectionModel().blockSignals(blocked)
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        self.header().setStretchLastSection(False)
+        self.header().setSectionResizeMode(EYE, QHeaderView.ResizeMode.Fixed)
+        self.header().setMinimumSectionSize(EYE_WIDTH)
+        self.header().resizeSection(EYE, EYE_WIDTH)
         if len(model.link_names) <= OPEN:
             self.expandAll()
         else:
@@ -74,14 +92,38 @@ class LinkTree(QTreeView):
 
     def _row(self, entry: Entry) -> list[QStandardItem]:
         link = QStandardItem(entry.name)
-        joint = QStandardItem(entry.joint or entry.kind)
-        for item in (link, joint):
+        joint, eye = QStandardItem(entry.joint or entry.kind), QStandardItem(theme.icon("eye"), "")
+        eye.setToolTip("Hide this link in the picture")
+        for item in (link, joint, eye):
             item.setData(entry.link, LINK)
             item.setEditable(False)
         joint.setForeground(theme.color("faint"))
         joint.setToolTip(f"{entry.joint}: {entry.kind}" if entry.joint else entry.kind)
         self._of_link[entry.link] = link
-        return [link, joint]
+        return [link, joint, eye]
+
+    def show_hidden(self, links: frozenset[int]) -> None:
+        """Mark these links as hidden, and all others as shown."""
+        changed, self._hidden = links ^ self._hidden, links
+        self._show_eyes(changed)
+
+    def _show_eyes(self, links: Iterable[int]) -> None:
+        """Draw the eyes and names of links as hidden or shown; the tree may not list them yet."""
+        for link in links:
+            if (item := self._of_link.get(link)) is not None:
+                hidden = link in self._hidden
+                item.setForeground(theme.color("faint" if hidden else "text"))
+                eye = self._items.itemFromIndex(item.index().siblingAtColumn(EYE))
+                eye.setIcon(theme.icon("eye_off" if hidden else "eye"))
+                eye.setToolTip("Show this link in the picture" if hidden else "Hide this link in the picture")
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Report a click on an eye; others select."""
+        index = self.indexAt(event.position().toPoint())
+        if index.column() == EYE and event.button() == Qt.MouseButton.LeftButton:
+            self.eye_pressed.emit(index.data(LINK))
+        else:
+            super().mousePressEvent(event)
 
     def filter(self, text: str) -> None:
         """Show only links whose name or joint's name contains a text, with their ancestors."""

@@ -11,7 +11,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 import engine
 from app.desktop import theme
 from app.desktop.numbers import prefixed
-from app.gl import pushes
+from app.gl import distance, pushes
 from app.gl.backdrop import DARK, LIGHT, Backdrop
 from app.gl.batch import Box
 from app.gl.extras import Copies, Extras, Look
@@ -39,8 +39,11 @@ class Overlays(QObject):
         super().__init__()
         self.kinds: frozenset[str] = frozenset()
         """The visible ones of `glyphs.KINDS`."""
+        self.hidden: frozenset[int] = frozenset()
+        """The links of the robot without overlays; the viewport does not draw them either."""
         self.trails: Trails | None = None
         self._pushes: tuple[pushes.Push, ...] = ()
+        self._distance: Sequence[distance.End] = ()
         self._chosen, self._through, self._wireframe = -1, False, False
         self._model: engine.Model | None = None
         self._explained: Explainer | None = None  # made on first use
@@ -64,6 +67,7 @@ class Overlays(QObject):
         """Set another robot, or the current one's new size, m."""
         if model is not self._model:
             self._ghost, self._lit, self._chosen, self._pushes = None, None, -1, ()
+            self.hidden, self._distance = frozenset(), ()
         self._model, self._size = model, size
         self._explained = None
         self._trace()
@@ -81,6 +85,11 @@ class Overlays(QObject):
         self._trace()
         self._change()
 
+    def hide(self, links: frozenset[int]) -> None:
+        """Draw no overlays of these links, and those of all others."""
+        self.hidden = links
+        self._change()
+
     def choose(self, link: int) -> None:
         """Highlight a link, −1 for none; with trails on, follow it alone."""
         if link != self._chosen:
@@ -94,6 +103,12 @@ class Overlays(QObject):
             return
         self._pushes = tuple(acting)
         self._change()
+
+    def set_distance(self, ends: Sequence[distance.End]) -> None:
+        """Draw a line with its length between two points, a point alone, or nothing."""
+        if ends or self._distance:
+            self._distance = tuple(ends)
+            self._change()
 
     def name_robot(self, name: str) -> None:
         """Show a name above the robot, to identify the selected one of a batch; "" for none."""
@@ -252,19 +267,23 @@ class Overlays(QObject):
             chosen = len(poses) * (1 if ghost is None else 2) + others + self._chosen_obstacle
         look = Look(chosen, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
         told = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
-        kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen, *told)
-        if not self.kinds and self._chosen < 0 and not acting and (alone or not self._robot_name):
+        kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen, self.hidden, self._distance, *told)
+        bare = not self.kinds and self._chosen < 0 and not acting and not self._distance
+        if bare and (alone or not self._robot_name):
             return Extras(look, kinds=kinds, world=self._world, backdrop=self.backdrop)
         here = poses.copy()
         here[:, :3, 3] += center
-        found = self._explainer.glyphs(sorted(self.kinds), here)
+        found = self._explainer.glyphs(sorted(self.kinds), here, self.hidden)
         if self.trails is not None:
-            found = _merged(found, self.trails.glyphs(center))
+            found = _merged(found, self.trails.glyphs(center, self.hidden))
         weight = max(GRAVITY * float(self._model.mass.sum()), 1e-9)
         arrows = pushes.arrows(acting, here, weight, self._size)
         found = _merged(found, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
+        line = np.array([end.place(here, self._world) for end in self._distance]).reshape(-1, 3)
+        if len(line):
+            found = _merged(found, distance.shapes(line, self._size))
         above = (self._robot_name, (*map(float, here[0, :2, 3]), float(here[:, 2, 3].max()) + NAMED * self._size), True)
-        labels = (*([above] if self._robot_name else ()), *self._labels(here), *map(_told, arrows))
+        labels = (*([above] if self._robot_name else ()), *_length(line), *self._labels(here), *map(_told, arrows))
         return Extras(look, found, kinds, labels, self._world, self.backdrop)
 
     def _labels(self, poses: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
@@ -273,7 +292,7 @@ class Overlays(QObject):
         names, anchors = self._explainer.names, self._explainer.anchors
         links = range(len(names)) if "names" in self.kinds else range(0)
         for link in (self._chosen, *(each for each in links if each != self._chosen)):
-            if link >= 0:
+            if link >= 0 and link not in self.hidden:
                 x, y, z = poses[link, :3, :3] @ anchors[link] + poses[link, :3, 3]
                 yield names[link], (float(x), float(y), float(z)), link == self._chosen
 
@@ -283,6 +302,13 @@ def _alike(one: Sequence[pushes.Push], other: Sequence[pushes.Push]) -> bool:
         mine.link == yours.link and mine.world == yours.world and np.array_equal(mine.wrench, yours.wrench)
         for mine, yours in zip(one, other, strict=True)
     )
+
+
+def _length(line: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
+    """Yield the label of a distance between two points (2, 3)."""
+    if len(line) == 2:
+        x, y, z = map(float, line.mean(0))
+        yield prefixed(float(np.linalg.norm(line[1] - line[0])), "m"), (x, y, z), False
 
 
 def _told(arrow: pushes.Arrow) -> tuple[str, tuple[float, float, float], bool]:

@@ -1,13 +1,15 @@
-"""A base widget that moves a camera with the mouse and reports clicks."""
+"""A base widget that moves a camera with the mouse, reports clicks and converts points of its picture."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from PyQt6.QtCore import QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 from PyQt6.QtWidgets import QWidget
 
 from app.gl.camera import Camera
+from app.gl.picking import ray, seen_at
 
 TURN = np.radians(0.35)  # rad of camera rotation per pixel of a drag
 WHEEL = 1.0012  # zoom factor per wheel unit; a notch has 120 units
@@ -29,8 +31,24 @@ class SteeredView(QWidget):
     def __init__(self, parent: QWidget | None = None):
         super().__init__(parent)
         self.camera = Camera()
+        self._center = np.zeros(3)  # where the selected robot is drawn
         self._mouse = self._pressed = QPointF()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    @property
+    def center(self) -> NDArray[np.float64]:
+        """Where the selected robot is drawn, (3,), m; the origin, unless it is one of a batch side by side."""
+        return self._center
+
+    def place(self, point: ArrayLike) -> QPointF | None:
+        """Return the widget position of a point (3,) of the robot; None if it is behind the eye."""
+        x, y = seen_at(self.camera, (self.width(), self.height()), [np.asarray(point, float) + self._center])[0]
+        return None if np.isnan(x) else QPointF(x, y)
+
+    def at_depth(self, x: float, y: float, depth: float) -> NDArray[np.float64]:
+        """Return the point (3,), m, at a widget position and a depth from the eye along the view axis."""
+        eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
+        return eye + direction * depth / self.camera.depth(eye + direction) - self._center
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._mouse = self._pressed = event.position()

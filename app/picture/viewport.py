@@ -15,7 +15,7 @@ import engine
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks, marks
-from app.gl.picking import Hit, pick, ray, seen_at
+from app.gl.picking import Hit, pick, ray
 from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
@@ -74,7 +74,6 @@ class Viewport(SteeredView):
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
         self._batch: Batch | None = None
-        self._center = np.zeros(3)  # where the selected robot is drawn
         self._root = 0
         self._framed = self._told = True
         self._ground = 0.0
@@ -156,10 +155,22 @@ class Viewport(SteeredView):
         self._marks = self._marks_of(self._contacts, self._center)
         self._change()
 
+    def hide_links(self, links: frozenset[int]) -> None:
+        """Draw no shapes, overlays and contacts of these links, until another robot is shown; they cannot be picked."""
+        if self._scene is not None:
+            self._scene.hide(links)
+        self.overlays.hide(links)
+        self._marks = self._marks_of(self._contacts, self._center)
+        self._change()
+
     def _marks_of(self, found: Contacts | None, center: NDArray[np.float64]) -> Marks | None:
         if found is None or not self._marking:
             return None
-        return marks(found.point + center, found.normal, found.force, found.state, self._weight, self._size)
+        shown = ~np.isin(found.link, list(self.overlays.hidden))
+        if not shown.any():
+            return None
+        point, normal, force, state = (x[shown] for x in (found.point, found.normal, found.force, found.state))
+        return marks(point + center, normal, force, state, self._weight, self._size)
 
     @property
     def robot_bounds(self) -> Box:
@@ -180,11 +191,6 @@ class Viewport(SteeredView):
         """The diagonal of the robot's bounding box in its pose, m."""
         lower, upper = self.robot_bounds
         return float(np.linalg.norm(upper - lower))
-
-    @property
-    def center(self) -> NDArray[np.float64]:
-        """Where the selected robot is drawn, (3,), m; the origin, unless it is one of a batch side by side."""
-        return self._center
 
     def set_poses(
         self, link_poses: ArrayLike, batch: Batch | None = None, looked_at: int = 0, contacts: Contacts | None = None
@@ -266,16 +272,6 @@ class Viewport(SteeredView):
             return None
         eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
         return pick(world.obstacles, world.poses, eye, direction)
-
-    def place(self, point: ArrayLike) -> QPointF | None:
-        """Return the widget position of a point (3,) of the robot; None if it is behind the eye."""
-        x, y = seen_at(self.camera, (self.width(), self.height()), [np.asarray(point, float) + self._center])[0]
-        return None if np.isnan(x) else QPointF(x, y)
-
-    def at_depth(self, x: float, y: float, depth: float) -> NDArray[np.float64]:
-        """Return the point (3,), m, at a widget position and a depth from the eye along the view axis."""
-        eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
-        return eye + direction * depth / self.camera.depth(eye + direction) - self._center
 
     def _settle(self) -> None:
         """Put the ground below a new robot and, until the user moves the camera, the camera in front of it."""

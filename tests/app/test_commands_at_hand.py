@@ -97,7 +97,7 @@ def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
     qtbot.mouseClick(arm.viewport, RIGHT, pos=place_of(qtbot, arm, hand))
     wait(qtbot, lambda: menus.shown.isVisible())
     assert names(menus.shown) == [
-        "hand", "Inspect", "Apply a force…", "Plot", "Centre the view here", "Copy name",
+        "hand", "Inspect", "Apply a force…", "Plot", "Centre the view here", "Hide", "Hide others", "Copy name",
     ]  # fmt: skip
     shown(qtbot, arm, "link menu")
     if folder := os.environ.get("CATENA_PICTURES"):

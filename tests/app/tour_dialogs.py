@@ -36,6 +36,29 @@ class Visitor(User):
         """Photographs the screen, under that name."""
         self.bench = self.window.workbench
 
+    def hiding_and_distance(self) -> Iterator[None]:
+        from PyQt6.QtCore import QPointF
+
+        from app.features.distance_view import DistanceView
+        from app.features.link_hiding import LinkHiding
+
+        self.robot("arm7")
+        hiding, view = self.window.features[LinkHiding], self.window.features[DistanceView]
+        self.dock("Robot", True)
+        hiding.hide({3, 4})
+        viewport = self.window.viewport
+        self.rest()
+        seen = [(x, y) for y in range(4, viewport.height(), 12) for x in range(4, viewport.width(), 12)]
+        on_links = [at for at in seen if viewport.under(*at) is not None]
+        view.action.trigger()
+        view._click(view.under(QPointF(*on_links[0])))
+        view._click(view.under(QPointF(*on_links[-1]) + QPointF(90, 0)))
+        self.rest()
+        yield
+        view.remove()
+        hiding.hide(())
+        self.dock("Robot", False)
+
     def robot(self, name: str) -> None:
         import engine
 

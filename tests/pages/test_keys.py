@@ -22,6 +22,8 @@ ARROWS = {
 }
 KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9]|Space|End|Home|Left|Right|[←→↓])"
 WINDOW = (
+    "*View › Measure distance* (`{Measure distance}`),",
+    "*View › Show all links* (`{Show all links}`)",
     "A robot opens held by its gains (*Hold*, `{Hold}`)",
     "`{Fit}` to fit; `{Standard views › Front}`, `{Standard views › Right}`, `{Standard views › Top}`, "
     "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "

@@ -1,0 +1,196 @@
+"""View › Measure distance: click two points on surfaces; the line between them follows what they are on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
+from PyQt6.QtGui import QKeyEvent, QMouseEvent
+from PyQt6.QtWidgets import QPushButton
+
+from app.desktop.actions import check, make_action
+from app.desktop.numbers import prefixed
+from app.gl.distance import End, fixed_to
+from app.gl.picking import pick_ground, ray
+from app.picture.steering import CLICK
+from app.simulation.messages import Loaded, Snapshot
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+MARGIN = 16  # px from the viewport's edges
+ASKS = ("Click the first point on a link, an object or the ground; Escape cancels", "Click the second point")
+TIP = "Measure the distance between two points that you click on surfaces, while the robot moves, too"
+
+
+class DistanceView(QObject):
+    """Takes clicks while its action is checked; the distance stays until it is removed or another one is measured."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window, self._bench, self._viewport = window, window.workbench, window.viewport
+        self.ends: tuple[End, ...] = ()
+        """The points, none to two."""
+        self._pressed: QPointF | None = None
+        self._names: tuple[str, ...] = ()  # of the robot's links
+        self._path, self._obstacles = "", 0
+        self.action = make_action(window, "&Measure distance", self._begin, "M", tip=TIP, checkable=True)
+        tip = "Remove the measured distance from the picture"
+        self.removal = make_action(window, "&Remove distance", self.remove, tip=tip)
+        window.menus.view.put(self.action, self.removal, apart=True)
+        self.button = QPushButton(self._viewport, objectName="note")
+        self.button.clicked.connect(self.remove)
+        self.button.clicked.connect(self._viewport.setFocus)
+        self.button.hide()
+        for each in (window, self._viewport):
+            each.installEventFilter(self)
+        window.framed.connect(self._follow)
+        window.loaded.connect(self._take_robot)
+        window.refreshed.connect(self._refresh)
+
+    @property
+    def vector(self) -> np.ndarray | None:
+        """The vector (3,) from the first to the second point, m; None unless both are set."""
+        if len(self.ends) < 2 or self._bench.newest is None:
+            return None
+        poses = self._bench.newest.link_poses
+        one, other = (end.place(poses, self._viewport.overlays.world) for end in self.ends)
+        return other - one
+
+    def remove(self) -> None:
+        """Remove the distance, or stop measuring."""
+        self._set(())
+        self._stop()
+
+    def under(self, at: QPointF) -> End | None:
+        """Return the nearest surface point under the cursor; None without a surface."""
+        viewport, place = self._viewport, (at.x(), at.y())
+        hit, obstacle = viewport.under(*place), viewport.obstacle_under(*place)
+        world = viewport.overlays.world
+        eye, sight = ray(viewport.camera, (viewport.width(), viewport.height()), place)
+        eye = eye - viewport.center
+        ground = np.inf if world is None else pick_ground(world.plane, world.terrain, eye, sight)
+        nearest = min(ground, *(np.inf if each is None else each.distance for each in (hit, obstacle)))
+        if hit is not None and hit.distance == nearest:
+            return End(fixed_to(self._bench.newest.link_poses[hit.link], hit.point), link=hit.link)
+        if obstacle is not None and obstacle.distance == nearest:
+            return End(fixed_to(world.poses[obstacle.link], obstacle.point), obstacle=obstacle.link)
+        return End(eye + nearest * sight) if np.isfinite(nearest) else None
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take clicks while measuring, and Escape; drags turn the view as usual."""
+        kind = event.type()
+        if isinstance(event, QKeyEvent):
+            escaped = kind == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape
+            if escaped and (self.ends or self.action.isChecked()) and not self._window.isFullScreen():
+                self.remove()
+                return True
+        elif watched is self._viewport and kind == QEvent.Type.Resize:
+            self._place()
+        elif watched is self._viewport and isinstance(event, QMouseEvent) and self.action.isChecked():
+            return self._take(event)
+        return super().eventFilter(watched, event)
+
+    def _take(self, event: QMouseEvent) -> bool:
+        kind, at = event.type(), event.position()
+        if kind == QEvent.Type.MouseMove and event.buttons() == Qt.MouseButton.NoButton:
+            if len(self.ends) > 0 and (end := self.under(at)) is not None:
+                self._set((self.ends[0], end))
+            return True
+        if event.button() != Qt.MouseButton.LeftButton:
+            return False
+        if kind in (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonDblClick):
+            self._pressed = at
+            return kind == QEvent.Type.MouseButtonDblClick
+        if kind != QEvent.Type.MouseButtonRelease or self._pressed is None:
+            return False
+        moved, self._pressed = (at - self._pressed).manhattanLength(), None
+        if moved > CLICK:
+            return False
+        self._click(self.under(at))
+        return True
+
+    def _click(self, end: End | None) -> None:
+        if end is None:
+            self._window.statusBar().showMessage("Nothing is here: click a link, an object or the ground")
+        elif not self.ends:
+            self._set((end,))
+            self._window.statusBar().showMessage(ASKS[1])
+        else:
+            self._set((self.ends[0], end))
+            self._stop()
+
+    def _begin(self, on: bool) -> None:
+        if not on:
+            self.remove()
+            return
+        self._window.selection.choose(-1)  # whose handles would take clicks
+        self._set(())
+        self._viewport.setCursor(Qt.CursorShape.CrossCursor)
+        self._window.statusBar().showMessage(ASKS[0])
+
+    def _stop(self) -> None:
+        check(self.action, False)
+        self._viewport.setCursor(Qt.CursorShape.ArrowCursor)
+        if self._window.statusBar().currentMessage() in ASKS:
+            self._window.statusBar().clearMessage()
+
+    def _set(self, ends: tuple[End, ...]) -> None:
+        world = self._viewport.overlays.world
+        self.ends, self._obstacles = ends, 0 if world is None else world.count
+        self._viewport.overlays.set_distance(ends)
+        self._show()
+
+    def _follow(self, _: Snapshot) -> None:
+        if self.ends:
+            self._show()
+
+    def _take_robot(self, event: Loaded) -> None:
+        """Keep the points if the same file was loaded again and still has their links."""
+        names, same = event.model.link_names, event.path == self._path
+        kept = [self._names[end.link] if end.link >= 0 else "" for end in self.ends]
+        lost = not same or not all(name in names for name in kept if name)
+        ends = () if lost else tuple(
+            End(end.point, names.index(name) if name else -1, end.obstacle)
+            for end, name in zip(self.ends, kept, strict=True)
+        )  # fmt: skip
+        self._names, self._path = names, event.path
+        self._set(ends)
+        if len(ends) < 2:
+            self._stop()
+
+    def _refresh(self) -> None:
+        world = self._viewport.overlays.world
+        count = 0 if world is None else world.count
+        if count != self._obstacles and any(end.obstacle >= 0 for end in self.ends):
+            self.remove()
+        self._obstacles = count
+        self.action.setEnabled(self._bench.model is not None)
+        self.removal.setEnabled(bool(self.ends))
+
+    def _show(self) -> None:
+        vector = self.vector
+        self.button.setVisible(vector is not None)
+        self.removal.setEnabled(bool(self.ends))
+        if vector is None:
+            return
+        parts = "   ".join(f"{axis} {prefixed(float(x), 'm')}" for axis, x in zip("xyz", vector, strict=True))
+        text = f"{prefixed(float(np.linalg.norm(vector)), 'm')}:   {parts}".replace("-", "−")
+        if text != self.button.text():
+            ends = " to ".join(self._name(end) for end in self.ends)
+            self.button.setToolTip(
+                f"Distance from {ends}, with its components along the world's axes; click removes it"
+            )
+            self.button.setText(text)
+            self._place()
+
+    def _name(self, end: End) -> str:
+        if end.link >= 0:
+            return self._bench.model.link_names[end.link]
+        return f"obstacle {end.obstacle + 1}" if end.obstacle >= 0 else "the ground"
+
+    def _place(self) -> None:
+        self.button.adjustSize()
+        self.button.move(self._viewport.width() - self.button.width() - MARGIN, MARGIN)
+        self.button.raise_()

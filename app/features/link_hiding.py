@@ -1,0 +1,104 @@
+"""Hide links of the robot: in their context menus, by the eyes of the tree, and View › Show all links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
+
+from PyQt6.QtCore import QEvent, QObject
+from PyQt6.QtWidgets import QPushButton
+
+from app.desktop.actions import make_action
+from app.features.robot_view import RobotView
+from app.panels.robot import LinkTree
+from app.simulation.messages import Loaded
+
+if TYPE_CHECKING:
+    from app.window import Window
+
+MARGIN = 16  # px from the viewport's edges
+
+
+class LinkHiding(QObject):
+    """The hidden links; they stay hidden when the robot is loaded again, and a session keeps them."""
+
+    def __init__(self, window: Window):
+        super().__init__(window)
+        self._window, self._viewport = window, window.viewport
+        self.hidden: frozenset[int] = frozenset()
+        self._names: tuple[str, ...] = ()  # of the robot's links
+        self._path = ""
+        tip = "Hide the selected link in the picture and in videos; it is simulated as before"
+        self.hide_chosen = make_action(window, "&Hide selected link", self._hide_chosen, tip=tip)
+        tip = "Show the links that are hidden"
+        self.show_all = make_action(window, "Show &all links", lambda: self.hide(()), "Shift+H", tip=tip)
+        window.menus.view.put(self.hide_chosen, self.show_all, apart=True)
+        self.button = QPushButton(self._viewport, objectName="note")
+        self.button.setToolTip(self.show_all.toolTip())
+        self.button.clicked.connect(self.show_all.trigger)
+        self.button.clicked.connect(self._viewport.setFocus)
+        self.button.hide()
+        self._viewport.installEventFilter(self)
+        window.loaded.connect(self._take_robot)
+        window.refreshed.connect(self._refresh)
+        window.selection.changed.connect(lambda _: self._refresh())
+
+    @property
+    def _tree(self) -> LinkTree:
+        return cast(RobotView, self._window.features[RobotView]).panel.tree
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the hidden links."""
+        return [self._names[link] for link in sorted(self.hidden)]
+
+    def hide(self, links: Iterable[int]) -> None:
+        """Hide these links, and show all others."""
+        self.hidden = frozenset(links)
+        self._viewport.hide_links(self.hidden)
+        if self._window.selection.link in self.hidden:
+            self._window.selection.choose(-1)
+        self._tree.show_hidden(self.hidden)
+        self._refresh()
+        self._place()
+
+    def hide_named(self, names: Iterable[str]) -> None:
+        """Hide the links with these names, and show all others; names that the robot lacks are ignored."""
+        kept = set(names)
+        self.hide(link for link, name in enumerate(self._names) if name in kept)
+
+    def toggle(self, link: int) -> None:
+        """Hide a link, or show it again."""
+        self.hide(self.hidden ^ {link})
+
+    def hide_others(self, link: int) -> None:
+        """Show this link only."""
+        self.hide(other for other in range(len(self._names)) if other != link)
+
+    def _hide_chosen(self) -> None:
+        self.hide(self.hidden | {self._window.selection.link})
+
+    def _take_robot(self, event: Loaded) -> None:
+        """Hide the links of the same names if the same file was loaded again."""
+        if not self._names:
+            self._tree.eye_pressed.connect(self.toggle)
+        kept = self.names if event.path == self._path else []
+        self._names, self._path = event.model.link_names, event.path
+        self.hide_named(kept)
+
+    def _refresh(self) -> None:
+        self.hide_chosen.setEnabled(self._window.selection.link >= 0)
+        self.show_all.setEnabled(bool(self.hidden))
+
+    def _place(self) -> None:
+        self.button.setVisible(bool(self.hidden))
+        if self.hidden:
+            self.button.setText(f"{len(self.hidden)} of {len(self._names)} links hidden: show all")
+            self.button.adjustSize()
+            self.button.move(MARGIN, self._viewport.height() - self.button.height() - MARGIN)
+            self.button.raise_()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and self.hidden:
+            self._place()
+        return super().eventFilter(watched, event)

@@ -1,0 +1,55 @@
+"""The distance between two points on surfaces, drawn as a line; a point is fixed to its link or obstacle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.gl.contact_marks import along
+from app.gl.extras import Copies
+from app.gl.world import World
+
+Floats = NDArray[np.float64]
+
+LINE = (1.0, 0.84, 0.25, 1.0)
+THIN, BALL = 0.0025, 0.009
+"""The radii of the line and of its ends, in robot sizes."""
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """A point (3,), m: in the frame of a link, or else of an obstacle, or else of the world."""
+
+    point: Floats
+    link: int = -1
+    obstacle: int = -1
+
+    def place(self, poses: Floats, world: World | None) -> Floats:
+        """Return the point in the world, for links at (links, 4, 4)."""
+        pose = np.eye(4)
+        if self.link >= 0:
+            pose = poses[self.link]
+        elif self.obstacle >= 0 and world is not None and world.poses is not None:
+            pose = world.poses[self.obstacle]
+        return np.asarray(pose[:3, :3] @ self.point + pose[:3, 3])
+
+
+def fixed_to(pose: Floats, point: Floats) -> Floats:
+    """Return a point (3,) of the world in the frame at `pose` (4, 4)."""
+    return np.asarray(pose[:3, :3].T @ (point - pose[:3, 3]))
+
+
+def shapes(ends: Floats, size: float) -> dict[str, Copies]:
+    """Return the line's glyphs, by mesh, for `ends` (1 or 2, 3) beside a robot of that size, m."""
+    balls = np.zeros((len(ends), 4, 4))
+    balls[:, [0, 1, 2], [0, 1, 2]] = BALL * size
+    balls[:, :3, 3], balls[:, 3, 3] = ends, 1.0
+    found = {"ball": Copies(balls.astype(np.float32), np.tile(np.array(LINE, np.float32), (len(ends), 1)))}
+    step = np.diff(ends, axis=0)
+    length = np.linalg.norm(step, axis=1)
+    if len(step) and length[0] > 1e-9:
+        rod = along((ends[1:] + ends[:-1]) / 2, step / length[:, None], length, np.array([THIN * size]))
+        found["rod"] = Copies(rod.astype(np.float32), np.array([LINE], np.float32))
+    return found

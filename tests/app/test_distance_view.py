@@ -1,0 +1,111 @@
+"""The distance between two points that are clicked in the picture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from test_collision_shapes import pixels
+from test_commands_at_hand import press
+from test_dragging import place_of
+from test_scene_view import entry, seen_at, settled
+from windows import wait
+
+import engine
+from app.features.context_menus import ContextMenus
+from app.features.distance_view import DistanceView
+from app.features.scene_view import SceneView
+
+LEFT = Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def arm(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.newest is not None and window.viewport._scene.ready)
+    return window
+
+
+def ground_in(window) -> QPoint:
+    """A place of the picture where only the ground is seen."""
+    view, viewport = window.features[DistanceView], window.viewport
+    for y in range(viewport.height() - 90, 4, -20):
+        for x in range(60, viewport.width(), 40):
+            end = view.under(QPoint(x, y).toPointF())
+            if end is not None and end.link < 0 and end.obstacle < 0:
+                return QPoint(x, y)
+    raise AssertionError("no ground is in sight")
+
+
+def measured(qtbot, window, *places: QPoint) -> np.ndarray:
+    """Measure between two places of the picture by M and two clicks; the vector, m."""
+    qtbot.keyClick(window, Qt.Key.Key_M)
+    assert window.features[DistanceView].action.isChecked()
+    for place in places:
+        qtbot.mouseClick(window.viewport, LEFT, pos=place)
+    assert not window.features[DistanceView].action.isChecked()
+    return window.features[DistanceView].vector
+
+
+def test_a_distance_from_a_link_to_the_ground_is_drawn_and_follows_the_robot(qtbot, arm):
+    view, hand, plain = arm.features[DistanceView], arm.workbench.model.link_names.index("hand"), pixels(arm)
+    at, below = place_of(qtbot, arm, hand), ground_in(arm)
+    first = arm.viewport.under(at.x(), at.y()).point
+    vector = measured(qtbot, arm, at, below)
+    assert arm.selection.link == -1
+    np.testing.assert_allclose(view.ends[1].point, first + vector, atol=1e-9)
+    assert (first + vector)[2] == pytest.approx(0, abs=1e-9)
+    assert (np.abs(pixels(arm) - plain) > 30).mean() > 2e-4
+    length = f"{np.linalg.norm(vector):.3g} m"
+    labels = [text for text, *_ in arm.viewport._view().extras.labels]
+    assert labels in ([length], [f"{1e3 * np.linalg.norm(vector):.3g} mm"])
+    assert view.button.isVisible()
+    assert view.button.text().startswith(labels[0])
+    assert "hand to the ground" in view.button.toolTip()
+    arm.workbench.set_coordinate(1, 0.7)
+    wait(qtbot, lambda: not np.allclose(view.vector, vector, atol=1e-3))
+    pose = arm.workbench.newest.link_poses[hand]
+    np.testing.assert_allclose(pose[:3, :3] @ view.ends[0].point + pose[:3, 3] + view.vector, first + vector)
+    arm.viewport.setFocus()
+    qtbot.keyClick(arm.viewport, Qt.Key.Key_Escape)
+    assert not view.ends
+    assert not view.button.isVisible()
+    assert not arm.viewport._view().extras.labels
+
+
+def test_an_end_on_an_obstacle_follows_it_and_the_menu_removes_the_distance(qtbot, arm):
+    scene, view = arm.features[SceneView], arm.features[DistanceView]
+    entry(scene, "Obstacle: box")
+    settled(qtbot, scene)
+    scene.choose(-1)
+    arm.viewport.fit()
+    box, hand = scene.obstacles[0], arm.workbench.model.link_names.index("hand")
+    vector = measured(qtbot, arm, place_of(qtbot, arm, hand), seen_at(arm, box.pose[:3, 3]))
+    assert view.ends[1].obstacle == 0
+    moved = box.pose.copy()
+    moved[2, 3] += 0.5
+    arm.viewport.overlays.move_obstacle(0, moved)
+    np.testing.assert_allclose(view.vector - vector, [0, 0, 0.5], atol=1e-9)
+    press(arm.features[ContextMenus].of_link(hand), "Remove distance")
+    assert view.vector is None
+    measured(qtbot, arm, place_of(qtbot, arm, hand), seen_at(arm, box.pose[:3, 3]))
+    scene.remove(0)
+    wait(qtbot, lambda: not scene.obstacles and view.vector is None)
+
+
+def test_measuring_is_cancelled_and_drags_turn_the_view_meanwhile(qtbot, arm):
+    view, at = arm.features[DistanceView], ground_in(arm)
+    view.action.trigger()
+    before = arm.viewport.camera.azimuth
+    qtbot.mousePress(arm.viewport, LEFT, pos=at)
+    qtbot.mouseMove(arm.viewport, at + QPoint(40, 0))
+    qtbot.mouseRelease(arm.viewport, LEFT, pos=at + QPoint(40, 0))
+    assert not view.ends
+    assert arm.viewport.camera.azimuth != before
+    qtbot.mouseClick(arm.viewport, LEFT, pos=ground_in(arm))
+    assert len(view.ends) == 1
+    qtbot.keyClick(arm.viewport, Qt.Key.Key_Escape)
+    assert not view.ends
+    assert not view.action.isChecked()
+    qtbot.mouseClick(arm.viewport, LEFT, pos=place_of(qtbot, arm, 3))
+    assert arm.selection.link == 3

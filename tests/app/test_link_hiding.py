@@ -1,0 +1,137 @@
+"""Links are hidden in the picture by their menus and eyes, and shown again."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from test_collision_shapes import pixels
+from test_commands_at_hand import names, press
+from test_dragging import place_of
+from windows import wait
+
+import engine
+from app.features.context_menus import ContextMenus
+from app.features.link_hiding import LinkHiding
+from app.features.overlay_view import OverlayView
+from app.features.palette import PaletteView
+from app.features.robot_view import RobotView
+from app.features.sessions import Sessions
+from app.panels.robot import EYE
+
+RIGHT, LEFT = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
+
+
+@pytest.fixture
+def arm(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.newest is not None and window.viewport._scene.ready)
+    return window
+
+
+def links_in(window) -> set[int]:
+    """The links that can be picked in the picture."""
+    viewport = window.viewport
+    places = ((x, y) for y in range(4, viewport.height(), 8) for x in range(4, viewport.width(), 8))
+    return {hit.link for x, y in places if (hit := viewport.under(x, y)) is not None}
+
+
+def test_a_link_is_hidden_by_its_menu_in_the_picture_and_shown_again(qtbot, arm):
+    hiding, menus = arm.features[LinkHiding], arm.features[ContextMenus]
+    hand, plain = arm.workbench.model.link_names.index("hand"), pixels(arm)
+    arm.selection.choose(hand)
+    at = place_of(qtbot, arm, hand)
+    qtbot.mouseClick(arm.viewport, RIGHT, pos=at)
+    wait(qtbot, lambda: menus.shown.isVisible())
+    press(menus.shown, "Hide")
+    menus.shown.close()
+    assert arm.selection.link == -1
+    without = pixels(arm)
+    assert (np.abs(without - plain) > 30).mean() > 5e-4
+    assert hand not in links_in(arm)
+    assert hiding.button.isVisible()
+    assert hiding.button.text() == f"1 of {len(arm.workbench.model.link_names)} links hidden: show all"
+    film = arm.viewport.view_of((320, 240), arm.workbench.newest)
+    assert hand not in film.content.instances.link
+    assert "Show" in names(menus.of_link(hand))
+    qtbot.mouseClick(hiding.button, LEFT)
+    assert not hiding.hidden
+    assert not hiding.button.isVisible()
+    assert np.abs(pixels(arm) - plain).max() < 20
+
+
+def test_all_other_links_are_hidden_and_the_palette_shows_them(qtbot, arm):
+    hiding, menus = arm.features[LinkHiding], arm.features[ContextMenus]
+    hand, every = arm.workbench.model.link_names.index("hand"), links_in(arm)
+    assert not hiding.show_all.isEnabled()
+    press(menus.of_link(hand), "Hide others")
+    assert links_in(arm) == {hand}
+    arm.viewport.fit()
+    palette = arm.features[PaletteView]
+    palette.show()
+    qtbot.keyClicks(palette.palette.line, "show all links")
+    qtbot.keyClick(palette.palette.line, Qt.Key.Key_Return)
+    arm.viewport.fit()
+    assert links_in(arm) >= every - {-1}
+
+
+def test_an_eye_of_the_tree_hides_its_link_and_nothing_is_selected(qtbot, arm):
+    hiding, view = arm.features[LinkHiding], arm.features[RobotView]
+    view.action.trigger()
+    wait(qtbot, lambda: view.panel.tree.isVisible() and view.panel.tree.model().rowCount() > 0)
+    tree, hand = view.panel.tree, arm.workbench.model.link_names.index("hand")
+    tree.choose(hand)
+    row = tree.currentIndex()
+    tree.choose(-1)
+    eye = row.siblingAtColumn(EYE)
+    before = eye.data(Qt.ItemDataRole.ToolTipRole)
+    for hidden in ({hand}, set()):
+        tree.scrollTo(eye)
+        qtbot.mouseClick(tree.viewport(), LEFT, pos=tree.visualRect(eye).center())
+        assert hiding.hidden == hidden
+        assert (eye.data(Qt.ItemDataRole.ToolTipRole) != before) == bool(hidden)
+        assert arm.selection.link == -1
+
+
+def test_frames_and_contacts_of_hidden_links_are_hidden(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    wait(qtbot, lambda: window.workbench.newest is not None)
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.newest.contacts is not None)
+    window.run.play.trigger()
+    window.features[OverlayView].actions["frames"].setChecked(True)
+    viewport = window.viewport
+    wait(qtbot, lambda: viewport._view().marks is not None and len(viewport._view().marks.state) > 0)
+    before, glyphs = viewport._view().marks, len(viewport._view().extras.glyphs["rod"].poses)
+    link = int(viewport._contacts.link[0])
+    window.features[LinkHiding].hide({link})
+    assert len(viewport._view().extras.glyphs["rod"].poses) == glyphs - 3
+    assert len(viewport._view().marks.state) == (viewport._contacts.link != link).sum() < len(before.state)
+    count = len(window.workbench.model.link_names)
+    window.features[LinkHiding].hide(range(count))
+    assert viewport._view().marks is None
+    pixels(window)
+    assert links_in(window) == set()
+
+
+def test_a_session_and_a_reload_keep_hidden_links_and_another_robot_has_none(qtbot, arm, tmp_path):
+    hiding, sessions, bench = arm.features[LinkHiding], arm.features[Sessions], arm.workbench
+    hiding.hide_named(["hand", "no such link"])
+    assert hiding.names == ["hand"]
+    path = tmp_path / "a.catena"
+    sessions.save(str(path))
+    assert json.loads(path.read_text())["hidden"] == ["hand"]
+    model = bench.model
+    arm.open(bench.path)
+    wait(qtbot, lambda: bench.model is not model and not bench.loading)
+    assert hiding.names == ["hand"]
+    model = bench.model
+    arm.open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: bench.model is not model and not bench.loading)
+    assert not hiding.hidden
+    model = bench.model
+    sessions.open(str(path))
+    wait(qtbot, lambda: bench.model is not model and not bench.loading)
+    assert hiding.names == ["hand"]
