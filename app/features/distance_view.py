@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 MARGIN = 16  # px from the viewport's edges
+GAP = "   "
 ASKS = ("Click the first point on a link, an object or the ground; Escape cancels", "Click the second point")
 TIP = "Measure the distance between two points that you click on surfaces, while the robot moves, too"
 
@@ -33,6 +34,7 @@ class DistanceView(QObject):
         self.ends: tuple[End, ...] = ()
         """The points, none to two."""
         self._pressed: QPointF | None = None
+        self._text = ""  # of the button, in one line
         self._names: tuple[str, ...] = ()  # of the robot's links
         self._path, self._obstacles = "", 0
         self.action = make_action(window, "&Measure distance", self._begin, "M", tip=TIP, checkable=True)
@@ -175,14 +177,14 @@ class DistanceView(QObject):
         self.removal.setEnabled(bool(self.ends))
         if vector is None:
             return
-        parts = "   ".join(f"{axis} {prefixed(float(x), 'm')}" for axis, x in zip("xyz", vector, strict=True))
-        text = f"{prefixed(float(np.linalg.norm(vector)), 'm')}:   {parts}".replace("-", "−")
-        if text != self.button.text():
+        parts = GAP.join(f"{axis} {prefixed(float(x), 'm')}" for axis, x in zip("xyz", vector, strict=True))
+        text = f"{prefixed(float(np.linalg.norm(vector)), 'm')}:{GAP}{parts}".replace("-", "−")
+        if text != self._text:
+            self._text = text
             ends = " to ".join(self._name(end) for end in self.ends)
             self.button.setToolTip(
                 f"Distance from {ends}, with its components along the world's axes; click removes it"
             )
-            self.button.setText(text)
             self._place()
 
     def _name(self, end: End) -> str:
@@ -191,6 +193,11 @@ class DistanceView(QObject):
         return f"obstacle {end.obstacle + 1}" if end.obstacle >= 0 else "the ground"
 
     def _place(self) -> None:
-        self.button.adjustSize()
+        """Put the button into the upper right corner, in lines where the viewport is narrow."""
+        for text in (self._text, self._text.replace(GAP, "\n")):
+            self.button.setText(text)
+            self.button.adjustSize()
+            if self.button.width() <= self._viewport.width() - 2 * MARGIN:
+                break
         self.button.move(self._viewport.width() - self.button.width() - MARGIN, MARGIN)
         self.button.raise_()

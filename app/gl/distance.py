@@ -14,7 +14,7 @@ from app.gl.world import World
 Floats = NDArray[np.float64]
 
 LINE = (1.0, 0.84, 0.25, 1.0)
-THIN, BALL = 0.0025, 0.009
+THIN, BALL = 0.0035, 0.010
 """The radii of the line and of its ends, in robot sizes."""
 
 

@@ -62,6 +62,10 @@ def test_a_distance_from_a_link_to_the_ground_is_drawn_and_follows_the_robot(qtb
     assert view.button.isVisible()
     assert view.button.text().startswith(labels[0])
     assert "hand to the ground" in view.button.toolTip()
+    for width in (260, 900):  # the numbers stay whole in a narrow picture
+        arm.viewport.resize(width, 400)
+        assert arm.viewport.rect().contains(view.button.geometry())
+        assert ("\n" in view.button.text()) == (width < 300)
     arm.workbench.set_coordinate(1, 0.7)
     wait(qtbot, lambda: not np.allclose(view.vector, vector, atol=1e-3))
     pose = arm.workbench.newest.link_poses[hand]
