@@ -137,7 +137,7 @@ def _how(out: Path) -> tuple[str, str, str]:
 
 def _beside_bare(folder: Path, args: argparse.Namespace) -> dict[str, float]:
     """Seconds of a study in this process, and of the same batches by hand, and what the study takes more, in %."""
-    path = written(folder, max(FRICTIONS, args.samples // 4), args)
+    path = written(folder, max(FRICTIONS, args.samples), args)
     study, model = engine.Study.read(path), engine.load(engine.find_robot("quadruped"))
     ours, theirs = [], []
     for turn in range(args.repeat):

@@ -139,6 +139,18 @@ def _move(i, to, out):
     store9(out.frame[to], 0, 1, load9(out.frame[i], 0, 1))
 
 
+@inline
+def _close_up(shapes, near, out):
+    """Move the contacts to the leading slots."""
+    to = 0
+    for place in range(shapes):
+        slot = near.slots[place]
+        for k in range(near.kept[place]):
+            if slot + k > to:
+                _move(slot + k, to, out)
+            to += 1
+
+
 @apart
 def ground_contacts(points, bodies, surface, dt, near, out):
     """Find the contacts with a surface, see `surfaces`, into `out`; return their number.
@@ -151,9 +163,7 @@ def ground_contacts(points, bodies, surface, dt, near, out):
     for place in spread(shapes):
         near.kept[place] = _contacts_of(place, points, bodies, surface, dt, of_thread(near), out)
     for place in range(shapes):
-        slot = near.slots[place]
-        for k in range(near.kept[place]):
-            if slot + k > total:
-                _move(slot + k, total, out)
-            total += 1
+        total += near.kept[place]
+    for _ in spread(1):  # by one thread: what another moved later would be read here before
+        _close_up(shapes, near, out)
     return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import inline, kernel
+from engine.compile.operations import spread
 from engine.kernels.spatial import load3, load9, store3, store9
 
 
@@ -51,9 +52,11 @@ def exchange(touching, i, j):
 @inline
 def frictional_first(count, ground):
     """Order contacts with friction before those without, as the rows of a system are."""
-    touching, frictional = ground.contacts, 0
-    for i in range(count):
-        if friction_of(touching.shape[i], ground) > 0.0:
-            if i > frictional:
-                exchange(touching, i, frictional)
-            frictional += 1
+    touching = ground.contacts
+    for _ in spread(1):  # by one thread: another's exchange would be read here before
+        frictional = 0
+        for i in range(count):
+            if friction_of(touching.shape[i], ground) > 0.0:
+                if i > frictional:
+                    exchange(touching, i, frictional)
+                frictional += 1
