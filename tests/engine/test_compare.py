@@ -137,7 +137,7 @@ def test_paired_ratios_see_five_percent_through_noise_that_both_share(rng):
 @pytest.mark.usefixtures("busy")
 def test_on_a_busy_machine_a_winner_wins_each_time_and_an_algorithm_never_against_itself():
     same = engine.Comparison(["arm7"], ["abia", "abia"], seconds=0.05)
-    others = engine.Comparison([engine.chain(100)], ["cfa", "abia"], seconds=0.2)
+    others = engine.Comparison([engine.chain(100)], ["jsiia", "abia"], seconds=0.2)
     with Children(3) as children:
         for _ in range(4):
             twice = last(same, children=children)
@@ -148,9 +148,9 @@ def test_on_a_busy_machine_a_winner_wins_each_time_and_an_algorithm_never_agains
             found = by_name(last(others, children=children))
             assert found["abia"].winner
             assert found["abia"].ratio == (1, 1, 1)
-            assert not found["cfa"].level
-            assert 1.1 < found["cfa"].ratio.low <= found["cfa"].ratio.high
-            assert found["cfa"].host_interval.low <= found["cfa"].host <= found["cfa"].host_interval.high
+            assert not found["jsiia"].level
+            assert 1.1 < found["jsiia"].ratio.low <= found["jsiia"].ratio.high
+            assert found["jsiia"].host_interval.low <= found["jsiia"].host <= found["jsiia"].host_interval.high
             assert [len(row.host_runs) for row in found.values()] == [3] * 2
 
 
