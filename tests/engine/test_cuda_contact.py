@@ -357,13 +357,13 @@ def test_thousands_of_robots_come_to_the_bits_of_one(dtype, rng):
 @WIDE
 @pytest.mark.usefixtures("cuda")
 def test_wrenches_and_parameters_act_on_robots_that_touch(body, rng):
-    model, batch = body("box"), 3
+    model, batch = body("tripod"), 3  # of three contacts the law has one answer
     parameters = engine.Parameters(model, batch)
     parameters.mass[:] *= 1 + rng.random(parameters.mass.shape)
     q = engine.put_down(model, engine.Scene(), model.neutral())
     pair = beside(model, batch, q=q, parameters=parameters)
     for simulation in pair:
-        simulation.wrench[:] = simulation.array(np.tile([0, 0.1, 0, 40.0, 1.0, -3.0], (batch, 1, 1)))
+        simulation.wrench[:] = simulation.array(np.tile([0, 0.1, 0, 20.0, 1.0, -3.0], (batch, 1, 1)))
     run(*pair, 200)
     assert np.ptp(pair[0].q[:, 0]) > 1e-3
 
