@@ -25,8 +25,8 @@ ROBOT = "arm7"
 """The robot of a lesson that is opened in an empty window."""
 LOOK = 30  # ms between two checks whether a lesson is ready
 PRESENTED, USUAL = 0.6, 430  # of the window, in presentation size; otherwise px of the dock
-STRENGTH = 0.75
-"""The opacity of a highlight over a link's own colour."""
+STRENGTH = 1.0
+"""The opacity of a highlight over a link's own colour, of which no hue remains: chains have blue links."""
 
 
 class LessonView(QObject):

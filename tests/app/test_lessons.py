@@ -37,6 +37,7 @@ def test_each_lesson_goes_to_its_end(qtbot, taught, name, robot):
         assert panel.place.text() == f"{len(seen)} of {len(panel.lesson.steps)}"
         if step.lit.any():
             assert (overlays._lit[step.lit == 3] == overlays._lit[step.lit == 3][:1]).all()
+            assert (overlays._lit[step.lit > 0, 3] == 1).all()  # a chain's own blue is no state's
         else:
             assert overlays._lit is None
         QApplication.processEvents()
