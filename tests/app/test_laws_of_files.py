@@ -103,9 +103,10 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
         saveState=lambda: SimpleNamespace(toBase64=lambda: SimpleNamespace(data=lambda: b"QUJD")),
     )
     keys = [[catalogue(model)[int(k)].key for k in rng.integers(0, 40, 3)] for _ in range(2)]
+    hidden = [name for name in model.link_names if rng.random() < 0.3]
     parts = SimpleNamespace(_bench=bench, _window=window, _plots=SimpleNamespace(layout_keys=keys),
-                            _beside=SimpleNamespace(kept=beside))  # fmt: skip
-    return Sessions.session(parts), SimpleNamespace(bench=bench, camera=camera, kept=kept, keys=keys)
+                            _beside=SimpleNamespace(kept=beside), _hiding=SimpleNamespace(names=hidden))  # fmt: skip
+    return Sessions.session(parts), SimpleNamespace(bench=bench, camera=camera, kept=kept, keys=keys, hidden=hidden)
 
 
 def test_a_session_is_read_as_it_was_written(chance, tmp_path):
@@ -127,6 +128,7 @@ def test_a_session_is_read_as_it_was_written(chance, tmp_path):
         assert replace(camera, target=was.camera.target) == replace(was.camera, fov=camera.fov)
         np.testing.assert_array_equal(camera.target, was.camera.target)
         assert session_text.plots(session) == was.keys
+        assert session_text.hidden(session) == was.hidden
         assert session_text.beside(session) == (model.source, was.kept)
         assert (session_text.speed(session, 1.0), session_text.layout(session)) == (bench.speed, "QUJD")
         assert session["robot"] == {"path": bench.path, "floating": bench.floating}
