@@ -152,7 +152,7 @@ exempt(
     "28.5 GB, or 86 thousand from cores.",
     "some 4 ms a part, and needs a byte for each sample, 1 GB.",
 )
-exempt(PAGE, "measured on GPUs", "### A GPU, and two … (4.6 s against 3.7 s, once).")
+exempt(PAGE, "measured on GPUs", "### A GPU, and two … in batches of two sizes,")
 exempt(PAGE, "a figure of the paper", "[Y], Fig. 2: chains")
 exempt(
     PAGE,

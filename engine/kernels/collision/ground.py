@@ -164,6 +164,6 @@ def ground_contacts(points, bodies, surface, dt, near, out):
         near.kept[place] = _contacts_of(place, points, bodies, surface, dt, of_thread(near), out)
     for place in range(shapes):
         total += near.kept[place]
-    for _ in spread(1):  # by one thread: what another moved later would be read here before
+    for _ in spread(1):  # one thread: a second one would read slots that the first has already overwritten
         _close_up(shapes, near, out)
     return total

@@ -53,7 +53,7 @@ def exchange(touching, i, j):
 def frictional_first(count, ground):
     """Order contacts with friction before those without, as the rows of a system are."""
     touching = ground.contacts
-    for _ in spread(1):  # by one thread: another's exchange would be read here before
+    for _ in spread(1):  # one thread: a second one would swap back what the first has swapped
         frictional = 0
         for i in range(count):
             if friction_of(touching.shape[i], ground) > 0.0:
