@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -31,6 +32,7 @@ class Ending:
         window.show()
         window.kept = kept_runs.KeptRuns(window, folder / "runs")
         recovery.Recovery(window, care.reports, care.left)
+        window.closing.connect(lambda: faulthandler.enable())  # reports have ended with it; what follows is told too
         self.begun: list[str] = []
         robot = engine.find_robot("arm7")
         if state == "loading":
