@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 HEADLESS = ("run", "repeat", "unpack", "info", "check", "bench", "compare", "study", "paper", "generate",
             "lessons", "render", "-h", "--help")  # fmt: skip
@@ -25,6 +27,8 @@ def main(argv: list[str] | None = None) -> int:
         status = _carry_out(sys.argv[1:] if argv is None else argv)
         if argv is None:  # all is done and told, and Python's own end leaves Ctrl-C to the system, which kills
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            if "PyQt6.QtWidgets" in sys.modules:
+                end_process(status)
         return status
     except KeyboardInterrupt:  # before a command, which hears it itself
         print("interrupted", file=sys.stderr)
@@ -32,6 +36,19 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # nobody reads what is told any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         return NO
+
+
+def end_process(status: int) -> NoReturn:
+    """End this process after its exit functions, without the end of the interpreter and of the libraries.
+
+    There a thread that cannot be interrupted, of a compiler or of OpenGL, would use memory that is freed, and crash.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]  # as `multiprocessing` ends its processes
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
 
 
 def _carry_out(words: list[str]) -> int:

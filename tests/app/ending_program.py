@@ -20,6 +20,7 @@ from app.features.run_exports import RunExports
 from app.panels.picture_dialogs import FilmOrder
 from app.recording import keeping
 from app.window import Window
+from main import end_process
 
 
 class Ending:
@@ -108,4 +109,4 @@ def main(state: str, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2])))
+    end_process(main(sys.argv[1], Path(sys.argv[2])))
