@@ -282,6 +282,22 @@ def test_real_robots_stand_on_their_meshes(name, example_robots):
     assert lift == pytest.approx(model.mass.sum() * G, rel=0.05)
 
 
+def test_a_robot_with_more_possible_contacts_than_are_solved_by_rows_falls_onto_itself(example_robots):
+    name = "g1_29dof_with_hand_rev_1_0.urdf"
+    model = engine.load(next(path for path in example_robots if path.name == name), floating=True)
+    scene = engine.Scene(ground=engine.Plane(), self_collision=True)
+    q = engine.put_down(model, scene, model.neutral())
+    simulation = engine.Simulation(model, q=q, scene=scene, dt=2e-3, device="cpu")
+    residuals, own = [], 0
+    for _ in range(300):
+        simulation.step()
+        touches = simulation.contacts
+        residuals.append(touches.residual[0])
+        own += int((touches.other[0, : touches.number[0]] >= 0).sum())
+    assert np.mean(np.array(residuals) <= 1e-8) >= 0.99
+    assert own > 100
+
+
 def test_a_robot_is_put_down_on_any_slope(body):
     scene = engine.Scene(ground=engine.slope(0.4))
     for shape in ('<box size="0.2 0.3 0.4"/>', '<sphere radius="0.2"/>', '<cylinder radius="0.1" length="0.5"/>'):

@@ -310,7 +310,7 @@ def test_a_mesh_that_its_scale_makes_flat_is_told_with_its_file_and_its_link(tmp
 
 
 def test_too_many_contacts_are_refused_before_anything_moves(tmp_path):
-    parts = [part for k in range(50) for part in (link(f"l{k}", ROD), joint(f"l{k}"))]
+    parts = [part for k in range(60) for part in (link(f"l{k}", ROD), joint(f"l{k}"))]
     model = bodies(tmp_path, *parts)
     with pytest.raises(ValueError, match=r"may have \d+ contacts at a time, \d+ of them in \d+ pairs of shapes"):
         engine.Simulation(model, scene=engine.Scene(self_collision=True), device="cpu")

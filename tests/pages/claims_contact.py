@@ -17,7 +17,7 @@ from engine.cuda.collision import pair_tables
 from engine.cuda.stepping import scene_stepper
 from engine.kernels.collision import convex, manifold
 from engine.kernels.contact import rounding, search
-from engine.kernels.contact.body_pairs import MOST_PAIRS
+from engine.kernels.contact.body_pairs import ALL_PAIRS, MOST_PAIRS
 from engine.kernels.contact.by_bodies import WARM_START_RESIDUAL
 from engine.lessons import contact as lesson_contact
 from engine.scene import Scene, pairs, points, thresholds
@@ -204,9 +204,10 @@ def geometry() -> Iterable[str]:
         f"{word(shape).capitalize()} for a shape on the ground, {word(pair)} for a pair and {word(ball)} for a "
         "pair with"
     )
-    yield f"A scene in which a robot may have more than {thresholds.MOST} contacts is refused."
+    yield f"Where a robot may have more than {thresholds.MOST} contacts, a CPU solves them by its bodies alone"
+    yield f"if at most {ALL_PAIRS} pairs of these may touch"
     (gigabytes,) = re.findall(r"up to (\d+) GB", note_of("MOST"))
-    yield f"Room for so many is some {gigabytes} GB of addresses a thread"
+    yield f"Room for {thresholds.MOST} is some {gigabytes} GB of addresses a thread"
     assert manifold._BESIDE == 1e-5
     yield "Corners within a hundred-thousandth of the smaller shape of each other are one place"
     yield "then the shapes are held apart along it by a hundredth of their size"

@@ -30,7 +30,9 @@ from engine.kernels.world import ZERO
 from engine.model import REVOLUTE, WORLD
 
 MOST_PAIRS = 100
-"""The maximum number of touching pairs of bodies solved so."""
+"""The maximum number of touching pairs of bodies solved so, if the Delassus matrix can serve more."""
+ALL_PAIRS = 1500
+"""The maximum number of pairs of bodies that may touch, if it cannot."""
 TOUCH, UNKNOWNS = 0, 1
 """`BodyPairs.counts`: touching pairs, and unknowns of the present step."""
 ALL = 6
@@ -76,8 +78,8 @@ class BodyPairs(NamedTuple):
 
 
 def body_pairs(bodies: int, nv: int, pairs: int) -> BodyPairs:
-    """Return the workspace for up to this many pairs, at most `MOST_PAIRS`."""
-    n, P = bodies, min(max(pairs, 1), MOST_PAIRS)
+    """Return the workspace for up to this many pairs."""
+    n, P = bodies, max(pairs, 1)
     M = ALL * P
     counts, body, at, head = (np.zeros(shape, np.int64) for shape in (2, (P, 2), 2 * P, n + 1))
     contact, first, begin, following = (np.zeros(size, np.int64) for size in (P, P, P, 2 * P))

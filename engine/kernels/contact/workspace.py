@@ -13,7 +13,7 @@ from engine.kernels.collision.near_points import Near
 from engine.kernels.collision.shape_contacts import PairRoom, pair_room, touching_pairs
 from engine.kernels.collision.surfaces import Kind, Surface
 from engine.kernels.contact import mimics
-from engine.kernels.contact.body_pairs import MOST_PAIRS, BodyPairs, body_pairs
+from engine.kernels.contact.body_pairs import ALL_PAIRS, MOST_PAIRS, BodyPairs, body_pairs
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
@@ -88,10 +88,11 @@ def ground(model: Model, scene: Scene, by: By) -> Ground:
     """Return the workspace for robots of a model; raise ValueError for too many possible contacts."""
     found, (pairs, solids) = points(model, scene), touching_pairs(model, scene)
     C, nv = found.capacity + pairs.capacity, model.nv
-    if C > MOST:
+    if C > MOST and by != "bodies":
         raise ValueError(
             f"{model.name} may have {C} contacts at a time, {pairs.capacity} of them in {len(pairs.one)} pairs of "
-            f"shapes, and at most {MOST} are solved together; give fewer shapes, or disable pairs by an SRDF"
+            f"shapes, and at most {MOST} are solved together, or {ALL_PAIRS} pairs of bodies; give fewer shapes, or "
+            "disable pairs by an SRDF"
         )
     N, (column, free, shift) = 3 * C + nv, np.zeros((3, nv))
     return Ground(
@@ -99,13 +100,16 @@ def ground(model: Model, scene: Scene, by: By) -> Ground:
         bodies(len(model.parent)), np.zeros((1, model.tree_nq)), np.zeros((1, model.tree_nv)),
         column, free, shift, np.zeros(N), np.zeros(N), np.zeros(nv, np.int64), np.zeros(N),
         np.zeros(3, np.int64), pair_room(pairs, solids) if pairs.capacity else (),
-        work(model.parent, nv, C, mimics.mimics(model), _body_pairs(model, pairs)), mimics.topology(model), by, (),
+        work(model.parent, nv, C, mimics.mimics(model), _body_pairs(model, pairs, C)), mimics.topology(model), by, (),
     )  # fmt: skip
 
 
-def _body_pairs(model: Model, pairs: Pairs) -> BodyPairs | tuple[()]:
-    """Return the workspace for the pairs of moving bodies that may touch."""
-    return body_pairs(len(model.parent), model.nv, len(_pairs_of_bodies(pairs))) if pairs.capacity else ()
+def _body_pairs(model: Model, pairs: Pairs, contacts: int) -> BodyPairs | tuple[()]:
+    """Return the workspace for the pairs of moving bodies that may touch; for all of them beyond `MOST` contacts."""
+    if not pairs.capacity:
+        return ()
+    count = len(_pairs_of_bodies(pairs))
+    return body_pairs(len(model.parent), model.nv, count if contacts > MOST else min(count, MOST_PAIRS))
 
 
 def _pairs_of_bodies(pairs: Pairs) -> NDArray[np.int64]:
@@ -119,14 +123,15 @@ def by(model: Model, scene: Scene) -> By:
     """Choose what computes the impulses of robots in a scene.
 
     Mimic joints that `mimics` does not serve need the Delassus matrix. More pairs of bodies than there is room for fall
-    back on it, unless it would take gigabytes.
+    back on it, unless it would take gigabytes: then there is room for all.
     """
     if not mimics.fit(model):
         return "rows"
     pairs = touching_pairs(model, scene)[0]
-    has_room = not pairs.capacity or len(_pairs_of_bodies(pairs)) <= MOST_PAIRS
-    rows = 3 * (points(model, scene).capacity + pairs.capacity) + model.nv
-    return "bodies" if rows > MOST_DENSE and has_room else "bodies, then rows"
+    C = points(model, scene).capacity + pairs.capacity
+    most = MOST_PAIRS if C <= MOST else ALL_PAIRS
+    has_room = not pairs.capacity or len(_pairs_of_bodies(pairs)) <= most
+    return "bodies" if 3 * C + model.nv > MOST_DENSE and has_room else "bodies, then rows"
 
 
 def of_robots(touch: Touch, block: slice) -> Touch:
