@@ -272,7 +272,7 @@ def test_own_algorithms_wrong_failing_and_slow(qtbot, panel, own):
             break
     assert rows["own.py:wrong"].host is None
     assert rows["abia"].winner
-    assert rows["own.py:slow"].ratio.low > 2
+    assert rows["own.py:slow"].ratio.middle > 2
     assert "NameError" in panel.findings.text()
     assert "own.py, line 7" in panel.findings.text()
     picture = panel.bars.picture().toImage()
