@@ -88,6 +88,8 @@ class Workbench:
         self.trusted = False
         """Whether the file was allowed to run any Python, if it was a xacro file."""
         self._frames: Latest | None = None
+        self.shown: Snapshot | None = None
+        """The frame that is shown: `newest`, or a recorded one."""
         self.probe = Probe()
         """Samples the plotted quantities."""
         drives, controlling, forces, ghost, self._recorder = Drives(), Controlling(), Forces(), Ghost(), Recorder()
@@ -368,6 +370,7 @@ class Workbench:
 
     def _adopt(self, event: Loaded) -> None:
         self.robot.take(event)
+        self.shown = None
         self.path, self.loading = event.path, ""
         self.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
         self.replay.leave()
@@ -399,10 +402,10 @@ class Workbench:
         if not seen:
             return None
         if self.replay.active:
-            return self.replay.take()
-        frame = self._frames.take() if self._frames else None
-        if frame is not None:
+            frame = self.replay.take()
+        elif (frame := self._frames.take() if self._frames else None) is not None:
             self.robot.show(frame)
+        self.shown = frame or self.shown
         return frame
 
     def keep_runs(self, keeper: Keeper) -> None:

@@ -37,6 +37,6 @@ class AngleUnits:
         window.joints.show_units()
         cast(PlotsView, window.features[PlotsView]).panel.show_units()
         cast(SceneView, window.features[SceneView]).panel.show_units()
-        if bench.newest is not None:
-            window.framed.emit(bench.newest)
+        if bench.shown is not None:
+            window.framed.emit(bench.shown)
         window.refresh()

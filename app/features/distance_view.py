@@ -54,9 +54,9 @@ class DistanceView(QObject):
     @property
     def vector(self) -> np.ndarray | None:
         """The vector (3,) from the first to the second point, m; None unless both are set."""
-        if len(self.ends) < 2 or self._bench.newest is None:
+        if len(self.ends) < 2 or self._bench.shown is None:
             return None
-        poses = self._bench.newest.link_poses
+        poses = self._bench.shown.link_poses
         one, other = (end.place(poses, self._viewport.overlays.world) for end in self.ends)
         return other - one
 
@@ -75,7 +75,7 @@ class DistanceView(QObject):
         ground = np.inf if world is None else pick_ground(world.plane, world.terrain, eye, sight)
         nearest = min(ground, *(np.inf if each is None else each.distance for each in (hit, obstacle)))
         if hit is not None and hit.distance == nearest:
-            return End(fixed_to(self._bench.newest.link_poses[hit.link], hit.point), link=hit.link)
+            return End(fixed_to(self._bench.shown.link_poses[hit.link], hit.point), link=hit.link)
         if obstacle is not None and obstacle.distance == nearest:
             return End(fixed_to(world.poses[obstacle.link], obstacle.point), obstacle=obstacle.link)
         return End(eye + nearest * sight) if np.isfinite(nearest) else None

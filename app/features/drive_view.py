@@ -82,8 +82,8 @@ class DriveView:
             self._gains_of, self._gains = key, bench.gains(self.index) if row.holdable else (0.0, 0.0)
         self._show_drive()
         self._due = 0.0
-        if bench.newest is not None:
-            self._follow(bench.newest)
+        if bench.shown is not None:
+            self._follow(bench.shown)
 
     def _show_drive(self) -> None:
         self._drive_shown = self._bench.drive_of(self.index)

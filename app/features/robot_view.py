@@ -36,8 +36,8 @@ class RobotView:
         self.panel.tree.chosen.connect(self.selection.choose)
         self._viewport.clicked.connect(self.selection.choose)
         self.selection.changed.connect(self._follow)
-        window.docks["Robot"].visibilityChanged.connect(self._show_newest)
-        self._facts.shown.connect(self._show_newest)
+        window.docks["Robot"].visibilityChanged.connect(self._show_again)
+        self._facts.shown.connect(self._show_again)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
 
@@ -55,14 +55,14 @@ class RobotView:
         self._viewport.overlays.choose(link)
         self.panel.tree.choose(link)
         self._fixed = fixed_facts(self._bench.model, link) if link >= 0 else ()
-        self._show_newest()
+        self._show_again()
 
-    def _show_newest(self, *_: object) -> None:
+    def _show_again(self, *_: object) -> None:
         self._due = 0.0
         self._column.ask(self.selection.link >= 0 and not self.panel.isVisible())
         self._list(self._bench.model)
-        if self._bench.newest is not None:
-            self._show(self._bench.newest)
+        if self._bench.shown is not None:
+            self._show(self._bench.shown)
 
     def _show(self, frame: Snapshot) -> None:
         now, shown = time.perf_counter(), [each for each in (self.panel.inspector, self._facts) if each.isVisible()]

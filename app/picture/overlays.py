@@ -279,7 +279,7 @@ class Overlays(QObject):
         weight = max(GRAVITY * float(self._model.mass.sum()), 1e-9)
         arrows = pushes.arrows(acting, here, weight, self._size)
         found = _merged(found, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
-        line = np.array([end.place(here, self._world) for end in self._distance]).reshape(-1, 3)
+        line = np.array([end.place(poses, self._world) for end in self._distance]).reshape(-1, 3) + center
         if len(line):
             found = _merged(found, distance.shapes(line, self._size))
         above = (self._robot_name, (*map(float, here[0, :2, 3]), float(here[:, 2, 3].max()) + NAMED * self._size), True)

@@ -8,6 +8,8 @@ from PyQt6.QtCore import QPoint, Qt
 from test_collision_shapes import pixels
 from test_commands_at_hand import press
 from test_dragging import place_of
+from test_robot_panel import on_screen
+from test_run_files import open_run
 from test_scene_view import entry, seen_at, settled
 from windows import wait
 
@@ -15,6 +17,8 @@ import engine
 from app.features.context_menus import ContextMenus
 from app.features.distance_view import DistanceView
 from app.features.scene_view import SceneView
+from app.simulation.spread import Spread
+from engine import cli
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -113,3 +117,48 @@ def test_measuring_is_cancelled_and_drags_turn_the_view_meanwhile(qtbot, arm):
     assert not view.action.isChecked()
     qtbot.mouseClick(arm.viewport, LEFT, pos=place_of(qtbot, arm, 3))
     assert arm.selection.link == 3
+
+
+def test_the_numbers_are_those_of_the_recorded_frame_that_is_shown(qtbot, arm):
+    view, hand = arm.features[DistanceView], arm.workbench.model.link_names.index("hand")
+    arm.workbench.set_held(False)
+    arm.run.play.trigger()
+    wait(qtbot, lambda: arm.workbench.time > 0.3)
+    arm.run.play.trigger()
+    vector = measured(qtbot, arm, place_of(qtbot, arm, hand), ground_in(arm))
+    qtbot.keyClick(arm, Qt.Key.Key_Home)
+    wait(qtbot, lambda: arm.workbench.shown.time == 0)
+    assert np.linalg.norm(view.vector - vector) > 0.02
+    length = np.linalg.norm(view.vector)
+    assert view.button.text().startswith((f"{length:.3g} m", f"{1e3 * length:.3g} mm"))
+    first = arm.workbench.shown.link_poses[hand]
+    at = on_screen(arm, hand)
+    touched = arm.viewport.under(at.x(), at.y())
+    measured(qtbot, arm, at, ground_in(arm))
+    end = view.ends[0]
+    assert end.link == touched.link
+    np.testing.assert_allclose(first[:3, :3] @ end.point + first[:3, 3], touched.point, atol=1e-9)
+
+
+def test_a_run_from_a_file_is_measured(qtbot, arm, tmp_path):
+    path, model = tmp_path / "run.npz", arm.workbench.model
+    assert cli.main(["run", "arm7", "--seconds", "0.1", "--every", "20", "--out", str(path)]) == 0
+    open_run(qtbot, arm, path)
+    wait(qtbot, lambda: arm.viewport._scene.ready)
+    vector = measured(qtbot, arm, place_of(qtbot, arm, model.link_names.index("hand")), ground_in(arm))
+    assert np.linalg.norm(vector) > 0.1
+
+
+def test_in_a_batch_the_line_ends_where_the_ground_was_clicked(qtbot, arm):
+    arm.workbench.set_spread(Spread(4, 0.2))
+    wait(qtbot, lambda: arm.viewport._batch is not None)
+    arm.workbench.look_at(3)
+    wait(qtbot, lambda: np.allclose(arm.viewport.center, arm.viewport._batch.offsets[3]))
+    assert np.linalg.norm(arm.viewport.center) > 0.1
+    at = ground_in(arm)
+    measured(qtbot, arm, at, at + QPoint(60, 0))
+    balls = arm.viewport._view().extras.glyphs["ball"].poses
+    camera, (width, height) = arm.viewport.camera, (arm.viewport.width(), arm.viewport.height())
+    seen = camera.projection(width / height) @ camera.view() @ np.append(balls[0][:3, 3], 1.0)
+    assert (0.5 + 0.5 * seen[0] / seen[3]) * width == pytest.approx(at.x(), abs=2)
+    assert (0.5 - 0.5 * seen[1] / seen[3]) * height == pytest.approx(at.y(), abs=2)

@@ -15,7 +15,7 @@ LEFT, RIGHT, CTRL = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.Ke
 
 def place_of(qtbot, window, link: int) -> QPoint:
     """A place of the picture where that link is seen."""
-    wait(qtbot, lambda: window.workbench.newest is not None)
+    wait(qtbot, lambda: window.workbench.shown is not None)
     viewport = window.viewport
     for y in range(4, viewport.height(), 8):
         for x in range(4, viewport.width(), 8):

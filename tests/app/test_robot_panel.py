@@ -10,6 +10,7 @@ from test_collision_shapes import pixels
 from windows import press, wait
 
 import engine
+from app.features.angle_units import AngleUnits
 from app.features.robot_view import RobotView
 from app.features.time_view import TimeView
 from app.panels.robot_tree import DEEPEST, entries
@@ -195,6 +196,26 @@ def test_arrows_step_through_the_recording_whatever_has_the_focus(qtbot, arm):
     assert tree.currentIndex() != tree.model().index(0, 0)
     qtbot.keyClick(tree, Qt.Key.Key_Home)
     assert replay.frame.time == 0
+
+
+def test_numbers_beside_a_recorded_frame_are_its_own(qtbot, arm):
+    panel, hand = arm.features[RobotView].panel, len(arm.workbench.model.link_names) - 1
+    arm.workbench.set_held(False)
+    press(qtbot, arm, arm.run.play)
+    wait(qtbot, lambda: arm.workbench.time > 0.3)
+    press(qtbot, arm, arm.run.play)
+    click_row(qtbot, panel.tree, hand)
+    wait(qtbot, lambda: "position, mm" in values(panel))
+    fallen = values(panel)["position, mm"]
+    qtbot.keyClick(arm, Qt.Key.Key_Home)
+    wait(qtbot, lambda: values(panel)["position, mm"] != fallen)
+    first = values(panel)["position, mm"]
+    click_row(qtbot, panel.tree, 1)
+    click_row(qtbot, panel.tree, hand)
+    assert values(panel)["position, mm"] == first
+    arm.features[AngleUnits].action.trigger()
+    assert values(panel)["position, mm"] == first
+    arm.features[AngleUnits].action.trigger()
 
 
 def test_a_hidden_panel_lists_a_robot_once_it_is_seen(qtbot, opened):
