@@ -11,8 +11,8 @@ from PyQt6.QtWidgets import QLabel
 from app.desktop import theme
 from app.desktop.actions import make_action
 from app.desktop.dialogs import ask_file
-from app.desktop.file_signature import GONE, signature
 from app.desktop.settings import kept
+from app.file_signature import GONE, signature
 from app.simulation.messages import ControllerChanged, Event
 
 if TYPE_CHECKING:

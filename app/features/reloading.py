@@ -11,10 +11,10 @@ from PyQt6.QtCore import QTimer
 
 import engine
 from app.desktop.actions import MESSAGE, check, make_action
-from app.desktop.file_signature import signature
 from app.desktop.settings import kept
 from app.features.carrying import carried_pose, carried_settings
 from app.features.time_view import TimeView
+from app.file_signature import signature
 from app.gl.camera import Camera
 from app.simulation.messages import Event, Loaded, Refused, Settings
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import engine
+from app.file_signature import signature
 from app.gl import levels, mesh, mesh_process, skeleton
 from app.gl.levels import Level
 from app.gl.mesh import Mesh
@@ -156,10 +157,10 @@ class Scene:
     Its collision shapes can be shown too. `load` reads mesh files in a thread; they enter the scene in `update`, on the
     thread that owns it. Until then the skeleton's bars are shown for the link; they stay, with a cross, if a file is
     missing or broken. A mesh of several colours keeps them; one of a single colour takes the colour in the robot's
-    file.
+    file. Meshes that the scene `before` has read are drawn at once.
     """
 
-    def __init__(self, model: Shapes, collisions: bool = False):
+    def __init__(self, model: Shapes, collisions: bool = False, before: Scene | None = None):
         self.diagnostics: list[engine.Diagnostic] = []
         shown = skeleton.visuals(model) if isinstance(model, engine.Model) and not model.visuals else model.visuals
         self._visuals = [visual for visual in shown if visual.color is None or visual.color[3] > 0]
@@ -173,13 +174,29 @@ class Scene:
         # Of each file that was read, or failed, and of each recipe.
         self._known: dict[str | mesh.Recipe, tuple[Mesh, tuple[Level, ...]]] = {}
         self._asked: set[str] = set()  # the files that a loader reads, or has read
+        self._signatures: dict[str, tuple[int, int]] = {}  # of these files, from before they were read
         self._how: tuple[Callable[[], None], bool, bool] | None = None  # the arguments of `load`
         self._read: queue.SimpleQueue[Answer | Refinement] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._readers: list[MeshReader] = []
         self._hidden: frozenset[int] = frozenset()
         self._loaders: list[threading.Thread] = []
+        if before is not None:
+            self._take_over(before)
         self.show_collisions(collisions)
+
+    def _take_over(self, before: Scene) -> None:
+        """Take the meshes of files that have not changed; they are read again only if their levels are not made yet."""
+        done = not any(loader.is_alive() for loader in before._loaders)
+        before.update()
+        shapes: list[engine.Visual | engine.Collision] = [*self._visuals, *self._collisions]
+        for path in {_file(shape) for shape in shapes if shape.shape == "mesh"}:
+            known, seen = before._known.get(path), before._signatures.get(path)
+            if known is not None and known[0] is not MISSING and signature(path) == seen:
+                self._known[path] = known
+                if done:
+                    self._signatures[path] = seen
+                    self._asked.add(path)
 
     def show_collisions(self, on: bool) -> None:
         """Show or hide the model's collision shapes; their files are read as specified in `load`."""
@@ -270,6 +287,7 @@ class Scene:
         paths = [path for path in self._files if path not in self._asked]
         if paths and self._how is not None:
             self._asked.update(paths)
+            self._signatures |= {path: signature(path) for path in paths}
             loader = threading.Thread(target=self._load, args=(paths, *self._how), name="mesh loader", daemon=True)
             self._loaders.append(loader)
             loader.start()

@@ -111,9 +111,7 @@ class Viewport(SteeredView):
 
     def set_model(self, model: engine.Model | None) -> None:
         """Show a robot at its neutral pose, or an empty ground for None. Its meshes are read in the background."""
-        if self._scene is not None:
-            self._scene.close(wait=False)
-            self._replaced.append(self._scene)
+        before = self._scene
         self._scene, self._poses, self._batch, self._ground = None, None, None, 0.0
         self._center = np.zeros(3)
         self._contacts = self._marks = None
@@ -123,12 +121,15 @@ class Viewport(SteeredView):
         if model is not None:
             moving = np.flatnonzero(model.link_body >= 0)
             self._root = int(moving[0]) if len(moving) else 0
-            self._scene = Scene(model, self._collisions)
+            self._scene = Scene(model, self._collisions, before)
             self._poses = np.asarray(engine.link_poses(model, model.neutral()))
             self._framed = self._told = False
             self._weight = float(model.mass.sum() * (np.linalg.norm(model.gravity) or EARTH)) or 1.0
             self._settle()
             self._scene.load(self._mesh_read.emit, apart=True, simplify=self._screen.drafts)
+        if before is not None:
+            before.close(wait=False)
+            self._replaced.append(before)
         self._change()
 
     @property

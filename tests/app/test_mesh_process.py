@@ -8,9 +8,11 @@ import threading
 import numpy as np
 import pytest
 import trimesh
+from windows import wait
 
 import engine
-from app.gl import levels, scene
+from app.features.scene_view import SceneView
+from app.gl import levels, mesh_process, scene
 from app.gl.mesh_process import MeshReader
 from app.gl.scene import Scene
 
@@ -49,6 +51,51 @@ def test_a_process_of_its_own_reads_the_same(load, tmp_path):
     assert not any(level.crude for level in refined)
 
 
+def test_a_scene_takes_over_the_files_that_have_not_changed(load, tmp_path):
+    trimesh.creation.box().export(tmp_path / "cube.stl")
+    before = Scene(model := load("cube.stl"))
+    before.load()
+    before.wait()
+    after = Scene(model, before=before)
+    assert after.meshes[0] is before.meshes[0]  # drawn at once, not read again
+    assert after.progress == (1, 2)
+    after.load()
+    after.wait()
+    assert after.meshes[0] is before.meshes[0]
+    assert after.diagnostics == before.diagnostics  # the missing file is looked for again
+    trimesh.creation.icosphere(1).export(tmp_path / "cube.stl")
+    changed = Scene(model, before=after)
+    assert changed.progress == (0, 2)
+    changed.load()
+    changed.wait()
+    assert len(changed.meshes[0].faces) > len(before.meshes[0].faces)
+
+
+def test_meshes_that_are_not_made_coarser_yet_are_drawn_and_read_again(load, tmp_path, monkeypatch):
+    trimesh.creation.icosphere(4).export(tmp_path / "ball.stl")
+    ready, go = threading.Event(), threading.Event()
+    read = mesh_process.read
+
+    def last(path):
+        if ready.is_set():
+            go.wait(60)
+        ready.set()
+        return read(path)
+
+    monkeypatch.setattr(mesh_process, "read", last)
+    before = Scene(model := load("ball.stl"))
+    before.load(lambda: None)
+    assert ready.wait(60)
+    while not before.update():
+        pass
+    after = Scene(model, before=before)
+    assert after.meshes[0] is before.meshes[0]
+    go.set()
+    after.load(apart=True, simplify=True)
+    after.wait()
+    assert not any(level.crude for level in after.content.levels[0])
+
+
 def test_what_a_killed_reader_has_not_read_is_read_here(load, tmp_path, monkeypatch):
     trimesh.creation.box().export(tmp_path / "cube.stl")
 
@@ -74,3 +121,18 @@ def test_closing_ends_the_reader_at_once(load, tmp_path):
     built.close()
     assert reader._process.exitcode != 0, "it was let come to its end"
     assert not [child for child in multiprocessing.active_children() if child.name == "mesh reader"]
+
+
+def test_a_robot_keeps_its_meshes_when_an_object_is_added(qtbot, opened, tmp_path):
+    trimesh.creation.icosphere(3).export(tmp_path / "ball.stl")
+    arm = engine.find_robot("pendulum").read_text(encoding="utf-8")
+    start = arm.index("<geometry>", arm.index("<visual"))
+    end = arm.index("</geometry>", start)
+    path = tmp_path / "arm.urdf"
+    path.write_text(f'{arm[:start]}<geometry><mesh filename="ball.stl"/>{arm[end:]}', encoding="utf-8")
+    window, reading = opened(path), []
+    wait(qtbot, lambda: window.viewport._scene.ready)
+    window.loaded.connect(lambda _: reading.append(window.viewport.reading))
+    window.features[SceneView].add("box", True)
+    wait(qtbot, lambda: len(window.workbench.parts) == 1 and not window.workbench.loading)
+    assert reading == [None]
