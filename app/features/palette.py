@@ -127,7 +127,8 @@ class PaletteView:
 
 
 def ranked(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
-    """Return commands with all words of a text: first those with words that begin with them, then in menu order.
+    """Return commands with all words of a text: enabled ones first, then those with words that begin
+    with them, then in menu order.
 
     If there are none, return those whose own name contains the letters in that order.
     """
@@ -137,10 +138,10 @@ def ranked(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[
     if not words:
         return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))
 
-    def rank(command: Command) -> tuple[int, int]:
+    def rank(command: Command) -> tuple[bool, int, bool]:
         name = _own(command)
         begins = sum(any(part.startswith(word) for part in name.split()) for word in words)
-        return -begins, not name.startswith(words[0])
+        return not command.action.isEnabled(), -begins, not name.startswith(words[0])
 
     return sorted(found, key=rank)
 

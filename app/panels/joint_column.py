@@ -47,7 +47,7 @@ class JointColumn(QWidget):
         table = self._joints
         needed = table.horizontalHeader().height() + table.verticalHeader().length() + 2 * table.frameWidth()
         room = self.height() - needed >= LEAST
-        shown = table.table.rowCount() > 0 and (room or self._asked)
+        shown = room or self._asked
         for each in (self._line, self.facts):
             each.setVisible(shown)
         table.setMaximumHeight(needed if room else round((1 - SHARE) * self.height()) if shown else UNBOUNDED)

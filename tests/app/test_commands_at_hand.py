@@ -73,6 +73,13 @@ def test_the_palette_finds_any_command_and_runs_it(qtbot, arm):
         "View › Overlays › Wireframe"
     ]
     view.show()
+    view.palette.line.clear()
+    qtbot.keyClicks(view.palette.line, "export")  # "Stop exporting" begins a word with it too, but is disabled
+    found = [view.palette.list.topLevelItem(k) for k in range(view.palette.list.topLevelItemCount())]
+    enabled = [not item.isDisabled() for item in found]
+    assert any(enabled)
+    assert enabled == sorted(enabled, reverse=True)
+    view.palette.line.clear()
     qtbot.keyClicks(view.palette.line, "no such thing")
     assert view.palette.list.topLevelItemCount() == 1
     assert view.palette.list.topLevelItem(0).text(0) == "No command has these words"

@@ -245,3 +245,13 @@ def test_after_a_robot_whose_joints_fill_the_column_the_next_one_is_described(qt
     window = opened(engine.find_robot("arm7"))
     wait(qtbot, window.joint_column.facts.isVisible)
     wait(qtbot, lambda: facts(window).get("size") == "9 links, 7 joints, 7 DoF")
+
+
+def test_a_robot_without_joints_has_its_table_at_the_top_and_its_facts_below(qtbot, opened, tmp_path):
+    path = tmp_path / "stone.urdf"
+    path.write_text('<robot name="stone"><link name="stone"/></robot>', encoding="utf-8")
+    window = opened(path)
+    column = window.joint_column
+    wait(qtbot, lambda: column.facts.isVisible() and "size" in column.facts.text())
+    assert window.joints.y() == 0
+    assert window.joints.height() < column.height() / 2
