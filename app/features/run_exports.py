@@ -99,32 +99,39 @@ class RunExports:
         (begin, end), setup = replay.recording.span(run), replay.recording.frame(run, run.last).setup
         first = engine.first_resampled(replay.recording, run)
         start, rows = replay.recording.frame(run, first).time, run.last - first + 1
-        dialog = RunDialog(self._window, title, end - start, setup.settings.dt, rows, max(start - begin, 0.0))
+        loop = replay.loop[1:] if replay.loop is not None and replay.loop[0] is run and replay.loop[2] > start else None
+        dialog = RunDialog(self._window, title, end - start, setup.settings.dt, rows, max(start - begin, 0.0), loop)
         if dialog.exec() == QDialog.DialogCode.Accepted and (
             path := ask_path(self._window, title, name, filters, kind)
         ):
-            self.write(path, kind, dialog.seconds)
+            self.write(path, kind, dialog.seconds, dialog.span)
         dialog.deleteLater()
 
-    def write(self, path: str, kind: str, interval: float | None = None) -> None:
-        """Write the current run as "npz" or "csv", whatever the file's name; `interval` as for `writer`."""
+    def write(
+        self, path: str, kind: str, interval: float | None = None, span: tuple[float, float] | None = None
+    ) -> None:
+        """Write the current run as "npz" or "csv", whatever the file's name; `interval` and `span` as for `writer`."""
         if self._bench.replay.chosen is not None and not self.writing.running:
-            work = self.writer(path, kind, interval)
+            work = self.writer(path, kind, interval, span)
             self.begin(work, f"writing {Path(path).name} …", stoppable=interval is not None)
 
-    def writer(self, path: str, kind: str, interval: float | None = None) -> Callable[[threading.Event], str]:
+    def writer(
+        self, path: str, kind: str, interval: float | None = None, span: tuple[float, float] | None = None
+    ) -> Callable[[threading.Event], str]:
         """Return a function that writes the current run in a thread, and returns a message on the result.
 
-        `interval`: between rows, s; 0 for each step, None for the frames as recorded.
+        `interval`: between rows, s; 0 for each step, None for the frames as recorded, of which none is left out;
+        `span`: of the times that are written, s; None for all.
         """
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
         model = bench.model
         robot, floating, folders = bench.path, bench.floating, bench.package_dirs
         seen = cast(TimeView, self._window.features[TimeView]).keyframes.seen_in(run, bench.replay.runs)
-        named = [[run.number, each.frame.time, each.name] for each in seen]
+        first, end = recording.span(run) if span is None else span
+        named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]
         looked_at, which = bench.replay.robot, run_files.which(run, bench.replay.runs)
         told = run_files.lasting(model, robot) | ({run_files.KEYFRAMES: named} if named else {})
-        name, end = Path(path).name, recording.span(run)[1]
+        name = Path(path).name
 
         def work(stop: threading.Event) -> str:
             def look_up(time: float) -> None:
@@ -135,7 +142,7 @@ class RunExports:
             rows, source, effort = recording, run, None
             if interval is not None:
                 try:
-                    rows, source, effort = engine.resample(recording, run, interval or None, look_up)
+                    rows, source, effort = engine.resample(recording, run, interval or None, look_up, span)
                 except _Stopped:
                     return f"stopped: {name} was not written"
             setup = rows.frame(source, source.last).setup

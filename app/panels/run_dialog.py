@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PyQt6.QtWidgets import (
     QButtonGroup,
+    QCheckBox,
     QDialog,
     QDialogButtonBox,
     QHBoxLayout,
@@ -22,9 +23,13 @@ class RunDialog(QDialog):
     """Offers each step, an interval, or the recorded frames; `duration` and `dt` in s.
 
     The first `left_out` s of the run are not exported, since the number of robots was different then.
+    With a `loop`, from and to in s, that span alone can be exported.
     """
 
-    def __init__(self, parent: QWidget, title: str, duration: float, dt: float, frames: int, left_out: float = 0.0):
+    def __init__(
+        self, parent: QWidget, title: str, duration: float, dt: float, frames: int, left_out: float = 0.0,
+        loop: tuple[float, float] | None = None,
+    ):  # fmt: skip
         super().__init__(parent)
         self.setWindowTitle(title)
         self.choices = QButtonGroup(self)
@@ -49,6 +54,13 @@ class RunDialog(QDialog):
             layout.addLayout(row)
         self.choices.button(STEPS).setChecked(True)
         self.interval.valueChanged.connect(lambda: self.choices.button(INTERVAL).setChecked(True))
+        self.loop, self._loop = QCheckBox(self), loop
+        self.loop.setVisible(loop is not None)
+        if loop is not None:
+            steps = round((loop[1] - loop[0]) / dt)
+            self.loop.setText(f"Only the loop, {loop[0]:.3f} to {loop[1]:.3f} s: {steps:,} steps")
+            self.loop.toggled.connect(self._take_loop)
+            layout.addWidget(self.loop)
         if left_out > 0.0:
             layout.addWidget(QLabel(f"Without the first {left_out:.3g} s, in which the batch had another size."))
         note = QLabel(
@@ -62,6 +74,18 @@ class RunDialog(QDialog):
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         layout.addWidget(buttons)
+
+    def _take_loop(self, alone: bool) -> None:
+        """The recorded frames are exported as a whole only."""
+        recorded = self.choices.button(RECORDED)
+        if alone and recorded.isChecked():
+            self.choices.button(STEPS).setChecked(True)
+        recorded.setDisabled(alone)
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """The times from which and to which the run is exported, s; None for all of it."""
+        return self._loop if self.loop.isChecked() else None
 
     @property
     def seconds(self) -> float | None:

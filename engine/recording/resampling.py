@@ -37,19 +37,21 @@ def resample(
     run: Run,
     interval: float | None = None,
     look_up: Callable[[float], None] = lambda _: None,
+    span: tuple[float, float] | None = None,
 ) -> Resampled:
     """Return the run with a frame at each step, or at the steps closest to multiples of `interval`, s.
 
     All inputs are applied again, so states common to both runs agree to the bit. Frames at which a simulation was
     changed (moved by hand, other settings) are kept too. If the batch size changed, the run begins with the last size.
-    `look_up` is called with the time, s, of each frame of `run`.
+    `look_up` is called with the time, s, of each frame of `run`. A `span`, s, leaves out what is before and after;
+    it begins and ends at the last recorded frames up to these times.
 
     Raises ValueError if the frames would exceed `MOST` bytes, IndexError if the oldest frames of `run` are dropped
     meanwhile, and any exception of `Simulation`, for example if its GPU is missing.
     """
     if interval is not None and not interval > 0:
         raise ValueError(f"interval is {interval!r}; expected a time above 0, s, or None for each step")
-    resampling = _Resampling(recording, run, interval)
+    resampling = _Resampling(recording, run, interval, span)
     for index in range(resampling.first, resampling.last + 1):
         resampling.follow(index)
         look_up(resampling.time)
@@ -71,10 +73,13 @@ def _batch(recording: Recording, run: Run, index: int) -> int:
 class _Resampling:
     """A simulation that repeats a recorded one, and its recording."""
 
-    def __init__(self, recording: Recording, run: Run, interval: float | None):
+    def __init__(self, recording: Recording, run: Run, interval: float | None, span: tuple[float, float] | None):
         self._source, self._run, self._interval = recording, run, interval
         self._sampled = recording.is_sampled(run)
         self.first, self.last = first_of(recording, run), run.last
+        if span is not None:
+            self.first = max(self.first, recording.at(run, span[0]))
+            self.last = max(self.first, recording.at(run, span[1]))
         self._frame = recording.frame(run, self.first)
         self._simulation: Simulation | None = None
         self._setup: Setup | None = None

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 from PyQt6.QtGui import QColor
+from PyQt6.QtWidgets import QDialog
 from test_time import play
-from windows import wait
+from windows import name_file, wait
 
 from app.desktop import theme
 from app.features.context_menus import ContextMenus
 from app.features.looping import SHORTEST
+from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
+from app.panels.run_dialog import RECORDED, STEPS, RunDialog
+from engine import cli
 
 
 @pytest.fixture
@@ -101,3 +106,41 @@ def test_the_track_shows_the_loop_and_its_menu_marks_it(qtbot, replayed):
     plain = track.grab().toImage().pixelColor(*at)
     assert looped != plain
     assert looped.blue() > plain.blue() or QColor(theme.COLORS["accent"]).blue() < plain.blue()
+
+
+@pytest.mark.parametrize("kind", ["npz", "csv"])
+def test_the_loop_alone_is_exported_and_repeats_to_the_bit(qtbot, replayed, tmp_path, monkeypatch, kind):
+    exports, replay, path = replayed.features[RunExports], replayed.workbench.replay, tmp_path / f"loop.{kind}"
+    mark(replayed, 0.1, 0.2)
+    _, start, end = replay.loop
+    steps = round((end - start) / replayed.workbench.settings.dt)
+    name_file(monkeypatch, path)
+
+    def exec_(dialog: RunDialog) -> int:
+        dialog.choices.button(RECORDED).click()
+        dialog.loop.click()
+        assert dialog.loop.text() == f"Only the loop, {start:.3f} to {end:.3f} s: {steps:,} steps"
+        assert dialog.choices.checkedId() == STEPS  # recorded frames are exported as a whole
+        assert not dialog.choices.button(RECORDED).isEnabled()
+        return QDialog.DialogCode.Accepted
+
+    monkeypatch.setattr(RunDialog, "exec", exec_)
+    (exports.trajectory if kind == "npz" else exports.table).trigger()
+    wait(qtbot, lambda: not exports.writing.running)
+    assert f"{steps + 1} rows written to loop.{kind}" in replayed.statusBar().currentMessage()
+    if kind == "csv":
+        times = [float(line.split(",")[0]) for line in path.read_text("utf-8").splitlines()[1:]]
+    else:
+        with np.load(path) as arrays:
+            times = arrays["time"].tolist()
+        assert cli.main(["repeat", str(path)]) == 0
+    assert times[0] == pytest.approx(start)
+    assert times[-1] == pytest.approx(end)
+    assert len(times) == steps + 1
+
+
+def test_without_a_loop_the_dialog_offers_none(replayed):
+    dialog = RunDialog(replayed, "Export", 1.0, 1e-3, 60)
+    dialog.show()
+    assert not dialog.loop.isVisible()
+    assert dialog.span is None
