@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import page_text
+from page_text import exempt
 
 import engine
 from engine.lessons import drawing, pull
@@ -20,13 +21,7 @@ def names() -> Iterable[str]:
         yield f"| `{name}` |"
     first, *_, last = drawing.PROCESSORS
     yield f"the time on {first} to {last} processors"
-    yield "main.py lesson dca --stage 3 --robot arm7"
     yield f"joint can be pulled, by {pull.PULL:g} N m or N"
 
 
-@page_text.of("docs/shell.md")
-def commands() -> Iterable[str]:
-    """Both commands; the window's has its words tried in test_window_words.py."""
-    assert {"--out", "--robot"} <= {word for a in page_text.commands()["lessons"]._actions for word in a.option_strings}
-    yield "opens the window with a lesson on a robot; `--robot FILE` names it, `--stage N` the step to begin with"
-    yield "writes all lessons as pages for a browser; `--out FOLDER` says where, `--robot FILE` on which robot"
+exempt(PAGE, "an example", "main.py lesson dca --stage 3")

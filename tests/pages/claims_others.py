@@ -57,8 +57,6 @@ def papers() -> Iterable[str]:
         "| [B] | the links of one chain, DCA-ABA on 1, 2, 4 and all cores | four processors: "
         f"{paper_claims.SPEEDUP:g} | {many[0]} … {many[-1]} |"
     )
-    yield "`--device cpu | cuda` sets the device for [Y]'s figures (default: the GPU if there is one)"
-    yield "some minutes; --short: half a minute on a CPU"
     with patch("engine.bench.paper.command.device.why_not", return_value="there is none"):
         no, _, _ = called("paper", "--device", "cuda")
     wrong, _, _ = called("paper", "--device", "tpu")
@@ -78,17 +76,6 @@ def tables() -> Iterable[str]:
     """The tables that the code prints."""
     yield capabilities.markdown()
     yield phases.markdown()
-    yield "*Compiled* is machine code for that device; *text* is the readable reference in `engine/algorithms/`"
-
-
-@page_text.of(SCHEME)
-def numbers() -> Iterable[str]:
-    """Counts and conventions of the scheme."""
-    yield (
-        "Twists are $V = (\\omega, v)$, wrenches $F = (n, f)$; both belong to a link and are expressed in its own "
-        "frame, in SI"
-    )
-    yield "One table in the code, `engine/selection/capabilities.py`"
 
 
 @page_text.of(ON_A_GPU)
@@ -203,7 +190,6 @@ def rules() -> Iterable[str]:
         f"A file has at most {test_house.LONGEST_FILE} lines, a function at most {test_house.LONGEST_FUNCTION}, a line "
         f"{project['tool']['ruff']['line-length']} characters."
     )
-    yield "It counts what it read, keeps the first input of each finding, and ends with 1 where there is any."
     reached = (ROOT / "tests" / "differential" / "test_reached.py").read_text("utf-8")
     yield f"{float(re.findall(r'^LEAST = (.+)$', reached, re.MULTILINE)[0]):.0%}".replace(
         "%", " % at least must be reached"
@@ -290,7 +276,7 @@ exempt(
     "from bare Debian 12 upwards", '"-screen 0 2200x1300x24"', "Numba took 40 s, 20 of them", "one pass "
     "takes 0.3 s, LLVM 0.2 s until the robot moves and 1.1 s more",
     "--inputs 1000000 --processes 16 --seconds 7200 --keep findings", "10⁷ steps", "50 000 files to each reader",
-    "--count 40 --out contact.json --processes 2", "in under 72 characters",
+    "--count 40 --out contact.json --processes 2", "in under 72 characters", "and ends with 1 where there is any.",
     "Without `--room` it takes a sample of each, another every day; `--seed` names a day.",
     "`--write-map` here and `--map`, `--first`, `--seconds` there",
 )  # fmt: skip

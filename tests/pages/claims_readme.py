@@ -18,11 +18,10 @@ import engine
 from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, WAVES
 from app.features import appearance, overlay_view, reloading
-from app.panels import joints
+from app.panels import history, joints
 from app.panels.joint_form import MODE_NAMES
 from app.recording import run_files
 from app.simulation import starting
-from engine import step_settings
 from engine.cuda.runtime.device import LEAST_CAPABILITY
 from engine.recording import recording
 from engine.scene.scene import Scene
@@ -45,9 +44,7 @@ def starting_it() -> Iterable[str]:
     yield f"**Status: {'.'.join(engine.__version__.split('.')[:2])}.**"
     yield "uv run main.py robots/arm7.urdf # the window; with no screen: uv run main.py run robots/arm7.urdf"
     assert (ROOT / "robots" / "arm7.urdf").is_file()
-    yield "uv run pytest -n auto # the tests"
     yield f"{stands()} sim.step(5000)"
-    yield "Apache-2.0 is one of the licences that GPL 3 can be combined with."
 
 
 @page_text.of(INSTALLING)
@@ -58,14 +55,9 @@ def installing() -> Iterable[str]:
     new, old = sorted((name for name in extras if name.startswith("cuda")), reverse=True)
     yield (f"(compute capability {least} or later) add the extra for its driver: `uv sync --extra {new}`, or `{old}`.")
     assert {"xacro", "plots", "video"} <= set(extras)
-    yield (
-        'xacro files need the extra `xacro`: `pip install ".[xacro]"`; the pictures of `main.py bench` need '
-        "`plots`, videos"
-    )
-    yield "videos from the window `video`."
+    yield from ("need the extra `xacro`:", "need `plots`,", "videos from the window `video`.")
     (command,) = about["scripts"]
     yield f"With pip, `pip install .` in a clone installs the command `{command}`, which has the arguments of `main.py`"
-    yield "for all clones and installations; CATENA_CACHE_DIR names another folder."
     asked = re.findall(r"^packages=\((.*?)^\)", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE | re.DOTALL)[0]
     needed = {name for name in asked.split() if name.startswith(("lib", "fonts", "xvfb"))}
     listed = re.findall(r"apt-get install (.*?)```", page_text.source(INSTALLING), re.DOTALL)[0]
@@ -101,22 +93,14 @@ def window() -> Iterable[str]:
     tenfold = {"ten": joints.STEPS[Qt.Key.Key_PageUp] // joints.STEPS[Qt.Key.Key_Right]}
     assert tenfold == {"ten": 10}
     yield f"Left and Right move it by 1{angle.unit} or 1 {shift.unit}, Page Up and Page Down by ten times as much"
-    yield "middle or shift-drag to pan, scroll to zoom"
-    yield "drag a link with the right button, or with Ctrl: a spring"
-    yield "or click a link, and drag one of its arrows to shift it, one of its rings to turn it"
     preferred = words(starting.PREFERRED, "or", mark="`")
     yield f"starts in its SRDF's {preferred}, or in the first that it names, and the status line says so"
     yield f"as `{run_files.SUFFIX}` or `.csv` with the efforts and wrenches that acted, at every step or at an interval"
-    yield "a picture in any size, or a video"
+    (percentile,) = re.findall(r"np.percentile\(samples, (\d+)", inspect.getsource(history))
+    yield f"with median, {percentile}th percentile and"
     yield f"beside it, in an `{run_files.SUFFIX}`, the run that is shown"
-    yield "into their parts, with median, 99th percentile and the median before a switch."
     folders = words(mesh_paths.MESHES, mark="`")
     yield f"or without a package the folder above and {folders} up to {word(mesh_paths.ABOVE)} above."
-    yield "without one only the file's own folder, those inside of it, and the folder above, never home, a folder at"
-    yield "in `ROS_PACKAGE_PATH` and `AMENT_PREFIX_PATH`"
-    yield "or `--package-dir DIR`"
-    yield "coloured by energy or by deviation from robot 0"
-    yield "`python -m app.picture.batch_bench --robots 4096`"
     yield "with keyframes or more than " + f"{reloading.LASTING:g} s of recording it waits for"
     yield f"A recording takes {recording.BUDGET >> 20} MB at most, beyond it its oldest frames are dropped."
     themes = [name for name in appearance.CHOICES if name != "system"]
@@ -129,14 +113,6 @@ def window() -> Iterable[str]:
     looks = {"through": "transparent", "wireframe": "as a wireframe"}
     yield f"*View › Overlays* shows {told}, collision shapes and contacts, and draws the robot "
     yield f"draws the robot {words((looks[key] for key, *_ in overlay_view.LOOKS), 'or')};"
-    yield (
-        "takes the same steps by another algorithm, integrator, time step or precision, coloured by its "
-        "deviation, which is"
-    )
-    yield "given in metres."
-    yield "`main.py view` also plays what `main.py run ROBOT --out RUN.npz` wrote, and `main.py SESSION.catena` opens a"
-    yield "has slopes, rough ground, stairs and height fields to stand on, whose angle, heights or seed are set in the "
-    yield "has your own function `control(t, q, v)` → τ drive the robot, see `docs/controller.py`"
 
 
 @page_text.of(SHELL)
@@ -148,39 +124,7 @@ def shell() -> Iterable[str]:
         f"run; {wrong}: "
         f"wrong usage; {interrupted}: ended by Ctrl-C, with the results so far shown and kept."
     )
-    yield (
-        f"`--against FILE` reports what got slower and exits with {no}, `--measure-choice` measures for the "
-        "automatic choice"
-    )
-    yield "Each command has `--help` and `--json` (one object on standard output, everything else on standard error)."
-    yield "`ROBOT` is a URDF or xacro file, or the name of a robot that ships, such as `arm7`."
-    yield "use `--trust-xacro` (`engine.load(…, trust_xacro=True)`)"
-    yield (
-        "| `main.py run ROBOT` | simulates, a robot with collision shapes on the ground unless it hangs from its base, "
-        "and the objects of `--add FILE X Y Z` beside it; `--hold` holds it"
-    )
-    yield (
-        "`--hold` holds it by gains, `--controller FILE.py` drives it by your function; with `--out FILE.npz` "
-        "writes the"
-    )
-    yield (
-        "| `main.py repeat RUN.npz` | runs the file of a trajectory again, `run --out`'s or the window's, and "
-        "compares every"
-    )
-    yield "opens the window and plays a run, with its robot; `--robot FILE` where that has moved |"
-    yield (
-        "each problem with its line and its fix, collision meshes included; `--fix OUT` writes a repaired copy, which "
-        "changes only those lines |"
-    )
-    yield "| `main.py generate chain 100` | the URDF of a random chain or tree of any size |"
-    yield "| `main.py render ROBOT --out FILE.png` | a picture of a robot at a configuration, drawn offscreen |"
-    yield (
-        "`--algorithm file.py:function` sets your own beside ([example](own_algorithm.py)); `--over links` or `--over "
-    )
-    yield "or `--over batch` shows growth and crossings; `--csv`, `--picture`, `--rows` |"
-    yield (
-        "`--suite` names others, `--picture FILE.svg` draws them, `--rows FILE.jsonl` goes on where it was interrupted"
-    )
+    yield f"got slower and exits with {no}, `--measure-choice` measures"
 
 
 @page_text.of(PYTHON)
@@ -200,15 +144,6 @@ def python() -> Iterable[str]:
     yield f'`device="{default}"`, forward dynamics\' default, selects the faster device by timings of this machine'
     assert inspect.signature(engine.Simulation).parameters["device"].default is None
     yield "a simulation runs by default on the device of its q and v, else on the CPU"
-    yield 'Without a GPU "auto" gives the reason and uses the CPU, and `device="cuda"` raises with that sentence.'
-    yield '`algorithm="auto"` selects the fastest algorithm whose code is on disk or compiled in seconds'
-    yield "q, v = model.neutral(), np.zeros(model.nv)"
-    yield "tau = engine.inverse_dynamics(model, q, v, np.zeros(model.nv)) # what holds it still"
-    yield "engine.forward_dynamics(model, q, v, tau) # zero, up to rounding"
-    assert "rk4" in step_settings.INTEGRATORS
-    yield 'sim = engine.Simulation(model, dt=1e-3, integrator="rk4") sim.step(1000)'
-    yield 'model = engine.load("robots/arm7.urdf") # or engine.chain(1000), engine.tree(...)'
-    yield "`uv run main.py run quadruped --hold`, with `--slope DEG` and `--friction MU`"
 
 
 def stands() -> str:
@@ -229,28 +164,11 @@ def accuracy() -> Iterable[str]:
     (left,) = set(re.findall(r"assert residual\(.*?\) <= (\S+)", text["dynamics"]))
     robots = example_robots()
     if robots:
-        yield (
-            f"- Forward dynamics against Pinocchio on the {len(robots) - 1} URDFs of `example-robot-data` that it reads"
-        )
+        yield f"dynamics against Pinocchio on the {len(robots) - 1} URDFs of `example-robot-data`"
     yield f"relative difference at most {apart} is asserted for all"
     yield f"of generated chains and trees up to 1000 links: at most {left} asserted"
     held = re.findall(r"momentum\(.*atol=(\S+)\)", text["simulation"])[0]
     yield f"a free-floating robot keeps its momentum to {held} over 5 s, and position limits hold to rounding"
-    yield "RK4's energy error on the frictionless double pendulum over 60 s falls as dt⁴ or faster"
-
-
-@page_text.of(SHELL)
-def files() -> Iterable[str]:
-    """The reading of unusual files."""
-    yield (
-        '`0.07, 0, -0.69`, four numbers where three are expected, `<?xml version="0.0"?>`, swapped limits, '
-        "`${pi/2}` in a"
-    )
-    yield "Ambiguous values (`1,5`) and moving links without inertia are refused."
-    yield (
-        'Ball joints (`type="spherical"`) turn about any axis; their `<limit>` and `<dynamics>` hold for each '
-        "axis of the"
-    )
 
 
 exempt(
@@ -260,6 +178,7 @@ exempt(
     "articulated robotic systems* (2012)",
     "whose free edition is under GPL 3",
     "under the terms of GPL 3",
+    "licences that GPL 3 can be combined with",
 )
 exempt(
     INSTALLING,
@@ -272,6 +191,9 @@ exempt(
     "other people's titles and programs",
     "`urdfpy` cannot be imported on Python 3.10 or later",
 )
+exempt(SHELL, "examples", "`0.07, 0, -0.69`", '`<?xml version="0.0"?>`', "(`1,5`)", "`main.py generate chain 100`")
+exempt(WINDOW, "an example, and the first number of any list", "--robots 4096`", "deviation from robot 0")
+exempt(MEASURED, "a run of the test of energy", "the frictionless double pendulum over 60 s")
 exempt(
     INSTALLING,
     "times and rates that no file keeps by row, and what was asked for",

@@ -81,12 +81,6 @@ def numbers() -> Iterable[str]:
 @claims
 def options() -> Iterable[str]:
     """Options of the command."""
-    of = page_text.defaults("study")
-    assert of["on"] is None
-    assert of["processes"] is None
-    yield "To continue, `--resume` reads the samples' numbers"
-    yield "`--resume` requires existing results."
-    yield "Run it with `--processes 1`"
     (shown,) = (action for action in page_text.commands()["study"]._actions if action.dest == "picture")
     yield f"`--picture {shown.metavar}` plots the results"
     yield f'`--picture {shown.metavar} --x "hand payload" --y kp` shows the border.'
@@ -95,31 +89,6 @@ def options() -> Iterable[str]:
     assert pictures.axes(varied, {"c": False}, None, None, None) == ("a", "b", "c")
     yield "for a predicate as `--y` its share, with Wilson's interval. `--x`, `--y` and `--color` name the columns;"
     yield "by default they are the variables, coloured by the first predicate or number."
-
-
-@page_text.of("main.py study")
-def options_in_help() -> Iterable[str]:
-    """Help of the options."""
-    yield from ("-h/--help: show this help message and exit.", "--json: print one JSON object")
-    yield "study: what is simulated, what varies, what is kept."
-    yield "--out: of the results (default: FILE.results beside it)."
-    yield "--on: Ray: auto, local-cluster or ray://HOST:PORT (default: this machine, without Ray)."
-    yield "--resume: continue from existing results; refuse to begin without any."
-    yield "--processes: on this machine (default: one for each core)."
-    yield "--batch: samples that step together at most."
-    yield "--csv: write the results there, too."
-    yield "--picture: draw the results: .svg, .png or .pdf."
-    yield "--x: of the picture (default: the first that varies)."
-    yield "--y: of the picture (default: the next that varies, or is kept)."
-    yield "--color: of the picture (default: the first predicate, or number)."
-    yield "--trust-xacro: let xacro files run any Python, as xacro does."
-
-
-@page_text.of("docs/shell.md")
-def shell() -> Iterable[str]:
-    """The command's row."""
-    yield "by `--on` on Ray; results as Parquet in `FILE.results`, or where `--out` says, and with `--csv` as CSV;"
-    yield "`--picture` draws them; the same call goes on where it was interrupted, and `--resume` refuses to begin"
 
 
 @claims
@@ -163,11 +132,7 @@ exempt(
     "values = [0.2, 0.4, 0.6, 0.8, 1.0]",
     "above = 0.25",
     "grid = [10.0, 80.0, 8]",
-    "print(study.count, study.values([0, 1, 2]))",
-    "processes=2",
-    "study.trajectory(1234)",
     "ray://HOST:10001",
-    "--picture push.png",
-    "--picture shares.svg --x friction --y stands",
+    "--processes 1`",
     "FILE.toml --on",
 )

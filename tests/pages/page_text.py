@@ -142,7 +142,7 @@ def spans(page: str, parts: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 
 def untold(page: str) -> list[str]:
-    """Numbers and options of a page that are in no claim, and not exempted either; each with its words."""
+    """Numbers of a page that are in no claim, and not exempted either; each with its words."""
     text = page_text(page)
     covered = bytearray(len(text))
     claims = [claim for each, function in CLAIMS if each == page for claim in function()]
@@ -156,9 +156,10 @@ def untold(page: str) -> list[str]:
     return [f"{text[max(0, at.start() - 60) : at.end() + 30]!r}" for at in left]
 
 
-TOLD = r"(?<![\w.`/-])[−+-]?\d(?:[\d.,]*\d)?(?:e[+-]?\d+)?|`--[a-z-]+"
-"""A number or an option; test_keys.py has the keys."""
+TOLD = r"(?<![\w.`/-])[−+-]?\d(?:[\d.,]*\d)?(?:e[+-]?\d+)?"
+"""A number; test_keys.py has the keys, test_options.py the options."""
 PLAIN = (
+    r"```python.*?```",  # examples, which test_examples.py runs
     r"\$\$.*?\$\$",  # equations, and what follows from them
     r"\$[^$]*\$",
     r"## References.*",

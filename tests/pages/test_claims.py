@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import claims_contact
 import claims_contact_gpu
-import claims_help
 import claims_lessons
 import claims_live
 import claims_measured
@@ -17,7 +16,6 @@ import pytest
 ROOMS = (
     claims_contact,
     claims_contact_gpu,
-    claims_help,
     claims_lessons,
     claims_live,
     claims_measured,
@@ -40,7 +38,7 @@ def test_what_a_page_states_is_what_the_program_has(page: str, claims: page_text
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in page_text.CLAIMS}))
-def test_every_number_and_option_of_a_page_is_claimed_or_told_to_be_nobodys(page: str) -> None:
+def test_every_number_of_a_page_is_claimed_or_told_to_be_nobodys(page: str) -> None:
     """A new sentence with a number wants a claim, or a reason why no program has that number."""
     left = page_text.untold(page)
     assert left == [], "\n".join([f"{page} has numbers that no claim and no exemption has:", *left])
@@ -49,11 +47,3 @@ def test_every_number_and_option_of_a_page_is_claimed_or_told_to_be_nobodys(page
 def test_every_exemption_is_of_something() -> None:
     gone = [(page, part) for page, part, _ in page_text.EXEMPT if page and not list(page_text.spans(page, [part]))]
     assert gone == []
-
-
-@pytest.mark.parametrize("command", page_text.commands())
-def test_every_option_of_help_is_claimed(command: str) -> None:
-    page = f"main.py {command}"
-    made = [page_text.flat(claim) for each, claims in page_text.CLAIMS if each == page for claim in claims()]
-    lines = [line for line in map(page_text.flat, page_text.help_lines(command)) if not line.endswith(": .")]
-    assert [line for line in lines if not any(claim in line or line in claim for claim in made)] == []

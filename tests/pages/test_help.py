@@ -1,0 +1,63 @@
+"""Numbers and defaults in `main.py COMMAND --help` are the program's."""
+
+from __future__ import annotations
+
+import re
+
+import page_text
+import pytest
+from page_text import g
+from statuses import called, statuses
+
+import engine
+from engine import timestep
+from engine.bench.compare import command as compare
+from engine.bench.compare import comparison
+from engine.scene import Scene
+
+
+def rise() -> float:
+    """The distance of a straight chain's joints, all above each other, m."""
+    chain = engine.chain(3, straight=True)
+    heights = engine.link_poses(chain, chain.neutral()[None])[0, :, 2, 3]
+    (up,) = {round(float(x), 12) for x in heights[1:] - heights[:-1]} - {0.0}
+    return up
+
+
+LONGEST = g(timestep.LONGEST)
+SAYS = {
+    "run dt": f"at most {LONGEST}; with --controls {LONGEST})",
+    "run device": f"default: the {page_text.defaults('run')['device'].upper()};",
+    "run gravity": f"(default {' '.join(f'{x:g}' for x in page_text.defaults('run')['gravity'])})",
+    "run friction": f"(default {Scene().friction:g})",
+    "generate straight": f"every joint {rise():g} m above the one before",
+    "bench suite": f"({page_text.defaults('bench')['suite']}, the default)",
+    "bench against": f"exit with {statuses()[1]} if any did",
+    "compare dtype": f"default: {comparison.DTYPES[0]}",
+    "compare seconds": f"(default {compare.ALONE:g}; with --over {compare.AT_A_SIZE:g})",
+    "render size": f"(default {'{}x{}'.format(*page_text.defaults('render')['size'])})",
+}
+"""What help says of an option's numbers; of others "(default VALUE)", or in words where the parser has no value."""
+
+
+@pytest.mark.parametrize("command", page_text.commands())
+def test_the_numbers_and_defaults_of_help_are_the_programs(command: str) -> None:
+    for action in page_text.commands()[command]._actions:
+        text, named, default = action.help or "", f"{command} {action.dest}", action.default
+        if named in SAYS:
+            assert SAYS[named] in text, text
+        elif "default: " in text:
+            assert default in (None, "auto"), text
+        elif "default" in text:
+            shown = f"{default:g}" if isinstance(default, float) else str(default)
+            assert f"(default {shown})" in text
+        elif re.search(page_text.TOLD, text):
+            assert named in ("generate prismatic", "generate spherical"), text
+
+
+@pytest.mark.parametrize("option", ["--prismatic", "--spherical"])
+def test_the_shares_of_joints_are_from_zero_to_one(option: str) -> None:
+    ends = {share: called("generate", "chain", 3, option, share)[0] for share in (-0.1, 0, 1, 1.1)}
+    done, _, wrong, _ = statuses()
+    assert ends == {-0.1: wrong, 0: done, 1: done, 1.1: wrong}
+    assert "joints, 0 to 1" in page_text.commands()["generate"]._option_string_actions[option].help
