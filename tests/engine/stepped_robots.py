@@ -96,6 +96,18 @@ def robot(name: str) -> Model:
     )  # fmt: skip
 
 
+def own_numbers(model: Model, batch: int, rng: np.random.Generator) -> engine.Parameters:
+    """Parameters in which every robot has masses, a gravity and a friction of its own."""
+    parameters = engine.Parameters(model, batch)
+    scale = rng.uniform(0.5, 2, (batch, 1))
+    parameters.mass *= scale
+    parameters.first_moment *= scale[..., None]
+    parameters.inertia *= scale[..., None, None]
+    parameters.gravity[:] = rng.uniform(-10, 10, (batch, 3))
+    parameters.friction *= rng.uniform(0, 2, parameters.friction.shape)
+    return parameters
+
+
 def carried(model: Model) -> np.ndarray:
     """(nv,): the mass that each coordinate moves, kg."""
     mass = model.mass.copy()

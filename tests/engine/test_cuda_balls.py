@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from cuda_steps import assert_steps_alike, pair
 
 import engine
 from engine.model import Model
@@ -36,25 +37,14 @@ def constrained(model: Model, rng: np.random.Generator) -> Model:
     )
 
 
-def pair(
+def beside(
     model: Model, batch: int, rng: np.random.Generator, dtype: str = "float64", algorithm: str = "abia",
     **settings: object,
-) -> list:  # fmt: skip
-    """Return the robots on the CPU and on the GPU, under equal forces."""
+) -> tuple[engine.Simulation, engine.Simulation]:  # fmt: skip
+    """Return the robots on the CPU and on the GPU, some of whose joints are at rest."""
     q, v = model.random(rng, batch), rng.uniform(-0.4, 0.4, (batch, model.nv))
     v[rng.random(v.shape) < 0.3] = 0
-    tau, target = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-0.2, 0.2, (batch, model.nv))
-    there = {"device": "cuda", "dtype": dtype}
-    found = [engine.Simulation(model, batch, q=q, v=v, algorithm=algorithm, **settings, **on) for on in ({}, there)]
-    for simulation in found:
-        simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
-    return found
-
-
-def assert_alike(gpu: engine.Simulation, host: engine.Simulation, tolerance: float) -> None:
-    gpu.check()
-    for mine, theirs in ((gpu.q.get(), host.q), (gpu.v.get(), host.v)):
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * (1 + np.abs(theirs).max()))
+    return pair(model, (q, v), rng, algorithm, dtype, host=algorithm, **settings)
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
@@ -64,22 +54,16 @@ def test_they_move_as_on_the_cpu(name: str, acted_on: bool, integrator: str, cha
     model = constrained(MODELS[name], chance) if acted_on else MODELS[name]
     dt = 1e-3 if model.nv < 60 else 1e-4
     for gains in ({}, {"kp": 2.0, "kd": 0.1}):
-        host, gpu = pair(model, 5, chance, integrator=integrator, dt=dt, **gains)
-        host.step(20)
-        gpu.step(20)
-        assert_alike(gpu, host, 1e-9)
+        assert_steps_alike(*beside(model, 5, chance, integrator=integrator, dt=dt, **gains), 20, 1e-9)
 
 
 def test_single_precision_moves_nearly_so(chance: np.random.Generator) -> None:
-    host, gpu = pair(MODELS["tree"], 5, chance, "float32")
-    host.step(10)
-    gpu.step(10)
-    assert_alike(gpu, host, 1e-3)
+    assert_steps_alike(*beside(MODELS["tree"], 5, chance, "float32"), 10, 1e-3)
 
 
 def test_velocity_limits_hold_about_every_axis(chance: np.random.Generator) -> None:
     model = constrained(MODELS["tree"], chance)
-    _, gpu = pair(model, 64, chance)
+    _, gpu = beside(model, 64, chance)
     gpu.tau[:] = gpu.array(50 * chance.uniform(-1, 1, (64, model.nv)))
     for _ in range(10):
         gpu.step(20)

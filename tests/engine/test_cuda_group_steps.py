@@ -1,16 +1,23 @@
-"""Chains stepped on the GPU by JSIIA and CFA: the motion of ABIA on the CPU, for any inputs."""
+"""Robots stepped on the GPU by groups of threads: the motion of ABIA on the CPU, for any inputs.
+
+Chains by DCA-ABA, JSIIA and CFA, and what trees by DCA-ABA share with them; test_cuda_tree_steps.py has the rest.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import held_trees
 import numpy as np
 import pytest
+from cuda_steps import assert_limits_hold, assert_steps_alike, pair
 from long_chains import constrained, plain, states
+from stepped_robots import own_numbers
 
 import engine
-from engine.cuda.chains import thread_group
+from engine.cuda.chains import dca, thread_group
 from engine.cuda.runtime import device
+from engine.cuda.trees import dca as tree_dca
 from engine.selection import choice
 from engine.selection.timings import Measurements, Row
 
@@ -19,37 +26,40 @@ ALGORITHMS = ["jsiia", "cfa"]
 SHAPES = [(1, 1), (1, 30), (2, 30), (7, 1), (7, 30), (40, 1), (40, 30), (97, 1), (97, 30)]
 """Links and robots: several chains to a warp, a warp or a block for each, and a cluster of blocks."""
 CASES = {
-    "plain": (plain, {}, False),
-    "limits and friction": (constrained, {}, False),
-    "gains": (plain, {"kp": 2.0, "kd": 0.1}, False),
-    "a wrench": (plain, {}, True),
-    "all of it": (constrained, {"kp": 2.0, "kd": 0.1}, True),
+    "plain": (plain, {}, 0.0),
+    "limits and friction": (constrained, {}, 0.0),
+    "gains": (plain, {"kp": 2.0, "kd": 0.1}, 0.0),
+    "a wrench": (plain, {}, 1.0),
+    "all of it": (constrained, {"kp": 2.0, "kd": 0.1}, 1.0),
 }
+SINGLE = {"dca": ([(50, 3)], 10, 0.0), **dict.fromkeys(ALGORITHMS, ([(1, 30), (7, 30), (10, 1)], 50, 1.0))}
+"""In single precision: links and robots, steps, and the wrench."""
 
 
-def pair(algorithm, model, batch, rng, dtype="float64", pushed=False, **settings):
-    """Return the chains on the CPU by ABIA and on the GPU, under equal forces."""
-    q, v = states(model, batch, rng)
+def chains(algorithm, model, batch, rng, dtype="float64", **settings):
     settings = {"dt": 1e-3 if model.nv <= 60 else 1e-4, **settings}
-    host = engine.Simulation(model, batch, algorithm="abia", q=q, v=v, device="cpu", **settings)
-    gpu = engine.Simulation(model, batch, algorithm=algorithm, q=q, v=v, device="cuda", dtype=dtype, **settings)
-    tau, target = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-0.2, 0.2, (batch, model.nv))
-    wrench = rng.uniform(-1, 1, (batch, len(model.link_names), 6))
-    for simulation in (host, gpu):
-        simulation.tau[:], simulation.target[:] = simulation.array(tau), simulation.array(target)
-        if pushed:
-            simulation.wrench[:] = simulation.array(wrench)
-    return host, gpu
+    return pair(model, states(model, batch, rng), rng, algorithm, dtype, **settings)
 
 
-def assert_alike(gpu, host, tolerance):
-    for mine, theirs in ((gpu.q.get(), host.q), (gpu.v.get(), host.v)):
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance * (1 + np.abs(theirs).max()))
+def held_robots(kind, n, rng):
+    """A chain or a tree on whose joints friction and limits act, and what draws its states."""
+    if kind == "tree":
+        return held_trees.held(held_trees.a_tree(n, rng), rng), held_trees.states
+    return constrained(n, rng), states
 
 
 def run(simulation, steps):
     simulation.step(steps)
     simulation.check()
+
+
+@gpu_only
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+@pytest.mark.parametrize("make", [plain, constrained])
+@pytest.mark.parametrize("n", [1, 2, 7, 31, 50, 129, 200, 513, 1000])
+def test_chains_move_by_dca_as_on_the_cpu(n, make, integrator, chance):
+    for gains in ({}, {"kp": 2.0, "kd": 0.1}):
+        assert_steps_alike(*chains("dca", make(n, chance), 3, chance, integrator=integrator, **gains), 30, 1e-9)
 
 
 @gpu_only
@@ -59,22 +69,19 @@ def run(simulation, steps):
 def test_it_moves_as_on_the_cpu(algorithm, integrator, case, chance):
     make, gains, pushed = CASES[case]
     for n, batch in SHAPES:
-        host, gpu = pair(algorithm, make(n, chance), batch, chance, integrator=integrator, pushed=pushed, **gains)
-        host.step(200)
-        run(gpu, 200)
-        assert_alike(gpu, host, 1e-9)
+        found = chains(algorithm, make(n, chance), batch, chance, integrator=integrator, pushed=pushed, **gains)
+        assert_steps_alike(*found, 200, 1e-9)
 
 
 @gpu_only
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", SINGLE)
 def test_single_precision_moves_nearly_so(algorithm, integrator, chance):
-    for n, batch in ((1, 30), (7, 30), (10, 1)):
-        model = constrained(n, chance)
-        host, gpu = pair(algorithm, model, batch, chance, "float32", True, integrator=integrator, kp=2.0, kd=0.1)
-        host.step(50)
-        run(gpu, 50)
-        assert_alike(gpu, host, 1e-3)
+    shapes, steps, pushed = SINGLE[algorithm]
+    settings = {"integrator": integrator, "kp": 2.0, "kd": 0.1, "pushed": pushed}
+    for n, batch in shapes:
+        found = chains(algorithm, constrained(n, chance), batch, chance, "float32", **settings)
+        assert_steps_alike(*found, steps, 1e-3)
 
 
 @gpu_only
@@ -90,60 +97,60 @@ def test_jsiia_refines_what_rounding_the_mass_matrix_costs(batch, rng):
 
 
 @gpu_only
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_limits_hold_where_block_pivoting_goes_round_in_circles(algorithm, pytestconfig):
+@pytest.mark.parametrize(
+    ("algorithm", "stretches"), [("dca", (20,) + (25,) * 20), ("jsiia", (20, 200)), ("cfa", (20, 200))]
+)
+def test_limits_hold_where_block_pivoting_goes_round_in_circles(algorithm, stretches, pytestconfig):
     model = engine.load(pytestconfig.rootpath / "robots" / "snake50.urdf")
     for seed, speed in ((5, 0.0), (2, 3.0), (1, 3.0)):
         rng = np.random.default_rng(seed)
         q = model.random(rng, 16)
         v = np.clip(speed * rng.standard_normal((16, model.nv)), -model.velocity_limit, model.velocity_limit)
-        host = engine.Simulation(model, 16, q=q, v=v, algorithm="abia", device="cpu")
-        gpu = engine.Simulation(model, 16, algorithm=algorithm, q=q, v=v, device="cuda")
-        host.step(20)
-        run(gpu, 20)
-        assert_alike(gpu, host, 1e-6)
-        gpu.step(200)
-        here = gpu.q.get()
-        assert np.all((here >= model.lower - 1e-9) & (here <= model.upper + 1e-9))
-        assert np.all(np.abs(gpu.v.get()) <= model.velocity_limit + 1e-9)
+        assert_limits_hold(model, (q, v), algorithm, stretches)
 
 
 @gpu_only
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("n", [12, 40])
-def test_every_robot_may_have_its_own_numbers(algorithm, n, chance):
-    model, batch = constrained(n, chance), 5
-    parameters = engine.Parameters(model, batch)
-    scale = chance.uniform(0.5, 2, (batch, 1))
-    parameters.mass *= scale
-    parameters.first_moment *= scale[..., None]
-    parameters.inertia *= scale[..., None, None]
-    parameters.gravity[:] = chance.uniform(-10, 10, (batch, 3))
-    parameters.friction *= chance.uniform(0, 2, parameters.friction.shape)
-    gains = {"kp": np.full((batch, n), 2.0), "kd": chance.random((batch, n))}
-    for settings in ({"parameters": parameters}, gains, {"parameters": parameters, **gains}):
-        host, gpu = pair(algorithm, model, batch, chance, **settings)
-        host.step(50)
-        run(gpu, 50)
-        assert_alike(gpu, host, 1e-9)
+@pytest.mark.parametrize(
+    ("kind", "algorithm", "n", "steps"),
+    [("chain", "dca", 40, 20), *(("chain", name, n, 50) for name in ALGORITHMS for n in (12, 40)),
+     ("tree", "dca", 40, 20)],
+)  # fmt: skip
+def test_every_robot_may_have_its_own_numbers(kind, algorithm, n, steps, chance):
+    (model, begin), tree = held_robots(kind, n, chance), kind == "tree"
+    parameters = {"parameters": own_numbers(model, 5, chance)}
+    gains = {
+        "kp": np.where(model.q_of_v >= 0, 2.0, np.zeros((5, 1))),
+        "kd": chance.random((5, 1 if tree else n)) * model.constrained,
+    }
+    for settings in (parameters, gains, parameters | gains | ({"integrator": "implicit"} if tree else {})):
+        found = pair(model, begin(model, 5, chance), chance, algorithm, dt=1e-3, **settings)
+        assert_steps_alike(*found, steps, 1e-9)
 
 
 @gpu_only
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_controls_are_followed_and_states_recorded(algorithm, chance):
-    for n in (12, 60):
-        model = constrained(n, chance)
-        q, v = states(model, 4, chance)
-        controls = chance.uniform(-1, 1, (4, 30, n))
-        host, gpu = (
-            engine.Simulation(model, 4, q=q, v=v, algorithm=name, device=where)
-            for name, where in (("abia", "cpu"), (algorithm, "cuda"))
-        )
-        kept = [[simulation.empty(4, 11, n) for _ in range(2)] for simulation in (host, gpu)]
-        for simulation, record in zip((host, gpu), kept, strict=True):
-            simulation.advance(30, simulation.array(controls), 3, tuple(record))
-        for mine, theirs in zip(kept[1], kept[0], strict=True):
-            np.testing.assert_allclose(mine.get(), theirs, rtol=0, atol=1e-9 * (1 + np.abs(theirs).max()))
+@pytest.mark.parametrize(
+    ("kind", "algorithm", "n", "rows"),
+    [("chain", "dca", 60, 4), *(("chain", name, n, 4) for name in ALGORITHMS for n in (12, 60)),
+     ("tree", "dca", 25, 1), ("tree", "dca", 25, 4)],
+)  # fmt: skip
+def test_controls_are_followed_and_states_recorded(kind, algorithm, n, rows, chance):
+    model, begin = held_robots(kind, n, chance)
+    q, v = begin(model, 4, chance)
+    controls, kept = chance.uniform(-1, 1, (rows, 30, model.nv)), []
+    for name, where in (("abia", "cpu"), (algorithm, "cuda")):
+        simulation = engine.Simulation(model, 4, q=q, v=v, algorithm=name, device=where)
+        kept.append([simulation.empty(4, 11, size) for size in (model.nq, model.nv)])
+        simulation.advance(30, simulation.array(controls), 3, tuple(kept[-1]))
+    for mine, theirs in zip(kept[1], kept[0], strict=True):
+        np.testing.assert_allclose(mine.get(), theirs, rtol=0, atol=1e-9 * (1 + np.abs(theirs).max()))
+
+
+@gpu_only
+@pytest.mark.parametrize("blocks", [1, 2, 5])
+def test_groups_that_meet_in_global_memory_move_alike(blocks, chance, monkeypatch):
+    """Chips without clusters, and chains larger than one, need this."""
+    monkeypatch.setattr(dca, "cut_here", lambda *_, **__: dca.Cut(blocks, False, 8, True))
+    assert_steps_alike(*chains("dca", constrained(90, chance), 3, chance), 20, 1e-9)
 
 
 @gpu_only
@@ -151,18 +158,18 @@ def test_controls_are_followed_and_states_recorded(algorithm, chance):
 def test_chips_without_clusters_move_alike(algorithm, chance, monkeypatch):
     """There a thread has several links of a chain that is longer than a block."""
     monkeypatch.setattr(thread_group, "MOST_BLOCKS", 1)
-    host, gpu = pair(algorithm, constrained(300, chance), 2, chance)
-    host.step(10)
-    run(gpu, 10)
-    assert_alike(gpu, host, 1e-9)
+    assert_steps_alike(*chains(algorithm, constrained(300, chance), 2, chance), 10, 1e-9)
 
 
 @gpu_only
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("n", [9, 120])
-def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(algorithm, n, chance, monkeypatch):
-    model = constrained(n, chance)
-    q, v = states(model, 6, chance)
+@pytest.mark.parametrize(
+    ("kind", "algorithm", "n"),
+    [("chain", "dca", 200), *(("chain", name, n) for name in ALGORITHMS for n in (9, 120)), ("tree", "dca", 120)],
+)
+def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(kind, algorithm, n, chance, monkeypatch):
+    model, begin = held_robots(kind, n, chance)
+    q, v = begin(model, 6, chance)
+    monkeypatch.setattr(tree_dca, "blocks", lambda *_: 2)
 
     def moved(q, v):
         simulation = engine.Simulation(model, len(q), 1e-4, algorithm=algorithm, q=q, v=v, device="cuda")
@@ -179,12 +186,14 @@ def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(algorithm, n, 
 
 
 @gpu_only
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("n", [7, 120])
-def test_a_chain_that_diverges_stops_and_the_others_go_on(algorithm, n, chance):
+@pytest.mark.parametrize(
+    ("algorithm", "n", "fast"),
+    [("dca", 200, 150), *((name, n, n - 2) for name in ALGORITHMS for n in (7, 120))],
+)
+def test_a_chain_that_diverges_stops_and_the_others_go_on(algorithm, n, fast, chance):
     model = plain(n, chance)
     q, v = states(model, 3, chance)
-    v[1, n - 2] = 1e11
+    v[1, fast] = 1e11
     simulation = engine.Simulation(model, 3, 1e-3, algorithm=algorithm, q=q, v=v, device="cuda")
     with pytest.raises(engine.Diverged, match="of robot 1"):
         run(simulation, 50)
@@ -193,15 +202,35 @@ def test_a_chain_that_diverges_stops_and_the_others_go_on(algorithm, n, chance):
     np.testing.assert_array_equal(simulation.q.get()[[0, 2]], alone.q.get())
 
 
-@gpu_only
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_phases_are_timed(algorithm, chance):
-    simulation = engine.Simulation(plain(60, chance), algorithm=algorithm, device="cuda", dt=1e-4)
+def assert_phases_are_timed(model, algorithm, dt, timed, most):
+    """These of its phases take time, and a step less than `most` seconds."""
+    simulation = engine.Simulation(model, algorithm=algorithm, device="cuda", dt=dt)
     run(simulation, 20)
     phases = simulation.phases
     assert tuple(phases) == engine.PHASES["cuda"][algorithm]
-    assert all(seconds > 0 for name, seconds in phases.items() if name != "constraints")
-    assert 1e-6 < sum(phases.values()) < 1e-2
+    assert all(phases[name] > 0 for name in timed)
+    assert 1e-6 < sum(phases.values()) < most
+
+
+UNCONSTRAINED = {name: set(engine.PHASES["cuda"][name]) - {"constraints"} for name in ALGORITHMS}
+
+
+@gpu_only
+@pytest.mark.parametrize(
+    ("algorithm", "n", "timed", "most"),
+    [
+        ("dca", 500, ("kinematics", "acceleration"), 1e-3),
+        *((name, 60, UNCONSTRAINED[name], 1e-2) for name in ALGORITHMS),
+    ],
+)
+def test_phases_are_timed(algorithm, n, timed, most, chance):
+    assert_phases_are_timed(plain(n, chance), algorithm, 1e-4, timed, most)
+
+
+@gpu_only
+def test_phases_of_a_tree_are_timed(chance):
+    timed = ("kinematics", "inertia recursion", "acceleration", "integration")
+    assert_phases_are_timed(held_trees.free(held_trees.a_tree(500, chance)), "dca", 1e-5, timed, 1e-2)
 
 
 @gpu_only

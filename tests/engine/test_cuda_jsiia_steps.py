@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cuda_steps import assert_steps_alike
 from mimics import mimics
-from test_cuda_balls import assert_alike, constrained
-from test_cuda_balls import pair as pair_by
+from test_cuda_balls import beside, constrained
 
 import engine
 
@@ -30,7 +30,7 @@ def robots(tmp_path):
     return MODELS | follow
 
 
-pair = partial(pair_by, algorithm="jsiia")
+pair = partial(beside, algorithm="jsiia")
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
@@ -39,18 +39,13 @@ pair = partial(pair_by, algorithm="jsiia")
 def test_they_move_as_on_the_cpu(name, acted_on, integrator, robots, rng):
     model = constrained(robots[name], rng) if acted_on else robots[name]
     gains = {"kp": 2.0, "kd": 0.1} if acted_on else {}
-    host, gpu = pair(model, 5, rng, integrator=integrator, dt=1e-3 if model.nv < 60 else 1e-4, **gains)
-    host.step(20)
-    gpu.step(20)
-    assert_alike(gpu, host, 1e-9)
+    found = pair(model, 5, rng, integrator=integrator, dt=1e-3 if model.nv < 60 else 1e-4, **gains)
+    assert_steps_alike(*found, 20, 1e-9)
 
 
 @pytest.mark.parametrize("name", ["humanoid", "mimics2"])
 def test_single_precision_moves_nearly_so(name, robots, rng):
-    host, gpu = pair(constrained(robots[name], rng), 64, rng, "float32")
-    host.step(10)
-    gpu.step(10)
-    assert_alike(gpu, host, 2e-3)
+    assert_steps_alike(*pair(constrained(robots[name], rng), 64, rng, "float32"), 10, 2e-3)
 
 
 def test_wrenches_and_parameters_act_as_on_the_cpu(robots, rng):
@@ -61,12 +56,8 @@ def test_wrenches_and_parameters_act_as_on_the_cpu(robots, rng):
     parameters.first_moment *= scale[..., None]
     parameters.inertia *= scale[..., None, None]
     parameters.gravity[:] = rng.uniform(-10, 10, (batch, 3))
-    host, gpu = pair(model, batch, rng, parameters=parameters)
-    wrench = rng.uniform(-1, 1, (batch, len(model.link_names), 6))
-    for simulation in (host, gpu):
-        simulation.wrench[:] = simulation.array(wrench)
-        simulation.step(20)
-    assert_alike(gpu, host, 1e-10)
+    host, gpu = pair(model, batch, rng, parameters=parameters, pushed=1.0)
+    assert_steps_alike(host, gpu, 20, 1e-10)
     for there, here in zip(gpu.energy(), host.energy(), strict=True):
         np.testing.assert_allclose(there, here, rtol=1e-9, atol=1e-9)
 

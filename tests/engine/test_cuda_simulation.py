@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from stepped_robots import own_numbers
 
 import engine
 from engine.cuda.runtime import device
@@ -37,7 +38,10 @@ def pair(model, batch, rng, dtype="float64", **settings):
     return host, gpu
 
 
-def assert_alike(gpu, host, tolerance):
+def assert_steps_alike(host, gpu, steps, tolerance):
+    host.step(steps)
+    gpu.step(steps)
+    gpu.check()
     scale = 1 + np.abs(host.v).max()
     np.testing.assert_allclose(gpu.q.get(), host.q, rtol=0, atol=tolerance)
     np.testing.assert_allclose(gpu.v.get() / scale, host.v / scale, rtol=0, atol=tolerance)
@@ -47,39 +51,26 @@ def assert_alike(gpu, host, tolerance):
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_it_moves_as_on_the_cpu(robot, integrator, load, chance):
     host, gpu = pair(load(robot), 67, chance, integrator=integrator)
-    host.step(30)
-    gpu.step(30)
-    gpu.check()
-    assert_alike(gpu, host, 1e-6 if robot == "snake50" else 1e-11)
+    assert_steps_alike(host, gpu, 30, 1e-6 if robot == "snake50" else 1e-11)
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("robot", ["arm7", "quadruped"])
 def test_gains_and_parameters_are_the_cpu_s(robot, integrator, load, chance):
     model, batch = load(robot), 37
-    parameters, scalar = engine.Parameters(model, batch), model.q_of_v >= 0
-    scale = chance.uniform(0.5, 2, (batch, 1))
-    parameters.mass *= scale
-    parameters.first_moment *= scale[..., None]
-    parameters.inertia *= scale[..., None, None]
-    parameters.gravity[:] = chance.uniform(-10, 10, (batch, 3))
-    parameters.friction *= chance.uniform(0, 2, parameters.friction.shape)
+    parameters, scalar = own_numbers(model, batch, chance), model.q_of_v >= 0
     parameters.effort_limit *= 0.1
     gains = {"kp": 20.0 * scalar, "kd": chance.random((batch, model.nv)) * scalar}
     for settings in (gains, {"parameters": parameters}, {"parameters": parameters, **gains}):
         host, gpu = pair(model, batch, chance, integrator=integrator, **settings)
-        host.step(20)
-        gpu.step(20)
-        assert_alike(gpu, host, 1e-11)
+        assert_steps_alike(host, gpu, 20, 1e-11)
 
 
 @pytest.mark.parametrize("robot", ["double_pendulum", "arm7", "humanoid"])
 def test_single_precision_is_that_precise(robot, load, chance):
     host, gpu = pair(load(robot), 64, chance, "float32", limits=False)
-    host.step(10)
-    gpu.step(10)
+    assert_steps_alike(host, gpu, 10, 1e-3)
     assert str(gpu.q.dtype) == "float32"
-    assert_alike(gpu, host, 1e-3)
 
 
 GENERATED = [
@@ -97,8 +88,7 @@ def test_generated_robots_too(model, chance):
     host, gpu = pair(model, 5, chance)
     for simulation in (host, gpu):
         simulation.tau[:] = 0
-        simulation.step(5)
-    assert_alike(gpu, host, 1e-10)
+    assert_steps_alike(host, gpu, 5, 1e-10)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -120,10 +110,7 @@ def test_implicit_gains_act_where_nothing_else_does(load, chance):
     model = load("arm7")
     model = dataclasses.replace(model, damping=np.zeros(model.nv), friction=np.zeros(model.nv))
     host, gpu = pair(model, 33, chance, integrator="implicit", limits=False, kp=500.0, kd=50.0)
-    host.step(30)
-    gpu.step(30)
-    gpu.check()
-    assert_alike(gpu, host, 1e-10)
+    assert_steps_alike(host, gpu, 30, 1e-10)
 
 
 def test_a_watchdog_cuts_a_run_into_launches_and_changes_no_bit(load, chance, monkeypatch):

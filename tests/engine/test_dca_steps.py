@@ -8,6 +8,7 @@ import long_chains
 import numpy as np
 import pytest
 from long_chains import plain
+from stepped_robots import own_numbers
 
 import engine
 from engine.cpu.trees import dca, plan
@@ -172,13 +173,7 @@ def test_a_batch_moves_like_its_robots_alone(tree, rng):
 def test_every_robot_may_have_its_own_numbers(tree, rng):
     model = engine.tree(90, branching=0.2, spherical=0.2, floating=True) if tree else plain(90, rng)
     model, batch = constrained(model, rng), 4
-    parameters = engine.Parameters(model, batch)
-    scale = rng.uniform(0.5, 2, (batch, 1))
-    parameters.mass *= scale
-    parameters.first_moment *= scale[..., None]
-    parameters.inertia *= scale[..., None, None]
-    parameters.gravity[:] = rng.uniform(-10, 10, (batch, 3))
-    parameters.friction *= rng.uniform(0, 2, parameters.friction.shape)
+    parameters = own_numbers(model, batch, rng)
     stiff = {
         "kp": np.where(model.q_of_v >= 0, 2.0, 0.0) * np.ones((batch, 1)),
         "kd": np.where(free(model), 0.0, rng.random((batch, model.nv))),
