@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from app.features.lesson_view import LessonView
     from app.window import Window
+    from app.workbench import Workbench
 
 PATIENCE = 60_000  # ms for a window, and for the first compilation of the engine
 SLOW = 4 * 3600  # s that a slow test has; others have pyproject.toml's
@@ -282,6 +283,34 @@ def opened(qtbot: QtBot, window: Window) -> Callable[..., Window]:
         return window
 
     return open_robot
+
+
+@pytest.fixture
+def shown(qtbot: QtBot, opened: Callable[..., Window]) -> Callable[..., Window]:
+    """Open a robot as `opened` does, and wait until a state of it has been seen and its picture can be drawn."""
+
+    def show(*source: object) -> Window:
+        window = opened(*source)
+        qtbot.waitUntil(lambda: window.workbench.newest is not None and window.viewport._scene.ready, timeout=PATIENCE)
+        return window
+
+    return show
+
+
+@pytest.fixture
+def arm(shown: Callable[..., Window]) -> Window:
+    """A window that shows the arm7."""
+    return shown(engine.find_robot("arm7"))
+
+
+@pytest.fixture
+def bench() -> Iterator[Workbench]:
+    """A workbench without a window."""
+    from app.workbench import Workbench
+
+    bench = Workbench()
+    yield bench
+    bench.close()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -22,12 +22,10 @@ Left = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
-def bench() -> Iterator[Workbench]:
-    bench = Workbench()
+def bench(bench: Workbench) -> Workbench:
     bench.open(engine.find_robot("double_pendulum"))
     until(bench, lambda: bench.model is not None)
-    yield bench
-    bench.close()
+    return bench
 
 
 def until(bench: Workbench, condition: Callable[[], object]) -> list:

@@ -13,7 +13,6 @@ from test_dragging import place_of
 from test_scene_view import entry, seen_at, settled, shown
 from windows import wait
 
-import engine
 from app.features.context_menus import ContextMenus
 from app.features.palette import PaletteView
 from app.features.plots_view import PlotsView
@@ -22,13 +21,6 @@ from app.features.scene_view import SceneView
 from app.features.time_view import TimeView
 
 RIGHT = Qt.MouseButton.RightButton
-
-
-@pytest.fixture
-def arm(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.newest is not None)
-    return window
 
 
 def names(menu: QMenu) -> list[str]:

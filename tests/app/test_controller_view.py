@@ -17,18 +17,6 @@ ROBOT = engine.find_robot("double_pendulum")
 
 
 @pytest.fixture
-def shown(qtbot, opened):
-    """Opens a robot, and waits until a state of it has been seen."""
-
-    def show(source):
-        window = opened(source)
-        wait(qtbot, lambda: window.workbench.newest is not None)
-        return window
-
-    return show
-
-
-@pytest.fixture
 def choose(monkeypatch, tmp_path):
     """Write a controller, and select it in the file dialog."""
 

@@ -13,7 +13,6 @@ from test_run_files import open_run
 from test_scene_view import entry, seen_at, settled
 from windows import wait
 
-import engine
 from app.features.context_menus import ContextMenus
 from app.features.distance_view import DistanceView
 from app.features.scene_view import SceneView
@@ -21,13 +20,6 @@ from app.simulation.spread import Spread
 from engine import cli
 
 LEFT = Qt.MouseButton.LeftButton
-
-
-@pytest.fixture
-def arm(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.newest is not None and window.viewport._scene.ready)
-    return window
 
 
 def ground_in(window) -> QPoint:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QApplication
-from windows import press, wait
+from windows import press, type_in, wait
 
 import engine
 from app.acting.drives import Drive
@@ -18,18 +18,6 @@ from app.recording.run_files import describe, understand
 from app.simulation.messages import Settings
 
 LEFT = Qt.MouseButton.LeftButton
-
-
-@pytest.fixture
-def shown(qtbot, opened):
-    """Opens a robot, and waits until a state of it has been seen."""
-
-    def show(source):
-        window = opened(source)
-        wait(qtbot, lambda: window.workbench.newest is not None)
-        return window
-
-    return show
 
 
 def choose(qtbot, window, row: int):
@@ -45,13 +33,6 @@ def pick(box, text: str) -> None:
     """Choose an entry as a user does."""
     box.setCurrentIndex(box.findData(text))
     box.activated.emit(box.currentIndex())
-
-
-def type_into(qtbot, box, text: str) -> None:
-    box.setFocus()
-    box.selectAll()
-    qtbot.keyClicks(box, text)
-    qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
 def simulation(window) -> engine.Simulation:
@@ -87,7 +68,7 @@ def test_a_velocity_is_held(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 0)
     pick(form.mode, "velocity")
-    type_into(qtbot, form.value, "20")
+    type_in(qtbot, form.value, "20")
     assert bench.mode(0) == "velocity"
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] > 0.2)
@@ -103,8 +84,8 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 3)
     pick(form.wave, "sine")
-    type_into(qtbot, form.amplitude, "15")
-    type_into(qtbot, form.period, "0.5")
+    type_in(qtbot, form.amplitude, "15")
+    type_in(qtbot, form.period, "0.5")
     assert bench.drive_of(3) == Drive("target", 0.0, "sine", math.radians(15), 0.5)
     seen = []
     for _ in range(2):
@@ -154,7 +135,7 @@ def test_gains_are_typed_and_given_back(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 1)
     suited = bench.gains(1)
-    type_into(qtbot, form.kp, "123")
+    type_in(qtbot, form.kp, "123")
     wait(qtbot, lambda: simulation(window).settings.kp[0, 1] == 123)
     assert simulation(window).settings.kd[0, 1] == pytest.approx(suited[1], abs=0.01)  # as it is shown
     assert simulation(window).settings.kp[0, 2] == bench.gains(2)[0]

@@ -10,15 +10,6 @@ import engine
 from app.acting.forces import on_link, spring_force
 from app.workbench import Workbench
 
-PATIENCE = 60.0
-
-
-@pytest.fixture
-def bench():
-    bench = Workbench()
-    yield bench
-    bench.close()
-
 
 def opened(bench: Workbench, source) -> Workbench:
     bench.open(source)

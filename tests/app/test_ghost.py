@@ -26,13 +26,6 @@ from app.workbench import Workbench
 ARM = engine.ROBOTS / "arm7.urdf"
 
 
-@pytest.fixture
-def bench():
-    made = Workbench()
-    yield made
-    made.close()
-
-
 def swinging(bench: Workbench, settings: GhostSettings | None, source: object = ARM) -> Workbench:
     """The robot let go, with a ghost."""
     bench.open(source)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from windows import wait
+from windows import type_in, wait
 
 import engine
 from app.features.gravity_view import GravityView
@@ -20,23 +20,14 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 
 @pytest.fixture
-def view(qtbot, opened) -> GravityView:
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.newest is not None)
-    window.docks["Scene"].show()
-    wait(qtbot, window.docks["Scene"].isVisible)
-    return window.features[GravityView]
+def view(qtbot, arm) -> GravityView:
+    arm.docks["Scene"].show()
+    wait(qtbot, arm.docks["Scene"].isVisible)
+    return arm.features[GravityView]
 
 
 def simulated(view: GravityView) -> list[float]:
     return view._bench._worker._loop.changeover.running.simulation.model.gravity.tolist()
-
-
-def type_in(qtbot, box, text: str) -> None:
-    box.setFocus()
-    box.selectAll()
-    qtbot.keyClicks(box, text)
-    qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
 def test_the_standard_entries_reach_the_simulation_and_are_undone(qtbot, view):

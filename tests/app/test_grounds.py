@@ -27,10 +27,8 @@ QUADRUPED = engine.ROBOTS / "quadruped.urdf"
 
 
 @pytest.fixture
-def standing(qtbot, opened):
-    window = opened(QUADRUPED)
-    wait(qtbot, lambda: window.viewport._scene.ready and window.workbench.newest is not None)
-    return window
+def standing(shown):
+    return shown(QUADRUPED)
 
 
 def choose(qtbot, window, shape: int) -> None:

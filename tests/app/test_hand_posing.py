@@ -22,13 +22,12 @@ NONE = Qt.KeyboardModifier.NoModifier
 
 
 @pytest.fixture
-def arm(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.newest is not None and not window.viewport.reading)
-    window.workbench.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
-    wait(qtbot, lambda: window.workbench.newest.q[1] == 0.5)
-    window.viewport.fit()
-    return window
+def arm(qtbot, arm):
+    wait(qtbot, lambda: not arm.viewport.reading)
+    arm.workbench.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
+    wait(qtbot, lambda: arm.workbench.newest.q[1] == 0.5)
+    arm.viewport.fit()
+    return arm
 
 
 def drag(qtbot, window, start: QPoint, by: QPoint, button=RIGHT, keys=NONE, steps: int = 6) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -13,16 +12,8 @@ import engine
 from app.acting.coordinates import coordinates
 from app.gl import skeleton
 from app.panels.joints import JointPanel
-from app.workbench import Workbench
 
 MODEL = engine.tree(4, seed=2, spherical=0.5)
-
-
-@pytest.fixture
-def bench() -> Iterator[Workbench]:
-    bench = Workbench()
-    yield bench
-    bench.close()
 
 
 def test_a_ball_joint_has_three_rows_that_turn_it(rng):

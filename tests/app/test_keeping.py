@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,9 @@ import pytest
 from PyQt6.QtCore import QLockFile, Qt
 from test_time import load, play
 from test_worker import until
-from windows import HEARD, wait, wait_loaded
+from windows import HEARD, started, wait, wait_loaded
 
 import engine
-from app.features.kept_runs import KeptRuns
 from app.features.log_view import LogView
 from app.features.time_view import TimeView
 from app.recording import keeping, run_files
@@ -31,15 +31,8 @@ PARTING = keeping.PARTING  # other programs may take the processor: it is counte
 
 @pytest.fixture
 def start(make_window, tmp_path, monkeypatch):
-    """Starts the program once more: a window that keeps its runs where the others did."""
     monkeypatch.setattr(keeping, "PARTING", 60.0)
-
-    def make():
-        window = make_window()
-        window.kept = KeptRuns(window, tmp_path / "runs")
-        return window
-
-    return make
+    return partial(started, make_window, tmp_path / "runs")
 
 
 def open_last(qtbot, window):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QInputDialog
 from test_keeping import assert_same_frames, driven, frames, open_last
 from test_run_files import open_run
 from test_time import load, play
-from windows import wait
+from windows import started, wait
 
 import engine
-from app.features.kept_runs import KeptRuns
 from app.features.time_view import TimeView
 from app.recording import keeping, run_files
 
@@ -20,14 +21,7 @@ Key, Ctrl = Qt.Key, Qt.KeyboardModifier.ControlModifier
 
 @pytest.fixture
 def start(make_window, tmp_path):
-    """Starts the program once more: a window that keeps its runs where the others did."""
-
-    def make():
-        window = make_window()
-        window.kept = KeptRuns(window, tmp_path / "runs")
-        return window
-
-    return make
+    return partial(started, make_window, tmp_path / "runs")
 
 
 def newest(recording):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 from PyQt6.QtCore import Qt
 from test_collision_shapes import pixels
 from test_commands_at_hand import names, press
@@ -22,13 +21,6 @@ from app.features.sessions import Sessions
 from app.panels.robot import EYE
 
 RIGHT, LEFT = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
-
-
-@pytest.fixture
-def arm(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.newest is not None and window.viewport._scene.ready)
-    return window
 
 
 def links_in(window) -> set[int]:
@@ -95,9 +87,8 @@ def test_an_eye_of_the_tree_hides_its_link_and_nothing_is_selected(qtbot, arm):
         assert arm.selection.link == -1
 
 
-def test_frames_and_contacts_of_hidden_links_are_hidden(qtbot, opened):
-    window = opened(engine.find_robot("quadruped"))
-    wait(qtbot, lambda: window.workbench.newest is not None)
+def test_frames_and_contacts_of_hidden_links_are_hidden(qtbot, shown):
+    window = shown(engine.find_robot("quadruped"))
     window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.newest.contacts is not None)
     window.run.play.trigger()

@@ -25,13 +25,6 @@ from app.simulation.spread import Spread
 ARM = engine.ROBOTS / "arm7.urdf"
 
 
-@pytest.fixture
-def arm(qtbot, opened):
-    window = opened(ARM)
-    wait(qtbot, lambda: window.viewport._scene.ready and window.workbench.newest is not None)
-    return window
-
-
 def test_every_entry_shows_and_hides_what_it_says(qtbot, arm):
     plain = pixels(arm)
     for kind in (*(kind for kind, *_ in ENTRIES if kind not in ("trails", "names")), "through"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from test_worker import until
 
 import engine
 from app.plotting.catalogue import catalogue
@@ -15,27 +15,10 @@ from app.plotting.probe import SPACING, Probe
 from app.simulation.messages import Loaded, Settings
 from app.simulation.running import running_of
 from app.simulation.spread import Spread
-from app.workbench import Workbench
-
-PATIENCE = 60.0  # s
 
 
 def quantities(model, *labels):
     return tuple(each for each in catalogue(model) if each.label in labels)
-
-
-def until(condition):
-    end = time.perf_counter() + PATIENCE
-    while not condition():
-        assert time.perf_counter() < end, "it did not come about"
-        time.sleep(0.002)
-
-
-@pytest.fixture
-def bench() -> Iterator[Workbench]:
-    bench = Workbench()
-    yield bench
-    bench.close()
 
 
 def opened(bench, name):

@@ -15,16 +15,14 @@ from app.features.robot_view import RobotView
 from app.features.time_view import TimeView
 from app.panels.robot_tree import DEEPEST, entries
 
-ARM, HUMANOID = engine.ROBOTS / "arm7.urdf", engine.ROBOTS / "humanoid.urdf"
+ARM = engine.ROBOTS / "arm7.urdf"
 
 
 @pytest.fixture
-def arm(qtbot, opened):
-    window = opened(ARM)
-    press(qtbot, window, window.features[RobotView].action)
-    assert window.features[RobotView].panel.isVisible()
-    wait(qtbot, lambda: window.viewport._scene.ready and window.workbench.newest is not None)
-    return window
+def arm(qtbot, arm):
+    press(qtbot, arm, arm.features[RobotView].action)
+    assert arm.features[RobotView].panel.isVisible()
+    return arm
 
 
 def on_screen(window, link: int) -> QPoint:

@@ -11,11 +11,10 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor
 from PyQt6.QtWidgets import QColorDialog
-from windows import name_file, wait
+from windows import name_file, started, type_in, wait
 
 import engine
 from app.features.ground_view import GroundView
-from app.features.kept_runs import KeptRuns
 from app.features.scene_view import SceneView
 from app.features.sessions import Sessions
 
@@ -30,10 +29,8 @@ def shown(qtbot, window, name: str) -> None:
 
 
 @pytest.fixture
-def scene(qtbot, opened) -> SceneView:
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.newest is not None)
-    view = window.features[SceneView]
+def scene(qtbot, arm) -> SceneView:
+    view = arm.features[SceneView]
     view.action.trigger()
     wait(qtbot, view.panel.isVisible)
     return view
@@ -47,13 +44,6 @@ def entry(view: SceneView, text: str) -> None:
 def settled(qtbot, view: SceneView) -> None:
     bench = view._bench
     wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.newest is not None)
-
-
-def type_in(qtbot, box, value: float) -> None:
-    box.setFocus()
-    box.selectAll()
-    qtbot.keyClicks(box, str(value))
-    qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
 def seen_at(window, point) -> QPoint:
@@ -255,13 +245,7 @@ def test_a_session_keeps_what_is_around_the_robot(qtbot, scene, tmp_path):
 
 def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path):
     """The run is of a window that was closed; a session's recording has it too, to the bit."""
-
-    def start():
-        window = make_window()
-        window.kept = KeptRuns(window, tmp_path / "runs")
-        return window
-
-    window = start()
+    window = started(make_window, tmp_path / "runs")
     window.open(engine.find_robot("arm7"))
     bench, view = window.workbench, window.features[SceneView]
     wait(qtbot, lambda: bench.model is not None and bench.newest is not None)
@@ -278,7 +262,7 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
     names, q = bench.model.joint_names, bench.newest.q.copy()
     window.close()
     for opened in ("last run", "session"):
-        window = start()
+        window = started(make_window, tmp_path / "runs")
         bench, view = window.workbench, window.features[SceneView]
         if opened == "session":
             window.features[Sessions].open(str(path))

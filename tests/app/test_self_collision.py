@@ -24,12 +24,11 @@ def pendulum(name: str, x: float) -> str:
 
 
 @pytest.fixture
-def pendulums(qtbot, opened, tmp_path):
+def pendulums(shown, tmp_path):
     """Two beside each other, the first of which is at the side and about to swing into the other."""
     robot = tmp_path / "pendulums.urdf"
     robot.write_text(f'<robot name="pendulums"><link name="base"/>{pendulum("a", -0.06)}{pendulum("b", 0.06)}</robot>')
-    window = opened(robot)
-    wait(qtbot, lambda: window.workbench.newest is not None)
+    window = shown(robot)
     window.workbench.pose(np.array([1.0, 0.0]))
     if window.run.hold.isChecked():
         window.run.hold.trigger()
@@ -59,9 +58,8 @@ def test_links_touch_once_the_user_says_so(qtbot, pendulums):
     assert swung(qtbot, pendulums) > 0.1
 
 
-def test_another_ground_leaves_it_on(qtbot, opened):
-    window = opened(engine.find_robot("quadruped"))
-    wait(qtbot, lambda: window.workbench.newest is not None)
+def test_another_ground_leaves_it_on(shown):
+    window = shown(engine.find_robot("quadruped"))
     window.features[SelfCollisionView].action.trigger()
     window.features[GroundView].shapes[1].trigger()
     assert window.workbench.settings.scene.self_collision

@@ -17,13 +17,6 @@ KEY, LEFT = Qt.Key, Qt.MouseButton.LeftButton
 DEGREE = math.pi / 180
 
 
-@pytest.fixture
-def arm(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.newest is not None)
-    return window
-
-
 def focus(qtbot, window, row: int) -> None:
     """Click a slider at its value."""
     table = window.joints

@@ -19,10 +19,8 @@ CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModi
 
 
 @pytest.fixture
-def undoing(qtbot, opened) -> UndoView:
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.newest is not None)
-    view = window.features[UndoView]
+def undoing(arm) -> UndoView:
+    view = arm.features[UndoView]
     assert not view.undo.isEnabled()
     return view
 

@@ -19,7 +19,6 @@ from app.simulation import compiling
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Loaded, Settings, Stopped
 from app.simulation.worker import Worker
-from app.workbench import Workbench
 from engine.files import ROBOTS
 
 ENDLESS = (
@@ -44,13 +43,6 @@ def heard() -> Iterator[Listener]:
     worker = Worker()
     yield Listener(worker)
     worker.close()
-
-
-@pytest.fixture
-def bench() -> Iterator[Workbench]:
-    bench = Workbench()
-    yield bench
-    bench.close()
 
 
 @pytest.fixture

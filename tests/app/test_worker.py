@@ -299,13 +299,6 @@ def test_closing_leaves_no_thread(urdf, playing):
     assert set(threading.enumerate()) == before
 
 
-@pytest.fixture
-def bench() -> Iterator[Workbench]:
-    bench = Workbench()
-    yield bench
-    bench.close()
-
-
 def opened(bench: Workbench, source: object, floating: bool = False) -> Workbench:
     bench.open(source, floating)
     until(lambda: bench.poll() and not bench.loading)

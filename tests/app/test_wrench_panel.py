@@ -5,20 +5,13 @@ from __future__ import annotations
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt
 from test_collision_shapes import pixels
-from windows import press, wait
+from windows import press, type_in, wait
 
 import engine
 from app.features.wrench_view import WrenchView
 from app.gl.pushes import LENGTH, SPAN, Push, arrows, shapes
 
 LEFT = Qt.MouseButton.LeftButton
-
-
-def type_into(qtbot, box, text: str) -> None:
-    box.setFocus()
-    box.selectAll()
-    qtbot.keyClicks(box, text)
-    qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
 def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
@@ -30,7 +23,7 @@ def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
     assert [panel.link.itemText(k) for k in range(panel.link.count())] == ["rod"]
     bench.set_held(False)
     bench.set_gravity(False)
-    type_into(qtbot, panel.force[2], "3")
+    type_in(qtbot, panel.force[2], "3")
     assert not bench.forces.wrenches  # it does not act yet
     qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
     assert panel.acting.text() == "rod: (0, 0, 3) N, world"
@@ -38,7 +31,7 @@ def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
     wait(qtbot, lambda: bench.time > 0.2)
     assert bench.newest.v[0] == 0
     # A force at the pivot turns nothing; a moment about its axis, −y, does.
-    type_into(qtbot, panel.moment[1], "-0.5")
+    type_in(qtbot, panel.moment[1], "-0.5")
     assert "(0, -0.5, 0) N m" in panel.acting.text()
     wait(qtbot, lambda: bench.newest.v[0] > 0.02)
     window.run.reset.trigger()
@@ -86,7 +79,7 @@ def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, opened):
     window.selection.choose(3)
     assert panel.link.currentText() == names[3]
     panel.axes.setCurrentIndex(1)
-    type_into(qtbot, panel.force[0], "7.5")
+    type_in(qtbot, panel.force[0], "7.5")
     panel.act.click()
     assert bench.forces.wrenches[3].world is False
     np.testing.assert_array_equal(bench.forces.wrenches[3].wrench, [0, 0, 0, 7.5, 0, 0])

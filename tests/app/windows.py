@@ -10,6 +10,7 @@ import numpy as np
 from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtWidgets import QDialog, QFileDialog, QLineEdit
 
+from app.features.kept_runs import KeptRuns
 from app.features.time_view import TimeView
 from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
@@ -28,6 +29,13 @@ def wait_loaded(qtbot, window: Window) -> None:
     wait(qtbot, lambda: not window.workbench.loading and window.loading_label.text() == "")
 
 
+def started(make_window: Callable[[], Window], folder: Path) -> Window:
+    """The program's window once more, which keeps its runs where the others did."""
+    window = make_window()
+    window.kept = KeptRuns(window, folder)
+    return window
+
+
 def shown_time(window: Window) -> str:
     """Return the displayed time with its unit, without the end of the recording beside it."""
     return f"{window.features[TimeView].bar.time.text().split()[0]} s"
@@ -37,6 +45,14 @@ def press(qtbot, window: Window, action) -> None:
     """Click the toolbar's button of an action."""
     button = window.toolbar.widgetForAction(action)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def type_in(qtbot, box, value: object) -> None:
+    """Type a value in place of the one in the box."""
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, str(value))
+    qtbot.keyClick(box, Qt.Key.Key_Return)
 
 
 def name_file(monkeypatch, path: Path) -> None:

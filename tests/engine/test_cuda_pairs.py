@@ -9,7 +9,7 @@ import pytest
 from beside_cpu import BODY, SHAPES, alike, apart, beside, cuda, give, robot, run, told, tumbled  # noqa: F401 - a fixture
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
 from mimics import mimics
-from touching_bodies import NAMES, at, bodies, free
+from touching_bodies import NAMES, at, bodies, free, loose
 
 import engine
 from engine.cuda.runtime import arrays
@@ -31,16 +31,6 @@ def prism(tmp_path):
     path = tmp_path / "prism.obj"
     path.write_text("".join(f"v {x} {y} {z}\n" for x, y, z in corners) + faces)
     return str(path)
-
-
-def loose(model: engine.Model, rng, batch: int, width: float) -> np.ndarray:
-    """(batch, nq): free bodies turned at random, within so much of the origin along each axis."""
-    q = np.tile(model.neutral(), (batch, 1))
-    for name in model.joint_names:
-        x = rng.standard_normal((batch, 4))
-        turned = x / np.linalg.norm(x, axis=1, keepdims=True)
-        q[:, model.q_slice(name)] = np.hstack([rng.uniform(-width, width, (batch, 3)), turned])
-    return q
 
 
 def obstacle(kind: str, prism: str) -> engine.Obstacle:

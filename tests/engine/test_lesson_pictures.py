@@ -7,20 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from lxml import etree
+from test_lesson_pages import NAMES, SEEN, lesson
 
 import engine
 from engine.lessons import drawing, pages, text
 from engine.lessons.lesson import Lesson
 
-NAMES = Lesson.names()
-SEEN = 16  # links, of which each stage changes something in the picture
-
 pytestmark = pytest.mark.written_out  # as the folder of all tests is made, before any of them
-
-
-def lesson(name: str, model: engine.Model, seed: int = 1) -> Lesson:
-    rng = np.random.default_rng(seed)
-    return Lesson(name, model, model.random(rng), rng.normal(size=model.nv), rng.normal(size=model.nv))
 
 
 @pytest.mark.parametrize("name", NAMES)

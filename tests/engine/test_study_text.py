@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_studies import named
 
 import engine
 from engine.study.description import SAMPLINGS
@@ -111,16 +112,10 @@ FAULTS = {
 }  # fmt: skip
 
 
-def written(folder: Path, text: str) -> Path:
-    path = folder / "s.toml"
-    path.write_text(text, "utf-8")
-    return path
-
-
 @pytest.mark.parametrize(("change", "said"), FAULTS.items(), ids=lambda each: str(each)[:60])
 def test_what_is_said_of_a_fault(change: tuple[str, str], said: tuple[str, ...], tmp_path: Path) -> None:
     assert change[0] in SOUND
-    path = written(tmp_path, SOUND.replace(*change, 1))
+    path = named(tmp_path, SOUND.replace(*change, 1))
     if not said:
         assert engine.Study.read(path).count == 80
         return
@@ -139,7 +134,7 @@ def test_faults_of_pushes_are_told(tmp_path: Path) -> None:
         (PUSHED + "at = [1.0]\n", "line 24: error: push.1.at: it is [1.0]; give 3 numbers, […, …, …]"),
     ):  # fmt: skip
         with pytest.raises(engine.StudyError, match=r"^s\.toml: ") as told:
-            engine.Study.read(written(tmp_path, text))
+            engine.Study.read(named(tmp_path, text))
         assert said in str(told.value)
 
 
@@ -155,15 +150,15 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_a_samples_values_follow_from_the_text_and_its_number_alone(sampling: str, tmp_path: Path) -> None:
-    study = engine.Study.read(written(tmp_path, f'sampling = "{sampling}"\n{SOUND}'))
+    study = engine.Study.read(named(tmp_path, f'sampling = "{sampling}"\n{SOUND}'))
     every = study.values(np.arange(80))
     assert tuple(every) == study.varied == ("damping", "dt", "mass", "kd")
     for chosen in ([0], [79], [41], [3, 70, 20], range(13, 60)):
         some = study.values(chosen)
         assert all(np.array_equal(some[name], every[name][list(chosen)]) for name in every)
-    again = engine.Study.read(written(tmp_path, f'sampling = "{sampling}"\nseed = 0\n{SOUND}')).values(range(80))
+    again = engine.Study.read(named(tmp_path, f'sampling = "{sampling}"\nseed = 0\n{SOUND}')).values(range(80))
     assert all(np.array_equal(again[name], every[name]) for name in every)
-    other = engine.Study.read(written(tmp_path, f'sampling = "{sampling}"\nseed = 1\n{SOUND}')).values(range(80))
+    other = engine.Study.read(named(tmp_path, f'sampling = "{sampling}"\nseed = 1\n{SOUND}')).values(range(80))
     assert not np.any(other["damping"] == every["damping"])
 
 
@@ -171,7 +166,7 @@ def test_a_samples_values_follow_from_the_text_and_its_number_alone(sampling: st
 def test_draws_have_their_distributions(sampling: str, tmp_path: Path) -> None:
     """For 4096 draws, equal at both points of the grid; a normal one is truncated at 0."""
     text = SOUND.replace("samples = 40", f'samples = 4096\nsampling = "{sampling}"')
-    study = engine.Study.read(written(tmp_path, text))
+    study = engine.Study.read(named(tmp_path, text))
     values = study.values(np.arange(study.count))
     assert np.array_equal(values["dt"], np.repeat([0.01, 0.02], 4096))
     for name in ("damping", "mass", "kd"):
@@ -191,13 +186,13 @@ def test_grids_are_crossed_and_the_last_axis_changes_first(tmp_path: Path) -> No
     text += (
         '[[vary]]\nwhat = "damping"\nof = "all"\ngrid = [0.0, 1.0, 5]\n[[vary]]\nwhat = "dt"\nvalues = [0.01, 0.02]\n'
     )
-    values = engine.Study.read(written(tmp_path, text)).values(range(10))
+    values = engine.Study.read(named(tmp_path, text)).values(range(10))
     assert values["damping"].tolist() == np.repeat([0, 0.25, 0.5, 0.75, 1], 2).tolist()
     assert values["dt"].tolist() == [0.01, 0.02] * 5
 
 
 def test_samples_that_are_not_there_are_refused(tmp_path: Path) -> None:
-    study = engine.Study.read(written(tmp_path, SOUND))
+    study = engine.Study.read(named(tmp_path, SOUND))
     for samples in ([80], [-1], [0.5], [[0]]):
         with pytest.raises(ValueError, match="expected whole numbers from 0 to 79"):
             study.values(samples)
@@ -220,7 +215,7 @@ def test_robots_of_installed_packages_are_found_when_the_study_is_read(
         files = metadata.files("example-robot-data")
     except metadata.PackageNotFoundError:
         pytest.skip("example-robot-data is not installed; it is part of the dev group (not on Windows)")
-    study = engine.Study.read(written(tmp_path, text))
+    study = engine.Study.read(named(tmp_path, text))
     assert study._plan.robots["example-robot-data:panda_description/urdf/panda.urdf"].name == "panda"
     for change, said in (
         ("panda.urdf", "the package 'example-robot-data' has no file 'panda_description/urdf/pandas.urdf'; name a"),
@@ -229,10 +224,10 @@ def test_robots_of_installed_packages_are_found_when_the_study_is_read(
     ):  # fmt: skip
         other = change.replace(".urdf", "s.urdf").replace("data", "dates")
         with pytest.raises(engine.StudyError, match=re.escape(said)):
-            engine.Study.read(written(tmp_path, text.replace(change, other)))
+            engine.Study.read(named(tmp_path, text.replace(change, other)))
     monkeypatch.setattr(metadata, "files", lambda _: None)  # as of a package without a record
     with pytest.raises(engine.StudyError, match="has no file"):
-        engine.Study.read(written(tmp_path, text))
+        engine.Study.read(named(tmp_path, text))
     assert files
 
 
@@ -247,28 +242,28 @@ def test_every_variable_can_be_varied_as_the_page_says(tmp_path: Path) -> None:
         text += f'what = "{name}"\nvalues = {list(value)}\n' + (
             f'of = "{owners[variable.of]}"\n' if variable.of else ""
         )
-        assert engine.Study.read(written(tmp_path, text)).count == 1
+        assert engine.Study.read(named(tmp_path, text)).count == 1
         if not variable.factor:
             with pytest.raises(engine.StudyError, match=f"{name} is no multiple of anything; leave it out"):
-                engine.Study.read(written(tmp_path, text + "factor = true\n"))
+                engine.Study.read(named(tmp_path, text + "factor = true\n"))
 
 
 def test_latin_hypercubes_and_sobols_sequence_have_a_draw_in_each_stratum(tmp_path: Path) -> None:
     """Of 64 draws one is in each 64th of the range, on every axis; random draws are not."""
     text, even = SOUND.replace("samples = 40", "samples = 64"), {}
     for sampling in SAMPLINGS:
-        values = engine.Study.read(written(tmp_path, f'sampling = "{sampling}"\n{text}')).values(range(64))
+        values = engine.Study.read(named(tmp_path, f'sampling = "{sampling}"\n{text}')).values(range(64))
         strata = (values["damping"] / 2 * 64).astype(int), ((np.log10(values["kd"]) + 2) / 4 * 64).astype(int)
         even[sampling] = [len(set(each.tolist())) for each in strata]
     assert even["latin-hypercube"] == even["sobol"] == [64, 64]
     assert max(even["random"]) < 60
-    several = [engine.Study.read(written(tmp_path, f'sampling = "{each}"\n{text}')) for each in SAMPLINGS]
+    several = [engine.Study.read(named(tmp_path, f'sampling = "{each}"\n{text}')) for each in SAMPLINGS]
     assert len({study.values([0])["damping"][0] for study in several}) == 3
 
 
 def test_a_study_that_goes_on_with_a_later_version_has_the_same_samples(tmp_path: Path) -> None:
     """Philox's numbers of the seed 0: the first and the second draw, which begins four numbers later."""
-    values = engine.Study.read(written(tmp_path, SOUND)).values([0, 41])
+    values = engine.Study.read(named(tmp_path, SOUND)).values([0, 41])
     u = np.random.Generator(np.random.Philox(0)).random(8)
     assert values["damping"] == pytest.approx(2 * u[[0, 4]], rel=1e-15)
     assert values["damping"].tolist() == [0.028134071331295418, 1.9582690001308065]

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from touching_bodies import NAMES, at, bodies, free
+from touching_bodies import NAMES, at, bodies, free, loose
 
 import engine
 from engine import cli
@@ -31,16 +31,6 @@ def partners(simulation: engine.Simulation, robot: int = 0) -> list[tuple[int, i
     found = simulation.contacts
     count = found.number[robot]
     return list(zip(found.link[robot, :count].tolist(), found.other[robot, :count].tolist(), strict=True))
-
-
-def loose(model: engine.Model, rng: np.random.Generator, batch: int, width: float) -> np.ndarray:
-    """(batch, nq): free bodies turned at random, within so much of the origin along each axis."""
-    q = np.tile(model.neutral(), (batch, 1))
-    for body in model.joint_names:
-        x = rng.standard_normal((batch, 4))
-        turned = x / np.linalg.norm(x, axis=1, keepdims=True)
-        q[:, model.q_slice(body)] = np.hstack([rng.uniform(-width, width, (batch, 3)), turned])
-    return q
 
 
 def test_more_pairs_than_are_looked_at_are_refused_before_they_are_made(tmp_path, monkeypatch):

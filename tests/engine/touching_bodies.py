@@ -33,3 +33,13 @@ def at(model: engine.Model, *places: tuple[float, float, float]) -> np.ndarray:
     for name, place in zip(NAMES, places, strict=False):
         q[model.q_slice(name)][:3] = place
     return q
+
+
+def loose(model: engine.Model, rng: np.random.Generator, batch: int, width: float) -> np.ndarray:
+    """(batch, nq): free bodies turned at random, within so much of the origin along each axis."""
+    q = np.tile(model.neutral(), (batch, 1))
+    for body in model.joint_names:
+        x = rng.standard_normal((batch, 4))
+        turned = x / np.linalg.norm(x, axis=1, keepdims=True)
+        q[:, model.q_slice(body)] = np.hstack([rng.uniform(-width, width, (batch, 3)), turned])
+    return q
