@@ -112,15 +112,6 @@ def test_robots_outside_the_picture_are_left_out(arm):
     assert np.all(np.diff(depth) > -1.0)  # nearest first
 
 
-def test_the_robot_under_a_point_is_found(arm):
-    scene, robots = Scene(arm), grid(arm, 25)
-    camera = facing(robots, scene)
-    for k in (0, 7, 12, 24):
-        point = place(camera, robots.origins[k, 4])
-        assert robots.nearest(camera, SIZE, point, 0.15) == k
-    assert robots.nearest(camera, SIZE, (2, 2), 0.15) is None
-
-
 @pytest.mark.usefixtures("gl")
 def test_robots_whose_poses_are_not_finite_spoil_no_picture(arm):
     scene, robots = Scene(arm), grid(arm, 4)

@@ -107,13 +107,6 @@ def test_the_slider_reaches_every_size_and_moves_by_keys(panel):
         assert panel.robots.value() == robots
 
 
-def test_a_batch_that_was_asked_for_elsewhere_is_shown_without_asking(qtbot, panel):
-    with qtbot.assertNotEmitted(panel.asked):
-        panel.show_spread(Spread(12, 0.1, 0.2, 0.3, 4))
-    assert not panel._due.isActive()
-    assert panel.spread == Spread(12, 0.1, 0.2, 0.3, 4)
-
-
 def test_it_counts_who_diverged_and_has_a_scale(panel):
     panel.coloring.setCurrentText(ENERGY)
     panel.show_state(np.array([1.0, 5.0, 3.0]), np.zeros(3), np.array([False, False, True]), 1)

@@ -13,7 +13,7 @@ from PyQt6.QtCore import Qt
 from windows import PATIENCE, wait
 
 import engine
-from app.features.beside_view import CROWDED, GAP, UNRECORDED, BesideView, apart
+from app.features.beside_view import CROWDED, UNRECORDED, BesideView
 from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
 from app.features.run_exports import RunExports
@@ -93,17 +93,6 @@ def test_both_stand_apart_are_in_view_and_named(qtbot, beside):
     play(qtbot, window, 0.3)
     z = state(window).q[2]
     assert abs(z - view.model.neutral()[2]) < 0.02
-
-
-def test_boxes_stand_apart_along_any_direction(rng):
-    for _ in range(20):
-        one, other = (np.sort(rng.normal(size=(2, 3)), 0) for _ in range(2))
-        way = rng.normal(size=3)
-        way /= np.linalg.norm(way)
-        moved = other + apart(tuple(one), tuple(other), way) * way
-        corners = [np.array(np.meshgrid(*np.transpose(box))).reshape(3, -1).T @ way for box in (one, moved)]
-        size = max(np.ptp(one, 0).max(), np.ptp(other, 0).max())
-        assert corners[1].min() - corners[0].max() == pytest.approx(GAP * size)
 
 
 def test_a_reset_brings_both_back(qtbot, beside):

@@ -16,7 +16,7 @@ from windows import press, wait
 import engine
 from app.desktop.numbers import prefixed
 from app.features.ghost_view import GhostView
-from app.panels.ghost import COMING, FAR, NEAR, SCALE, GhostPanel, tints
+from app.panels.ghost import COMING, GhostPanel
 from app.simulation.ghost import STEPS, GhostSettings
 from app.simulation.ghost import _simulation as ghost_of
 from app.simulation.messages import Settings, Stopped
@@ -69,15 +69,6 @@ def test_a_smaller_step_differs_by_the_integrators_error(bench):
         greatest.append(frame.ghost.worst)
     # Of an integrator of first order: half a step less halves the error, twice the step doubles it.
     assert 1.5 < greatest[1] / greatest[0] < 2.6
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_both_are_at_the_same_moment_when_they_are_compared(bench, step):
-    bench.set_integrator("rk4")  # whose own error is far below a step's motion
-    frame = after(swinging(bench, GhostSettings(step=step), engine.chain(4)), 40)
-    assert frame.time == pytest.approx(40 * bench.settings.dt)
-    speed = np.abs(engine.link_twists(bench.model, frame.q, frame.v)[:, 3:]).max()
-    assert frame.ghost.deviation.max() < 0.01 * speed * bench.settings.dt
 
 
 def test_a_reset_and_a_hand_bring_them_together(bench):
@@ -213,13 +204,6 @@ def test_a_fault_of_the_program_in_making_a_ghost_is_reported(bench, monkeypatch
     until(lambda: bool(reported))
     assert said == ["no kernel abia<double>"]
     assert str(reported[0].exc_value) == said[0]
-
-
-def test_colours_go_from_near_to_far():
-    size = 2.0
-    found = tints(size * 10.0 ** np.array([NEAR - 2, NEAR, (NEAR + FAR) / 2, FAR, FAR + 1]), size)
-    np.testing.assert_allclose(found[:, :3], np.array([SCALE[0], SCALE[0], SCALE[1], SCALE[2], SCALE[2]]), atol=1e-6)
-    assert np.all(tints(np.zeros(3), size)[:, :3] == found[0, :3])
 
 
 def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):

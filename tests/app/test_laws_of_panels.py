@@ -288,8 +288,9 @@ def test_cells_of_a_heat_map_are_the_robots_they_stand_for(chance, qtbot):
 
 
 def test_a_batch_that_is_shown_is_the_one_that_would_be_asked_for(chance, qtbot):
-    panel = BatchPanel()
+    panel, asked = BatchPanel(), []
     qtbot.addWidget(panel)
+    panel.asked.connect(asked.append)
     for _ in range(10):
         robots_, seed = int(chance.integers(1, LARGEST)), int(chance.integers(999_999))
         shares_ = [round(x, 2) for x in chance.uniform(0, [3, 0.9, 1.0])]
@@ -298,6 +299,7 @@ def test_a_batch_that_is_shown_is_the_one_that_would_be_asked_for(chance, qtbot)
         assert (found.robots, found.seed) == (robots_, seed)
         assert (found.pose, found.mass, found.friction) == pytest.approx(shares_, abs=1e-9)
         assert 2 ** (panel.slider.value() / 12) == pytest.approx(robots_, rel=0.03)
+        assert (asked, panel._due.isActive()) == ([], False)
 
 
 def test_the_timing_table_tells_statistics_of_the_last_samples(chance):

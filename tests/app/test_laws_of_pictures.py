@@ -180,6 +180,7 @@ def test_what_is_clicked_is_the_link_that_is_seen_there(chance, tmp_path):
             np.testing.assert_allclose(hit.point, eye + away[first] * way, atol=1e-4)
             own += hit.link == links[face]
         assert pick(content, poses, camera.eye, camera.axes()[2]) is None  # behind the eye
+        assert pick(content, poses, *ray(camera, size, (-9000, -9000))) is None  # beside the picture
     assert own > 5
 
 

@@ -19,7 +19,19 @@ from app.gl.scene import Scene, with_ghost
 from app.gl.view import View
 from app.gl.world import beside, world_of
 from app.panels.ghost import SCALE, tints
-from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, DIVERGED, GAP, LOOKED_AT, OWN, Crowd, ramp, shares
+from app.picture.crowd import (
+    ARRANGEMENTS,
+    COLORINGS,
+    DEVIATION,
+    DIVERGED,
+    GAP,
+    LOOKED_AT,
+    OWN,
+    STOPS,
+    Crowd,
+    ramp,
+    shares,
+)
 from app.picture.overlays import Overlays
 
 
@@ -92,6 +104,7 @@ def test_robots_of_a_crowd_stand_apart_in_colours_that_tell_their_numbers(chance
         low, high = batch.bounds(0.2)
         np.testing.assert_allclose(low, batch.origins.min((0, 1)) - 0.2, atol=1e-5)
         np.testing.assert_allclose(high, batch.origins.max((0, 1)) + 0.2, atol=1e-5)
+        assert crowd.values(energy, deviation) is (energy if told is energy else deviation)
         plain = ~diverged
         np.testing.assert_allclose(batch.tints[crowd.looked_at, :3], LOOKED_AT, atol=1e-6)
         plain[crowd.looked_at] = False
@@ -112,10 +125,11 @@ def test_robots_of_a_crowd_stand_apart_in_colours_that_tell_their_numbers(chance
 def test_ramps_go_through_their_colours_in_order(chance):
     at = np.sort(chance.random(50))
     assert np.all(np.diff(ramp(at) @ (0.2126, 0.7152, 0.0722)) > 0)
+    np.testing.assert_allclose(ramp(np.array([0.0, 1.0])), STOPS[[0, -1]])
     size = float(chance.uniform(0.1, 9))
-    deviation = size * 10 ** np.array([-9, -6, -3.5, -1, 0.0])
+    deviation = size * 10 ** np.array([-np.inf, -9, -6, -3.5, -1, 0.0])
     found = tints(deviation, size)[:, :3]
-    np.testing.assert_allclose(found, [SCALE[0], SCALE[0], SCALE[1], SCALE[2], SCALE[2]], atol=1e-6)
+    np.testing.assert_allclose(found, [SCALE[0], SCALE[0], SCALE[0], SCALE[1], SCALE[2], SCALE[2]], atol=1e-6)
 
 
 def test_a_click_picks_the_robot_of_a_batch_that_is_there(chance):

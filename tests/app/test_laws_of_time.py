@@ -306,8 +306,13 @@ def test_gaps_of_a_series_are_filled_with_what_was_worked_out(chance):
             else:
                 line.interrupt()
             begin = end
-        filled = line.filled(every, np.array(list(known.values())))
-        assert dict(zip(filled.time.tolist(), filled.value.tolist(), strict=True)) == known
+        sampled = np.isin(every, line.time)
+        np.testing.assert_array_equal(line.lacks(every), ~sampled)
+        filled = line.filled(every, np.array([-x for x in known.values()]))  # what was sampled is not worked out
+        expected = np.where(sampled, list(known.values()), [-x for x in known.values()])
+        np.testing.assert_array_equal((filled.time, filled.value), (every, expected))
+    assert np.isnan(Series().at(0))
+    assert Series().lacks(every).all()
 
 
 def test_what_is_simulated_keeps_to_the_clock_at_any_speed(chance, clock):

@@ -27,19 +27,6 @@ def balls(tmp_path) -> engine.Model:
     return engine.load(str(path))
 
 
-def test_the_nearer_link_is_met_and_the_point_lies_on_it(balls):
-    content, poses = Scene(balls).content, engine.link_poses(balls, balls.neutral())
-    hit = pick(content, poses, (3.0, 0.0, 0.0), (-1.0, 0.0, 0.0))
-    assert balls.link_names[hit.link] == "near"
-    assert hit.distance == pytest.approx(2.7, abs=2e-3)
-    np.testing.assert_allclose(hit.point, (0.3, 0.0, 0.0), atol=2e-3)
-    beside = pick(content, poses, (3.0, 0.4, 0.0), (-1.0, 0.0, 0.0))  # past the near one
-    assert balls.link_names[beside.link] == "far"
-    assert np.linalg.norm(beside.point - (-2.0, 0.2, 0.0)) == pytest.approx(0.5, abs=4e-3)
-    assert pick(content, poses, (3.0, 0.8, 0.0), (-1.0, 0.0, 0.0)) is None
-    assert pick(content, poses, (3.0, 0.0, 0.0), (1.0, 0.0, 0.0)) is None  # it is behind
-
-
 def test_a_click_on_two_million_triangles_is_answered_at_once(balls):
     scene = Scene(balls)
     fine = trimesh.creation.icosphere(8, radius=0.3)  # 1.3 million, twice

@@ -8,17 +8,6 @@ import pytest
 from app.plotting.series import Series
 
 
-def test_samples_come_out_as_they_went_in():
-    series = Series()
-    series.extend(np.array([0.0, 0.1]), np.array([1.0, 2.0]))
-    series.extend(np.array([0.2]), np.array([3.0]))
-    np.testing.assert_array_equal(series.time, [0.0, 0.1, 0.2])
-    np.testing.assert_array_equal(series.value, [1, 2, 3])
-    assert series.at(0.16) == 3
-    assert series.at(-5) == 1
-    assert np.isnan(Series().at(0))
-
-
 @pytest.mark.parametrize("together", [False, True])
 def test_an_earlier_time_begins_anew_from_there(together):
     series = Series()
@@ -69,16 +58,3 @@ def test_a_picture_that_moves_on_keeps_its_points(rng):
     series.extend(np.arange(50_000) * 1e-3, rng.uniform(-1, 1, 50_000))
     before, after = (set(series.between(start, start + 20.0, 300)[0]) for start in (10.0, 10.05))
     assert len(before & after) >= len(before) - 6  # but for the groups at the ends
-
-
-def test_what_was_not_sampled_is_filled_and_a_gap_is_found():
-    series = Series()
-    series.extend(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
-    series.interrupt()
-    series.extend(np.array([4.0, 5.0]), np.array([4.0, 5.0]))
-    times = np.array([0.0, 1.0, 1.5, 3.0, 4.0, 4.5, 6.0])
-    assert series.lacks(times).tolist() == [True, False, False, True, False, False, True]
-    both = series.filled(times, -times)
-    assert both.time.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-    assert both.value.tolist() == [0.0, 1.0, 2.0, -3.0, 4.0, 5.0, -6.0]
-    assert Series().lacks(times).all()

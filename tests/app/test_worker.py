@@ -325,12 +325,6 @@ def test_reset_goes_back_to_the_pose_set_at_time_zero_and_then_to_neutral(bench,
     until(lambda: (frame := bench.frame()) and frame.q[0] == 0.0)
 
 
-def test_a_coordinate_stays_inside_its_limits(bench, urdf):
-    opened(bench, urdf(LIMITED))
-    bench.set_coordinate(0, 3.0)
-    until(lambda: (frame := bench.frame()) and frame.q[0] == 0.5)
-
-
 def test_gravity_starts_off_where_nothing_would_stop_the_fall(bench, urdf):
     solid = '<inertial><mass value="5"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     path = urdf(SWINGING.replace('<link name="base"/>', f'<link name="base">{solid}</link>'))
