@@ -29,6 +29,7 @@ from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
 from engine.scene import Touches, points
 from engine.scene.points import WALKED
+from engine.scene.thresholds import MOST
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
@@ -53,6 +54,8 @@ def serves(settings: StepSettings) -> bool:
     if scene is None or scene.ground is None or settings.pairs.capacity or settings.integrator == "rk4":
         return False
     touching = points(model, scene)
+    if touching.capacity > MOST:
+        return False
     many = touching.capacity > CONTACTS or bool(np.max(np.diff(touching.first), initial=0) >= WALKED)
     return many and (settings.algorithm == "abia" or model.has_mimic) and workspace.by(model, scene) != "rows"
 

@@ -32,7 +32,7 @@ def residual_tolerance(x):
 @inline
 def extra_step_factor(x):
     """The share of the tolerance above which one more Newton step is taken: in double precision it costs little."""
-    return 1.0 if is_single(x) else 1e-3
+    return 1.0 if is_single(x) else 1e-1
 
 
 @inline
