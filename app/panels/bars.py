@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate,
 import engine
 from app.desktop import theme, type_scale
 from app.desktop.actions import algorithm_name, device_name
+from app.panels.axes import ticks
 
 COLUMNS = ("algorithm", "one call", "median", "slowdown", "on the GPU", "residual")
 NAME, BAR, MEDIAN, RATIO, DEVICE, RESIDUAL = range(len(COLUMNS))
@@ -83,11 +84,7 @@ class Axis:
             return [
                 (self.place(self.first * power), f"{power:,} ×" if power > 1 else "1 × fastest") for power in powers
             ]
-        least = self.last / max(1, most - 1)
-        ten = 10.0 ** math.floor(math.log10(least))
-        step = next(ten * factor for factor in (1, 2, 5, 10) if ten * factor >= least * (1 - 1e-9))
-        count = int(self.last / step + 1e-9)
-        return [(self.place(step * number), duration(step * number) if number else "0") for number in range(count + 1)]
+        return [(self.place(time), duration(time) if time else "0") for time in ticks(0.0, self.last, most - 1)]
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from app.desktop import theme, type_scale
 from app.desktop.numbers import PREFIXES
+from app.panels.axes import SPARE, Axis, draw_grid, upright
 from app.plotting.quantities import Unit
 
-LEFT, RIGHT, TOP = 64, 10, 6  # px around the curves; TOP is above and below them
 EDGE = 3  # px between text and the right edge
+LEFT, RIGHT, TOP = 64, SPARE + EDGE, 6  # px around the curves; TOP is above and below them
 NEAR = 20  # px from a curve within which the mouse shows its value
 ZOOM, PAN = 1.25, 0.1  # zoom factor and panned share of the visible range, per key press or wheel notch
 TALL, WIDE = 30, 80  # px, the least distance between ticks, vertically and horizontally
@@ -29,7 +30,6 @@ THICK = 0.6  # px of the screen between the copies of a line
 FLOOR = 1e-17  # drawn in place of zero on a logarithmic axis
 _Key = Qt.Key
 KEYS = (_Key.Key_Plus, _Key.Key_Equal, _Key.Key_Minus, _Key.Key_PageUp, _Key.Key_PageDown, _Key.Key_0)
-_Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +58,8 @@ class Canvas(QWidget):
     """The time, s, to which the user seeks."""
     live_asked = pyqtSignal()
     """The user wants to follow the newest sample again, with all values visible."""
+    timed = True
+    """Whether the horizontal axis is time, with numbers below all plots and a zoom of its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,20 +129,11 @@ class Canvas(QWidget):
 
     def _draw_axes(self, painter: QPainter, area: QRectF) -> str:
         """Draw the grid and its numbers; return the SI prefix of the values' unit."""
-        line, faint = theme.color("edge"), theme.color("faint")
-        line.setAlphaF(0.6)
         exponent = self._exponent()
-        for value in ticks(*self.values, max(2, int(area.height() / TALL)), whole=self.unit.logarithmic):
-            y = area.bottom() - (value - self.values[0]) * area.height() / (self.values[1] - self.values[0])
-            painter.setPen(line)
-            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
-            painter.setPen(faint)
-            text = f"1e{value:.0f}" if self.unit.logarithmic else number(value / 10**exponent)
-            painter.drawText(QRectF(0, y - 9, LEFT - 5, 18), _Right, text)
-        for time in ticks(*self.time, int(area.width() / WIDE)):
-            x = float(self.x_of(time))
-            painter.setPen(line)
-            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+        low, high = (value / 10**exponent for value in self.values)
+        below = Axis("", *self.time).marks(int(area.width() / WIDE))
+        left = Axis("", low, high, powers=self.unit.logarithmic).marks(int(area.height() / TALL))
+        draw_grid(painter, area, [(share, text * (not self.timed)) for share, text in below], left, 0)
         return PREFIXES[exponent]
 
     def _exponent(self) -> int:
@@ -183,12 +176,8 @@ class Canvas(QWidget):
         metrics = painter.fontMetrics()
         words = (f"{self.title} {unit}".strip(), unit)
         text = next((text for text in words if metrics.horizontalAdvance(text) <= area.height()), "")
-        painter.save()
-        painter.translate(metrics.height() / 2 + 2, area.center().y())
-        painter.rotate(-90)
         painter.setPen(theme.color("faint"))
-        painter.drawText(QRectF(-area.height() / 2, -10, area.height(), 20), Qt.AlignmentFlag.AlignCenter, text)
-        painter.restore()
+        upright(painter, metrics.height() / 2 + 2, area, text)
 
     def _draw_note(self, painter: QPainter, area: QRectF) -> None:
         """Draw the name and values of the curve near the mouse."""
@@ -236,11 +225,12 @@ class Canvas(QWidget):
     def wheelEvent(self, event: QWheelEvent) -> None:
         notches = (event.angleDelta().y() or event.angleDelta().x()) / 120
         factor, place = ZOOM**-notches, event.position()
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier or place.x() < LEFT:
+        vertical = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier) or place.x() < LEFT
+        if vertical or not self.timed:
             at, (low, high) = self._value_at(place.y()), self.values
             self.values = at - (at - low) * factor, at + (high - at) * factor
             self.zoomed.emit(1)
-        else:
+        if not vertical or not self.timed:
             self.zoom(factor, self.time_at(place.x()))
         event.accept()
 
@@ -310,19 +300,3 @@ class Canvas(QWidget):
             self.live_asked.emit()
         else:
             super().keyPressEvent(event)
-
-
-def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
-    """Return at most `most` round numbers between two; integers if `whole`."""
-    if not (math.isfinite(low) and math.isfinite(high) and high > low):
-        return []
-    step = 10.0 ** math.floor(math.log10((high - low) / max(most, 1)))
-    step = next(step * factor for factor in (1, 2, 5, 10) if step * factor * max(most, 1) >= (high - low) * (1 - 1e-9))
-    step = max(1.0, round(step)) if whole else step
-    first = math.ceil(low / step - 1e-9)
-    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def number(value: float) -> str:
-    """Return a tick's label, without rounding noise."""
-    return f"{value + 0.0:.6g}" if abs(value) > 1e-12 else "0"

@@ -1,9 +1,9 @@
-"""One plot: curves of one unit over time, below their names and values."""
+"""Plots: curves below their names and values, here those of one unit over time."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -26,34 +26,57 @@ WIDTH = 5  # characters reserved for a value beside its name, so that the text d
 EMPTY = "empty plot: tick a quantity in the list"
 
 
-class Chart(QWidget):
-    """Curves below their names, each with its value: at the mouse, at the cursor, or the last."""
+class NamedPlot(QWidget):
+    """A canvas below the names of its curves, each with its value."""
 
     removed = pyqtSignal(object)
-    """The `Quantity` whose curve the user removes."""
+    """What the user removes: the `Quantity` of a curve, or its `Pair`."""
 
-    def __init__(self) -> None:
+    def __init__(self, canvas: Canvas, height: int, curves: Sequence[object]) -> None:
+        """Take the least height, px, and what `removed` says of each curve, in a list that the plot may change."""
         super().__init__()
-        self.quantities: list[Quantity] = []
-        self.unit: Unit | None = None
         self.fits = True
-        """Whether the value range follows the curves."""
-        self._styles: dict[Quantity, int] = {}
-        self.names, self.canvas = QLabel(wordWrap=True), Canvas()
+        """Whether the visible range follows the curves."""
+        self.names, self.canvas = QLabel(wordWrap=True), canvas
         self.names.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
         )
         self.names.setContentsMargins(8, 3, 8, 1)
-        self.names.linkActivated.connect(lambda link: self.removed.emit(self.quantities[int(link)]))
         self.names.setProperty("ground", True)
+        self.names.linkActivated.connect(lambda link: self.removed.emit(curves[int(link)]))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.names)
         layout.addWidget(self.canvas, 1)
-        self.setMinimumHeight(LEAST_HEIGHT)
+        self.setMinimumHeight(height)
         self.canvas.zoomed.connect(self._zoomed)
         self.canvas.live_asked.connect(self.fit)
+
+    def fit(self) -> None:
+        """Let the visible range follow the curves again."""
+        self.fits = True
+        self.canvas.update()
+
+    def _zoomed(self, axis: int) -> None:
+        self.fits = self.fits and axis == 0 and self.canvas.timed
+
+    def _show_names(self, parts: Sequence[str], removable: bool, before: str = "") -> None:
+        """Show a rich text for each curve, with a link that removes it if `removable`."""
+        link = f'&nbsp;<a href="%d" style="color:{theme.COLORS["faint"]};text-decoration:none" title="Remove">✕</a>'
+        text = "&nbsp;&nbsp; ".join(part + (link % k if removable else "") for k, part in enumerate(parts))
+        if (text := before + text) != self.names.text():
+            self.names.setText(text)
+
+
+class Chart(NamedPlot):
+    """Curves over time. Their values are those at the mouse, at the cursor, or the last."""
+
+    def __init__(self) -> None:
+        self.quantities: list[Quantity] = []
+        super().__init__(Canvas(), LEAST_HEIGHT, self.quantities)
+        self.unit: Unit | None = None
+        self._styles: dict[Quantity, int] = {}
 
     # The curves.
 
@@ -101,13 +124,6 @@ class Chart(QWidget):
 
     # The visible range.
 
-    def fit(self) -> None:
-        """Let the value range follow the curves again."""
-        self.fits = True
-
-    def _zoomed(self, axis: int) -> None:
-        self.fits = self.fits and axis == 0
-
     def draw(self, series: Mapping[Quantity, Series]) -> None:
         """Draw the curves within the visible time span."""
         canvas, (start, end) = self.canvas, self.canvas.time
@@ -125,14 +141,9 @@ class Chart(QWidget):
         start, end = self.canvas.time
         seen = [c.value[(c.time >= start) & (c.time <= end) & np.isfinite(c.value)] for c in self.canvas.curves]
         values = np.concatenate([*seen, np.zeros(0)])
-        if not len(values):
-            return
         if self.canvas.unit.logarithmic:
             values = np.log10(np.maximum(values, FLOOR))
-        low, high = float(values.min()), float(values.max())
-        room = max(MARGIN * (high - low), 1e-6 * max(abs(low), abs(high)), 1e-9)
-        room = 0.05 * max(abs(high), 1.0) if high == low else room
-        self.canvas.values = low - room, high + room
+        self.canvas.values = fitted(values, self.canvas.values)
 
     def show_values(
         self, series: Mapping[Quantity, Series], time: float, known: Mapping[Quantity, float], removable: bool = True
@@ -144,7 +155,7 @@ class Chart(QWidget):
         faint = theme.COLORS["faint"]
         title = f'<span style="color:{faint}">{self.canvas.title}:</span>&nbsp; ' if self._titled else ""
         parts = []
-        for k, quantity in enumerate(self.quantities):
+        for quantity in self.quantities:
             line, value = series[quantity], math.nan
             if len(line) or quantity in known:
                 at = known[quantity] if quantity in known else _at(line, time)
@@ -154,11 +165,18 @@ class Chart(QWidget):
             said = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
             words = escape(self._short(quantity)).replace(" ", "&nbsp;") + f'&nbsp;<b style="{AS_IT_IS}">{said}</b>'
             dash = f'<span style="color:{self.tint(quantity)}">{self._dash(quantity)[1]}</span>&nbsp;'
-            cross = f'&nbsp;<a href="{k}" style="color:{faint};text-decoration:none" title="Remove">✕</a>'
-            parts.append(dash + words + (cross if removable else ""))
-        text = title + "&nbsp;&nbsp; ".join(parts) if parts else f'<span style="color:{faint}">{EMPTY}</span>'
-        if text != self.names.text():
-            self.names.setText(text)
+            parts.append(dash + words)
+        self._show_names(parts, removable, title if parts else f'<span style="color:{faint}">{EMPTY}</span>')
+
+
+def fitted(values: np.ndarray, before: tuple[float, float]) -> tuple[float, float]:
+    """Return a range around values (N,) with a margin; the one before if there are none."""
+    if not len(values):
+        return before
+    low, high = float(values.min()), float(values.max())
+    room = max(MARGIN * (high - low), 1e-6 * max(abs(low), abs(high)), 1e-9)
+    room = 0.05 * max(abs(high), 1.0) if high == low else room
+    return low - room, high + room
 
 
 def _at(line: Series, time: float) -> float:

@@ -12,7 +12,9 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.desktop import theme
 from app.desktop.numbers import prefixed
-from app.picture.crowd import DIVERGED, ramp, shares
+from app.panels.axes import image
+from app.panels.study_rasters import painted
+from app.picture.crowd import shares
 
 Key = Qt.Key
 LEAST = 120  # px, the least height
@@ -51,13 +53,9 @@ class HeatMap(QWidget):
         self._name, self._unit = name, unit
         self.values, self.diverged, self.robot = values.copy(), diverged.copy(), robot
         part, self.low, self.high = shares(self.values, ~self.diverged)
-        side = self.side
-        colors = np.zeros((side * side, 4), np.uint8)
-        colors[: len(values), :3] = np.round(255 * ramp(part))
-        colors[: len(values)][self.diverged, :3] = np.round(255 * np.array(DIVERGED))
-        colors[: len(values), 3] = 255
-        pixels = np.ascontiguousarray(colors.reshape(side, side, 4))
-        self._image = QImage(pixels.data, side, side, 4 * side, QImage.Format.Format_RGBA8888).copy()
+        colors = np.zeros((self.side**2, 4), np.uint8)
+        colors[: len(values)] = painted(np.where(self.diverged, np.nan, np.nan_to_num(part)))
+        self._image = image(colors.reshape(self.side, self.side, 4))
         self.update()
 
     @property
@@ -124,9 +122,7 @@ class HeatMap(QWidget):
     def _draw_scale(self, painter: QPainter) -> None:
         """Draw the colour scale with the smallest and the largest number and the quantity's name."""
         bar = QRectF(0, self._above + SPACE, self.width(), BAR)
-        colors = np.full((1, RAMP, 4), 255, np.uint8)
-        colors[0, :, :3] = np.round(255 * ramp(np.linspace(0, 1, RAMP)))
-        painter.drawImage(bar, QImage(colors.data, RAMP, 1, 4 * RAMP, QImage.Format.Format_RGBA8888).copy())
+        painter.drawImage(bar, image(painted(np.linspace(0, 1, RAMP)[None])))
         below = QRectF(0, bar.bottom() + SPACE, self.width(), self.fontMetrics().height())
         painter.setPen(theme.color("faint"))
         align, low, high = Qt.AlignmentFlag, prefixed(self.low, self._unit, 3), prefixed(self.high, self._unit, 3)

@@ -9,13 +9,14 @@ from html import escape
 from typing import NamedTuple
 
 import numpy as np
-from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QWheelEvent
-from PyQt6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
+from PyQt6.QtCore import QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent
+from PyQt6.QtWidgets import QSplitter
 
 from app.desktop import theme, type_scale
-from app.panels.canvas import EDGE, WIDE, ZOOM, Canvas, Curve, number, ticks
-from app.panels.chart import MARGIN, shown
+from app.panels.axes import BELOW, LINE
+from app.panels.canvas import Canvas, Curve
+from app.panels.chart import NamedPlot, fitted, shown
 from app.plotting.catalogue import Catalogue
 from app.plotting.phase import over
 from app.plotting.quantities import Quantity, Unit
@@ -23,7 +24,7 @@ from app.plotting.series import Series
 
 POINTS = 8000  # of a curve
 LEAST_HEIGHT = 220  # px
-BELOW = 34  # px below the curves for numbers and title of the x axis
+TITLED = BELOW + 2 * LINE - 4  # px below the curves for numbers and title of the x axis
 DOT = 4.0  # px, radius of the mark of the newest sample, or of the one at the cursor
 KEY = "over:"  # begins a phase plot in a list of plots' keys
 _Middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
@@ -45,6 +46,8 @@ class Pair(NamedTuple):
 class PhaseCanvas(Canvas):
     """A canvas whose horizontal axis has a quantity in place of time."""
 
+    timed = False
+
     def __init__(self) -> None:
         super().__init__()
         self.x_unit, self.x_title = Unit(""), ""
@@ -53,19 +56,15 @@ class PhaseCanvas(Canvas):
 
     @property
     def area(self) -> QRectF:
-        return super().area.adjusted(0, 0, 0, -BELOW)
+        return super().area.adjusted(0, 0, 0, -TITLED)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         painter, area = QPainter(self), self.area
         painter.setFont(type_scale.font("small"))
         painter.setPen(theme.color("faint"))
-        for value in ticks(*self.time, int(area.width() / WIDE)):
-            half = painter.fontMetrics().horizontalAdvance(number(value)) / 2 + 1
-            middle = min(float(self.x_of(value)), self.width() - half - EDGE)
-            painter.drawText(QRectF(middle - half, area.bottom() + 2, 2 * half, 18), _Middle, number(value))
         title = f"{self.x_title} ({self.x_unit.label})" if self.x_unit.label else self.x_title
-        painter.drawText(QRectF(area.left(), area.bottom() + 18, area.width(), 18), _Middle, title)
+        painter.drawText(QRectF(area.left(), area.bottom() + LINE, area.width(), LINE), _Middle, title)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setClipRect(area.adjusted(-DOT, -DOT, DOT, DOT))
         painter.setPen(theme.color("text"))
@@ -77,39 +76,15 @@ class PhaseCanvas(Canvas):
         """Return no curve: the values beside the names are those of the marks."""
         return None
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom both axes about the mouse."""
-        factor = ZOOM ** -((event.angleDelta().y() or event.angleDelta().x()) / 120)
-        at, (low, high) = self._value_at(event.position().y()), self.values
-        self.values = at - (at - low) * factor, at + (high - at) * factor
-        self.zoom(factor, self.time_at(event.position().x()))
-        event.accept()
 
+class PhasePlot(NamedPlot):
+    """Curves of pairs with the same units, with the values at their marks."""
 
-class PhasePlot(QWidget):
-    """Curves of pairs with the same units, below their names and the values at their marks."""
-
-    removed = pyqtSignal(object)
-    """The `Pair` whose curve the user removes."""
+    canvas: PhaseCanvas
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
-        super().__init__()
-        self.pairs, self.fits = list(pairs), True
-        self.names, self.canvas = QLabel(wordWrap=True), PhaseCanvas()
-        self.names.setTextInteractionFlags(
-            Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
-        )
-        self.names.setContentsMargins(8, 3, 8, 1)
-        self.names.setProperty("ground", True)
-        self.names.linkActivated.connect(lambda link: self.removed.emit(self.pairs[int(link)]))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.names)
-        layout.addWidget(self.canvas, 1)
-        self.setMinimumHeight(LEAST_HEIGHT)
-        self.canvas.zoomed.connect(lambda _: setattr(self, "fits", False))
-        self.canvas.live_asked.connect(self.fit)
+        self.pairs = list(pairs)
+        super().__init__(PhaseCanvas(), LEAST_HEIGHT, self.pairs)
         self._said: Sequence[tuple[str, Pair, tuple[float, float]]] = ()
         self._colors = {pair: k % theme.CURVE_COUNT for k, pair in enumerate(self.pairs)}
 
@@ -117,11 +92,6 @@ class PhasePlot(QWidget):
     def keys(self) -> list[str]:
         """The keys of the pairs, x before y, as in a list of plots."""
         return [KEY, *(quantity.key for pair in self.pairs for quantity in pair)]
-
-    def fit(self) -> None:
-        """Let both ranges follow the curves again."""
-        self.fits = True
-        self.canvas.update()
 
     def draw(self, series: Mapping[Quantity, Series], span: tuple[float, float], cursor: float) -> None:
         """Draw the samples within a time span, s, each curve with a mark at the cursor's time, or at the newest."""
@@ -148,25 +118,18 @@ class PhasePlot(QWidget):
         canvas.update()
 
     def _fit(self, curves: Sequence[Curve]) -> None:
-        for name, values in (("time", [c.time for c in curves]), ("values", [c.value for c in curves])):
-            every = np.concatenate(values)
-            if len(every := every[np.isfinite(every)]):
-                low, high = float(every.min()), float(every.max())
-                room = max(MARGIN * (high - low), 1e-6 * max(abs(low), abs(high)), 1e-9)
-                setattr(self.canvas, name, (low - room, high + room))
+        time, value = (np.concatenate(each) for each in ([c.time for c in curves], [c.value for c in curves]))
+        self.canvas.time = fitted(time[np.isfinite(time)], self.canvas.time)
+        self.canvas.values = fitted(value[np.isfinite(value)], self.canvas.values)
 
     def show_values(self, removable: bool = True) -> None:
         """Show the names and the values at the marks; `removable` adds a remove link to each."""
-        faint, parts = theme.COLORS["faint"], []
-        for k, (color, pair, (x, y)) in enumerate(self._said):
+        parts = []
+        for color, pair, (x, y) in self._said:
             values = f"{_number(x, self.canvas.x_unit)}, {_number(y, self.canvas.unit)}"
-            cross = f'&nbsp;<a href="{k}" style="color:{faint};text-decoration:none" title="Remove">✕</a>'
             words = escape(pair.label).replace(" ", "&nbsp;")
-            parts.append(
-                f'<span style="color:{color}">━</span>&nbsp;{words}&nbsp;<b>{values}</b>{cross if removable else ""}'
-            )
-        if (text := "&nbsp;&nbsp; ".join(parts)) != self.names.text():
-            self.names.setText(text)
+            parts.append(f'<span style="color:{color}">━</span>&nbsp;{words}&nbsp;<b>{values}</b>')
+        self._show_names(parts, removable)
 
     def drop(self, pair: Pair) -> None:
         """Remove a curve."""

@@ -7,7 +7,7 @@ from PyQt6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEven
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.desktop import theme, type_scale
-from app.panels import study_axes
+from app.panels import axes
 from app.panels.study_kinds import Kind, Parallel
 
 BESIDE_LINES = 130  # px right of named lines
@@ -53,14 +53,14 @@ class StudyChart(QWidget):
     @property
     def area(self) -> QRectF:
         """The rectangle of the samples."""
-        beside, left, bottom = study_axes.RIGHT, study_axes.LEFT, study_axes.BOTTOM
+        beside, left, bottom = axes.RIGHT, axes.LEFT, axes.BOTTOM
         if self.kind is not None:
-            beside = study_axes.BESIDE if self.kind.scale is not None else beside
+            beside = axes.BESIDE if self.kind.scale is not None else beside
             if any(line.label for line in getattr(self.kind, "lines", ())):
                 beside = BESIDE_LINES
-            left = study_axes.LEFT if not isinstance(self.kind, Parallel) else NAMED
-        size = self.width() - left - beside, self.height() - study_axes.TOP - bottom
-        return QRectF(left, study_axes.TOP, max(size[0], 20), max(size[1], 20))
+            left = axes.LEFT if not isinstance(self.kind, Parallel) else NAMED
+        size = self.width() - left - beside, self.height() - axes.TOP - bottom
+        return QRectF(left, axes.TOP, max(size[0], 20), max(size[1], 20))
 
     def paintEvent(self, _: QPaintEvent | None) -> None:
         painter, area = QPainter(self), self.area
@@ -88,11 +88,11 @@ class StudyChart(QWidget):
         painter = QPainter(found)
         painter.setFont(type_scale.font("small"))
         if not isinstance(kind, Parallel):
-            study_axes.draw(painter, area, kind.x_axis, kind.y_axis)
+            axes.draw(painter, area, kind.x_axis, kind.y_axis)
         kind.paint(painter, area)
         painter.setFont(type_scale.font("small"))
         if kind.scale is not None:
-            study_axes.draw_scale(painter, area, kind.scale)
+            axes.draw_scale(painter, area, kind.scale)
         painter.end()
         return found
 

@@ -12,7 +12,7 @@ from PyQt6.QtGui import QColor, QPainter, QPen, QPolygonF
 import engine
 from app.desktop import theme
 from app.panels import study_rasters
-from app.panels.study_axes import LINE, WIDE, Axis, image
+from app.panels.axes import LINE, WIDE, Axis, image
 from app.panels.study_rasters import Floats, Pixels
 
 _Flag, _ELIDED = Qt.AlignmentFlag, Qt.TextElideMode.ElideMiddle

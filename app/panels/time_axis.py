@@ -9,7 +9,8 @@ from PyQt6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme, type_scale
-from app.panels.canvas import EDGE, WIDE, Canvas, number, ticks
+from app.panels.axes import label_place, number, ticks
+from app.panels.canvas import EDGE, WIDE, Canvas
 
 HEIGHT = 18  # px
 _Middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
@@ -40,8 +41,7 @@ class TimeAxis(QWidget):
         painter.setPen(theme.color("faint"))
         for time in ticks(*canvas.time, int(canvas.area.width() / WIDE)):
             text = f"{number(time)} s"
-            half = painter.fontMetrics().horizontalAdvance(text) / 2 + 1
-            place = QRectF(min(float(canvas.x_of(time)), canvas.width() - half - EDGE) - half, 0, 2 * half, HEIGHT)
+            place = label_place(painter.fontMetrics(), canvas.area, float(canvas.x_of(time)), 0, text)
             if moment is None or not moment[0].intersects(place):
                 painter.drawText(place, _Middle, text)
         if moment is not None:

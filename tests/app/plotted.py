@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from PyQt6.QtCore import Qt
-from PyQt6.QtGui import QColor, QImage
+from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QColor, QImage, QWheelEvent
 from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QApplication
 
 import engine
 from app.panels.plots import PlotsPanel
@@ -39,6 +40,16 @@ def tick(panel, text):
     QTest.keyClicks(panel.list.search, text)
     index = panel.list.model.index(0)
     QTest.mouseClick(panel.list.view.viewport(), Left, pos=panel.list.view.visualRect(index).center())
+
+
+def wheel(canvas, notches, modifiers=Qt.KeyboardModifier.NoModifier):
+    """Turn the wheel over the middle of a plot."""
+    place = canvas.area.center()
+    event = QWheelEvent(
+        place, QPointF(canvas.mapToGlobal(place.toPoint())), QPoint(), QPoint(0, 120 * notches),
+        Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(canvas, event)
 
 
 def colored(image: QImage, color: str) -> int:

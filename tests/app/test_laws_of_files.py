@@ -24,7 +24,7 @@ from app.features.dragging import force_text
 from app.features.sessions import Sessions
 from app.gl.camera import Camera
 from app.panels import bars, inspection
-from app.panels.canvas import number, ticks
+from app.panels.axes import number, ticks
 from app.plotting.catalogue import catalogue
 from app.plotting.plot_files import table
 from app.plotting.series import Series

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from plotted import colored, fill, make_panel
+from plotted import colored, fill, make_panel, wheel
+from PyQt6.QtCore import QRectF
 from test_time import play
 from windows import wait
 
@@ -12,6 +13,8 @@ from app.desktop import theme
 from app.features.context_menus import ContextMenus
 from app.features.plots_view import PlotsView
 from app.panels import plot_saving
+from app.panels.axes import SPARE, label_place
+from app.panels.canvas import ZOOM
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
 from app.plotting.phase import over
@@ -73,6 +76,33 @@ def test_the_points_are_those_of_both_quantities_at_a_time(panel):
     panel.draw()
     (_, x, y) = plot.canvas.dots[0]
     assert (x, y) == pytest.approx((np.degrees(np.sin(2.0)), np.degrees(np.cos(2.0))))
+
+
+def test_a_robot_at_rest_has_a_range_around_its_values_and_the_wheel_zooms_both_axes(panel):
+    pair = Pair(named(panel, "joint/joint1/position/"), named(panel, "joint/joint1/velocity/"))
+    panel.plot_phases([pair])
+    panel.add([Samples(0, panel.quantities, np.arange(0.0, 1.0, 0.01), np.full((100, len(panel.quantities)), 0.5))])
+    panel.draw()
+    (plot,) = panel.phases.all
+    at = np.degrees(0.5)
+    for low, high in (plot.canvas.time, plot.canvas.values):
+        assert (low, high) == pytest.approx((0.95 * at, 1.05 * at))
+    wheel(plot.canvas, 2)
+    panel.draw()
+    for low, high in (plot.canvas.time, plot.canvas.values):
+        assert high - low == pytest.approx(0.1 * at / ZOOM**2)
+    plot.canvas.live_asked.emit()
+    panel.draw()
+    assert plot.canvas.time == pytest.approx((0.95 * at, 1.05 * at))
+
+
+def test_a_number_below_an_axis_ends_before_the_plot_does(panel):
+    metrics, area = panel.fontMetrics(), QRectF(0, 0, 300, 100)
+    for x in (0.0, 150.0, 290.0, 300.0):
+        place = label_place(metrics, area, x, 0, "0.000125")
+        assert place.width() > metrics.horizontalAdvance("0.000125")
+        assert place.right() <= area.right() + SPARE
+        assert place.center().x() == pytest.approx(x) or place.right() == area.right() + SPARE
 
 
 def test_old_samples_are_paired_by_interpolation():

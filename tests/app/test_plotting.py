@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from plotted import colored, fill, make_panel, tick
+from plotted import colored, fill, make_panel, tick, wheel
 from PyQt6.QtCore import QPoint, QPointF, Qt
-from PyQt6.QtGui import QImage, QWheelEvent
+from PyQt6.QtGui import QImage
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QApplication
 from windows import name_file, wait
@@ -17,7 +17,7 @@ from windows import name_file, wait
 import engine
 from app.desktop import theme
 from app.features.plots_view import PlotsView
-from app.panels.canvas import ticks
+from app.panels.axes import ticks
 from app.panels.chart import STYLES
 from app.panels.plots import EACH, MOST, PlotsPanel
 from app.plotting.catalogue import catalogue
@@ -36,15 +36,6 @@ def count(panel):
 @pytest.fixture
 def panel(qtbot) -> PlotsPanel:
     return make_panel(qtbot)
-
-
-def wheel(canvas, notches, modifiers=Qt.KeyboardModifier.NoModifier):
-    place = canvas.area.center()
-    event = QWheelEvent(
-        place, QPointF(canvas.mapToGlobal(place.toPoint())), QPoint(), QPoint(0, 120 * notches),
-        Qt.MouseButton.NoButton, modifiers, Qt.ScrollPhase.NoScrollPhase, False,
-    )  # fmt: skip
-    QApplication.sendEvent(canvas, event)
 
 
 def test_from_a_key_to_curves_of_a_run_that_a_reset_clears(qtbot, opened):

@@ -8,7 +8,7 @@ from PyQt6.QtCore import QPoint
 from PyQt6.QtTest import QTest
 
 from app.desktop import theme
-from app.panels.canvas import ticks
+from app.panels.axes import ticks
 from app.panels.plots import PlotsPanel
 
 

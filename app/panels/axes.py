@@ -1,23 +1,27 @@
-"""The axes of a study's charts: numbers, words and cells along a side, and the colour scale."""
+"""The axes of charts: grid, numbers, words and cells along a side, and the colour scale."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from PyQt6.QtCore import QPointF, QRectF, Qt
-from PyQt6.QtGui import QImage, QPainter
+from PyQt6.QtGui import QFontMetrics, QImage, QPainter
 
 from app.desktop import theme
-from app.panels.canvas import number, ticks
 from app.panels.study_rasters import painted
 
-LEFT, RIGHT, TOP, BOTTOM = 66, 16, 10, 40  # px around the chart's area
+LEFT, RIGHT, TOP, BOTTOM = 66, 16, 10, 40  # px around the area of a study's chart
 BAR, BESIDE = 12, 84  # px: the colour scale's width, and all space right of a chart with a scale
 TALL, WIDE, LINE = 36, 90, 18  # px: the least distance between ticks, vertically and horizontally, and a line of text
+NAME = 18  # px left of the numbers, for the name of the vertical axis
+BELOW, SPARE = 2, 7  # px: above the numbers below an area, and how far they may extend right of it
 _Flag = Qt.AlignmentFlag
+Marks = Sequence[tuple[float, str]]
+"""Labels with their positions along a side, in 0 … 1."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Axis:
     high: float
     words: Sequence[str] = ()
     cells: NDArray[np.floating] | None = None
+    powers: bool = False
+    """Whether the limits are powers of ten."""
 
     @classmethod
     def of(cls, name: str, values: NDArray[np.floating], words: Sequence[str] = (), room: float = 0.04) -> Axis:
@@ -45,8 +51,8 @@ class Axis:
         found /= self.high - self.low
         return found.astype(np.float32)
 
-    def marks(self, most: int) -> list[tuple[float, str]]:
-        """Return at most `most` labels with their positions, in 0 … 1."""
+    def marks(self, most: int) -> Marks:
+        """Return at most `most` labels."""
         if self.cells is not None:
             count = len(self.cells)
             step = -(-count // max(1, most))
@@ -55,31 +61,60 @@ class Axis:
         if self.words:
             step = -(-len(self.words) // max(1, most))
             return [(float(self.share(k)), word) for k, word in enumerate(self.words) if k % step == 0]
-        found = ticks(self.low, self.high, max(2, most))
-        return [(float(self.share(x)), number(x)) for x in found]
+        found = ticks(self.low, self.high, max(2, most), whole=self.powers)
+        return [(float(self.share(x)), f"1e{x:.0f}" if self.powers else number(x)) for x in found]
 
 
 def draw(painter: QPainter, area: QRectF, x: Axis, y: Axis) -> None:
     """Draw both axes of a chart's area, with their grid, numbers and names."""
-    line, faint = theme.color("edge"), theme.color("faint")
-    line.setAlphaF(0.6)
-    for share, text in x.marks(int(area.width() / WIDE)):
-        at = area.left() + share * area.width()
-        painter.setPen(line)
-        painter.drawLine(QPointF(at, area.top()), QPointF(at, area.bottom()))
-        painter.setPen(faint)
-        painter.drawText(QRectF(at - WIDE / 2, area.bottom() + 3, WIDE, LINE), _Flag.AlignHCenter, text)
-    for share, text in y.marks(int(area.height() / TALL)):
-        at = area.bottom() - share * area.height()
-        painter.setPen(line)
-        painter.drawLine(QPointF(area.left(), at), QPointF(area.right(), at))
-        painter.setPen(faint)
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, LEFT - 26)
-        painter.drawText(QRectF(18, at - LINE / 2, LEFT - 23, LINE), _Flag.AlignRight | _Flag.AlignVCenter, shown)
+    draw_grid(painter, area, x.marks(int(area.width() / WIDE)), y.marks(int(area.height() / TALL)), NAME)
     painter.setPen(theme.color("text"))
-    below = QRectF(area.left(), area.bottom() + 3 + LINE, area.width(), LINE)
+    below = QRectF(area.left(), area.bottom() + BELOW + LINE, area.width(), LINE)
     painter.drawText(below, _Flag.AlignCenter, x.name)
     upright(painter, 9, area, y.name)
+
+
+def draw_grid(painter: QPainter, area: QRectF, x: Marks, y: Marks, left: float) -> None:
+    """Draw the grid of a chart's area, with the labels below it and those on its left, which begin at `left`, px."""
+    line, metrics = theme.color("edge"), painter.fontMetrics()
+    line.setAlphaF(0.6)
+    across = [(area.left() + share * area.width(), text) for share, text in x]
+    upwards = [(area.bottom() - share * area.height(), text) for share, text in y]
+    painter.setPen(line)
+    for at, _ in across:
+        painter.drawLine(QPointF(at, area.top()), QPointF(at, area.bottom()))
+    for at, _ in upwards:
+        painter.drawLine(QPointF(area.left(), at), QPointF(area.right(), at))
+    painter.setPen(theme.color("faint"))
+    for at, text in across:
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, WIDE)
+        painter.drawText(label_place(metrics, area, at, area.bottom() + BELOW, shown), _Flag.AlignHCenter, shown)
+    width = area.left() - 5 - left
+    for at, text in upwards:
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(width) - 3)
+        painter.drawText(QRectF(left, at - LINE / 2, width, LINE), _Flag.AlignRight | _Flag.AlignVCenter, shown)
+
+
+def label_place(metrics: QFontMetrics, area: QRectF, x: float, top: float, text: str) -> QRectF:
+    """Return the rectangle of a label below an area, centred on x where there is room on the right."""
+    half = metrics.horizontalAdvance(text) / 2 + 1
+    return QRectF(min(x, area.right() + SPARE - half) - half, top, 2 * half, LINE)
+
+
+def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
+    """Return at most `most` round numbers between two; integers if `whole`."""
+    if not (math.isfinite(low) and math.isfinite(high) and high > low):
+        return []
+    step = 10.0 ** math.floor(math.log10((high - low) / max(most, 1)))
+    step = next(step * factor for factor in (1, 2, 5, 10) if step * factor * max(most, 1) >= (high - low) * (1 - 1e-9))
+    step = max(1.0, round(step)) if whole else step
+    first = math.ceil(low / step - 1e-9)
+    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def number(value: float) -> str:
+    """Return a tick's label, without rounding noise."""
+    return f"{value + 0.0:.6g}" if abs(value) > 1e-12 else "0"
 
 
 def upright(painter: QPainter, x: float, area: QRectF, text: str) -> None:
