@@ -23,7 +23,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication
@@ -185,7 +185,7 @@ def _show_window(
             window.workbench.set_robot_of_run(robot, robot_of_run)
         window.open(robot, trust_xacro=trust_xacro)
     if lesson:
-        cast(LessonView, window.features[LessonView]).open(*lesson)
+        window.feature(LessonView).open(*lesson)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: window.end())
     return application.exec()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from PyQt6.QtCore import QByteArray, QEvent, QObject, QSettings, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QShowEvent
@@ -60,6 +60,8 @@ SPEED_REFRESH = 0.1  # s between updates of the achieved speed
 IN_REAL_TIME = 0.95  # share of the requested speed below which a simulation lacks CPU time
 NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
 """Shortcut keys that are never typed into a number box."""
+
+Kind = TypeVar("Kind")
 
 
 class Window(QMainWindow):
@@ -114,6 +116,10 @@ class Window(QMainWindow):
         self._timer.timeout.connect(self._tick)
         self._timer.start(TICK)
         cast(QApplication, QApplication.instance()).focusChanged.connect(self._see_focus)
+
+    def feature(self, kind: type[Kind]) -> Kind:
+        """Return the feature of a class."""
+        return cast(Kind, self.features[kind])
 
     # Building.
 
@@ -188,9 +194,9 @@ class Window(QMainWindow):
         self.run.changed.connect(self.refresh)
         self.run.begun.connect(self.findings.forget_stop)
         self.joints.moved.connect(self._move_joint)
-        self.joints.released.connect(self.workbench.release)
-        self.joints.driven.connect(self.workbench.set_drive)
-        self.joints.mode_asked.connect(self.workbench.drive)
+        self.joints.released.connect(self.workbench.joints.release)
+        self.joints.driven.connect(self.workbench.joints.set_drive)
+        self.joints.mode_asked.connect(self.workbench.joints.drive)
         self.speed.changed.connect(self.workbench.set_speed)
         self.viewport.diagnostics.connect(self._add_diagnostics)
         self.viewport.drawn.connect(self._drawn)
@@ -305,7 +311,7 @@ class Window(QMainWindow):
 
     def _move_joint(self, index: int, value: float) -> None:
         try:
-            self.workbench.set_coordinate(index, value)
+            self.workbench.joints.set_coordinate(index, value)
         except ValueError as refusal:
             self.joints.put_back()
             self.statusBar().showMessage(str(refusal), MESSAGE)
@@ -321,7 +327,7 @@ class Window(QMainWindow):
         self.refresh()
 
     def _measured(self) -> None:
-        self.workbench.choose_algorithm_again()
+        self.workbench.configuring.choose_algorithm_again()
         if self._play_after is self.workbench.model and not self.workbench.loading:
             self.workbench.play()
 

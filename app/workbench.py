@@ -1,7 +1,8 @@
 """The loaded robot and its simulation, free of Qt: the window mirrors it, and tests drive it without a window.
 
-A `Workbench` belongs to the window's thread. Its methods post commands to the `Worker` and return at once; `poll`
-returns the events since, and `frame` the newest state.
+A `Workbench` belongs to the window's thread. Its methods, and those of `configuring`, `joints`, `posing` and
+`surroundings`, post commands to the `Worker` and return at once; `poll` returns the events since, and `frame` the
+newest state.
 """
 
 from __future__ import annotations
@@ -108,31 +109,10 @@ class Workbench:
         self._keeper: Keeper | None = None
         self.robot = robot = LoadedRobot(self.drives)
         self.actions = actions = Actions(robot)
-        self._configuring = configuring = Configuring(robot, worker, actions)
+        self.configuring = configuring = Configuring(robot, worker, actions)
         self.joints = JointDriving(robot, configuring, worker, replay, actions)
         self.posing = Posing(robot, worker, replay, actions)
-        surroundings = Surroundings(robot, configuring, worker, self._exchange, actions)
-        self._offer(configuring, self.joints, self.posing, surroundings)
-
-    def _offer(self, configuring: Configuring, joints: JointDriving, posing: Posing, around: Surroundings) -> None:
-        """Make the actions of these objects those of the workbench, the window's one interface."""
-        self.unnoted, self.as_one = self.actions.unnoted, self.actions.as_one
-        self.mode, self.is_held, self.drive_of = self.robot.mode, self.robot.is_held, self.robot.drive_of
-        self.take_settings, self.choose_algorithm_again = configuring.take_settings, configuring.choose_algorithm_again
-        self.set_algorithm, self.set_device = configuring.set_algorithm, configuring.set_device
-        self.set_integrator, self.set_dt = configuring.set_integrator, configuring.set_dt
-        self.choose_step, self.set_spread = configuring.choose_step, configuring.set_spread
-        self.set_gravity, self.set_ground = configuring.set_gravity, configuring.set_ground
-        self.set_gravity_vector = configuring.set_gravity_vector
-        self.set_self_collision = configuring.set_self_collision
-        self.set_coordinate, self.release, self.set_held = joints.set_coordinate, joints.release, joints.set_held
-        self.drive, self.set_drive, self.set_joint_drive = joints.drive, joints.set_drive, joints.set_joint_drive
-        self.gains, self.set_gains = joints.gains, joints.set_gains
-        self.pose, self.set_pose, self.can_pose = posing.pose, posing.set_pose, posing.can_pose
-        self.take_link, self.move_link, self.let_go_of_link = posing.take_link, posing.move_link, posing.let_go_of_link
-        self.set_obstacles, self.set_parts, self.place_part = around.set_obstacles, around.set_parts, around.place_part
-        self.part_pose, self.is_free = around.part_pose, around.is_free
-        self.part_of_link, self.root_of_part = around.part_of_link, around.root_of_part
+        self.surroundings = Surroundings(robot, configuring, worker, self._exchange, actions)
 
     @property
     def model(self) -> engine.Model | None:
@@ -305,7 +285,7 @@ class Workbench:
         robot, settings = self.robot, self.settings
         stands = robot.model is not None and settings.ground
         start = engine.put_down(robot.model, scene, first_pose(robot.model)) if stands else robot.start
-        self._configuring.configure(replace(settings, scene=scene))
+        self.configuring.configure(replace(settings, scene=scene))
         if stands:
             robot.start, robot.time = start, 0.0
             self.reset()
@@ -357,7 +337,7 @@ class Workbench:
                     self.algorithm, self.device, self.why, self.preparing = (
                         event.algorithm, event.device, event.why, "",
                     )  # fmt: skip
-                    self._configuring.take(event)
+                    self.configuring.take(event)
                 case Compiling():
                     self.compiling, self.plays_on = event.seconds, event.meanwhile
                 case Stopped():

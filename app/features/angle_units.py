@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from app.desktop.actions import make_action
 from app.desktop.angles import ANGLES
@@ -26,7 +26,7 @@ class AngleUnits:
         self.action = make_action(window, "Angles in &radians", self._change, tip=tip, checkable=True)
         self.action.setChecked(ANGLES.radians)
         window.menus.view.put(self.action)
-        window.loaded.connect(lambda _: cast(SceneView, window.features[SceneView]).panel.show_units())
+        window.loaded.connect(lambda _: window.feature(SceneView).panel.show_units())
 
     def _change(self, on: bool) -> None:
         if on == ANGLES.radians:
@@ -35,8 +35,8 @@ class AngleUnits:
         window, bench = self._window, self._window.workbench
         window.settings.setValue(KEY, on)
         window.joints.show_units()
-        cast(PlotsView, window.features[PlotsView]).panel.show_units()
-        cast(SceneView, window.features[SceneView]).panel.show_units()
+        window.feature(PlotsView).panel.show_units()
+        window.feature(SceneView).panel.show_units()
         if bench.shown is not None:
             window.framed.emit(bench.shown)
         window.refresh()

@@ -3,7 +3,7 @@
 A feature is a class constructed with the window. It makes its actions (`actions.make_action`), puts them into menus
 (`window.menus`) and into the tool bar (`window.toolbar`), adds its docks (`window.docks.add`), and connects to the
 window's signals `loaded`, `framed`, `happened`, `refreshed` and `closing`. Its class is its key:
-`window.features[ContactView]`.
+`window.feature(ContactView)`.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class BatchView:
             self._panel.show_state(frame.batch.energy, frame.batch.deviation, frame.batch.diverged, frame.robot)
 
     def _ask(self, spread: Spread) -> None:
-        self._bench.set_spread(spread)
+        self._bench.configuring.set_spread(spread)
         self._changed()
 
     def _arrange(self, arrangement: str) -> None:

@@ -38,14 +38,14 @@ def put_back(bench: Workbench, state: State, start: np.ndarray, posed: bool) -> 
     """Restore a state's settings and drives, its pose only if `posed`; joints without a match are as in `start`."""
     model = bench.model
     settings = carried_settings(state.settings, state.model, model)
-    with bench.unnoted():
-        bench.take_settings(settings)
+    with bench.actions.unnoted():
+        bench.configuring.take_settings(settings)
         if posed:
             if bench.playing:
                 bench.pause()
-            bench.pose(carried_pose(state.model, state.q, model, start))
+            bench.posing.pose(carried_pose(state.model, state.q, model, start))
         now = bench.state.drives
         for k, row in enumerate(bench.coordinates):
             drive = state.drives.get(row.name)
             if row.driveable and drive is not None and drive != now[row.name]:
-                bench.set_joint_drive(k, drive)
+                bench.joints.set_joint_drive(k, drive)

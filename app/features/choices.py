@@ -28,13 +28,13 @@ class Choices:
         self.chosen = QAction("Automatic", window, checkable=True)
         self.chosen.triggered.connect(self._choose)
         for name in ("auto", *ALGORITHMS):
-            self._add(self.algorithms, name, partial(bench.set_algorithm, name))
+            self._add(self.algorithms, name, partial(bench.configuring.set_algorithm, name))
         for name in DEVICES:
-            self._add(self.devices, name, partial(bench.set_device, name))
+            self._add(self.devices, name, partial(bench.configuring.set_device, name))
         for name in engine.INTEGRATORS:
-            self._add(self.integrators, name, partial(bench.set_integrator, name))
+            self._add(self.integrators, name, partial(bench.configuring.set_integrator, name))
         for dt in TIME_STEPS:
-            self._add(self.time_steps, f"{dt * 1e3:g} ms", partial(bench.set_dt, dt))
+            self._add(self.time_steps, f"{dt * 1e3:g} ms", partial(bench.configuring.set_dt, dt))
         self.other = QAction(OTHER, self.time_steps, checkable=True)
         self.other.setToolTip("Type a time step with its unit")
         self.other.triggered.connect(self._ask_step)
@@ -46,7 +46,7 @@ class Choices:
         action.triggered.connect(self.show)
 
     def _choose(self) -> None:
-        self._bench.choose_step()
+        self._bench.configuring.choose_step()
         self.show()
 
     def _ask_step(self) -> None:
@@ -58,7 +58,7 @@ class Choices:
             if not given:
                 break
             try:
-                self._bench.set_dt(seconds_of(text, *STEP_REACH))
+                self._bench.configuring.set_dt(seconds_of(text, *STEP_REACH))
                 break
             except ValueError as fault:
                 note = f"{fault}.\n\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import engine
     from app.window import Window
 
-Feature = TypeVar("Feature")
 CLICK = 4  # px by which the mouse may move in a click
 NEAR = 7  # px, from a keyframe's mark on the timeline
 
@@ -47,19 +46,16 @@ class ContextMenus(QObject):
         window.loaded.connect(self._attach)
         self._attached = False
 
-    def _of(self, kind: type[Feature]) -> Feature:
-        return cast(Feature, self._window.features[kind])
-
     def _attach(self, *_: object) -> None:
         """Connect to the panels, which all exist now."""
         if self._attached:
             return
         self._attached = True
         followed: tuple[tuple[QWidget, Callable[[QPoint], QMenu | None]], ...] = (
-            (self._of(RobotView).panel.tree, self._of_tree),
-            (self._of(TimeView).bar.track, self._of_moment),
-            (self._of(PlotsView).panel.stack, self._of_plot),
-            (self._of(SceneView).panel.list, self._of_list),
+            (self._window.feature(RobotView).panel.tree, self._of_tree),
+            (self._window.feature(TimeView).bar.track, self._of_moment),
+            (self._window.feature(PlotsView).panel.stack, self._of_plot),
+            (self._window.feature(SceneView).panel.list, self._of_list),
         )
         for widget, made in followed:
             widget.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -80,7 +76,7 @@ class ContextMenus(QObject):
 
     def _show(self, menu: QMenu | None, at: QPoint) -> None:
         if menu is not None and not menu.isEmpty():
-            if self.shown is not self._of(SceneView).adding:
+            if self.shown is not self._window.feature(SceneView).adding:
                 self.shown.deleteLater()
             self.shown = menu
             menu.popup(at)
@@ -90,22 +86,22 @@ class ContextMenus(QObject):
     def _of_picture(self, at: QPointF) -> QMenu | None:
         if self._bench.model is None:
             return None
-        found = self._of(Placing).under(at)
-        scene = self._of(SceneView)
+        found = self._window.feature(Placing).under(at)
+        scene = self._window.feature(SceneView)
         if found is None:
             menu = QMenu(self._window)
             menu.addMenu(scene.adding)
             menu.addActions([self._window.view_controls.fit, self._window.view_controls.follow])
-            if (removal := self._of(DistanceView).removal).isEnabled():
+            if (removal := self._window.feature(DistanceView).removal).isEnabled():
                 menu.addAction(removal)
-            if self._of(LinkHiding).hidden:
-                menu.addAction(self._of(LinkHiding).show_all)
+            if self._window.feature(LinkHiding).hidden:
+                menu.addAction(self._window.feature(LinkHiding).show_all)
             return menu
         row, point, link = found
         return self._of_thing(row, point) if link < 0 else self.of_link(link, point)
 
     def _of_tree(self, at: QPoint) -> QMenu | None:
-        tree: QTreeView = self._of(RobotView).panel.tree
+        tree: QTreeView = self._window.feature(RobotView).panel.tree
         link = tree.indexAt(at).data(LINK)
         return None if link is None else self.of_link(int(link))
 
@@ -119,33 +115,33 @@ class ContextMenus(QObject):
         self._add_plots(menu, "link", name)
         if point is not None:
             self._entry(menu, "&Centre the view here", lambda: self._center(point))
-        if (removal := self._of(DistanceView).removal).isEnabled():
+        if (removal := self._window.feature(DistanceView).removal).isEnabled():
             menu.addAction(removal)
-        hiding = self._of(LinkHiding)
+        hiding = self._window.feature(LinkHiding)
         self._entry(menu, "S&how" if link in hiding.hidden else "&Hide", lambda: hiding.toggle(link))
         self._entry(menu, "Hide &others", lambda: hiding.hide_others(link))
         if hiding.hidden:
             menu.addAction(hiding.show_all)
         self._entry(menu, "&Copy name", lambda: _copy(name))
-        if (part := self._bench.part_of_link(link)) >= 0:
-            self._add_changes(menu, len(self._of(SceneView).obstacles) + part)
+        if (part := self._bench.surroundings.part_of_link(link)) >= 0:
+            self._add_changes(menu, len(self._window.feature(SceneView).obstacles) + part)
         return menu
 
     def _of_list(self, at: QPoint) -> QMenu | None:
-        scene = self._of(SceneView)
+        scene = self._window.feature(SceneView)
         row = scene.panel.list.row(scene.panel.list.itemAt(at))
         return scene.adding if row < 0 else self._of_thing(row)
 
     def _of_thing(self, row: int, point: np.ndarray | None = None) -> QMenu:
         """Return the menu of an object in a row of the scene's list."""
-        menu = self._titled(self._of(SceneView).things[row].name)
+        menu = self._titled(self._window.feature(SceneView).things[row].name)
         if point is not None:
             self._entry(menu, "&Centre the view here", lambda: self._center(point))
         self._add_changes(menu, row)
         return menu
 
     def _add_changes(self, menu: QMenu, row: int) -> None:
-        scene = self._of(SceneView)
+        scene = self._window.feature(SceneView)
         menu.addSeparator()
         self._entry(menu, "&Edit…", lambda: self._edit(row))
         self._entry(menu, "&Duplicate", lambda: scene.duplicate(row))
@@ -158,15 +154,15 @@ class ContextMenus(QObject):
         zero = self._entry(menu, "Move to &zero", lambda: self._window.joints.moved.emit(row, 0.0))
         zero.setEnabled(coordinate.leader is None)
         self._add_plots(menu, "joint", coordinate.name)
-        gains = self._entry(menu, "Auto&matic gains", lambda: self._bench.set_gains(row, None))
+        gains = self._entry(menu, "Auto&matic gains", lambda: self._bench.joints.set_gains(row, None))
         gains.setEnabled(coordinate.holdable and any(v == coordinate.effort_v for v, *_ in self._bench.settings.gains))
         if coordinate.driveable:
-            self._entry(menu, "&Drive…", lambda: self._of(DriveView).choose(row))
+            self._entry(menu, "&Drive…", lambda: self._window.feature(DriveView).choose(row))
         self._entry(menu, "&Copy name", lambda: _copy(coordinate.name))
         self.shown = menu
 
     def _of_plot(self, at: QPoint) -> QMenu | None:
-        panel = self._of(PlotsView).panel
+        panel = self._window.feature(PlotsView).panel
         chart: QWidget | None = panel.stack.childAt(at)
         while chart is not None and not isinstance(chart, Chart):
             chart = chart.parentWidget()
@@ -187,7 +183,7 @@ class ContextMenus(QObject):
         return menu
 
     def _of_moment(self, at: QPoint) -> QMenu | None:
-        view = self._of(TimeView)
+        view = self._window.feature(TimeView)
         track, run = view.bar.track, self._bench.replay.chosen
         if run is None or len(run) < 2:
             return None
@@ -231,7 +227,7 @@ class ContextMenus(QObject):
             self._entry(plots, "Velocity over position", partial(self._plot, [], [Pair(x, y)]))
 
     def _plot(self, keys: list[str], pairs: Sequence[Pair] = ()) -> None:
-        view = self._of(PlotsView)
+        view = self._window.feature(PlotsView)
         if not view.action.isChecked():
             view.action.trigger()
         for key in keys:
@@ -242,7 +238,7 @@ class ContextMenus(QObject):
 
     def _at_moment(self, seconds: float, action: QAction) -> None:
         """Trigger an action at a time of the run."""
-        self._of(TimeView).bar.track.sought.emit(seconds)
+        self._window.feature(TimeView).bar.track.sought.emit(seconds)
         action.trigger()
 
     def _inspect(self, link: int) -> None:
@@ -255,7 +251,7 @@ class ContextMenus(QObject):
 
     def _edit(self, row: int) -> None:
         self._raise("Scene")
-        self._of(SceneView).choose(row)
+        self._window.feature(SceneView).choose(row)
 
     def _raise(self, dock: str) -> None:
         self._window.docks[dock].show()

@@ -56,7 +56,7 @@ class ControllerView(QObject):
         """Let the file's function drive the joints in place of their gains."""
         if not self._bench.controller.path:
             self._held = self._bench.settings.held
-        self._bench.set_held(False)
+        self._bench.joints.set_held(False)
         self._bench.controller.load(path)
         self._read = signature(path)
         self._timer.start()
@@ -66,7 +66,7 @@ class ControllerView(QObject):
         """Stop the controller; joints held before are held again."""
         self._bench.controller.unload()
         if self._held:
-            self._bench.set_held(True)
+            self._bench.joints.set_held(True)
         self._window.refresh()
 
     def _look(self) -> None:

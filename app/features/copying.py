@@ -59,8 +59,8 @@ class Copying:
             self._say(str(fault))
             return
         before = bench.state
-        with bench.unnoted():
-            bench.pose(q)
+        with bench.actions.unnoted():
+            bench.posing.pose(q)
         bench.actions.done(Deed("Paste q", replace(before, posed=True), replace(bench.state, posed=True)))
         self._window.refresh()
 

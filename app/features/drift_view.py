@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from app.desktop.numbers import prefixed
 from app.features.log_view import LogView
@@ -41,7 +41,7 @@ class DriftView:
         text = "" if self._watch.drift is None else sentence(self._watch.drift, self._bench.model.link_names)
         self.note.say(text)
         if before is None:
-            cast(LogView, self._window.features[LogView]).add(text)
+            self._window.feature(LogView).add(text)
 
     def _driven(self) -> bool:
         """Return whether anything besides position setpoints moves the joints, so that the robot need not rest."""
@@ -50,7 +50,7 @@ class DriftView:
         if bench.replay.active and bench.replay.frame is not None:
             kp = bench.replay.frame.setup.settings.kp[0]
             return not all(kp[bench.coordinates[k].effort_v] > 0 for k in rows)
-        return bool(bench.controller.path) or not all(bench.mode(k) == "target" for k in rows)
+        return bool(bench.controller.path) or not all(bench.robot.mode(k) == "target" for k in rows)
 
 
 def sentence(drift: Drift, names: tuple[str, ...]) -> str:

@@ -79,14 +79,14 @@ class DriveView:
         settings = bench.settings
         key = (bench.model, self.index, settings.dt, settings.integrator, settings.gains)
         if key != self._gains_of:
-            self._gains_of, self._gains = key, bench.gains(self.index) if row.holdable else (0.0, 0.0)
+            self._gains_of, self._gains = key, bench.joints.gains(self.index) if row.holdable else (0.0, 0.0)
         self._show_drive()
         self._due = 0.0
         if bench.shown is not None:
             self._follow(bench.shown)
 
     def _show_drive(self) -> None:
-        self._drive_shown = self._bench.drive_of(self.index)
+        self._drive_shown = self._bench.robot.drive_of(self.index)
         self.form.show_joint(self._bench.coordinates[self.index], self._drive_shown, self._gains)
 
     def _follow(self, frame: Snapshot) -> None:
@@ -95,7 +95,7 @@ class DriveView:
         if (self._bench.playing and now < self._due) or not 0 <= self.index < len(self._bench.coordinates):
             return
         self._due = now + REFRESH
-        if self._bench.drive_of(self.index) != self._drive_shown:  # changed by the table, its slider or a reset
+        if self._bench.robot.drive_of(self.index) != self._drive_shown:  # changed by the table, its slider or a reset
             self._show_drive()
         v = self._bench.coordinates[self.index].effort_v
         self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
@@ -103,7 +103,7 @@ class DriveView:
     def _step(self, index: int, change: float) -> None:
         """Move a coordinate from where it was last set, which the newest frame may not show yet."""
         bench, row, state = self._bench, self._bench.coordinates[index], self._bench.state
-        held = bench.playing and bench.is_held(index)
+        held = bench.playing and bench.robot.is_held(index)
         value = (state.drives[row.name].value if held else row.value(state.q)) + change
         self._table.move_to(index, min(max(value, row.lower), row.upper) if row.limited else value)
 
@@ -113,21 +113,21 @@ class DriveView:
             here = row.value(bench.newest.q) if drive.mode == "target" and bench.newest is not None else 0.0
             drive = replace(drive, value=here)
         try:
-            bench.set_joint_drive(self.index, drive)
+            bench.joints.set_joint_drive(self.index, drive)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
 
     def _set_gains(self, gains: tuple[float, float] | None) -> None:
-        self._bench.set_gains(self.index, gains)
+        self._bench.joints.set_gains(self.index, gains)
         self._window.refresh()
 
     def _carry(self) -> None:
         """Turn gravity compensation on for all joints, or off if all have it."""
         bench = self._bench
         rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
-        on = not all(bench.drive_of(k).weight for k in rows)
-        with bench.as_one("Gravity compensation"):
+        on = not all(bench.robot.drive_of(k).weight for k in rows)
+        with bench.actions.as_one("Gravity compensation"):
             for k in rows:
-                bench.set_joint_drive(k, replace(bench.drive_of(k), weight=on))
+                bench.joints.set_joint_drive(k, replace(bench.robot.drive_of(k), weight=on))
         self._window.refresh()

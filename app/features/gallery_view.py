@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtGui import QCursor
@@ -35,7 +35,7 @@ class GalleryView(QObject):
         return super().eventFilter(watched, event)
 
     def _show_lessons(self) -> None:
-        cast(LessonView, self._window.features[LessonView]).menu.popup(QCursor.pos())
+        self._window.feature(LessonView).menu.popup(QCursor.pos())
 
     def _fit(self) -> None:
         self.gallery.fit(self._window.viewport.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN))

@@ -51,7 +51,7 @@ class GravityView:
     def set(self, vector: Vector) -> None:
         """Set the gravity, m/s²."""
         if vector != self.vector:
-            self._bench.set_gravity_vector(vector)
+            self._bench.configuring.set_gravity_vector(vector)
         self._window.refresh()
 
     def _choose(self, vector: Vector, *_: object) -> None:

@@ -43,7 +43,7 @@ class Hold:
 
 
 class HandPosing(QObject):
-    """Turns drags in the viewport into `Workbench.move_link`, and shows the selected link's handles."""
+    """Turns drags in the viewport into `Posing.move_link`, and shows the selected link's handles."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -103,7 +103,7 @@ class HandPosing(QObject):
         start = np.array([at.x(), at.y()])
         drag = Drag(handle, shape, viewport.camera, (viewport.width(), viewport.height()), start)
         self.hold = Hold(self._window.selection.link, np.zeros(3), 0.0, event.button(), at, drag)
-        self._bench.take_link(self.hold.link)
+        self._bench.posing.take_link(self.hold.link)
         self.handles.held = True
         self._show()
         return True
@@ -116,13 +116,13 @@ class HandPosing(QObject):
             return False
         at, frame = event.position(), self._bench.newest
         hit = self._viewport.under(at.x(), at.y())
-        if hit is None or frame is None or not self._bench.can_pose(hit.link):
+        if hit is None or frame is None or not self._bench.posing.can_pose(hit.link):
             return False
         pose = frame.link_poses[hit.link]
         point = pose[:3, :3].T @ (hit.point - pose[:3, 3])
         depth = self._viewport.camera.depth(hit.point + self._viewport.center)
         self.hold = Hold(hit.link, point, depth, event.button(), at)
-        self._bench.take_link(hit.link, point)
+        self._bench.posing.take_link(hit.link, point)
         return True
 
     def _move(self, at: QPointF) -> None:
@@ -131,13 +131,13 @@ class HandPosing(QObject):
         if not hold.moved or bench.posing.grasp is None or bench.playing:
             return
         if hold.drag is None:
-            found = bench.move_link(self._viewport.at_depth(at.x(), at.y(), hold.depth))
+            found = bench.posing.move_link(self._viewport.at_depth(at.x(), at.y(), hold.depth))
             self._show_line(at, f"{bench.model.link_names[hold.link]}{left_text(found)}")
             return
         amount = hold.drag.amount(np.array([at.x(), at.y()]))
         target = hold.drag.pose(amount)
         target[:3, 3] -= self._viewport.center
-        found = bench.move_link(target)
+        found = bench.posing.move_link(target)
         handle = hold.drag.handle
         by = f"{1e3 * amount:+.1f} mm" if handle.kind == ARROW else ANGLES.shown(amount, "+")
         self.handles.text, self.handles.cursor_at = f"{AXES[handle.axis]} {by}{left_text(found)}", at
@@ -151,7 +151,7 @@ class HandPosing(QObject):
 
     def _let_go(self) -> None:
         self.hold = None
-        self._bench.let_go_of_link()
+        self._bench.posing.let_go_of_link()
         self.line.show_spring(None, None, "")
         self.handles.held, self.handles.text = False, ""
         self._show()
@@ -167,7 +167,7 @@ class HandPosing(QObject):
         """Show the handles of the selected link if it can be moved, and none while a link is dragged directly."""
         link, frame = self._window.selection.link, self._bench.newest
         free = self.hold is None or self.hold.drag is not None
-        there = free and frame is not None and link < len(frame.link_poses) and self._bench.can_pose(link)
+        there = free and frame is not None and link < len(frame.link_poses) and self._bench.posing.can_pose(link)
         self.handles.show_frame(np.asarray(frame.link_poses[link], float) if there else None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QStandardPaths, QTimer
 
@@ -42,7 +42,7 @@ class KeptRuns(QObject):
             text = f"the last run was saved ({keeping.words(last)}): File › Open last run"
             if (last / keeping.CUT_SHORT).exists():
                 text += "; its end is missing: the program stopped before it was written"
-            cast(LogView, window.features[LogView]).add(text)
+            window.feature(LogView).add(text)
             window.statusBar().showMessage(text, MESSAGE)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtWidgets import QPushButton
@@ -45,7 +45,7 @@ class LinkHiding(QObject):
 
     @property
     def _tree(self) -> LinkTree:
-        return cast(RobotView, self._window.features[RobotView]).panel.tree
+        return self._window.feature(RobotView).panel.tree
 
     @property
     def names(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtGui import QAction
@@ -151,14 +151,14 @@ class LiveView(QObject):
 
     def _acting(self) -> list[QAction | QMenu | QWidget]:
         """Return the controls that act on the robot. Others enable actions and menus when the window is refreshed."""
-        window, features, run = self._window, self._window.features, self._window.run
-        terrain = cast(GroundView, features[GroundView]).menu
-        controller, drive = cast(ControllerView, features[ControllerView]), cast(DriveView, features[DriveView])
+        window, run = self._window, self._window.run
+        terrain = window.feature(GroundView).menu
+        controller, drive = window.feature(ControllerView), window.feature(DriveView)
         actions = run.reset, run.hold, run.gravity, run.ground, run.floating, controller.action, drive.weight_action
-        files = cast(Reloading, features[Reloading]).action, cast(SelfCollisionView, features[SelfCollisionView]).action
-        gravity = cast(GravityView, features[GravityView])
+        files = window.feature(Reloading).action, window.feature(SelfCollisionView).action
+        gravity = window.feature(GravityView)
         menus = window.algorithm_menu, window.device_menu, window.step_menu, terrain, gravity.menu
-        panels = cast(WrenchView, features[WrenchView]).panel, cast(SceneView, features[SceneView]).panel
+        panels = window.feature(WrenchView).panel, window.feature(SceneView).panel
         return [*actions, *gravity.entries.values(), *files, *menus, *panels, window.batch, window.joints, drive.form]
 
     def _show_means(self, setup: engine.Setup) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
@@ -44,7 +44,7 @@ class Placing(QObject):
 
     @property
     def _scene(self) -> SceneView:
-        return cast(SceneView, self._window.features[SceneView])
+        return self._window.feature(SceneView)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Handle the mouse events of a drag."""
@@ -67,7 +67,7 @@ class Placing(QObject):
             return obstacle.link, obstacle.point, -1
         if hit is None:
             return None
-        part = self._bench.part_of_link(hit.link)
+        part = self._bench.surroundings.part_of_link(hit.link)
         return (len(self._scene.obstacles) + part if part >= 0 else -1), hit.point, hit.link
 
     def _click(self, at: QPointF) -> None:
@@ -85,7 +85,7 @@ class Placing(QObject):
             return False
         row, point, _ = found
         part = row - len(self._scene.obstacles)
-        if part >= 0 and (self._bench.playing or not self._bench.is_free(part)):
+        if part >= 0 and (self._bench.playing or not self._bench.surroundings.is_free(part)):
             return False  # which is pulled instead
         thing = self._scene.things[row]
         self.grip = Grip(row, thing, point, at, thing.pose)
@@ -110,7 +110,7 @@ class Placing(QObject):
         if grip.row < len(self._scene.obstacles):
             self._viewport.overlays.move_obstacle(grip.row, pose)
         else:
-            self._bench.place_part(grip.row - len(self._scene.obstacles), pose)
+            self._bench.surroundings.place_part(grip.row - len(self._scene.obstacles), pose)
 
     def _on_plane(self, at: QPointF, normal: np.ndarray) -> np.ndarray | None:
         """Intersect the line of sight with the plane through the grabbed point; None without an intersection."""

@@ -116,7 +116,7 @@ class PoseMenu(QObject):
         return tuple(dict.fromkeys(("neutral", *(self._robot.group_states if self._robot else ()))))
 
     def _set(self, name: str) -> None:
-        self._bench.set_pose(name)
+        self._bench.posing.set_pose(name)
         self._window.refresh()
 
     def _refresh(self) -> None:
@@ -144,7 +144,7 @@ class PoseMenu(QObject):
         if why := saved_poses.misfit(model, pose):
             self._say(f"the pose {name!r} does not fit {self._robot.name}: {why}; {_AGAIN}")
             return
-        self._bench.set_pose(name, saved_poses.posed(model, pose, self._bench.state.q))
+        self._bench.posing.set_pose(name, saved_poses.posed(model, pose, self._bench.state.q))
         self._window.refresh()
 
     def _ask_to_save(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING
 
 from PyQt6.QtWidgets import QListWidget
 
@@ -19,7 +19,6 @@ from app.panels.preferences import PreferencesDialog
 if TYPE_CHECKING:
     from app.window import Window
 
-Feature = TypeVar("Feature")
 STEP = 64  # MB, step of the recording limit
 
 
@@ -33,35 +32,32 @@ class Preferences:
         window.menus.edit.put(self.action, apart=True)
         self.dialog: PreferencesDialog | None = None
 
-    def _of(self, kind: type[Feature]) -> Feature:
-        return cast(Feature, self._window.features[kind])
-
     def show(self) -> None:
         """Open the dialog, without blocking the window."""
         if self.dialog is None:
             self.dialog = self._made()
-        self.theme.setCurrentIndex(self.theme.findData(self._of(Appearance).choice))
-        self.limit.setValue(self._of(TimeView).budget)
+        self.theme.setCurrentIndex(self.theme.findData(self._window.feature(Appearance).choice))
+        self.limit.setValue(self._window.feature(TimeView).budget)
         self.dialog.show()
         self.dialog.raise_()
         self.dialog.activateWindow()
 
     def _made(self) -> PreferencesDialog:
         dialog = PreferencesDialog(self._window)
-        appearance, view = self._of(Appearance), self._of(TimeView)
+        appearance, view = self._window.feature(Appearance), self._window.feature(TimeView)
         texts = {name: text.replace("&", "") for name, (text, _) in CHOICES.items()}
         self.theme = dialog.add_choice("Theme", texts, "system")
         self.theme.currentIndexChanged.connect(lambda _: appearance.choose(self.theme.currentData()))
         for name, action in appearance.actions.items():
             action.triggered.connect(lambda _, name=name: self.theme.setCurrentIndex(self.theme.findData(name)))
-        overlays = [self._of(ContactView).action, *self._of(OverlayView).actions.values()]
+        overlays = [self._window.feature(ContactView).action, *self._window.feature(OverlayView).actions.values()]
         self.overlays = dialog.add_ticks("Overlays", [(action, action is overlays[0]) for action in overlays])
-        self.units = dialog.add_ticks("Units", [(self._of(AngleUnits).action, False)])
+        self.units = dialog.add_ticks("Units", [(self._window.feature(AngleUnits).action, False)])
         text = "beyond it the oldest frames are dropped"
         self.limit = dialog.add_number("Recording limit", text, "MB", (*BUDGETS, STEP), DEFAULT_BUDGET)
         self.limit.setValue(view.budget)
         self.limit.valueChanged.connect(view.set_budget)
-        automatic = (self._of(Reloading).watching, self._window.quiet.action)
+        automatic = (self._window.feature(Reloading).watching, self._window.quiet.action)
         self.automatic = dialog.add_ticks("Automatic", [(action, True) for action in automatic])
         self._add_folders(dialog)
         return dialog

@@ -6,7 +6,7 @@ import math
 import time
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PyQt6.QtCore import QLockFile, QObject, QStandardPaths, Qt, QUrl, pyqtSignal
 from PyQt6.QtWidgets import QMessageBox
@@ -36,7 +36,7 @@ class Recovery(QObject):
         super().__init__(window)
         self._window, self._reports, self._begun, self._runs = window, reports, time.time(), runs
         self.box: QMessageBox | None = None
-        self._log = cast(LogView, window.features[LogView])
+        self._log = window.feature(LogView)
         reports.told = lambda: self._log.text
         reports.heard = self._failed.emit
         self._failed.connect(self._tell)

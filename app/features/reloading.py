@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QTimer
@@ -94,7 +94,7 @@ class Reloading:
 
     def _would_go(self) -> bool:
         """Return whether reloading would discard recorded data that the user may want."""
-        replay, time_view = self._bench.replay, cast(TimeView, self._window.features[TimeView])
+        replay, time_view = self._bench.replay, self._window.feature(TimeView)
         recording = replay.recording
         lasts = sum(end - begin for begin, end in map(recording.span, recording.runs))
         return replay.active or bool(time_view.keyframes.all) or lasts > LASTING
@@ -128,8 +128,8 @@ class Reloading:
         self._refresh()
         if before is None or before.path != event.path:
             return
-        self._bench.take_settings(carried_settings(before.settings, before.model, event.model))
-        self._bench.pose(carried_pose(before.model, before.q, event.model, event.start))
+        self._bench.configuring.take_settings(carried_settings(before.settings, before.model, event.model))
+        self._bench.posing.pose(carried_pose(before.model, before.q, event.model, event.start))
         self._window.viewport.see(before.camera)
         if before.playing:
             self._bench.play()

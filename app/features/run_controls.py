@@ -51,9 +51,14 @@ class RunControls(QObject):
             tip="Back to the start of the run; press again for the neutral pose",
         )
         self.gravity = make(
-            "&Gravity", bench.set_gravity, key.Key_G, icon="gravity", tip="Gravity on or off", checkable=True
+            "&Gravity",
+            bench.configuring.set_gravity,
+            key.Key_G,
+            icon="gravity",
+            tip="Gravity on or off",
+            checkable=True,
         )
-        self.ground = make("G&round", bench.set_ground, tip="Ground on or off", checkable=True)
+        self.ground = make("G&round", bench.configuring.set_ground, tip="Ground on or off", checkable=True)
         self.floating = make(
             "&Floating base", self._set_floating, tip="Free the root link from the world", checkable=True
         )
@@ -101,7 +106,7 @@ class RunControls(QObject):
         self.changed.emit()
 
     def _set_held(self, on: bool) -> None:
-        self._bench.set_held(on)
+        self._bench.joints.set_held(on)
         if count := self._bench.joints.suspended:
             which = "the drive of one joint is" if count == 1 else f"the drives of {count} joints are"
             self._bar.showMessage(f"Hold is off: {which} suspended until it is on again", MESSAGE)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QCloseEvent
@@ -126,7 +126,7 @@ class RunExports:
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
         model = bench.model
         robot, floating, folders = bench.path, bench.floating, bench.package_dirs
-        seen = cast(TimeView, self._window.features[TimeView]).keyframes.seen_in(run, bench.replay.runs)
+        seen = self._window.feature(TimeView).keyframes.seen_in(run, bench.replay.runs)
         first, end = recording.span(run) if span is None else span
         named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]
         looked_at, which = bench.replay.robot, run_files.which(run, bench.replay.runs)

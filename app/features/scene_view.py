@@ -119,7 +119,10 @@ class SceneView(QObject):
         fast = [things.of_obstacle(each, k) for k, each in enumerate(self.obstacles)]
         return (
             *fast,
-            *(things.of_part(each, bench.part_pose(k), bench.is_free(k)) for k, each in enumerate(bench.parts)),
+            *(
+                things.of_part(each, bench.surroundings.part_pose(k), bench.surroundings.is_free(k))
+                for k, each in enumerate(bench.parts)
+            ),
         )
 
     def show(self) -> None:
@@ -146,11 +149,11 @@ class SceneView(QObject):
     def _follow(self, row: int) -> None:
         """Select in the viewport the object selected in the list."""
         part = row - len(self.obstacles)
-        self._window.selection.choose(self._bench.root_of_part(part) if part >= 0 else -1)
+        self._window.selection.choose(self._bench.surroundings.root_of_part(part) if part >= 0 else -1)
         self._overlays.choose_obstacle(row if part < 0 else -1)
 
     def _follow_link(self, link: int) -> None:
-        part = self._bench.part_of_link(link) if link >= 0 else -1
+        part = self._bench.surroundings.part_of_link(link) if link >= 0 else -1
         if part >= 0:
             self.choose(len(self.obstacles) + part)
 
@@ -194,8 +197,8 @@ class SceneView(QObject):
             return
         number = row - len(self.obstacles)
         part, before = self._bench.parts[number], self.things[row]
-        if not np.array_equal(before.pose, thing.pose) and self._bench.is_free(number):
-            self._bench.place_part(number, thing.pose)
+        if not np.array_equal(before.pose, thing.pose) and self._bench.surroundings.is_free(number):
+            self._bench.surroundings.place_part(number, thing.pose)
             return
         parts = self._bench.parts
 
@@ -235,7 +238,7 @@ class SceneView(QObject):
     def _set_obstacles(self, wanted: Sequence[engine.Obstacle | Thing], row: int, told: str) -> None:
         try:
             made = [things.obstacle_of(each) if isinstance(each, Thing) else each for each in wanted]
-            self._bench.set_obstacles(made, told)
+            self._bench.surroundings.set_obstacles(made, told)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
@@ -251,7 +254,7 @@ class SceneView(QObject):
             return
         before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row)
         try:
-            bench.set_parts(parts(), told)
+            bench.surroundings.set_parts(parts(), told)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
             return

@@ -19,7 +19,7 @@ class SelfCollisionView:
     def __init__(self, window: Window):
         self._bench = window.workbench
         self.action = make_action(
-            window, "Self-&collision", self._bench.set_self_collision, tip=TIP, checkable=True
+            window, "Self-&collision", self._bench.configuring.set_self_collision, tip=TIP, checkable=True
         )  # fmt: skip
         window.menus.simulation.put(self.action)
         window.refreshed.connect(self._refresh)

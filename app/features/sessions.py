@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from PyQt6.QtCore import QByteArray
@@ -60,15 +60,15 @@ class Sessions:
 
     @property
     def _plots(self) -> PlotsPanel:
-        return cast(PlotsView, self._window.features[PlotsView]).panel
+        return self._window.feature(PlotsView).panel
 
     @property
     def _hiding(self) -> LinkHiding:
-        return cast(LinkHiding, self._window.features[LinkHiding])
+        return self._window.feature(LinkHiding)
 
     @property
     def _beside(self) -> BesideView:
-        return cast(BesideView, self._window.features[BesideView])
+        return self._window.feature(BesideView)
 
     def _refresh(self) -> None:
         self.save_action.setEnabled(self._bench.model is not None)
@@ -119,7 +119,7 @@ class Sessions:
 
         Raises OSError, also while another file is being written.
         """
-        exports, replay = cast(RunExports, self._window.features[RunExports]), self._bench.replay
+        exports, replay = self._window.feature(RunExports), self._bench.replay
         if exports.writing.running:
             raise OSError("another file is being written; save the session when it is done")
         session, run = self.session(), replay.chosen
@@ -165,7 +165,7 @@ class Sessions:
             "scene": session_scene.write(settings.scene),
             "batch": asdict(settings.spread),
             "drives": {
-                row.name: asdict(bench.drive_of(k)) for k, row in enumerate(bench.coordinates) if row.driveable
+                row.name: asdict(bench.robot.drive_of(k)) for k, row in enumerate(bench.coordinates) if row.driveable
             },
             "camera": {
                 "target": camera.target.tolist(), "distance": camera.distance, "azimuth": camera.azimuth,
@@ -206,8 +206,8 @@ class Sessions:
             return
         window, bench, session = self._window, self._bench, opening.session
         state: tuple[Callable[[], object], ...] = (
-            lambda: bench.take_settings(session_text.settings(session, event.settings, event.model)),
-            lambda: bench.pose(session_text.pose(session, event.model, event.start)),
+            lambda: bench.configuring.take_settings(session_text.settings(session, event.settings, event.model)),
+            lambda: bench.posing.pose(session_text.pose(session, event.model, event.start)),
             lambda: self._drive(session),
         )
         restored = (
@@ -219,7 +219,7 @@ class Sessions:
             lambda: self._hiding.hide_named(session_text.hidden(session)),
             lambda: self._put_beside(session),
         )
-        with bench.unnoted():
+        with bench.actions.unnoted():
             faults = [fault for fault in (opening.fault, *map(_fault, restored)) if fault]
         window.refresh()
         controller = session.get("controller")
@@ -233,7 +233,7 @@ class Sessions:
         rows = {row.name: k for k, row in enumerate(self._bench.coordinates) if row.driveable}
         for name, drive in session_text.drives(session).items():
             if name in rows:
-                self._bench.set_joint_drive(rows[name], drive)
+                self._bench.joints.set_joint_drive(rows[name], drive)
 
     def _go_on(self, session: dict[str, Any]) -> None:
         """Continue from the last recorded frame, and restore waves, which it lacks; or show the saved frame."""
@@ -260,7 +260,7 @@ class Sessions:
 
     def _see(self, camera: Camera) -> None:
         self._window.viewport.see(camera)
-        cast(CameraViews, self._window.features[CameraViews]).parallel.setChecked(camera.parallel)
+        self._window.feature(CameraViews).parallel.setChecked(camera.parallel)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Refused) and (opening := self._opening) is not None:

@@ -6,7 +6,7 @@ import tempfile
 import threading
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtWidgets import QMessageBox
@@ -141,7 +141,7 @@ class StudyView(QObject):
 
     def export(self, path: str) -> None:
         """Write the results as a table, .csv or .parquet, in a thread; the status bar reports how it ends."""
-        results, exports = self.panel.results, cast(RunExports, self._window.features[RunExports])
+        results, exports = self.panel.results, self._window.feature(RunExports)
         if results is None or exports.writing.running:
             return
 

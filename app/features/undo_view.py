@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
@@ -66,9 +66,9 @@ class UndoView:
         bench = self._bench
         if bench.replay.active:
             bench.to_present()
-        with bench.unnoted():
+        with bench.actions.unnoted():
             if _told(state.parts) != _told(bench.model.parts):
-                cast(SceneView, self._window.features[SceneView]).restore(state)
+                self._window.feature(SceneView).restore(state)
             else:
                 put_back(bench, state, bench.state.q, state.posed)
         self._window.refresh()

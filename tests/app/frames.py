@@ -104,10 +104,10 @@ class Bench:
     def playing(self, seconds: float) -> dict[str, Any]:
         """Frames while the robot falls from a pose in which it cannot stay."""
         bench = self.window.workbench
-        bench.set_held(False)
+        bench.joints.set_held(False)
         for index, row in enumerate(bench.coordinates):
             if row.leader is None:
-                bench.set_coordinate(index, 0.4)
+                bench.joints.set_coordinate(index, 0.4)
         bench.play()
         self.spin(0.5)
         self.coarsest = (1.0, 0)
@@ -135,7 +135,7 @@ class Bench:
         bench.reset()
         self.spin(3.0)
         shares = {"paused": self.cpu(seconds)}
-        bench.set_gravity(False)
+        bench.configuring.set_gravity(False)
         bench.play()
         self.spin(3.0)
         shares["playing"] = self.cpu(seconds)
@@ -144,7 +144,7 @@ class Bench:
         shares["minimised"] = self.cpu(seconds)
         self.window.showNormal()
         bench.pause()
-        bench.set_gravity(True)
+        bench.configuring.set_gravity(True)
         return shares
 
     def orbit(self) -> float:
@@ -176,7 +176,7 @@ class Bench:
         model = engine.chain(1000)
         bench = self.window.workbench
         self.load(model)
-        bench.set_dt(1e-4)
+        bench.configuring.set_dt(1e-4)
         alone = engine.Simulation(model, dt=1e-4, integrator=bench.settings.integrator)
         alone.step(100)
 

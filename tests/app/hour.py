@@ -83,8 +83,8 @@ class Hour(User):
         rows = [k for k, row in enumerate(bench.coordinates) if row.driveable and row.holdable]
         if rows:
             joint = int(self.rng.choice(rows))
-            bench.set_joint_drive(joint, Drive("target", 0.1, "sine", 0.1, 1.0))
-            bench.set_coordinate(rows[0], 0.05)
+            bench.joints.set_joint_drive(joint, Drive("target", 0.1, "sine", 0.1, 1.0))
+            bench.joints.set_coordinate(rows[0], 0.05)
         algorithms = [action for action in window.choices.algorithms.actions() if action.isEnabled()]
         algorithms[number // len(ROBOTS) % 2].trigger()  # not more: each that is new is code that stays
         self.spin(0.4)
@@ -103,9 +103,9 @@ class Hour(User):
         window.run.play.trigger()
         self.spin(0.3)
         window.run.reset.trigger()
-        bench.set_spread(Spread(4, 0.05))
+        bench.configuring.set_spread(Spread(4, 0.05))
         self.spin(0.4)
-        bench.set_spread(Spread())
+        bench.configuring.set_spread(Spread())
         window.features[Appearance].actions["light" if number % 2 else "dark"].trigger()
         plots.trigger()
         window.viewport.picture()

@@ -50,7 +50,7 @@ def rows(table: TimingTable) -> list[list[str]]:
 def test_switching_while_it_plays(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     timing, bench = window.timing, window.workbench
-    bench.set_ground(False)  # else collision and contact are among the phases
+    bench.configuring.set_ground(False)  # else collision and contact are among the phases
     assert window.status.algorithm_button.text() == "ABA (auto)"
     assert timing.why.text() in algorithm_words(bench.why)
     assert timing.why.toolTip() == algorithm_words(bench.why)
@@ -104,7 +104,7 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
     monkeypatch.setattr(integrators.run, "_loaded", {})  # what other tests have compiled
     window = opened(engine.find_robot("arm7"))
     bench, status = window.workbench, window.status
-    bench.set_ground(False)
+    bench.configuring.set_ground(False)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: not bench.compiling and bench.time > 0.1)
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "cache"))
@@ -115,7 +115,7 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
     assert bench.plays_on
     assert bench.algorithm == "abia"
     assert "the previous settings run until then" in status.loading_label.text()
-    bench.set_gravity(False)  # what needs no other code acts at once
+    bench.configuring.set_gravity(False)  # what needs no other code acts at once
     wait(qtbot, lambda: not bench._worker._loop.changeover.settings.gravity)
     assert bench.algorithm == "abia"
     wait(qtbot, lambda: bench.algorithm == "jsiia" and not bench.compiling)
@@ -264,7 +264,7 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     window = opened(path)
     able = {action.data(): action.isEnabled() for action in window.choices.algorithms.actions()}
     assert able == {"auto": True, "abia": False, "jsiia": True, "cfa": False, "dca": False}
-    window.workbench.set_algorithm("abia")
+    window.workbench.configuring.set_algorithm("abia")
     wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())
     assert window.workbench.settings.algorithm == "auto"
     assert window.workbench.algorithm == "jsiia"

@@ -38,7 +38,7 @@ def cell(window, column, row=0):
 def test_rows_and_fields_change_their_unit_and_take_it(qtbot, opened):
     window = opened()
     bench, action = window.workbench, window.features[AngleUnits].action
-    bench.set_held(True)
+    bench.joints.set_held(True)
     window.refresh()
     window.joints.moved.emit(0, 0.5)
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] == 0.5)
@@ -63,13 +63,13 @@ def test_the_form_of_a_joint_has_the_unit(qtbot, opened):
     window.features[AngleUnits].action.trigger()
     view = window.features[DriveView]
     view.choose(0)
-    window.workbench.set_joint_drive(0, Drive("target", 0.25, "sine", 0.125))
+    window.workbench.joints.set_joint_drive(0, Drive("target", 0.25, "sine", 0.125))
     window.refresh()
     form = view.form
     wait(qtbot, lambda: form.value.value() == 0.25)
     assert (form.value.suffix(), form.amplitude.value()) == (" rad", 0.125)
     form.amplitude.setValue(0.2)
-    assert window.workbench.drive_of(0).amplitude == 0.2
+    assert window.workbench.robot.drive_of(0).amplitude == 0.2
     window.features[AngleUnits].action.trigger()
     assert form.value.suffix() == " °"
     assert form.amplitude.value() == pytest.approx(math.degrees(0.2), abs=0.01)

@@ -21,7 +21,7 @@ def on_gpu(qtbot, pretended_gpu, opened):
     window = opened(engine.find_robot("double_pendulum"))
     bench = window.workbench
     wait(qtbot, lambda: "cuda" not in bench.device_refusals)
-    bench.set_device("cuda")
+    bench.configuring.set_device("cuda")
     wait(qtbot, lambda: bench.device == "cuda")
     window.run.play.trigger()
     wait(qtbot, lambda: bench.time > 0.3 and bool(pretended_gpu.launches))

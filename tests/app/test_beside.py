@@ -215,11 +215,11 @@ def test_a_film_shows_the_first_one_alone(beside):
 def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, beside):
     window, put = beside
     view = put("scara")
-    window.workbench.set_spread(Spread(3, 0.1))
+    window.workbench.configuring.set_spread(Spread(3, 0.1))
     wait(qtbot, lambda: window.workbench.newest.batch is not None)
     wait(qtbot, lambda: window.viewport.overlays.companion is None)
     assert view.panel.note.text() == CROWDED
-    window.workbench.set_spread(Spread())
+    window.workbench.configuring.set_spread(Spread())
     wait(qtbot, lambda: window.viewport.overlays.companion is not None)
     assert not view.panel.note.text()
     view.close_action.trigger()

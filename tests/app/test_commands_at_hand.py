@@ -150,7 +150,7 @@ def test_things_of_the_scene_have_menus(qtbot, arm):
 
 def test_a_joint_has_a_menu(qtbot, arm):
     bench, menus = arm.workbench, arm.features[ContextMenus]
-    bench.set_coordinate(1, 0.3)
+    bench.joints.set_coordinate(1, 0.3)
     wait(qtbot, lambda: bench.newest.q[1] == 0.3)
     menu = arm.joints.row_menu(1)
     assert [name for name in names(menu) if name] == [

@@ -176,7 +176,7 @@ def test_without_ground_there_are_none(qtbot, opened):
 
 def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, opened):
     window = opened(QUADRUPED)
-    window.workbench.set_spread(Spread(robots=4))
+    window.workbench.configuring.set_spread(Spread(robots=4))
     window.workbench.look_at(3)
     stand(qtbot, window)
     viewport = window.viewport

@@ -34,7 +34,7 @@ def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, shown, choose)
     window = shown(ROBOT)
     bench, view = window.workbench, window.features[ControllerView]
     assert not view.end_action.isEnabled()
-    bench.set_held(True)
+    bench.joints.set_held(True)
     choose(window, "def control(t, q, v):\n    return [3 + t, -1]\n")
     wait(qtbot, lambda: view.label.text() == "mine.py")
     assert not bench.settings.held

@@ -38,7 +38,7 @@ def test_q_is_copied_pasted_and_undone(qtbot, opened):
 def test_both_are_those_of_the_frame_shown(qtbot, opened):
     window = opened()
     bench, feature = window.workbench, window.features[Copying]
-    bench.set_held(False)
+    bench.joints.set_held(False)
     window.joints.moved.emit(0, 1.0)
     play(qtbot, window, 0.3)
     bench.replay.show(10)

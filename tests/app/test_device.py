@@ -210,7 +210,7 @@ def choose(window: Window, name: str) -> None:
 
 
 def test_the_window_switches_the_device_while_it_plays(qtbot, pretended_gpu, opened):
-    opened(engine.find_robot("scara")).workbench.set_device("cpu")
+    opened(engine.find_robot("scara")).workbench.configuring.set_device("cpu")
     window = opened(engine.find_robot("arm7"))
     timing, bench = window.timing, window.workbench
     assert window.status.device_button.text() == "CPU"
@@ -246,7 +246,7 @@ def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
     assert cfa.text() == "CFA\tjoint 'floating_base' is free"
     window.run.ground.trigger()
     wait(qtbot, lambda: not window.workbench.settings.ground)
-    window.workbench.set_device("cuda")
+    window.workbench.configuring.set_device("cuda")
     wait(qtbot, lambda: "CUDA finds no device" in window.statusBar().currentMessage())
     wait(qtbot, lambda: window.workbench.settings.device != "cuda")
 

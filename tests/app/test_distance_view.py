@@ -62,7 +62,7 @@ def test_a_distance_from_a_link_to_the_ground_is_drawn_and_follows_the_robot(qtb
         arm.viewport.resize(width, 400)
         assert arm.viewport.rect().contains(view.button.geometry())
         assert ("\n" in view.button.text()) == (width < 300)
-    arm.workbench.set_coordinate(1, 0.7)
+    arm.workbench.joints.set_coordinate(1, 0.7)
     wait(qtbot, lambda: not np.allclose(view.vector, vector, atol=1e-3))
     pose = arm.workbench.newest.link_poses[hand]
     np.testing.assert_allclose(pose[:3, :3] @ view.ends[0].point + pose[:3, 3] + view.vector, first + vector)
@@ -113,7 +113,7 @@ def test_measuring_is_cancelled_and_drags_turn_the_view_meanwhile(qtbot, arm):
 
 def test_the_numbers_are_those_of_the_recorded_frame_that_is_shown(qtbot, arm):
     view, hand = arm.features[DistanceView], arm.workbench.model.link_names.index("hand")
-    arm.workbench.set_held(False)
+    arm.workbench.joints.set_held(False)
     arm.run.play.trigger()
     wait(qtbot, lambda: arm.workbench.time > 0.3)
     arm.run.play.trigger()
@@ -142,7 +142,7 @@ def test_a_run_from_a_file_is_measured(qtbot, arm, tmp_path):
 
 
 def test_in_a_batch_the_line_ends_where_the_ground_was_clicked(qtbot, arm):
-    arm.workbench.set_spread(Spread(4, 0.2))
+    arm.workbench.configuring.set_spread(Spread(4, 0.2))
     wait(qtbot, lambda: arm.viewport._batch is not None)
     arm.workbench.look_at(3)
     wait(qtbot, lambda: np.allclose(arm.viewport.center, arm.viewport._batch.offsets[3]))

@@ -105,7 +105,7 @@ def test_the_window_says_what_moves_and_how_fast(qtbot, opened, monkeypatch):
     assert view.note.text().split()[0] == bench.model.link_names[0]
     assert window.viewport.rect().contains(view.note.geometry())
     assert view.note.text() in window.features[LogView].text
-    bench.set_coordinate(10, bench.newest.q[bench.coordinates[10].q] + 0.01)
+    bench.joints.set_coordinate(10, bench.newest.q[bench.coordinates[10].q] + 0.01)
     wait(qtbot, lambda: not view.note.isVisible())
     wait(qtbot, view.note.isVisible)
     window.run.hold.trigger()  # nothing holds the joints any more

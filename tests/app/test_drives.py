@@ -69,14 +69,14 @@ def test_a_velocity_is_held(qtbot, shown):
     bench, form = window.workbench, choose(qtbot, window, 0)
     pick(form.mode, "velocity")
     type_in(qtbot, form.value, "20")
-    assert bench.mode(0) == "velocity"
+    assert bench.robot.mode(0) == "velocity"
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] > 0.2)
     assert math.degrees(bench.newest.v[0]) == pytest.approx(20, rel=0.1)  # the joint's friction slows it
     assert window.joints.table.data(window.joints.table.index(0, DRIVE)) == "20.0 °/s"
     wait(qtbot, lambda: " of 124.6 °/s" in form.motion.text())
     pick(form.mode, "target")  # it is held where it is then
-    wait(qtbot, lambda: bench.mode(0) == "target" and abs(bench.newest.v[0]) < 0.01)
+    wait(qtbot, lambda: bench.robot.mode(0) == "target" and abs(bench.newest.v[0]) < 0.01)
     assert bench.newest.q[0] > 0.2
 
 
@@ -86,7 +86,7 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, shown):
     pick(form.wave, "sine")
     type_in(qtbot, form.amplitude, "15")
     type_in(qtbot, form.period, "0.5")
-    assert bench.drive_of(3) == Drive("target", 0.0, "sine", math.radians(15), 0.5)
+    assert bench.robot.drive_of(3) == Drive("target", 0.0, "sine", math.radians(15), 0.5)
     seen = []
     for _ in range(2):
         for _ in range(60):
@@ -134,11 +134,11 @@ def test_the_form_follows_what_the_table_and_a_reset_ask_for(qtbot, shown):
 def test_gains_are_typed_and_given_back(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 1)
-    suited = bench.gains(1)
+    suited = bench.joints.gains(1)
     type_in(qtbot, form.kp, "123")
     wait(qtbot, lambda: simulation(window).settings.kp[0, 1] == 123)
     assert simulation(window).settings.kd[0, 1] == pytest.approx(suited[1], abs=0.01)  # as it is shown
-    assert simulation(window).settings.kp[0, 2] == bench.gains(2)[0]
+    assert simulation(window).settings.kp[0, 2] == bench.joints.gains(2)[0]
     qtbot.mouseClick(form.suited, LEFT)
     wait(qtbot, lambda: simulation(window).settings.kp[0, 1] == suited[0])
 
@@ -147,16 +147,16 @@ def test_hold_off_and_on_brings_drives_back(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench = window.workbench
     swing = Drive("target", 0.0, "sine", 0.3, 0.5)
-    bench.set_joint_drive(2, swing)
-    bench.set_joint_drive(0, Drive("velocity", 0.2))
-    bench.drive(5, by_effort=True)
+    bench.joints.set_joint_drive(2, swing)
+    bench.joints.set_joint_drive(0, Drive("velocity", 0.2))
+    bench.joints.drive(5, by_effort=True)
     press(qtbot, window, window.run.hold)
     wait(qtbot, lambda: not bench.settings.held)
-    assert [bench.mode(k) for k in range(7)] == ["effort"] * 7
+    assert [bench.robot.mode(k) for k in range(7)] == ["effort"] * 7
     assert "the drives of 2 joints are suspended" in window.statusBar().currentMessage()
     press(qtbot, window, window.run.hold)
-    assert [bench.mode(k) for k in (0, 1, 2, 5)] == ["velocity", "target", "target", "effort"]
-    assert bench.drive_of(2) == swing
+    assert [bench.robot.mode(k) for k in (0, 1, 2, 5)] == ["velocity", "target", "target", "effort"]
+    assert bench.robot.drive_of(2) == swing
     assert bench.joints.suspended == 0
 
 
@@ -176,8 +176,8 @@ def test_hold_takes_all_back_and_another_robot_begins_plain(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 0)
     pick(form.mode, "velocity")
-    bench.set_held(True)
-    assert bench.mode(0) == "target"
+    bench.joints.set_held(True)
+    assert bench.robot.mode(0) == "target"
     pick(form.wave, "sine")
     window.open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: bench.model.name == "double_pendulum")
@@ -189,7 +189,7 @@ def test_drives_of_joints_that_the_next_robot_lacks_go_with_the_robot(qtbot, sho
     window = shown(engine.find_robot("arm7"))
     bench = window.workbench
     for index in (5, 6):
-        bench.set_joint_drive(index, Drive("target", 0.0, "sine", 0.3, 0.5))
+        bench.joints.set_joint_drive(index, Drive("target", 0.0, "sine", 0.3, 0.5))
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.time > 0.05)
     window.open(engine.find_robot("double_pendulum"))
@@ -205,10 +205,10 @@ def test_limits_bound_what_is_asked_for(shown):
     window = shown(engine.find_robot("arm7"))
     bench = window.workbench
     row = bench.coordinates[3]
-    bench.set_joint_drive(3, Drive("velocity", 1e3))
-    assert bench.drive_of(3).value == row.velocity
-    bench.set_joint_drive(3, Drive("effort", -1e6, weight=True))
-    assert bench.drive_of(3).value == -row.effort
+    bench.joints.set_joint_drive(3, Drive("velocity", 1e3))
+    assert bench.robot.drive_of(3).value == row.velocity
+    bench.joints.set_joint_drive(3, Drive("effort", -1e6, weight=True))
+    assert bench.robot.drive_of(3).value == -row.effort
 
 
 def test_velocities_and_efforts_are_columns_where_there_is_room(qtbot, shown):

@@ -223,7 +223,7 @@ def test_an_effort_stays_within_the_joints_limit_which_its_cell_tells(qtbot, ope
     window = opened(ROBOTS / "arm7.urdf")
     table, most = window.joints.table, float(window.workbench.model.effort_limit[1])
     cell = table.index(1, DRIVE)
-    window.workbench.drive(1, by_effort=True)
+    window.workbench.joints.drive(1, by_effort=True)
     wait(qtbot, lambda: table.data(cell) == "0.0 N m")
     assert f"at most {most:g} N m" in table.data(cell, Qt.ItemDataRole.ToolTipRole)
     window.joints.edit(cell)
@@ -351,30 +351,30 @@ def test_an_integrator_that_softens_hold_is_told_of_while_it_does(opened):
     window = opened(ROBOTS / "arm7.urdf")
     bench, note = window.workbench, window.status.note_label
     assert note.text() == ""
-    bench.set_integrator("semi-implicit")
+    bench.configuring.set_integrator("semi-implicit")
     window.refresh()
     name, times = bench.joints.softest
     index = [row.name for row in bench.coordinates].index(name)
     assert note.text() == f"Hold is {times:.2g} × softer with semi-implicit"
     assert name in note.toolTip()
-    soft, _ = bench.gains(index)
-    bench.set_integrator("implicit")
-    assert times == pytest.approx(bench.gains(index)[0] / soft)
+    soft, _ = bench.joints.gains(index)
+    bench.configuring.set_integrator("implicit")
+    assert times == pytest.approx(bench.joints.gains(index)[0] / soft)
     window.refresh()
     assert note.text() == ""
-    bench.set_integrator("rk4")
+    bench.configuring.set_integrator("rk4")
     window.refresh()
     assert note.text() == f"Hold is {times:.2g} × softer with rk4"
-    bench.set_dt(1e-4)
+    bench.configuring.set_dt(1e-4)
     window.refresh()
     assert note.text() == ""
-    bench.set_dt(1e-3)
+    bench.configuring.set_dt(1e-3)
     for k in range(len(bench.coordinates)):
-        bench.set_gains(k, (100.0, 10.0))
+        bench.joints.set_gains(k, (100.0, 10.0))
     window.refresh()
     assert note.text() == ""
     for k in range(len(bench.coordinates)):
-        bench.set_gains(k, None)
+        bench.joints.set_gains(k, None)
     window.refresh()
     assert note.text() != ""
     window.run.hold.trigger()

@@ -48,7 +48,7 @@ def test_the_spring_is_stable_however_long_a_force_is_held(h, share):
 def test_a_pendulum_is_pulled_to_the_cursor_while_it_plays(bench):
     """At rest the spring's moment about the pivot is that of the weight."""
     opened(bench, engine.find_robot("pendulum"))
-    bench.set_held(False)
+    bench.joints.set_held(False)
     model, link = bench.model, len(bench.model.link_names) - 1
     poses = engine.link_poses(model, model.neutral())
     point = np.array([1.0, 0.0, 0.0])
@@ -85,8 +85,8 @@ def _alone(model, link, pose, point, force) -> np.ndarray:
 
 def test_a_set_wrench_moves_the_robot_as_the_engine_does(bench):
     opened(bench, engine.find_robot("arm7"))
-    bench.set_held(False)
-    bench.set_gravity(False)
+    bench.joints.set_held(False)
+    bench.configuring.set_gravity(False)
     model, link = bench.model, len(bench.model.link_names) - 1
     wrench = np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
     bench.forces.set(link, wrench, world=False)
@@ -105,8 +105,8 @@ def test_a_set_wrench_moves_the_robot_as_the_engine_does(bench):
 def test_axes_of_the_world_stay_as_the_link_turns(bench):
     """A moment about the hinge, which a reset takes away."""
     opened(bench, engine.find_robot("pendulum"))
-    bench.set_held(False)
-    bench.set_gravity(False)
+    bench.joints.set_held(False)
+    bench.configuring.set_gravity(False)
     link = len(bench.model.link_names) - 1
     bench.forces.set(link, np.array([0, 0.05, 0, 0, 0, 0]), world=True)
     bench.set_speed(4.0)
@@ -128,6 +128,6 @@ def test_settings_change_under_a_pull(bench):
     bench.play()
     bench.forces.grab(link, np.zeros(3), np.array([1.0, 0.0, 1.0]), 1.0)
     frames(bench, lambda frame: frame.pull is not None)
-    bench.set_dt(2e-3)
+    bench.configuring.set_dt(2e-3)
     frames(bench, lambda frame: frame.pull is not None and frame.time > 1)
     assert bench.settings.dt == 2e-3

@@ -30,7 +30,7 @@ def swinging(bench: Workbench, settings: GhostSettings | None, source: object = 
     """The robot let go, with a ghost."""
     bench.open(source)
     until(lambda: bench.poll() and not bench.loading)
-    bench.set_held(False)
+    bench.joints.set_held(False)
     bench.ghost.set(settings)
     until(lambda: bench.poll() is not None and (frame := bench.frame()) is not None and frame.ghost is not None)
     return bench
@@ -61,7 +61,7 @@ def test_another_algorithm_differs_by_rounding_alone(bench):
 
 
 def test_a_smaller_step_differs_by_the_integrators_error(bench):
-    bench.set_integrator("semi-implicit")
+    bench.configuring.set_integrator("semi-implicit")
     greatest = []
     for step in (Fraction(1, 2), Fraction(2)):
         frame = after(swinging(bench, GhostSettings(integrator="semi-implicit", step=step)), 200)
@@ -86,11 +86,11 @@ def test_a_reset_and_a_hand_bring_them_together(bench):
 
 def test_efforts_and_other_settings_reach_the_ghost(bench):
     swinging(bench, GhostSettings())
-    bench.set_drive(1, 20.0)
+    bench.joints.set_drive(1, 20.0)
     frame = after(bench, 200)
     assert frame.tau[1] == 20.0
     assert frame.ghost.worst == 0.0
-    bench.set_gravity(False)
+    bench.configuring.set_gravity(False)
     until(lambda: bench.poll() is not None and (found := bench.frame()) is not None and found.ghost is not None)
     assert after(bench, 200).ghost.worst == 0.0
 
@@ -99,9 +99,9 @@ def test_one_of_many_has_none_and_single_precision_wants_a_gpu(bench):
     said = []
     bench.ghost.listen(said.append)
     swinging(bench, GhostSettings())
-    bench.set_spread(Spread(robots=3))
+    bench.configuring.set_spread(Spread(robots=3))
     until(lambda: bench.poll() is not None and any("one robot alone" in text for text in said))
-    bench.set_spread(Spread())
+    bench.configuring.set_spread(Spread())
     if engine.why_no_gpu() is not None:
         bench.ghost.set(GhostSettings(precision="float32"))
         until(lambda: any("single precision" in text for text in said))
@@ -144,7 +144,7 @@ def test_a_ghost_whose_gpu_fails_goes_and_the_robot_plays_on(bench, monkeypatch,
     monkeypatch.setattr(engine, "Simulation", SinglePrecision)
     said = []
     bench.ghost.listen(said.append)
-    bench.take_settings(Settings(device="cpu"))
+    bench.configuring.take_settings(Settings(device="cpu"))
     swinging(bench, GhostSettings(precision="float32"))
     assert (bench.device, bench.newest.ghost.device) == ("cpu", "cuda")
     sound = getattr(SinglePrecision, where)
@@ -179,7 +179,7 @@ def test_a_ghost_whose_gpu_fails_as_it_takes_its_place_is_told_of(bench, monkeyp
 
     said = []
     bench.ghost.listen(said.append)
-    bench.take_settings(Settings(device="cpu"))
+    bench.configuring.take_settings(Settings(device="cpu"))
     bench.open(ARM)
     until(lambda: bench.poll() and not bench.loading)
     monkeypatch.setattr(engine, "Simulation", Gone)

@@ -65,18 +65,18 @@ def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, 
     view.add("box", True)
     settled(qtbot, view)
     put(qtbot, view, (x, 0.0, top + 0.025), ())
-    wait(qtbot, lambda: bench.part_pose(0)[2, 3] == pytest.approx(top + 0.025))
+    wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] == pytest.approx(top + 0.025))
     rows = {row.name: k for k, row in enumerate(bench.coordinates)}
     window.run.play.trigger()
     for name in ("left", "right"):
-        bench.set_coordinate(rows[name], 0.04)
+        bench.joints.set_coordinate(rows[name], 0.04)
     go(qtbot, bench, 0.5)
     shown(qtbot, window, "grasped")
-    bench.set_coordinate(rows["joint2"], -0.4)
+    bench.joints.set_coordinate(rows["joint2"], -0.4)
     go(qtbot, bench, 1.2)
     window.run.play.trigger()
     qtbot.wait(100)
-    lifted, end = bench.part_pose(0)[:3, 3], bench.newest.time
+    lifted, end = bench.surroundings.part_pose(0)[:3, 3], bench.newest.time
     assert lifted[2] > top + 0.1
     shown(qtbot, window, "lifted")
     replay = bench.replay

@@ -52,7 +52,7 @@ def test_the_standard_entries_reach_the_simulation_and_are_undone(qtbot, view):
 
 def test_numbers_are_typed_and_pull_the_robot(qtbot, view):
     bench = view._bench
-    bench.set_held(False)
+    bench.joints.set_held(False)
     for box, text in zip(view.form.boxes, ("3", "-1.5", "0"), strict=True):
         type_in(qtbot, box, text)
     wait(qtbot, lambda: simulated(view) == [3, -1.5, 0])

@@ -24,7 +24,7 @@ NONE = Qt.KeyboardModifier.NoModifier
 @pytest.fixture
 def arm(qtbot, arm):
     wait(qtbot, lambda: not arm.viewport.reading)
-    arm.workbench.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
+    arm.workbench.posing.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
     wait(qtbot, lambda: arm.workbench.newest.q[1] == 0.5)
     arm.viewport.fit()
     return arm
@@ -243,10 +243,10 @@ def test_of_a_batch_no_robot_is_posed_by_hand(arm):
     posing = arm.features[HandPosing]
     arm.selection.choose(6)
     assert posing.handles.isVisible()
-    arm.workbench.set_spread(Spread(2, 0.2))
+    arm.workbench.configuring.set_spread(Spread(2, 0.2))
     arm.refresh()
     assert not posing.handles.isVisible()
-    assert not arm.workbench.can_pose(6)
+    assert not arm.workbench.posing.can_pose(6)
 
 
 def test_how_far_a_pose_is_off_is_said_in_its_unit():

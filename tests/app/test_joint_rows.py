@@ -55,14 +55,14 @@ def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
     opened(bench, MODEL)
     index = next(k for k, row in enumerate(bench.coordinates) if row.component == 1)
     row = bench.coordinates[index]
-    bench.set_coordinate(index, 0.4)
+    bench.joints.set_coordinate(index, 0.4)
     until(lambda: (frame := bench.frame()) and abs(row.value(frame.q) - 0.4) < 1e-9)
     assert row.value(bench.initial) == pytest.approx(0.4)
     assert index not in bench.robot.held_rows
-    bench.set_drive(index, 0.25)
+    bench.joints.set_drive(index, 0.25)
     bench.play()
     with pytest.raises(ValueError, match="pause to set it"):
-        bench.set_coordinate(index, 0.1)
+        bench.joints.set_coordinate(index, 0.1)
     until(lambda: (frame := bench.frame()) and frame.time > 0.05 and abs(frame.v[row.effort_v]) > 0)
     bench.pause()
 
@@ -102,7 +102,7 @@ def test_a_free_base_is_turned_in_numbers_and_back_by_undo(bench):
     bench.actions.done = deeds.append
     index = next(k for k, row in enumerate(bench.coordinates) if row.name == "floating_base.yaw")
     base, row = bench.model.joint("floating_base"), bench.coordinates[index]
-    bench.set_coordinate(index, 0.5)
+    bench.joints.set_coordinate(index, 0.5)
     until(lambda: (frame := bench.frame()) and abs(row.value(frame.q) - 0.5) < 1e-12)
     np.testing.assert_allclose(bench.newest.q[base.q][3:], [0, 0, math.sin(0.25), math.cos(0.25)], atol=1e-12)
     assert row.value(bench.initial) == pytest.approx(0.5)
@@ -140,6 +140,6 @@ def test_a_joint_that_is_put_where_it_is_leaves_nothing_to_undo(bench):
     opened(bench, engine.chain(2))
     deeds = []
     bench.actions.done = deeds.append
-    bench.set_coordinate(0, 0.3)
-    bench.set_coordinate(0, 0.3)
+    bench.joints.set_coordinate(0, 0.3)
+    bench.joints.set_coordinate(0, 0.3)
     assert [deed.text for deed in deeds] == ["Move joint1 to 17.2 °"]

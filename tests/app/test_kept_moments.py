@@ -157,7 +157,7 @@ def test_a_pose_that_has_a_name_is_kept_without_a_step(qtbot, start):
     for angle in angles:
         q = window.workbench.initial.copy()
         q[0] = angle
-        window.workbench.pose(q)
+        window.workbench.posing.pose(q)
         wait(qtbot, lambda angle=angle: newest(recording).q[0, 0] == angle)
         if angle != 0.5:
             qtbot.keyClick(window, Key.Key_K)

@@ -120,7 +120,7 @@ def test_a_session_is_read_as_it_was_written(chance, tmp_path):
         assert replace(found, scene=bench.settings.scene) == bench.settings
         same_scene(found.scene, bench.settings.scene)
         drives, rows = session_text.drives(session), [row for row in bench.coordinates if row.driveable]
-        assert drives == {row.name: bench.drive_of(bench.coordinates.index(row)) for row in rows}
+        assert drives == {row.name: bench.robot.drive_of(bench.coordinates.index(row)) for row in rows}
         own = np.zeros(model.nq)
         own[[k for _, part in model.quaternions for k in range(part.start, part.stop)]] = 1.0
         np.testing.assert_array_equal(session_text.pose(session, model, own), bench.newest.q)

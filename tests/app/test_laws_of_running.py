@@ -232,7 +232,7 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
     wait(qtbot, lambda: viewport._scene.ready and bench.newest is not None)
     for many in (False, True):
         if many:
-            bench.set_spread(Spread(4, 0.2))
+            bench.configuring.set_spread(Spread(4, 0.2))
             bench.look_at(3)
             wait(qtbot, lambda: viewport._batch is not None and bench.newest.robot == 3)
             assert np.linalg.norm(viewport.center) > 0.1

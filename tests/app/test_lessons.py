@@ -156,7 +156,7 @@ def test_the_numbers_are_those_of_the_present_state(qtbot, taught):
     state = view._state
     expected = engine.forward_dynamics(lesson.model, *state, device="cpu")
     np.testing.assert_allclose(lesson.trace.answer, expected, rtol=1e-9)
-    window.workbench.set_coordinate(2, 0.7)
+    window.workbench.joints.set_coordinate(2, 0.7)
     wait(qtbot, lambda: view._state[0][2] == 0.7)
     panel.go(3)
     qtbot.mouseClick(panel.fresh, Qt.MouseButton.LeftButton)

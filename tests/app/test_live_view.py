@@ -92,7 +92,7 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
     assert {each.toolTip() for each in acting} == {f"{reason}; press Branch here (Ctrl+B) to continue from it"}
     assert window.status.note_label.text() == reason
     with pytest.raises(ValueError, match=f"{reason}; to move joints press Branch here"):
-        bench.set_coordinate(6, 0.1)
+        bench.joints.set_coordinate(6, 0.1)
     assert window.status.step_button.text() == "1 ms  implicit"
     assert window.features[TimeView].bar.state.text() == "live: shown_script.py"
     window.features[TimeView].branch.trigger()

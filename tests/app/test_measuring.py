@@ -156,7 +156,7 @@ def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, open
 
 def test_nothing_is_offered_where_it_would_change_nothing(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
-    window.workbench.set_algorithm("jsiia")
+    window.workbench.configuring.set_algorithm("jsiia")
     wait(qtbot, lambda: window.timing.why.text() == "chosen by you")
     assert window.timing.why.isVisible()
     assert not window.timing.prompt.isVisible()

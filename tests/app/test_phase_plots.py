@@ -52,7 +52,7 @@ def test_a_joints_menu_plots_its_velocity_over_its_position(qtbot, opened):
     assert not panel.charts
     (plot,) = panel.phases.all
     assert plot.pairs[0].label == f"{window.workbench.coordinates[0].name} velocity over position"
-    window.workbench.set_held(False)
+    window.workbench.joints.set_held(False)
     window.joints.moved.emit(0, 0.5)
     play(qtbot, window, 0.5)
     wait(qtbot, lambda: len(panel.series[plot.pairs[0].x]) > 5)

@@ -91,7 +91,7 @@ def test_closed_nothing_is_sampled_and_open_again_the_recording_fills_the_gap(qt
 def test_a_quantity_ticked_late_has_the_curve_of_the_whole_run(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     panel, bench = panel_of(window), window.workbench
-    bench.set_held(False)
+    bench.joints.set_held(False)
     window.run.play.trigger()
     wait(qtbot, lambda: bench.time > 0.5)
     window.run.play.trigger()

@@ -100,7 +100,7 @@ def test_a_robot_on_its_feet_is_put_on_the_ground_in_its_pose(qtbot, opened, exa
     wait(qtbot, lambda: window.workbench.floating and not window.workbench.loading)
     bench = window.workbench
     wait(qtbot, lambda: bench.newest is not None)
-    bench.set_ground(True)
+    bench.configuring.set_ground(True)
     heights = {}
     for name in ("standing", "neutral"):
         posed(window, name)
@@ -119,13 +119,13 @@ def test_what_is_beside_the_robot_stays_and_the_list_is_the_robots(qtbot, opened
     settled(qtbot, scene)
     bench = window.workbench
     assert listed(window) == ["neutral", "default"]
-    place = bench.part_pose(0)
+    place = bench.surroundings.part_pose(0)
     posed(window, "neutral")
     wait(qtbot, lambda: abs(bench.newest.q[1]) < 1e-9)
-    np.testing.assert_allclose(bench.part_pose(0), place, atol=1e-9)
+    np.testing.assert_allclose(bench.surroundings.part_pose(0), place, atol=1e-9)
     posed(window, "default")
     wait(qtbot, lambda: bench.newest.q[1] == pytest.approx(-0.785398))
-    np.testing.assert_allclose(bench.part_pose(0), place, atol=1e-9)
+    np.testing.assert_allclose(bench.surroundings.part_pose(0), place, atol=1e-9)
 
 
 def test_poses_are_in_the_palette_and_above_the_sliders(qtbot, opened, example):

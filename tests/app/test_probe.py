@@ -101,7 +101,7 @@ def test_a_run_is_sampled_from_its_reset_on(bench):
     bench.reset()
     until(lambda: gathered(bench, blocks)[-1] == 0.0)
     value = blocks[-1].values[-1]
-    bench.set_coordinate(0, 0.5)
+    bench.joints.set_coordinate(0, 0.5)
     until(lambda: blocks[-1].values[-1] != value or gathered(bench, blocks) is None)
     assert blocks[-1].values[-1] == 0.5
     assert blocks[-1].time[-1] == 0.0
@@ -139,8 +139,8 @@ def test_settings_change_while_it_is_sampled(bench):
     bench.play()
     blocks = []
     until(lambda: len(gathered(bench, blocks)) > 20)
-    bench.set_gravity(False)
-    bench.set_integrator("rk4")
+    bench.configuring.set_gravity(False)
+    bench.configuring.set_integrator("rk4")
     count = len(gathered(bench, blocks))
     until(lambda: len(gathered(bench, blocks)) > count + 30)
     assert bench.playing
@@ -149,7 +149,7 @@ def test_settings_change_while_it_is_sampled(bench):
 
 def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
     model = opened(bench, "arm7")
-    bench.set_spread(Spread(robots=4, mass=0.5))
+    bench.configuring.set_spread(Spread(robots=4, mass=0.5))
     bench.probe.watch(quantities(model, "potential energy"))
     blocks = []
     until(lambda: bench.poll() is not None and (bench.frame(), bench.newest)[1] is not None and bench.newest.batch)
@@ -168,7 +168,7 @@ def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
 
 def test_on_a_gpu_there_is_a_sample_for_each_frame(pretended_gpu, bench):
     model = opened(bench, "arm7")
-    bench.set_device("cuda")
+    bench.configuring.set_device("cuda")
     until(lambda: bench.poll() is not None and bench.device == "cuda")
     bench.probe.watch(quantities(model, "joint2 position", "joint2 torque"))
     bench.play()

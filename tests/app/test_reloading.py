@@ -35,10 +35,10 @@ def test_a_change_is_read_and_pose_camera_and_settings_stay(qtbot, opened, file)
     bench, camera = window.workbench, window.viewport.camera
     before = bench.model
     wait(qtbot, lambda: bench.newest is not None)
-    bench.set_gravity(False)
-    bench.set_dt(5e-4)
-    bench.set_coordinate(1, 0.4)
-    bench.set_coordinate(3, -0.5)
+    bench.configuring.set_gravity(False)
+    bench.configuring.set_dt(5e-4)
+    bench.joints.set_coordinate(1, 0.4)
+    bench.joints.set_coordinate(3, -0.5)
     wait(qtbot, lambda: bench.newest.q[1] == 0.4 and bench.newest.q[3] == -0.5)
     camera.orbit(0.7, 0.2)
     seen = camera.azimuth, camera.elevation, camera.distance
@@ -62,10 +62,10 @@ def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
     window = opened(file)
     bench = window.workbench
     wait(qtbot, lambda: bench.newest is not None)
-    bench.set_gains(0, (11.0, 1.0))
-    bench.set_gains(6, (77.0, 7.0))
-    bench.set_joint_drive(5, Drive("velocity", 0.1))
-    wait(qtbot, lambda: bench.mode(5) == "velocity")
+    bench.joints.set_gains(0, (11.0, 1.0))
+    bench.joints.set_gains(6, (77.0, 7.0))
+    bench.joints.set_joint_drive(5, Drive("velocity", 0.1))
+    wait(qtbot, lambda: bench.robot.mode(5) == "velocity")
     text = file.read_text()
     robot = ElementTree.fromstring(text)
     (first,) = (joint for joint in robot.iter("joint") if joint.get("name") == "joint1")
@@ -75,7 +75,7 @@ def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
     wait(qtbot, lambda: bench.model is not before)
     assert bench.model.joint_names[0] == "joint2"
     assert bench.settings.gains == ((5, 77.0, 7.0),)
-    assert bench.mode(4) == "velocity"
+    assert bench.robot.mode(4) == "velocity"
     window.run.play.trigger()
     wait(qtbot, lambda: bench.time > 0.05 or not bench.playing)
     assert bench.playing

@@ -46,7 +46,7 @@ def drag_about(bench, rng):
         match ("drive", "pull", "let go", "drive", "grab")[deed % 5]:
             case "drive":
                 row = int(rng.choice([k for k, each in enumerate(bench.coordinates) if each.holdable]))
-                bench.set_drive(row, float(rng.uniform(-0.4, 0.4)))
+                bench.joints.set_drive(row, float(rng.uniform(-0.4, 0.4)))
             case "pull":
                 bench.forces.pull(place)
             case "let go":
@@ -73,7 +73,9 @@ def test_any_frames_of_a_run_are_computed_again_to_the_bit(name, robots, device,
     try:
         bench.open(engine.find_robot(name))
         wait_for(bench, Loaded)
-        bench.take_settings(replace(bench.settings, device=device, spread=Spread(robots, pose=0.05, mass=0.1)))
+        bench.configuring.take_settings(
+            replace(bench.settings, device=device, spread=Spread(robots, pose=0.05, mass=0.1))
+        )
         wait_for(bench, Configured)
         file = tmp_path / "controller.py"
         file.write_text(CONTROLLER.format(nv=bench.model.nv, free=6 if bench.robot.floats else 0))

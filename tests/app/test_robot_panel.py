@@ -198,7 +198,7 @@ def test_arrows_step_through_the_recording_whatever_has_the_focus(qtbot, arm):
 
 def test_numbers_beside_a_recorded_frame_are_its_own(qtbot, arm):
     panel, hand = arm.features[RobotView].panel, len(arm.workbench.model.link_names) - 1
-    arm.workbench.set_held(False)
+    arm.workbench.joints.set_held(False)
     press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: arm.workbench.time > 0.3)
     press(qtbot, arm, arm.run.play)

@@ -114,7 +114,7 @@ def test_what_goes_on_from_an_opened_run_has_a_present(qtbot, window, run_file, 
     open_run(qtbot, window, run_file)
     replay, view = window.workbench.replay, window.features[TimeView]
     wait(qtbot, lambda: not window.workbench.compiling)
-    window.workbench.set_gravity(not changed)
+    window.workbench.configuring.set_gravity(not changed)
     qtbot.keyClick(window, Qt.Key.Key_End)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: replay.recording.runs[-1].left is not None)
@@ -189,7 +189,7 @@ def test_a_run_goes_on_upon_the_ground_that_it_was_on(qtbot, window, exports, tm
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: not bench.replay.active and _same_ground(bench.settings.scene.ground, chosen))
     assert window.viewport.overlays._world is not level
-    bench.set_dt(7e-4)
+    bench.configuring.set_dt(7e-4)
     wait(qtbot, lambda: not bench.replay.active and bench.settings.dt == 7e-4 and not bench.compiling)
     play(qtbot, window, 0.05)
     run = bench.replay.recording.runs[-1]
@@ -412,7 +412,7 @@ def test_the_dialog_promises_the_rows_that_are_written(qtbot, window, exports, t
     """Also of a run in which the batch changed: what came before is said to be left out."""
     recording, bench = load(qtbot, window), window.workbench
     play(qtbot, window, 0.2)
-    bench.set_spread(Spread(robots=3))
+    bench.configuring.set_spread(Spread(robots=3))
     wait(qtbot, lambda: bench.newest is not None and bench.settings.spread.robots == 3)
     play(qtbot, window, 0.2)
     promised = []

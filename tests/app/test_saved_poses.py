@@ -184,7 +184,7 @@ def test_a_pose_lacks_a_new_joint_and_a_free_base_may_come_and_go():
 def test_the_pose_of_a_recorded_frame_is_saved(qtbot, opened, arm, typed):
     window = opened(arm)
     bench = window.workbench
-    bench.set_held(False)
+    bench.joints.set_held(False)
     play(qtbot, window, 0.3)
     bench.replay.show(0)
     recorded = bench.replay.frame.checkpoint.q[0].copy()

@@ -77,7 +77,7 @@ def test_the_joint_rows_of_a_body_have_the_numbers_of_the_scene_panel(qtbot, sce
     settled(qtbot, scene)
     for box, value in zip((*panel.place, panel.turn[2]), (0.5, 0.2, 0.3, 40), strict=True):
         type_in(qtbot, box, value)
-    wait(qtbot, lambda: bench.part_pose(0)[0, 1] == pytest.approx(-np.sin(np.radians(40))))
+    wait(qtbot, lambda: bench.surroundings.part_pose(0)[0, 1] == pytest.approx(-np.sin(np.radians(40))))
     entry(scene, "Obstacle: box")
     scene.duplicate(1)  # at a turned pose of its own
     settled(qtbot, scene)
@@ -163,7 +163,7 @@ def test_an_obstacle_is_moved_by_the_mouse(qtbot, scene):
 
 def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
     window, bench, panel = scene._window, scene._bench, scene.panel
-    bench.set_coordinate(0, 0.5)
+    bench.joints.set_coordinate(0, 0.5)
     wait(qtbot, lambda: bench.newest.q[0] == 0.5)
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
@@ -180,20 +180,20 @@ def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
     wait(qtbot, lambda: bench.model.mass[-1] == 0.25)
     wait(qtbot, lambda: bench.newest is not None)
     type_in(qtbot, panel.place[2], 0.4)
-    wait(qtbot, lambda: bench.part_pose(0)[2, 3] == pytest.approx(0.4))
+    wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] == pytest.approx(0.4))
     window.viewport.fit()
-    start = bench.part_pose(0)[:3, 3]
+    start = bench.surroundings.part_pose(0)[:3, 3]
     dragged(qtbot, window, seen_at(window, start), QPoint(30, 0))
-    wait(qtbot, lambda: np.linalg.norm(bench.part_pose(0)[:2, 3] - start[:2]) > 0.01)
-    placed = bench.part_pose(0)
+    wait(qtbot, lambda: np.linalg.norm(bench.surroundings.part_pose(0)[:2, 3] - start[:2]) > 0.01)
+    placed = bench.surroundings.part_pose(0)
     shown(qtbot, window, "cube")
     window.run.play.trigger()
     wait(qtbot, lambda: bench.newest.time > 0.6)
     window.run.play.trigger()
     half = panel.sizes[2].value() / 2
-    wait(qtbot, lambda: bench.part_pose(0)[2, 3] == pytest.approx(half, abs=1e-3))  # it lies on the ground
+    wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] == pytest.approx(half, abs=1e-3))  # it lies on the ground
     window.run.reset.trigger()
-    wait(qtbot, lambda: np.allclose(bench.part_pose(0), placed))
+    wait(qtbot, lambda: np.allclose(bench.surroundings.part_pose(0), placed))
     shown(qtbot, window, "cube after reset")
     qtbot.mouseClick(panel.remove, Qt.MouseButton.LeftButton)
     settled(qtbot, scene)
@@ -228,17 +228,17 @@ def test_a_session_keeps_what_is_around_the_robot(qtbot, scene, tmp_path):
     entry(scene, "Obstacle: cylinder")
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
-    pose = bench.part_pose(0).copy()
+    pose = bench.surroundings.part_pose(0).copy()
     pose[:3, 3] += [0.1, -0.2, 0.3]
-    bench.place_part(0, pose)
-    wait(qtbot, lambda: np.allclose(bench.part_pose(0), pose))
+    bench.surroundings.place_part(0, pose)
+    wait(qtbot, lambda: np.allclose(bench.surroundings.part_pose(0), pose))
     path, names = tmp_path / "a.catena", bench.model.joint_names
     window.features[Sessions].save(str(path))
     window.open(engine.find_robot("pendulum"))
     wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
     window.features[Sessions].open(str(path))
     wait(qtbot, lambda: bench.model.joint_names == names and not bench.loading)
-    wait(qtbot, lambda: bench.newest is not None and np.allclose(bench.part_pose(0), pose))
+    wait(qtbot, lambda: bench.newest is not None and np.allclose(bench.surroundings.part_pose(0), pose))
     assert [each.shape for each in scene.obstacles] == ["cylinder"]
     assert [each.name for each in scene.things] == ["Cylinder 1", "cube"]
 
@@ -341,7 +341,7 @@ def far_mesh(tmp_path) -> Path:
 @pytest.mark.parametrize("where", ["at the robot", "beside it", "at the sky", "slope"])
 def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkeypatch, far_mesh, where):
     bench, viewport = scene._bench, scene._window.viewport
-    bench.set_ground(True)
+    bench.configuring.set_ground(True)
     if where == "slope":
         bench.set_scene(engine.Scene(engine.slope(0.3)))
     scene._window.refresh()

@@ -29,7 +29,7 @@ def pendulums(shown, tmp_path):
     robot = tmp_path / "pendulums.urdf"
     robot.write_text(f'<robot name="pendulums"><link name="base"/>{pendulum("a", -0.06)}{pendulum("b", 0.06)}</robot>')
     window = shown(robot)
-    window.workbench.pose(np.array([1.0, 0.0]))
+    window.workbench.posing.pose(np.array([1.0, 0.0]))
     if window.run.hold.isChecked():
         window.run.hold.trigger()
     return window
@@ -122,7 +122,7 @@ def test_a_robot_without_shapes_lets_what_is_on_be_turned_off(qtbot, opened, tmp
     window = opened(chain(tmp_path, "bare", "", ""))
     action = window.features[SelfCollisionView].action
     assert not action.isEnabled()
-    window.workbench.set_self_collision(True)  # as a session does
+    window.workbench.configuring.set_self_collision(True)  # as a session does
     wait(qtbot, lambda: action.isChecked() and action.isEnabled())
     action.trigger()
     wait(qtbot, lambda: not action.isChecked() and not action.isEnabled())

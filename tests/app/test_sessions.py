@@ -42,13 +42,13 @@ def saved(qtbot, opened, tmp_path, monkeypatch):
     bench = window.workbench
     qtbot.keyClick(window, Qt.Key.Key_P)
     plots(window).plot_group("robot", ("energy drift",))
-    bench.set_gravity(False)
-    bench.set_dt(2e-3)
-    bench.drive(2, by_effort=True)
-    bench.take_settings(replace(bench.settings, by_velocity=frozenset({3}), gains=((4, 20.0, 1.5),)))
+    bench.configuring.set_gravity(False)
+    bench.configuring.set_dt(2e-3)
+    bench.joints.drive(2, by_effort=True)
+    bench.configuring.take_settings(replace(bench.settings, by_velocity=frozenset({3}), gains=((4, 20.0, 1.5),)))
     window.features[CameraViews].parallel.trigger()
     window.speed.set_speed(0.5)
-    bench.set_coordinate(1, 0.4)
+    bench.joints.set_coordinate(1, 0.4)
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
     window.viewport.camera.orbit(0.7, 0.2)
     path = tmp_path / "mine.catena"
@@ -251,9 +251,9 @@ def test_a_session_goes_on_from_the_very_moment_at_which_it_was_saved(qtbot, ope
     """Velocities, drives and what acts are there again: both take the same steps from there, bit for bit."""
     window = opened(engine.find_robot("arm7"))
     bench = window.workbench
-    bench.set_joint_drive(2, Drive("target", 0.2, "sine", 0.3, 1.5))
-    bench.drive(5, by_effort=True)
-    bench.set_joint_drive(5, Drive("effort", 0.7))
+    bench.joints.set_joint_drive(2, Drive("target", 0.2, "sine", 0.3, 1.5))
+    bench.joints.drive(5, by_effort=True)
+    bench.joints.set_joint_drive(5, Drive("effort", 0.7))
     play(qtbot, window, 0.4)
     at, q, v = bench.time, bench.newest.q.copy(), bench.newest.v.copy()
     save(qtbot, window, tmp_path / "mine.catena")
@@ -268,9 +268,9 @@ def test_a_session_goes_on_from_the_very_moment_at_which_it_was_saved(qtbot, ope
     assert not other.playing
     assert other.path.endswith("arm7.urdf")
     assert other.recent[0] == other.path
-    assert other.mode(5) == "effort"
-    assert other.drive_of(2) == Drive("target", 0.2, "sine", 0.3, 1.5)
-    assert other.drive_of(5).value == 0.7
+    assert other.robot.mode(5) == "effort"
+    assert other.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.3, 1.5)
+    assert other.robot.drive_of(5).value == 0.7
     first, *_ = other.replay.runs
     assert other.replay.recording.span(first) == (0.0, at)  # which can be looked at
     play(qtbot, again, 0.3)
@@ -304,7 +304,7 @@ def test_ground_and_batch_are_there_again(qtbot, opened, make_window, tmp_path, 
     wait(qtbot, lambda: isinstance(window.workbench.settings.scene.ground, engine.HeightField))
     heights = window.workbench.settings.scene.ground.heights
     spread = Spread(3, 0.02, 0.1, 0.2, 5)
-    window.workbench.set_spread(spread)
+    window.workbench.configuring.set_spread(spread)
     wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.batch is not None)
     if played:
         play(qtbot, window, 0.02)

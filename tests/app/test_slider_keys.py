@@ -34,10 +34,10 @@ def test_keys_move_the_slider_and_the_fields_follow(qtbot, arm):
     bench, table = arm.workbench, arm.joints
     form = arm.features[DriveView]
     form.choose(1)
-    bench.set_coordinate(1, 0.2)
+    bench.joints.set_coordinate(1, 0.2)
     wait(qtbot, lambda: abs(bench.newest.q[1] - 0.2) < 1e-12)
     focus(qtbot, arm, 1)
-    bench.set_coordinate(1, 0.2)  # a click is a pixel off
+    bench.joints.set_coordinate(1, 0.2)  # a click is a pixel off
     wait(qtbot, lambda: bench.newest.q[1] == 0.2)
     press(qtbot, KEY.Key_Right, KEY.Key_Right, KEY.Key_Left, KEY.Key_Right)
     wait(qtbot, lambda: bench.newest.q[1] == pytest.approx(0.2 + 2 * DEGREE))
@@ -58,7 +58,7 @@ def test_while_it_plays_the_keys_move_the_setpoint(qtbot, arm):
     arm.run.play.trigger()
     wait(qtbot, lambda: bench.time > 0.05)
     focus(qtbot, arm, 3)
-    bench.set_drive(3, -0.5)
+    bench.joints.set_drive(3, -0.5)
     wait(qtbot, lambda: bench.newest.target[3] == -0.5)
     press(qtbot, KEY.Key_Right, KEY.Key_Right, KEY.Key_Right)
     wait(qtbot, lambda: bench.newest.target[3] == pytest.approx(-0.5 + 3 * DEGREE))
@@ -95,7 +95,7 @@ def test_a_step_is_a_millimetre_of_a_place(qtbot, opened):
     bench = window.workbench
     wait(qtbot, lambda: bench.newest is not None)
     focus(qtbot, window, 0)
-    bench.set_coordinate(0, 0.1)
+    bench.joints.set_coordinate(0, 0.1)
     wait(qtbot, lambda: bench.newest.q[0] == 0.1)
     press(qtbot, KEY.Key_Right, KEY.Key_PageUp)
     wait(qtbot, lambda: bench.newest.q[0] == pytest.approx(0.111))

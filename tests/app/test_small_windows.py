@@ -44,7 +44,7 @@ def test_a_joint_at_its_limit_says_why_it_is_amber(qtbot, opened):
     tip = window.joints.table.index(1, NAME)
     wait(qtbot, lambda: window.workbench.newest is not None)
     assert "at a limit" not in tip.data(Qt.ItemDataRole.ToolTipRole)
-    window.workbench.set_coordinate(1, window.workbench.coordinates[1].upper)
+    window.workbench.joints.set_coordinate(1, window.workbench.coordinates[1].upper)
     wait(qtbot, lambda: tip.data(Qt.ItemDataRole.ToolTipRole).endswith("at a limit"))
 
 

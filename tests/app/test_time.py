@@ -229,13 +229,13 @@ def test_all_that_acts_in_the_window_runs_again(qtbot, window, rng):
     for number in range(12):
         until = bench.time + 0.08
         wait(qtbot, lambda until=until: bench.time >= until)
-        bench.set_drive(number % 7, float(rng.uniform(-0.5, 0.5)))
+        bench.joints.set_drive(number % 7, float(rng.uniform(-0.5, 0.5)))
         if number == 4:
-            bench.set_integrator("rk4")
+            bench.configuring.set_integrator("rk4")
         if number == 6:
-            bench.drive(2, by_effort=True)
+            bench.joints.drive(2, by_effort=True)
         if number == 8:
-            bench.set_dt(5e-4)
+            bench.configuring.set_dt(5e-4)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     settle(qtbot, window)
     window.joints.moved.emit(3, 0.7)
@@ -413,7 +413,7 @@ def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
 
 def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):
     recording = load(qtbot, window)
-    window.workbench.set_spread(Spread(robots=5, pose=0.3, mass=0.1))
+    window.workbench.configuring.set_spread(Spread(robots=5, pose=0.3, mass=0.1))
     wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.batch is not None)
     wait(qtbot, lambda: not window.workbench.compiling)
     play(qtbot, window, 0.3)

@@ -63,24 +63,24 @@ def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
     window.run.play.trigger()
     wait(qtbot, lambda: bench.newest.time > 0.05)
     window.run.gravity.trigger()
-    bench.set_joint_drive(2, Drive("target", 0.2, "sine", 0.1, 1.0))
-    bench.set_gains(3, (50.0, 5.0))
+    bench.joints.set_joint_drive(2, Drive("target", 0.2, "sine", 0.1, 1.0))
+    bench.joints.set_gains(3, (50.0, 5.0))
     undo(qtbot, undoing)
     assert bench.settings.gains == ()
     undo(qtbot, undoing)
-    wait(qtbot, lambda: bench.drive_of(2).plain and bench.drive_of(2).value == pytest.approx(0.0, abs=1e-6))
+    wait(qtbot, lambda: bench.robot.drive_of(2).plain and bench.robot.drive_of(2).value == pytest.approx(0.0, abs=1e-6))
     undo(qtbot, undoing)
     assert bench.settings.gravity
     assert bench.playing
     redo(qtbot, undoing)
     redo(qtbot, undoing)
     assert not bench.settings.gravity
-    assert bench.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)
+    assert bench.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)
     window.run.hold.trigger()
     assert not bench.settings.held
     undo(qtbot, undoing)
     assert bench.settings.held
-    assert bench.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)  # which letting go had wiped
+    assert bench.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)  # which letting go had wiped
 
 
 def test_each_deed_says_what_was_done_and_how(undoing):
@@ -91,47 +91,47 @@ def test_each_deed_says_what_was_done_and_how(undoing):
         deed(*args)
         return undoing.stack.undoText()
 
-    assert named(bench.set_gravity, False) == "Gravity off"
-    assert named(bench.set_ground, False) == "Ground off"
-    assert named(bench.set_held, False) == "Hold off"
-    assert named(bench.set_held, True) == "Hold on"
-    assert named(bench.set_dt, 2e-3) == "Time step 2 ms"
-    assert named(bench.set_integrator, "rk4") == "Integrator rk4"
-    assert named(bench.choose_step) == "Automatic time step"
-    assert named(bench.set_algorithm, "jsiia") == "Algorithm CRBA"
-    assert named(bench.set_device, "cpu") == "Steps on CPU"
-    assert named(bench.set_coordinate, 1, 99.0) == "Move joint2 to 146.0 °"
-    assert named(bench.set_gains, 3, (50.0, 5.0)) == "Gains of joint4: 50, 5"
-    assert named(bench.set_gains, 3, None) == "Automatic gains of joint4"
+    assert named(bench.configuring.set_gravity, False) == "Gravity off"
+    assert named(bench.configuring.set_ground, False) == "Ground off"
+    assert named(bench.joints.set_held, False) == "Hold off"
+    assert named(bench.joints.set_held, True) == "Hold on"
+    assert named(bench.configuring.set_dt, 2e-3) == "Time step 2 ms"
+    assert named(bench.configuring.set_integrator, "rk4") == "Integrator rk4"
+    assert named(bench.configuring.choose_step) == "Automatic time step"
+    assert named(bench.configuring.set_algorithm, "jsiia") == "Algorithm CRBA"
+    assert named(bench.configuring.set_device, "cpu") == "Steps on CPU"
+    assert named(bench.joints.set_coordinate, 1, 99.0) == "Move joint2 to 146.0 °"
+    assert named(bench.joints.set_gains, 3, (50.0, 5.0)) == "Gains of joint4: 50, 5"
+    assert named(bench.joints.set_gains, 3, None) == "Automatic gains of joint4"
     wave = Drive("target", 0.2, "sine", 0.1, 1.0)
-    assert named(bench.set_joint_drive, 2, wave) == "Drive joint3: position sine about 11.5 °"
-    assert named(bench.set_joint_drive, 2, Drive("velocity", -0.0)) == "Drive joint3: velocity 0.0 °/s"
-    assert named(bench.set_joint_drive, 2, Drive("effort", 3.0)) == "Drive joint3: effort 3.0 N m"
-    assert named(bench.set_drive, 2, 4.0) == "Drive joint3: effort 4.0 N m"
-    assert named(bench.drive, 2, False) == "Hold joint3"
-    assert named(bench.set_spread, Spread(4)) == "Batch of 4"
-    assert named(bench.set_spread, Spread()) == "No batch"
+    assert named(bench.joints.set_joint_drive, 2, wave) == "Drive joint3: position sine about 11.5 °"
+    assert named(bench.joints.set_joint_drive, 2, Drive("velocity", -0.0)) == "Drive joint3: velocity 0.0 °/s"
+    assert named(bench.joints.set_joint_drive, 2, Drive("effort", 3.0)) == "Drive joint3: effort 3.0 N m"
+    assert named(bench.joints.set_drive, 2, 4.0) == "Drive joint3: effort 4.0 N m"
+    assert named(bench.joints.drive, 2, False) == "Hold joint3"
+    assert named(bench.configuring.set_spread, Spread(4)) == "Batch of 4"
+    assert named(bench.configuring.set_spread, Spread()) == "No batch"
 
 
 def test_obstacles_and_bodies_go_back(qtbot, undoing):
     window, bench = undoing._window, undoing._bench
     scene = window.features[SceneView]
     scene.action.trigger()
-    bench.set_coordinate(0, 0.5)
+    bench.joints.set_coordinate(0, 0.5)
     wait(qtbot, lambda: joint(undoing) == 0.5)
     entry(scene, "Obstacle: box")
     box = scene.obstacles[0]
     type_in(qtbot, scene.panel.sizes[0], 0.5)
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
-    start = bench.part_pose(0)
+    start = bench.surroundings.part_pose(0)
     dragged(qtbot, window, seen_at(window, start[:3, 3]), QPoint(30, 10))
-    wait(qtbot, lambda: np.linalg.norm(bench.part_pose(0)[:2, 3] - start[:2, 3]) > 0.01)
-    place = bench.part_pose(0)
+    wait(qtbot, lambda: np.linalg.norm(bench.surroundings.part_pose(0)[:2, 3] - start[:2, 3]) > 0.01)
+    place = bench.surroundings.part_pose(0)
     shown(qtbot, window, "before undo")
     assert undoing.stack.undoText() == "Move cube"
     undo(qtbot, undoing)
-    wait(qtbot, lambda: np.allclose(bench.part_pose(0), start))
+    wait(qtbot, lambda: np.allclose(bench.surroundings.part_pose(0), start))
     assert undoing.stack.undoText() == "Add cube"
     undo(qtbot, undoing)
     wait(qtbot, lambda: not bench.loading and not bench.parts and bench.newest is not None)
@@ -148,7 +148,7 @@ def test_obstacles_and_bodies_go_back(qtbot, undoing):
         redo(qtbot, undoing)
         settled(qtbot, scene)
         qtbot.wait(50)
-    wait(qtbot, lambda: len(bench.parts) == 1 and np.allclose(bench.part_pose(0), place))
+    wait(qtbot, lambda: len(bench.parts) == 1 and np.allclose(bench.surroundings.part_pose(0), place))
     assert scene.obstacles[0].size[0] == 0.5
     assert joint(undoing) == 0.5
 

@@ -108,23 +108,23 @@ def test_an_answer_to_earlier_settings_does_not_undo_later_ones(bench, swinging,
         return [waiting.pop(0)] if waiting else []
 
     monkeypatch.setattr(bench._worker, "events", one)
-    bench.set_held(True)
-    bench.set_held(False)
+    bench.joints.set_held(True)
+    bench.joints.set_held(False)
     answers = 0
     while answers < 2:
         answers += sum(isinstance(event, Configured) for event in bench.poll())
         assert not bench.settings.held
-    bench.set_dt(2e-4)
+    bench.configuring.set_dt(2e-4)
     bench._worker.configure(Settings(dt=5e-4))  # not the last that was asked for
-    bench.set_gravity(False)
+    bench.configuring.set_gravity(False)
     until(lambda: any(isinstance(event, Configured) and not event.settings.gravity for event in bench.poll()))
     assert (bench.settings.dt, bench.settings.gravity) == (2e-4, False)
 
 
 def test_a_robot_with_motors_starts_held_also_under_a_step_of_ones_own(bench):
     opened(bench, ROBOTS / "arm7.urdf")
-    bench.set_dt(5e-4)
-    bench.set_held(False)
+    bench.configuring.set_dt(5e-4)
+    bench.joints.set_held(False)
     opened(bench, ROBOTS / "scara.urdf")
     assert bench.settings.held
     assert bench.settings.dt == 5e-4
@@ -133,27 +133,27 @@ def test_a_robot_with_motors_starts_held_also_under_a_step_of_ones_own(bench):
 def test_a_joint_moved_during_play_goes_there_held_until_it_is_released(bench, swinging):
     opened(bench, swinging)
     bench.play()
-    bench.set_coordinate(0, 1.0)
-    assert bench.is_held(0)
+    bench.joints.set_coordinate(0, 1.0)
+    assert bench.robot.is_held(0)
     seen = [0.0]
     until(lambda: (frame := bench.frame()) and (seen.append(frame.q[0]) or abs(frame.q[0] - 1.0) < 0.01))
     assert any(0.1 < q < 0.9 for q in seen), "it was put there at once"
-    bench.release(0)
+    bench.joints.release(0)
     assert not bench.settings.held
     until(lambda: (frame := bench.frame()) and frame.q[0] < 0.0)
 
 
 def test_a_joint_driven_by_an_effort_is_held_by_its_slider_and_stays_so_if_it_was_held(bench):
     opened(bench, ROBOTS / "arm7.urdf")
-    bench.drive(1, by_effort=True)
+    bench.joints.drive(1, by_effort=True)
     bench.play()
-    bench.set_coordinate(1, 0.3)
+    bench.joints.set_coordinate(1, 0.3)
     assert bench.robot.held_rows == frozenset(range(7))
-    bench.release(1)
+    bench.joints.release(1)
     assert bench.robot.held_rows == frozenset(range(7)) - {1}
-    bench.set_coordinate(2, 0.3)
-    bench.release(2)
-    assert bench.is_held(2)
+    bench.joints.set_coordinate(2, 0.3)
+    bench.joints.release(2)
+    assert bench.robot.is_held(2)
 
 
 def test_what_no_gains_can_hold_is_not_moved_during_play(bench):
@@ -161,9 +161,9 @@ def test_what_no_gains_can_hold_is_not_moved_during_play(bench):
     bench.play()
     free = next(index for index, row in enumerate(bench.coordinates) if not row.driveable and row.leader is None)
     with pytest.raises(ValueError, match="pause to set it"):
-        bench.set_coordinate(free, 0.5)
+        bench.joints.set_coordinate(free, 0.5)
     bench.pause()
-    bench.set_coordinate(free, 0.5)
+    bench.joints.set_coordinate(free, 0.5)
     until(lambda: (frame := bench.frame()) and 0.5 in frame.q)
 
 
@@ -302,9 +302,9 @@ def test_a_xacro_files_expansion_ends_with_the_program(tmp_path):
 
 def test_what_was_held_by_hand_has_no_effort_left(bench, swinging):
     opened(bench, swinging)
-    bench.set_drive(0, 3.0)
+    bench.joints.set_drive(0, 3.0)
     until(lambda: (frame := bench.frame()) and frame.tau[0] == 3.0)
-    bench.set_held(True)
+    bench.joints.set_held(True)
     until(lambda: (frame := bench.frame()) and frame.tau[0] == 0.0)
     np.testing.assert_array_equal(bench.newest.target, bench.newest.q)
 
@@ -313,7 +313,7 @@ def test_settings_with_another_ground_move_where_a_second_reset_puts_the_robot(b
     opened(bench, str(ROBOTS / "quadruped.urdf"))
     assert bench.settings.ground
     scene = engine.Scene(engine.Plane((0.0, 0.0, 1.0), 0.5))
-    bench.take_settings(replace(bench.settings, scene=scene))
+    bench.configuring.take_settings(replace(bench.settings, scene=scene))
     bench.reset()
     np.testing.assert_array_equal(bench.initial, engine.put_down(bench.model, scene, bench.model.neutral()))
     assert bench.initial[2] > 0.4

@@ -316,7 +316,7 @@ def test_a_refused_file_leaves_the_robot_there(bench, urdf):
 
 def test_reset_goes_back_to_the_pose_set_at_time_zero_and_then_to_neutral(bench, urdf):
     opened(bench, urdf(SWINGING))
-    bench.set_coordinate(0, 1.0)
+    bench.joints.set_coordinate(0, 1.0)
     bench.step()
     until(lambda: bench.frame() and bench.time > 0)
     bench.reset()
@@ -335,7 +335,7 @@ def test_gravity_starts_off_where_nothing_would_stop_the_fall(bench, urdf):
     assert not bench.settings.gravity
     bench.step()
     until(lambda: (frame := bench.frame()) and frame.time > 0 and not np.any(frame.v))
-    bench.set_gravity(True)
+    bench.configuring.set_gravity(True)
     bench.step()
     until(lambda: (frame := bench.frame()) and np.any(frame.v))
 
@@ -353,7 +353,7 @@ ARM = PENDULUM.format(kind="revolute", more='<limit lower="-2" upper="2" effort=
 def test_motors_hold_a_robot_and_a_joint_set_during_play_goes_there_by_its_gains(bench, urdf):
     opened(bench, urdf(ARM))
     assert bench.settings.held
-    assert bench.is_held(0)
+    assert bench.robot.is_held(0)
     seen = []
 
     def at(q: float) -> bool:
@@ -364,25 +364,25 @@ def test_motors_hold_a_robot_and_a_joint_set_during_play_goes_there_by_its_gains
 
     bench.play()
     until(lambda: bench.frame() and bench.time > 0.1)
-    bench.set_coordinate(0, 1.0)
+    bench.joints.set_coordinate(0, 1.0)
     until(lambda: at(1.0))
     assert any(0.1 < q < 0.9 for q in seen), "it was put there at once"
-    bench.drive(0, by_effort=True)
-    assert not bench.is_held(0)
-    bench.set_drive(0, -20.0)
+    bench.joints.drive(0, by_effort=True)
+    assert not bench.robot.is_held(0)
+    bench.joints.set_drive(0, -20.0)
     until(lambda: at(-2.0))
-    bench.drive(0, by_effort=False)
-    bench.set_drive(0, 0.5)
+    bench.joints.drive(0, by_effort=False)
+    bench.joints.set_drive(0, 0.5)
     until(lambda: at(0.5))
 
 
 def test_a_robot_without_motors_swings_and_one_is_let_go_and_held_where_it_is(bench, urdf):
     opened(bench, urdf(SWINGING))
     assert not bench.settings.held
-    bench.set_coordinate(0, 1.0)
+    bench.joints.set_coordinate(0, 1.0)
     bench.step()
     until(lambda: (frame := bench.frame()) and frame.v[0] != 0)
-    bench.set_held(True)
+    bench.joints.set_held(True)
     bench.play()
     until(lambda: (frame := bench.frame()) and frame.time > 0.5)
     assert bench.newest.q[0] == pytest.approx(1.0, abs=0.02)
@@ -427,4 +427,4 @@ def test_a_joint_that_mimics_is_shown_and_not_moved(bench, urdf):
     row = next(row for row in bench.coordinates if row.name == "follower")
     assert row.value(np.array([0.4])) == pytest.approx(-0.1)
     with pytest.raises(ValueError, match="follows hinge"):
-        bench.set_coordinate(bench.coordinates.index(row), 0.2)
+        bench.joints.set_coordinate(bench.coordinates.index(row), 0.2)

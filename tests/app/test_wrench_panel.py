@@ -21,8 +21,8 @@ def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
     press(qtbot, window, view.action)
     wait(qtbot, panel.isVisible)
     assert [panel.link.itemText(k) for k in range(panel.link.count())] == ["rod"]
-    bench.set_held(False)
-    bench.set_gravity(False)
+    bench.joints.set_held(False)
+    bench.configuring.set_gravity(False)
     type_in(qtbot, panel.force[2], "3")
     assert not bench.forces.wrenches  # it does not act yet
     qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))

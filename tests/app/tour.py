@@ -72,12 +72,12 @@ class Tour(DialogTour):
         self.robot("arm7")
         form = self.window.features[DriveView]
         form.choose(3)
-        self.bench.set_joint_drive(3, Drive("target", 0.6, "sine", 0.4, 2.0))
+        self.bench.joints.set_joint_drive(3, Drive("target", 0.6, "sine", 0.4, 2.0))
         self.window.refresh()
         self.play(1.2)
         self.rest()
         yield
-        self.bench.set_held(True)
+        self.bench.joints.set_held(True)
         form.form.away.click()
 
     def pull(self) -> Iterator[None]:
@@ -98,7 +98,7 @@ class Tour(DialogTour):
         from app.picture.handles import ARROW, RING, Handle
 
         self.robot("arm7")
-        self.bench.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
+        self.bench.posing.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
         self.window.selection.choose(len(self.bench.model.link_names) - 1)
         self.spin(0.3)
         self.window.viewport.fit()
@@ -190,8 +190,8 @@ class Tour(DialogTour):
         self.dock("Plots")
         panel = self.window.features[PlotsView].panel
         panel.plot_group("robot", ("energy drift",))
-        self.bench.set_held(False)
-        self.bench.set_coordinate(0, 1.2)
+        self.bench.joints.set_held(False)
+        self.bench.joints.set_coordinate(0, 1.2)
         self.play(4.0)
         self.rest()
         yield
@@ -243,8 +243,8 @@ class Tour(DialogTour):
         yield
         view.panel.integrator.setCurrentIndex(view.panel.integrator.findData("semi-implicit"))
         view.panel.step.setCurrentIndex(view.panel.step.count() - 1)
-        self.bench.set_held(False)
-        self.bench.set_coordinate(0, 2.2)
+        self.bench.joints.set_held(False)
+        self.bench.joints.set_coordinate(0, 2.2)
         self.spin(PATIENCE, lambda: "4 ms" in view.panel.by.text())
         self.play(6.0)
         self.rest()
@@ -273,12 +273,12 @@ class Tour(DialogTour):
 
         self.robot("arm6")
         self.dock("Batch")
-        self.bench.set_spread(Spread(16, 0.4, 0.1, 0.1))
+        self.bench.configuring.set_spread(Spread(16, 0.4, 0.1, 0.1))
         self.spin(1.0)
         self.play(0.6)
         self.rest(2.0)
         yield
-        self.bench.set_spread(Spread())
+        self.bench.configuring.set_spread(Spread())
         self.dock("Batch", False)
         self.spin(0.5)
 
@@ -304,10 +304,10 @@ class Tour(DialogTour):
         """Show the remaining overlays: trails, axes, collision shapes, wireframe."""
         self.robot("double_pendulum")
         overlays = self.window.viewport.overlays
-        self.bench.set_held(False)
+        self.bench.joints.set_held(False)
         for kind in ("trails", "axes"):
             overlays.show(kind, True)
-        self.bench.set_coordinate(0, 2.0)
+        self.bench.joints.set_coordinate(0, 2.0)
         self.play(2.0)
         self.window.view_controls.fit.trigger()  # it swings above where it began
         self.rest()
@@ -377,12 +377,12 @@ class Tour(DialogTour):
         panel = self.window.features[PlotsView].panel
         panel.plot_group("robot", ("kinetic energy", "potential energy", "total energy"))
         panel.plot_group("joint", ("position",))
-        self.bench.set_held(False)
+        self.bench.joints.set_held(False)
         self.play(1.5)
         self.rest()
         yield
         panel.set_plots([])
-        self.bench.set_held(True)
+        self.bench.joints.set_held(True)
         self.dock("Plots", False)
 
 

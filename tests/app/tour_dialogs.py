@@ -245,7 +245,7 @@ class DialogTour(Visitor):
         yield
         view.end_action.trigger()
         self.dock("Diagnostics", False)
-        self.bench.set_held(True)
+        self.bench.joints.set_held(True)
 
     def _wait_with(self, name: str, ask: Callable[[], object]) -> None:
         """Photograph the question that `ask` opens, and leave it unanswered."""

@@ -44,7 +44,7 @@ def look(bench: Workbench, until: float) -> list[tuple]:
 def play(model: engine.Model, device: str, seconds: float, speed: float = 1.0) -> None:
     """Play one robot on one device."""
     bench = Workbench()
-    bench.take_settings(Settings(device=device, automatic=True))
+    bench.configuring.take_settings(Settings(device=device, automatic=True))
     bench.open(model)
     began = time.perf_counter()
     while bench.model is None or (device == "cuda" and bench.device != "cuda") or bench.compiling:
@@ -54,7 +54,7 @@ def play(model: engine.Model, device: str, seconds: float, speed: float = 1.0) -
         assert time.perf_counter() < began + PATIENCE, (bench.device, bench.compiling)
         time.sleep(LOOK)
     made = time.perf_counter() - began
-    bench.set_held(False)
+    bench.joints.set_held(False)
     look(bench, time.perf_counter() + 0.3)
     while bench.preparing or bench.compiling:
         look(bench, time.perf_counter() + 0.1)
