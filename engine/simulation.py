@@ -187,6 +187,10 @@ class Simulation:
         """
         return self._stepper.wrench
 
+    def take_wrenches(self) -> None:
+        """Make steps take `wrench`, as its first use does."""
+        _ = self.wrench
+
     @property
     def takes_wrenches(self) -> bool:
         """Whether `wrench` has been used."""

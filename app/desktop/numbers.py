@@ -26,11 +26,16 @@ def span(low: float, high: float, unit: str, digits: int = 3) -> str:
     return f"{first} … {last} {PREFIXES[power]}{unit}"
 
 
+def time_unit(seconds: float) -> tuple[str, float]:
+    """Return the largest unit in which a time has at most three digits before its point, and the number per second."""
+    return next((unit, scale) for unit, scale in SECONDS if seconds * scale < 999.5 or unit == "s")
+
+
 def duration(seconds: float) -> str:
     """Format a duration to three digits with its unit; a dash if it is not finite."""
     if not math.isfinite(seconds):
         return "–"
-    unit, scale = next((unit, scale) for unit, scale in SECONDS if seconds * scale < 999.5 or unit == "s")
+    unit, scale = time_unit(seconds)
     number = seconds * scale
     return f"{number:.{0 if number >= 99.95 else 1 if number >= 9.995 else 2}f} {unit}"
 

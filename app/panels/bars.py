@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate,
 import engine
 from app.desktop import theme, type_scale
 from app.desktop.actions import algorithm_name, device_name
+from app.desktop.numbers import time_unit
 from app.panels.axes import ticks
 
 COLUMNS = ("algorithm", "one call", "median", "slowdown", "on the GPU", "residual")
@@ -36,10 +37,8 @@ Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 def duration(seconds: float) -> str:
-    """Return a time with its unit, in three digits."""
-    unit, scale = next(
-        (u, s) for u, s in (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s"
-    )
+    """Return a time with its unit, in at most three digits."""
+    unit, scale = time_unit(seconds)
     return f"{seconds * scale:.3g} {unit}"
 
 

@@ -7,7 +7,7 @@ import pyqtgraph as pg
 from PyQt6.QtCore import Qt
 
 from app.desktop import theme, type_scale
-from app.desktop.numbers import SECONDS, duration
+from app.desktop.numbers import duration, time_unit
 from app.panels.history import MEDIAN, MEMORY, History
 from app.panels.timing_table import color_of
 
@@ -63,7 +63,7 @@ class StackedPlot(pg.GraphicsView):
     def refresh(self) -> None:
         stacked = np.cumsum(self._history.samples, axis=1)
         largest = float(stacked.max(initial=0.0))
-        unit, per_second = next((unit, scale) for unit, scale in SECONDS if largest * scale < 999.5 or unit == "s")
+        unit, per_second = time_unit(largest)
         stacked *= per_second
         if unit != self._unit:
             self._unit = unit

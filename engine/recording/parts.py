@@ -36,8 +36,8 @@ def save_part(
     robots changes. A branch's first part begins at its first own frame. Otherwise as `save_run`, but without
     compression. Raises IndexError if the run has no such frames.
     """
-    with recording._lock:
-        shared = run._shared if run.left is not None else -1
+    with recording.lock:
+        shared = run.shared if run.left is not None else -1
         first, newest = max(first, run.own), run.last
         frames = recording.stored(run, first, most)
     if not frames:

@@ -54,7 +54,8 @@ class Run:
     left: tuple[int, float] | None = None
     first: int = 0
     """The index of the oldest frame that is kept."""
-    _shared: int = -1  # up to this index frames belong to another run, too
+    shared: int = -1
+    """Up to this index frames belong to another run, too."""
     _frames: list[Stored | None] = field(default_factory=list)
     _at: int = 0  # position in the list
     _setups: list[Setup] = field(default_factory=list)
@@ -75,7 +76,7 @@ class Run:
     @property
     def own(self) -> int:
         """The index of the first frame of its own, after the run that it left; `last` + 1 if there is none."""
-        return max(self._shared + 1, self.first)
+        return max(self.shared + 1, self.first)
 
     @property
     def setups(self) -> tuple[Setup, ...]:
@@ -119,7 +120,8 @@ class Recording(NotCopied):
     instead = "write its runs with save_run, and read them with read_run and recording_of"
 
     def __init__(self, budget: int = BUDGET):
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        """Held around several reads that have to fit together while another thread records."""
         self._budget, self._bytes = budget, 0
         self._runs: list[Run] = []
         self._inputs: Inputs | None = None
@@ -137,14 +139,14 @@ class Recording(NotCopied):
 
     @budget.setter
     def budget(self, budget: int) -> None:
-        with self._lock:
+        with self.lock:
             self._budget = budget
             self._make_room()
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """All runs that have frames, the current one last."""
-        with self._lock:
+        with self.lock:
             return tuple(run for run in self._runs if len(run))
 
     # Writing.
@@ -166,13 +168,13 @@ class Recording(NotCopied):
         `left`: it is a branch, which leaves that run of this recording at that frame; `frames` are its own. `number` is
         that of the run, if no later one is there.
         """
-        with self._lock:
+        with self.lock:
             run = Run(max(self._next_number, number), held=True)
             run._setups, run._shapes, run._names = setups, shapes, [()] * len(setups)
             before: Inputs | tuple[()] = ()
             if left is not None:
                 other, index = left
-                run.left, run.first, run._shared = (other.number, other._stored(index).time), other.first, index
+                run.left, run.first, run.shared = (other.number, other._stored(index).time), other.first, index
                 run._frames = other._frames[other._at : other._at + index - other.first + 1]
             for frame in frames:
                 self._keep(run, frame, before)
@@ -187,7 +189,7 @@ class Recording(NotCopied):
 
         With `new_run`, or if the run was dropped, it is a new run like it. The current run stays the last.
         """
-        with self._lock:
+        with self.lock:
             if new_run or run not in self._runs:
                 run = Run(self._next_number, held=True, _setups=run._setups, _shapes=run._shapes, _names=run._names)
                 if self._is_unstepped(present := self._runs[-1]):  # so that shown runs have no gaps
@@ -213,13 +215,13 @@ class Recording(NotCopied):
 
     def take_over(self, other: Recording) -> None:
         """Take the runs of another recording, which is no longer used; the budget grows by as much."""
-        with self._lock:
+        with self.lock:
             self._runs, self._bytes = list(other.runs), other.bytes
             self._budget = max(self._budget, 2 * self._bytes)
 
     def clear(self) -> None:
         """Drop all runs."""
-        with self._lock:
+        with self.lock:
             self._runs.clear()
             self._bytes, self._inputs, self._changes = 0, None, []
 
@@ -228,7 +230,7 @@ class Recording(NotCopied):
 
         A run before it in which no step was taken is forgotten, unless it is `held`.
         """
-        with self._lock:
+        with self.lock:
             self._forget_unstepped()
             self._runs.append(Run(self._next_number))
             self.go_on(simulation, time, about)
@@ -248,8 +250,8 @@ class Recording(NotCopied):
 
     def _pop(self, run: Run) -> None:
         """Remove a run's newest frame, which may remain in runs that share it."""
-        shared, frame = run.last <= run._shared, run._frames.pop()
-        run._shared = min(run._shared, run.last)
+        shared, frame = run.last <= run.shared, run._frames.pop()
+        run.shared = min(run.shared, run.last)
         if not shared or not any(each is frame for other in self._runs for each in other._frames):
             self._bytes -= StoredFrame(*frame).bytes  # type: ignore[misc]
 
@@ -258,7 +260,7 @@ class Recording(NotCopied):
 
         Another run before it in which no step was taken is forgotten.
         """
-        with self._lock:
+        with self.lock:
             left = run._stored(index)
             self._forget_unstepped(but=run)
             frames, setups = run._frames[run._at : run._at + index - run.first + 1], slice(left.setup + 1)
@@ -272,7 +274,7 @@ class Recording(NotCopied):
 
     def go_on(self, simulation: Simulation, time: float, about: Any = None) -> None:
         """The present run goes on by another simulation, from that `time` of the run on, s; of `about` see `Setup`."""
-        with self._lock:
+        with self.lock:
             self._set_up(self._runs[-1], Setup.of(simulation, time - simulation.time, about))
             self._inputs, self._changes = None, []
             self.add(simulation, begins=True)
@@ -284,7 +286,7 @@ class Recording(NotCopied):
 
     def note(self, simulation: Simulation) -> None:
         """Store the simulation's inputs if they have changed; call before each call for steps."""
-        with self._lock:
+        with self.lock:
             tau, target, wrench = acting(simulation)
             if (before := self._inputs) is None:
                 self._inputs = tau, target, wrench
@@ -312,7 +314,7 @@ class Recording(NotCopied):
         Nothing is added if nothing has changed. `begins`: the state was set; it replaces a frame of the same time.
         `over`: replace the newest frame, since frames are dense enough.
         """
-        with self._lock:
+        with self.lock:
             run = self._runs[-1]
             checkpoint, setup = simulation.checkpoint(), len(run._setups) - 1
             last = run._stored(run.last) if len(run) else None
@@ -355,16 +357,16 @@ class Recording(NotCopied):
 
     def _forget_first(self) -> None:
         gone = self._runs.pop(0)._frames
-        kept = {id(frame) for run in self._runs for frame in run._frames if run._shared >= run.first}
+        kept = {id(frame) for run in self._runs for frame in run._frames if run.shared >= run.first}
         self._bytes -= sum(StoredFrame(*frame).bytes for frame in gone if frame is not None and id(frame) not in kept)
         if len(self._runs) == 1:
-            self._runs[0]._shared = -1
+            self._runs[0].shared = -1
 
     # Reading.
 
     def frame(self, run: Run, index: int) -> RecordedFrame:
         """The frame `index` of a run. Raises IndexError where it is not there, or no longer."""
-        with self._lock:
+        with self.lock:
             stored = taken_out(run._stored(index))
             setup, shapes, names = run._setups[stored.setup], run._shapes[stored.setup], run._names[stored.setup]
         phases = dict(zip(names, stored.phases.tolist(), strict=False))  # frames from files have none
@@ -375,25 +377,25 @@ class Recording(NotCopied):
 
     def stored(self, run: Run, first: int = 0, most: int | None = None) -> list[StoredFrame]:
         """The frames of a run from the index `first` on, in their order, `most` at most, not to be changed."""
-        with self._lock:
+        with self.lock:
             begin = run._at + max(first - run.first, 0)
             kept = run._frames[begin : None if most is None else begin + most]
         return [taken_out(StoredFrame(*frame)) for frame in kept if frame is not None]
 
     def at(self, run: Run, time: float) -> int:
         """Return the index of the last frame at or before a time in s; the oldest if there is none."""
-        with self._lock:
+        with self.lock:
             found = bisect_right(run._frames, time, lo=run._at, key=lambda frame: frame[0])  # type: ignore[index]
             return max(run.first, run.first + found - run._at - 1)
 
     def span(self, run: Run) -> tuple[float, float]:
         """Return the times of the oldest and the newest frame, s."""
-        with self._lock:
+        with self.lock:
             return (run._stored(run.first).time, run._stored(run.last).time) if len(run) else (0.0, 0.0)
 
     def is_sampled(self, run: Run) -> bool:
         """Whether the frames are samples from a file: without inputs, and not connected by steps."""
-        with self._lock:
+        with self.lock:
             return are_samples([run._stored(run.first + k) for k in range(min(2, len(run)))], run._setups)
 
     def resimulate(self, run: Run, index: int) -> Iterator[tuple[int, Checkpoint]]:
@@ -418,7 +420,7 @@ class Recording(NotCopied):
 
     def _repeat(self, simulation: Simulation, run: Run, index: int) -> None:
         """Repeat the steps from the previous frame to this one."""
-        with self._lock:
+        with self.lock:
             stored = run._stored(index)
         for steps, inputs in stored.changes:
             simulation.step(steps - simulation.steps)
@@ -430,6 +432,6 @@ class Recording(NotCopied):
 
         tau and target are (batch, nv), wrench (batch, links, 6) or None where none acted.
         """
-        with self._lock:
+        with self.lock:
             stored, setup = run._stored(index), run._setups[run._stored(index).setup]
         return tuple((steps, *dense(inputs, setup)) for steps, inputs in stored.changes)

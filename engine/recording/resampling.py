@@ -96,7 +96,7 @@ class _Resampling:
 
     def follow(self, index: int) -> None:
         """Advance to a frame of the recorded run."""
-        with self._source._lock:  # the newest frame of a running run may be replaced
+        with self._source.lock:  # the newest frame of a running run may be replaced
             self._frame = self._source.frame(self._run, index)
             changes = self._source.stored(self._run, index, 1)[0].changes
         following = self._source.frame(self._run, index + 1) if index < self.last else None

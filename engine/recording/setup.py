@@ -52,7 +52,7 @@ class Setup:
             on_divergence="freeze" if s.freezes else "raise", scene=s.scene,
         )  # fmt: skip
         if self.wrenches:
-            _ = made.wrench
+            made.take_wrenches()
         return made
 
     def time(self, steps: int) -> float:

@@ -152,7 +152,7 @@ def _made(study: Description, group: Group, task: Task, threads: int | None) -> 
     """Return the settings of one robot's simulation, from which its run can be continued."""
     simulation = _simulation(study, group, task, threads)
     if study.pushes:
-        simulation.wrench  # noqa: B018  which its steps took
+        simulation.take_wrenches()
     return how_made(simulation)
 
 
@@ -247,7 +247,7 @@ class _Pushes:
         self._acts = False
         if not study.pushes:
             return
-        simulation.wrench  # noqa: B018  from the first step on, since steps that take wrenches round otherwise
+        simulation.take_wrenches()  # from the first step on, since steps that take wrenches round otherwise
         count, dt = len(task.samples), group.settings.dt
         self._begin, self._end, self._force = [], [], []
         for push in study.pushes:

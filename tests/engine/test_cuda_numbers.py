@@ -9,6 +9,7 @@ import pytest
 from engine.cuda.constraints import contacts
 from engine.cuda.runtime import compiler
 from engine.cuda.stepping import robot_stepper
+from engine.kernels.contact import workspace
 
 
 def layout(file: str, name: str, **given: int) -> dict[str, int]:
@@ -39,8 +40,8 @@ def test_the_layout_of_a_contact(pairs: int, own: int) -> None:
 def test_the_layout_of_a_reported_contact(other: int) -> None:
     seen = layout("stepping/contact_report.cuh", "seen", TELLS_OTHER=other)
     names = "PLACE", "NORMAL", "GAP", "IMPULSE", "SLIP", "WRENCH"
-    assert [seen[name] for name in names] == [getattr(contacts, f"_{name}") for name in names]
-    assert (seen["OTHER"], seen["NUMBERS"]) == (contacts._ON_OTHER, contacts._ON_OTHER + 6 * other)
+    assert [seen[name] for name in names] == [getattr(workspace, name) for name in names]
+    assert (seen["OTHER"], seen["NUMBERS"]) == (contacts.OTHER, contacts.OTHER + 6 * other)
 
 
 def test_the_kinds_of_steps() -> None:

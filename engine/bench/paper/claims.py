@@ -13,6 +13,7 @@ from engine.bench import curves, intervals
 from engine.bench.intervals import Interval
 from engine.bench.paper import experiments
 from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candidate, Experiment, Plan, of
+from engine.selection.choice import in_words
 
 Verdict = Literal["holds", "holds in part", "does not hold", "not tested here"]
 NAMES = {"abia": "ABIA", "dca": "DCA-ABA", "jsiia": "JSIIA", "abia-hybrid": "hybrid ABIA", "cfa": "CFA"}
@@ -338,12 +339,14 @@ def _at(measured: Measured, experiment: Experiment, size: int, name: str, among:
     own = measured.facts(experiment, measured.on(name)).get(size, {})
     if "call_us" not in own:
         return f"At {size} {unit} {NAMES[name]} {_untimed(own)}."
-    parts = [f"At {size} {unit} {NAMES[name]} takes {duration(own['call_us'])}"]
+    parts = [f"At {size} {unit} {NAMES[name]} takes {in_words(1e-6 * own['call_us'])}"]
     for other in among:
         if other != name:
             facts = measured.facts(experiment, measured.on(other)).get(size, {})
             gain = measured.gains(experiment, measured.on(name), measured.on(other)).get(size)
-            time = f"{duration(facts['call_us'])} ({_factor(gain.middle)} × as long)" if gain else _untimed(facts)
+            time = (
+                f"{in_words(1e-6 * facts['call_us'])} ({_factor(gain.middle)} × as long)" if gain else _untimed(facts)
+            )
             parts.append(f"{NAMES[other]} {time}")
     return f"{', '.join(parts)}."
 
@@ -373,9 +376,3 @@ def _where(chosen: Iterable[int], sizes: Iterable[int], unit: str) -> str:
 
 def _factor(ratio: float) -> str:
     return f"{ratio:.3g}" if ratio < 999.5 else f"{ratio:.0f}"
-
-
-def duration(us: float) -> str:
-    """Format a time in µs with a suitable unit."""
-    unit, scale = ("µs", 1.0) if us < 999.5 else ("ms", 1e3) if us < 999.5e3 else ("s", 1e6)
-    return f"{us / scale:.3g} {unit}"

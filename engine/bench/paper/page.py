@@ -10,9 +10,10 @@ from typing import Any
 
 from engine import figures, files
 from engine.bench.paper import pictures
-from engine.bench.paper.claims import NAMES, UNTIMED, Claim, Measured, beside, claims, duration
+from engine.bench.paper.claims import NAMES, UNTIMED, Claim, Measured, beside, claims
 from engine.bench.paper.experiments import DTYPE, EXPERIMENTS, INPUTS, LONGEST, MEMORY, PROCESSORS, Experiment
 from engine.selection import capabilities
+from engine.selection.choice import in_words
 
 PAGE, DATA, TABLE = "README.md", "data.json", "data.csv"
 COLUMNS = (
@@ -116,7 +117,7 @@ def _section(measured: Measured, experiment: Experiment) -> list[str]:
             unit = "links" if experiment.axis == "links" else "robots"
             lines += [f"| {title}; {unit} | {' | '.join(map(str, sizes))} |", "| --- |" + " ---: |" * len(sizes)]
             for name, curve in ((name, curve) for name, curve in curves.items() if curve):
-                cells = (duration(curve[size]) if size in curve else "–" for size in sizes)
+                cells = (in_words(1e-6 * curve[size]) if size in curve else "–" for size in sizes)
                 lines.append(f"| {name} | {' | '.join(cells)} |")
             lines.append("")
     missing: dict[tuple[str, str], list[int]] = {}

@@ -25,7 +25,7 @@ from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch
 from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.kernels.contact import workspace
-from engine.kernels.contact.workspace import GAP, IMPULSE, NORMAL, OTHER, PLACE, SEEN, SLIP, WRENCH, Ground, Touch
+from engine.kernels.contact.workspace import OTHER, SEEN, WRENCH, Ground, Touch
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.model import Model
 from engine.model.layout import pack
@@ -311,22 +311,14 @@ class Stepper:
         if self._touch is None:
             return None
         summary, seen = self._touch.summary, self._touch.seen
-        parts = (
-            seen[..., PLACE:NORMAL],
-            seen[..., NORMAL:GAP],
-            seen[..., GAP],
-            seen[..., IMPULSE:SLIP],
-            seen[..., SLIP],
-        )
         link, other = workspace.partners(self._touch)
         wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
         acting = np.arange(link.shape[1]) < summary[:, 1:2]
         wrench[acting] = _on_links(self._settings.model, link[acting], seen[acting][:, WRENCH:SEEN])
         if np.any(own := acting & (other >= 0)):
             other_wrench[own] = _on_links(self._settings.model, other[own], seen[own][:, OTHER:])
-        return Touches(
-            summary[:, 1].astype(np.int64), link, *parts, wrench, summary[:, 0], summary[:, 2], other, other_wrench
-        )
+        number, residual, worst = summary[:, 1].astype(np.int64), summary[:, 0], summary[:, 2]
+        return workspace.reported(number, link, seen, wrench, residual, worst, other, other_wrench)
 
     def contact_wrench(self) -> Array:
         """(batch, links, 6): the wrenches of the last step's contacts, N m and N."""

@@ -10,6 +10,7 @@ from engine.cuda.collision.pair_tables import NO_PAIRS_PREAMBLE, PairTables, mee
 from engine.cuda.rigid_body import joint_space, lane_bodies
 from engine.cuda.rigid_body.limbs import LANES, even, limbs
 from engine.cuda.runtime import arrays, header
+from engine.kernels.contact.workspace import OTHER, WRENCH, reported
 from engine.model import FREE, WORLD, Model
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
 from engine.scene.points import KEPT, WALKED
@@ -22,7 +23,6 @@ _FEATURE, _OTHER = 2, 12  # further numbers per contact with pairs, and with pai
 _MOST_VELOCITIES = 64  # of robots solved by several lanes
 _NULL = np.uint64(0)
 _LARGEST_INDEX = 2**31 - 1  # kernels index a block's workspace by int
-_PLACE, _NORMAL, _GAP, _IMPULSE, _SLIP, _WRENCH, _ON_OTHER = 0, 3, 6, 7, 10, 11, 17  # layout of a reported contact
 
 
 def touches_something(settings: StepSettings) -> bool:
@@ -50,7 +50,7 @@ class Contacts:
         self._stages = settings.integrator == INTEGRATORS[1]
         self._scalar = settings.algorithm == "abia"
         self._joint_rows = int(settings.model.constrained.sum()) if settings.has_constraints else 0
-        self._seen_numbers = _ON_OTHER + 6 * (self._pairs is not None and self._pairs.tells_other)
+        self._seen_numbers = OTHER + 6 * (self._pairs is not None and self._pairs.tells_other)
         self._refuse_too_many()
 
     @property
@@ -159,11 +159,10 @@ class Contacts:
 
     def touches(self) -> Touches:
         """Return the contacts of the last step, as arrays on the GPU."""
-        seen = self._seen
-        return Touches(
-            self._number, self._link, seen[..., _PLACE:_NORMAL], seen[..., _NORMAL:_GAP], seen[..., _GAP],
-            seen[..., _IMPULSE:_SLIP], seen[..., _SLIP], seen[..., _WRENCH:_ON_OTHER], self._residual, self._worst,
-            self._other, seen[..., _ON_OTHER:] if self._seen_numbers > _ON_OTHER else self._nothing,
+        seen, tells_other = self._seen, self._seen_numbers > OTHER
+        return reported(
+            self._number, self._link, seen, seen[..., WRENCH:OTHER], self._residual, self._worst, self._other,
+            seen[..., OTHER:] if tells_other else self._nothing,
         )  # fmt: skip
 
     def memory(self) -> tuple[Array, ...]:

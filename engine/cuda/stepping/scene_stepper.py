@@ -24,7 +24,7 @@ from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.kernels import in_scene
 from engine.kernels.collision import near_points
 from engine.kernels.contact import workspace
-from engine.kernels.contact.workspace import GAP, IMPULSE, NORMAL, PLACE, SEEN, SLIP, WRENCH
+from engine.kernels.contact.workspace import SEEN, WRENCH
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
 from engine.scene import Touches, points
@@ -180,11 +180,9 @@ class SceneStepper(Stepper):
         shape = link.shape
         other = cupy.broadcast_to(cupy.asarray(np.full((1, 1), -1)), shape)
         nothing = cupy.broadcast_to(cupy.zeros((1, 1, 1), seen.dtype), (*shape, 6))
-        return Touches(
-            summary[:, 1].astype(np.int64), link, seen[..., PLACE:NORMAL], seen[..., NORMAL:GAP], seen[..., GAP],
-            seen[..., IMPULSE:SLIP], seen[..., SLIP], self._on_links(link, seen[..., WRENCH:SEEN]), summary[:, 0],
-            summary[:, 2], other, nothing,
-        )  # fmt: skip
+        number, residual, worst = summary[:, 1].astype(np.int64), summary[:, 0], summary[:, 2]
+        wrench = self._on_links(link, seen[..., WRENCH:SEEN])
+        return workspace.reported(number, link, seen, wrench, residual, worst, other, nothing)
 
     def _on_links(self, link: Any, wrench: Any) -> Any:
         """Return wrenches (…, 6) on bodies, in their frames, as wrenches on their links (…), in those frames."""

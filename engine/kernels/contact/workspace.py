@@ -17,7 +17,7 @@ from engine.kernels.contact.body_pairs import ALL_PAIRS, MOST_PAIRS, BodyPairs, 
 from engine.kernels.contact.problem import Work, work
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
-from engine.scene import Plane, Points, Scene, points
+from engine.scene import Plane, Points, Scene, Touches, points
 from engine.scene.pairs import NO_PAIRS, Pairs
 from engine.scene.shapes import shapes
 from engine.scene.thresholds import MOST
@@ -159,6 +159,17 @@ def partners(touch: Touch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         links = np.concatenate([links, pairs.link[pairs.one]])
         others = np.concatenate([others, pairs.link[pairs.other]])
     return (links[touch.which], others[touch.which]) if len(links) else (touch.which, np.full_like(touch.which, -1))
+
+
+def reported(
+    number: Any, link: Any, seen: Any, wrench: Any, residual: Any, worst: Any, other: Any, other_wrench: Any
+) -> Touches:
+    """Return contacts, most of them columns of `seen` (batch, C, …), in arrays on the host or on a GPU."""
+    place, normal, impulse = (seen[..., column : column + 3] for column in (PLACE, NORMAL, IMPULSE))
+    return Touches(
+        number, link, place, normal, seen[..., GAP], impulse, seen[..., SLIP], wrench, residual, worst, other,
+        other_wrench,
+    )  # fmt: skip
 
 
 def example(kind: Kind, pairs: bool, mimic: bool, by: By, rows: Any) -> Touch:
