@@ -46,19 +46,39 @@ class _Over(NamedTuple):
     failure: str = ""
 
 
+def own_session() -> dict[str, Any]:
+    """Return the options of `subprocess.Popen` for a process that does not receive this one's Ctrl-C."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
+def search_path() -> str:
+    """Return this process's path as PYTHONPATH; pytest or a user's script may have extended it."""
+    return os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
+
+
+def end_process(process: subprocess.Popen[bytes], *pipes: IO[bytes] | None, session: bool = False) -> None:
+    """Kill a process, with the `session` that it leads except on Windows, wait for it, and close pipes to it."""
+    if session and sys.platform != "win32":
+        with suppress(ProcessLookupError, PermissionError):  # none is left
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    for pipe in pipes:
+        with suppress(OSError):  # of unsent data
+            if pipe is not None:
+                pipe.close()
+
+
 class Child:
     """A process that executes one piece of work at a time. It starts at once; `end` kills it."""
 
     def __init__(self) -> None:
-        # Use this process's path, which pytest or a user's script may have extended; -P: without the current folder.
-        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
-        options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C is handled here, which then ends it
-        if sys.platform == "win32":
-            options = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", f"from {__name__} import main; main()"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=files.environment() | {"PYTHONPATH": paths},
-            **options,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=files.environment() | {"PYTHONPATH": search_path()},
+            **own_session(),  # Ctrl-C is handled here, which then ends it
         )  # fmt: skip
         self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._listen, name="answers of a process", daemon=True).start()
@@ -104,15 +124,7 @@ class Child:
 
     def end(self) -> None:
         """Kill the process, with all its descendants except on Windows, and wait for its end."""
-        if sys.platform == "win32":
-            self._process.kill()
-        else:
-            with suppress(ProcessLookupError, PermissionError):  # none is left
-                os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        assert self._process.stdin is not None
-        with suppress(OSError):  # of unsent data
-            self._process.stdin.close()
+        end_process(self._process, self._process.stdin, session=True)
 
     def _listen(self) -> None:
         """Queue items as they arrive; None at the end."""

@@ -27,6 +27,7 @@ from time import perf_counter
 import numpy as np
 
 from engine import files
+from engine.child_process import end_process
 from engine.compile import cache
 from engine.cpu.stepping.code import Code
 from engine.per_process import OnePerProcess
@@ -151,7 +152,7 @@ class Compilation(NotCopied):
             failed = self._process.wait(timeout) != 0
         except subprocess.TimeoutExpired:
             return False
-        self._close()
+        self.cancel()
         if not failed and self._code is not None and not self._nice:  # times at low priority predict little
             _remember(repr(tuple(self._code)), perf_counter() - self._began)
         return True
@@ -159,14 +160,8 @@ class Compilation(NotCopied):
     def cancel(self) -> None:
         """End the process, if there is one; code that it has not written is lost."""
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._close()
-
-    def _close(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process = None
+            end_process(self._process, self._process.stdin)
+            self._process = None
 
     def others(self) -> list[Compilation]:
         """Return code that is not on disk for the same robots on other grounds, with other integrators and algorithms.
@@ -228,9 +223,7 @@ class _StandingBy:
 
     def _end(self, owner: int) -> None:
         if os.getpid() == owner and (process := self.take()) is not None:
-            process.kill()
-            with process:  # waits, and closes its pipe
-                pass
+            end_process(process, process.stdin)
 
 
 _standing_by = OnePerProcess(_StandingBy)

@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine import files
+from engine.child_process import end_process, search_path
 from engine.files import content
 from engine.model import Model
 from engine.real_numbers import reals
@@ -126,8 +127,6 @@ class Controller(NotCopied):
         self._send(("load", str(self.path.resolve()), self.model, dict(parameters or {}), seed))
 
     def _start(self) -> None:
-        # The path as in this process, where pytest or a user's script may have prepended folders; -P adds none.
-        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
         self._pipe, other_end = multiprocessing.Pipe()
         # A session of its own, which ends with all processes that the file starts.
         options: dict[str, Any] = {"pass_fds": (other_end.fileno(),), "start_new_session": True}
@@ -137,7 +136,7 @@ class Controller(NotCopied):
             options = {"startupinfo": startup, "creationflags": subprocess.CREATE_NO_WINDOW}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(other_end.fileno())],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=files.environment() | {"PYTHONPATH": paths},
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=files.environment() | {"PYTHONPATH": search_path()},
             **options,
         )  # fmt: skip
         other_end.close()
@@ -222,10 +221,7 @@ class Controller(NotCopied):
     def end(self) -> None:
         """End the process at once, and all that it has started."""
         if self._process is not None:
-            _kill(self._process)
-            self._process.wait()
-            assert self._process.stdin is not None
-            self._process.stdin.close()
+            end_process(self._process, self._process.stdin, session=True)
         if self._pipe is not None:
             self._pipe.close()
         self._process, self._pipe, self._ready = None, None, False
@@ -293,14 +289,6 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     if sys.platform == "win32" or not hasattr(os, "waitid"):  # as on macOS before Python 3.13
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a session, whose id is reserved until it is reaped, and all of its session."""
-    if sys.platform != "win32":
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from engine.child_process import end_process, own_session
 from engine.per_process import OnePerProcess
 
 Wanted = Callable[[], dict[str, tuple[bytes, str]]]
@@ -105,7 +105,7 @@ class _Background:
                 self._changed.notify_all()
         with self._changed:
             self._process = None
-            _close(process)
+            end_process(process, process.stdin, process.stdout)
             if self._left and not self._over:
                 self._report(f"the process that makes fast code ended with {process.returncode}; slower code runs on")
             self._left.clear()
@@ -127,25 +127,15 @@ class _Background:
             self._process.kill()  # unblocks a pending write to it
         with self._changed:
             if self._process is not None:
-                _close(self._process)
+                end_process(self._process, self._process.stdin, self._process.stdout)
 
 
 def _started() -> subprocess.Popen[bytes]:
-    options: dict[str, Any] = {"start_new_session": True}  # Ctrl-C is handled here
-    if sys.platform == "win32":
-        options = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
     paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path)
     return subprocess.Popen(
         [sys.executable, "-P", str(Path(__file__).with_name("background_child.py"))],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths}, **options,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": paths}, **own_session(),
     )  # fmt: skip
-
-
-def _close(process: subprocess.Popen[bytes]) -> None:
-    """End the process and wait for its end."""
-    process.kill()
-    with suppress(OSError), process:  # pending data is dropped
-        pass
 
 
 _background = OnePerProcess(_Background)

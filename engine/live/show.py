@@ -17,6 +17,7 @@ from time import perf_counter, sleep, thread_time
 from typing import Any
 
 from engine import files, validation
+from engine.child_process import own_session
 from engine.live import places, windows
 from engine.live.records import Writer, record_of
 from engine.recording import Recording
@@ -205,13 +206,10 @@ def _no_window() -> str:
 
 def _open_window(folder: Path) -> None:
     """Open a window in a process that outlives this one and does not receive its Ctrl-C."""
-    options: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        options = {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.CREATE_NEW_PROCESS_GROUP}
     paths = os.pathsep.join(filter(None, (str(MAIN.parent), os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
         [sys.executable, str(MAIN), "connect", str(folder)],
-        stdin=subprocess.DEVNULL, env=files.environment() | {"PYTHONPATH": paths}, **options,
+        stdin=subprocess.DEVNULL, env=files.environment() | {"PYTHONPATH": paths}, **own_session(),
     )  # fmt: skip
     with suppress(AttributeError):
         process.returncode = 0  # it is not waited for; suppresses Python's warning

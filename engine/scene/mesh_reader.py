@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.child_process import end_process
 from engine.per_process import OnePerProcess
 from engine.scene import binary_stl
 from engine.scene.mesh_child import MEMORY_USED, bounds
@@ -141,12 +142,7 @@ class _Reader:
         process, self._process = self._process, None
         if process is None or self._owner != os.getpid():
             return
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            with suppress(OSError):  # discards unsent output
-                if stream is not None:
-                    stream.close()
+        end_process(process, process.stdin, process.stdout, process.stderr)
 
 
 class _Watch:
