@@ -33,14 +33,7 @@ def write(scene: engine.Scene) -> dict[str, Any] | None:
         heights = base64.b64encode(packed).decode()
         text = {"heights": heights, "shape": list(ground.heights.shape), "cell": ground.cell, "origin": ground.origin}
     obstacles = [
-        {
-            "shape": each.shape,
-            "size": list(each.size),
-            "pose": np.asarray(each.pose, float).tolist(),
-            "mesh": each.mesh,
-            "friction": each.friction,
-            "color": each.color,
-        }
+        {**vars(each), "size": list(each.size), "pose": np.asarray(each.pose, float).tolist()}
         for each in scene.obstacles
     ]
     return {

@@ -6,8 +6,6 @@ ghost takes it too.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -17,9 +15,8 @@ import numpy as np
 import engine
 from app.desktop.reasons import gpu_failure
 from app.link_extents import POINTS, link_points, moved
-from app.simulation.attachments import Attachment
 from app.simulation.messages import GhostState, Snapshot
-from app.simulation.preparing import refuses
+from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running
 
 PRECISIONS = ("float64", "float32")
@@ -40,14 +37,11 @@ class GhostSettings:
     step: Fraction = Fraction(1)
 
 
-class Ghost(Attachment):
+class Ghost(MadeApart):
     """Steps a ghost from `begin` until `end`."""
 
     def __init__(self) -> None:
-        self.tell: Callable[[str], None] = lambda _: None
-        """Called, in any thread, with the reason for having no ghost, or "" once there is one."""
-        self.later: Callable[[Callable[[Running], None]], None] = lambda _: None
-        """Runs a function in the simulation thread, with its `Running`."""
+        super().__init__()
         self._settings: GhostSettings | None = None
         self._of: engine.Simulation | None = None  # the robot's simulation whose ghost exists or is being made
         self._simulation: engine.Simulation | None = None
@@ -89,26 +83,14 @@ class Ghost(Attachment):
         self._pair = q.copy(), q.copy()
 
     def _make(self, running: Running) -> None:
-        """Construct the simulation in another thread, since this may take a while."""
         self._of, self._simulation, self._pair = running.simulation, None, None
         simulation, settings = running.simulation, self._settings
         if simulation.batch > 1:
             self.tell("one robot alone has a ghost: make the batch one robot")
             return
+        self._make_apart(partial(_simulation, simulation, settings), partial(self._take, simulation, settings))
 
-        def work() -> None:
-            try:
-                made = _simulation(simulation, settings)
-            except Exception as why_not:
-                self.tell(str(why_not) or type(why_not).__name__)
-                if refuses(why_not):
-                    return
-                raise
-            self.later(lambda running: self._take(made, simulation, settings, running))
-
-        threading.Thread(target=work, name="ghost", daemon=True).start()
-
-    def _take(self, made: engine.Simulation, of: engine.Simulation, settings: GhostSettings, running: Running) -> None:
+    def _take(self, of: engine.Simulation, settings: GhostSettings, made: engine.Simulation, running: Running) -> None:
         if of is self._of and settings == self._settings:  # else superseded by a later request
             self._simulation, self._points = made, link_points(made.model)
             self.tell("")
@@ -166,24 +148,18 @@ class Ghost(Attachment):
         )
 
 
-class GhostControls:
-    """Controls the ghost from another thread; `change` runs a function in the simulation thread."""
+class GhostControls(ControlsApart):
+    """Controls the ghost from another thread."""
 
-    def __init__(self, ghost: Ghost, change: Callable[[Callable[[Running], None]], None]):
-        self._ghost, self._change = ghost, change
-        ghost.later = change
+    _attached: Ghost
 
     def set(self, settings: GhostSettings | None) -> None:
         """Add a ghost with these settings; None removes it."""
-        self._change(self._ghost.end if settings is None else partial(self._ghost.begin, settings))
+        self._change(self._attached.end if settings is None else partial(self._attached.begin, settings))
 
     def meet(self) -> None:
         """Set the ghost to the robot's state."""
-        self._change(self._ghost.meet)
-
-    def listen(self, tell: Callable[[str], None]) -> None:
-        """Call `tell`, in any thread, with the reason for having no ghost, or "" once there is one."""
-        self._ghost.tell = tell
+        self._change(self._attached.meet)
 
 
 def _simulation(of: engine.Simulation, settings: GhostSettings) -> engine.Simulation:
@@ -199,12 +175,7 @@ def _simulation(of: engine.Simulation, settings: GhostSettings) -> engine.Simula
         algorithm=settings.algorithm or of.algorithm, device="cuda" if single else "cpu", dtype=settings.precision,
         kp=of.settings.kp[0], kd=of.settings.kd[0], scene=of.settings.scene, timed=False,
     )  # fmt: skip
-    for wrenches in (False, True) if made.device == "cpu" else ():
-        compilation = engine.Compilation(made, wrenches)
-        if compilation.needed:
-            compilation.start()
-            compilation.wait()
-    made.step(1)  # loads the code from disk
+    compile_steps(made, *((False, True) if made.device == "cpu" else ()))
     return made
 
 

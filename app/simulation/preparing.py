@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 import engine
+from app.simulation.attachments import Attachment
 from app.simulation.running import Running
 
 Outcome = Running | Exception
@@ -53,6 +54,58 @@ class Preparation:
         self.drop()
         for thread in self._threads:
             thread.join(seconds)
+
+
+class MadeApart(Attachment):
+    """An attachment with a simulation of its own, which is made in another thread since this may take a while."""
+
+    def __init__(self) -> None:
+        self.tell: Callable[[str], None] = lambda _: None
+        """Called, in any thread, with the reason for having no such simulation, or "" once there is one."""
+        self.later: Callable[[Callable[[Running], None]], None] = lambda _: None
+        """Runs a function in the simulation thread, with its `Running`."""
+
+    def _make_apart(
+        self,
+        make: Callable[[], engine.Simulation],
+        take: Callable[[engine.Simulation, Running], None],
+        before: str = "",
+    ) -> None:
+        """Call `make` in a thread, and `take` with its result in the simulation thread; `before` begins a refusal."""
+
+        def work() -> None:
+            try:
+                made = make()
+            except Exception as why_not:
+                self.tell(before + (str(why_not) or type(why_not).__name__))
+                if refuses(why_not):
+                    return
+                raise
+            self.later(lambda running: take(made, running))
+
+        threading.Thread(target=work, name=type(self).__name__, daemon=True).start()
+
+
+class ControlsApart:
+    """Controls such an attachment from another thread; `change` runs a function in the simulation thread."""
+
+    def __init__(self, attached: MadeApart, change: Callable[[Callable[[Running], None]], None]):
+        self._attached, self._change = attached, change
+        attached.later = change
+
+    def listen(self, tell: Callable[[str], None]) -> None:
+        """Call `tell`, in any thread, with the reason for having no such simulation, or "" once there is one."""
+        self._attached.tell = tell
+
+
+def compile_steps(simulation: engine.Simulation, *wrenches: bool) -> None:
+    """Compile a simulation's steps, without and with wrenches as given, and take one, which loads the code."""
+    for each in wrenches:
+        compilation = engine.Compilation(simulation, each)
+        if compilation.needed:
+            compilation.start()
+            compilation.wait()
+    simulation.step(1)
 
 
 def made(make: Callable[[], Running]) -> Outcome:

@@ -6,16 +6,14 @@ ground and hold setting. The two do not interact, and the companion is not recor
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 import engine
-from app.simulation.attachments import Attachment
 from app.simulation.messages import CompanionState, Settings, Snapshot
-from app.simulation.preparing import refuses
+from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running, can_stand, can_touch_itself, gains_of
 
 
@@ -47,14 +45,11 @@ class Kept:
         return Asked(model, place, (q, np.array(self.v)) if turned else None)
 
 
-class Companion(Attachment):
+class Companion(MadeApart):
     """Steps a second robot from `begin` until `end`."""
 
     def __init__(self) -> None:
-        self.tell: Callable[[str], None] = lambda _: None
-        """Called, in any thread, with the reason for having no companion, or "" once there is one."""
-        self.later: Callable[[Callable[[Running], None]], None] = lambda _: None
-        """Runs a function in the simulation thread, with its `Running`."""
+        super().__init__()
         self._asked: Asked | None = None
         self._like: tuple[object, ...] = ()  # the robot's settings from which it was made
         self._simulation: engine.Simulation | None = None
@@ -78,25 +73,14 @@ class Companion(Attachment):
             self._reset()
 
     def _make(self, running: Running) -> None:
-        """Construct the simulation in another thread, since this may take a while."""
         asked, like = self._asked, _like(running)
         self._like, self._simulation = like, None
         settings, dt, integrator = running.settings, running.simulation.dt, running.simulation.integrator
         scene = settings.touched if can_stand(running.model) else settings.scene
+        make, take = partial(_simulation, asked, settings, scene, dt, integrator), partial(self._take, asked, like)
+        self._make_apart(make, take, f"{asked.model.name} is not simulated: ")
 
-        def work() -> None:
-            try:
-                made = _simulation(asked, settings, scene, dt, integrator)
-            except Exception as why_not:
-                self.tell(f"{asked.model.name} is not simulated: {why_not}")
-                if refuses(why_not):
-                    return
-                raise
-            self.later(lambda _: self._take(made, asked, like))
-
-        threading.Thread(target=work, name="companion", daemon=True).start()
-
-    def _take(self, made: engine.Simulation, asked: Asked, like: tuple[object, ...]) -> None:
+    def _take(self, asked: Asked, like: tuple[object, ...], made: engine.Simulation, _: Running) -> None:
         if asked is self._asked and like == self._like:  # else superseded by a later request
             self._simulation, self._start = made, made.q[0].copy()
             self._reset()
@@ -134,21 +118,14 @@ class Companion(Attachment):
         frame.companion = CompanionState(self._asked.model, simulation.time, poses, q, v, simulation.algorithm)
 
 
-class CompanionControls:
-    """Controls the companion from another thread; `change` runs a function in the simulation thread."""
+class CompanionControls(ControlsApart):
+    """Controls the companion from another thread."""
 
-    def __init__(self, companion: Companion, change: Callable[[Callable[[Running], None]], None]):
-        self._companion, self._change = companion, change
-        companion.later = change
+    _attached: Companion
 
     def set(self, asked: Asked | None) -> None:
         """Set the second robot; None removes it."""
-        companion = self._companion
-        self._change(companion.end if asked is None else lambda running: companion.begin(asked, running))
-
-    def listen(self, tell: Callable[[str], None]) -> None:
-        """Call `tell`, in any thread, with the reason for having no companion, or "" once there is one."""
-        self._companion.tell = tell
+        self._change(self._attached.end if asked is None else partial(self._attached.begin, asked))
 
 
 def _free(model: engine.Model) -> bool:
@@ -192,10 +169,6 @@ def _simulation(
     made = engine.Simulation(
         model, 1, q=q[None], dt=dt, integrator=integrator, device="cpu", kp=kp, kd=kd, scene=scene, timed=False
     )
-    compilation = engine.Compilation(made, False)
-    if compilation.needed:
-        compilation.start()
-        compilation.wait()
-    made.step(1)  # loads the code from disk
+    compile_steps(made, False)
     made.reset(q[None])
     return made

@@ -126,7 +126,7 @@ def test_a_reset_brings_back_one_that_diverged(qtbot, beside):
     window, put = beside
     view = put("double_pendulum")
     start = state(window).q.copy()
-    window.workbench.companion._companion._simulation.q[:] = np.nan
+    window.workbench.companion._attached._simulation.q[:] = np.nan
     play(qtbot, window, 0.05)
     wait(qtbot, lambda: state(window) is None and "diverged" in view.panel.note.text())
     qtbot.keyClick(window, Qt.Key.Key_R)

@@ -138,7 +138,7 @@ def test_a_ghost_is_compared_at_moments_that_both_share(chance, tmp_path):
         settings = GhostSettings(step=step)
         made = second._simulation(running.simulation, settings)
         ghost._settings, ghost._of = settings, running.simulation
-        ghost._take(made, running.simulation, settings, running)
+        ghost._take(running.simulation, settings, made, running)
         frame = Snapshot(model)
         for _ in range(9):
             for name in ("tau", "target"):
@@ -166,7 +166,7 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
         asked = Asked(two, place)
         companion._asked, companion._like = asked, beside._like(running)
         made = beside._simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
-        companion._take(made, asked, companion._like)
+        companion._take(asked, companion._like, made, running)
         q = two.neutral()
         if free:
             q[:3] += place
