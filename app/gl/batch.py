@@ -210,14 +210,9 @@ def _seen(
     lower, upper = batch.boxes
     centers = (lower + upper) / 2
     radii = np.linalg.norm(upper - lower, axis=1) / 2 + reach
-    view, projection = camera.view(), camera.projection(size[0] / size[1])
-    place = centers @ view[:3, :3].T + view[:3, 3]
-    depth = -place[:, 2]
-    slopes = 1 / projection[[0, 1], [0, 1]]
-    beyond = np.abs(place[:, :2]) - depth[:, None] * slopes - radii[:, None] * np.sqrt(1 + slopes**2)
-    seen = np.flatnonzero(np.all(beyond <= 0, axis=1) & (depth > -radii) & np.isfinite(depth))
+    inside, depth, pixels = camera.seen(centers, radii, size)
+    seen = np.flatnonzero(inside & np.isfinite(depth))
     seen = seen[np.argsort(depth[seen], kind="stable")]
-    nearest = np.maximum(depth[seen] - radii[seen], 0.01 * camera.distance)
-    pixels = np.sort(size[1] / (2 * slopes[1] * nearest))[::-1]
+    pixels = np.sort(pixels[seen])[::-1]
     across = np.minimum.accumulate(2 * radii[seen] * pixels) if len(seen) else pixels
     return seen.astype(np.int32), pixels, across

@@ -79,6 +79,22 @@ class Camera:
         matrix[3, 2] = -1
         return matrix.astype(np.float32)
 
+    def seen(
+        self, centers: NDArray[np.floating], radii: NDArray[np.floating], size: tuple[int, int]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+        """Return of balls, centres (n, 3): whether each may be visible, its depth, and its most pixels per metre.
+
+        `size` is of the picture, in pixels.
+        """
+        view, projection = self.view(), self.projection(size[0] / size[1])
+        place = centers @ view[:3, :3].T + view[:3, 3]
+        depth = -place[:, 2]
+        slopes = 1 / projection[[0, 1], [0, 1]]
+        # A ball is inside a side of the view if its centre is less than its radius beyond it.
+        beyond = np.abs(place[:, :2]) - depth[:, None] * slopes - radii[:, None] * np.sqrt(1 + slopes**2)
+        nearest = np.maximum(depth - radii, 0.01 * self.distance)
+        return np.all(beyond <= 0, axis=1) & (depth > -radii), depth, size[1] / (2 * slopes[1] * nearest)
+
     def orbit(self, dx: float, dy: float) -> None:
         """Rotate about the target by angles in radians: dx to the right, dy upwards."""
         self.azimuth = float((self.azimuth + dx + np.pi) % (2 * np.pi) - np.pi)

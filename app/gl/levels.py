@@ -180,16 +180,8 @@ def seen(
     centers, radii = content.spheres
     poses = link_poses[content.instances.link]
     centers = np.einsum("nij,nj->ni", poses[:, :3, :3], centers) + poses[:, :3, 3]
-    view, projection = camera.view(), camera.projection(size[0] / size[1])
-    place = centers @ view[:3, :3].T + view[:3, 3]
-    depth = -place[:, 2]
-    slopes = 1 / projection[[0, 1], [0, 1]]
-    # A ball is inside a side of the view if its centre is less than its radius beyond it.
-    beyond = np.abs(place[:, :2]) - depth[:, None] * slopes - radii[:, None] * np.sqrt(1 + slopes**2)
-    inside = np.all(beyond <= 0, axis=1) & (depth > -radii)
-    nearest = np.maximum(depth - radii, 0.01 * camera.distance)
-    pixels = np.where(inside, size[1] / (2 * slopes[1] * nearest), 0.0)
-    return _per_mesh(content, inside.astype(float)) > 0, _per_mesh(content, pixels)
+    inside, _, pixels = camera.seen(centers, radii, size)
+    return _per_mesh(content, inside.astype(float)) > 0, _per_mesh(content, np.where(inside, pixels, 0.0))
 
 
 def _per_mesh(content: Content, values: NDArray[np.float64]) -> NDArray[np.float64]:

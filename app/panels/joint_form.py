@@ -10,7 +10,6 @@ from PyQt6.QtGui import QStandardItemModel
 from PyQt6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -22,11 +21,10 @@ from PyQt6.QtWidgets import (
 from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, WAVES, Drive
 from app.desktop import theme
-from app.panels.number_box import DecimalBox
+from app.panels.number_box import PlainBox
 
 MOST = 1e6
 WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
-NARROW = 56  # px, the least width of a number's box
 MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}
 MODE_TIP = (
     "Position: gains kp and kd hold a position. Velocity: the gain kd holds a velocity, with gravity compensation. "
@@ -52,9 +50,9 @@ class JointForm(QWidget):
             self.mode.addItem(MODE_NAMES[mode], mode)
         for wave in WAVES:
             self.wave.addItem(wave.capitalize(), wave)
-        self.value, self.amplitude = _number("Value"), _number("Amplitude of the wave")
-        self.period = _number("Period of the wave, s")
-        self.kp, self.kd = _number("kp: effort per position error"), _number("kd: effort per velocity error")
+        tips = ("Value", "Amplitude of the wave", "Period of the wave, s", "kp: effort per position error",
+                "kd: effort per velocity error")  # fmt: skip
+        self.value, self.amplitude, self.period, self.kp, self.kd = (PlainBox(-MOST, MOST, 2, tip) for tip in tips)
         self.quantity, self.kp_name, self.kd_name = QLabel(), QLabel(), QLabel()
         self.weight, self.suited = QCheckBox("Gravity compensation"), QPushButton("Automatic gains")
         self.away = QToolButton()
@@ -211,16 +209,3 @@ class JointForm(QWidget):
 
 def _of(value: float, limit: float, unit: str, digits: int = 1) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}{f' of {limit:.4g}' if math.isfinite(limit) else ''} {unit}"
-
-
-def _number(tip: str) -> DecimalBox:
-    box = DecimalBox()
-    box.setRange(-MOST, MOST)
-    box.setDecimals(2)
-    box.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
-    box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
-    box.setKeyboardTracking(False)
-    box.setMinimumWidth(NARROW)
-    box.setToolTip(tip)
-    box.setAccessibleName(tip.split(":")[0].split(",")[0])
-    return box

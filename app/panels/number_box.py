@@ -1,4 +1,4 @@
-"""Boxes for typed numbers: `DecimalBox`, and `NumberBox` without buttons or trailing zeros."""
+"""Boxes for typed numbers: `DecimalBox`, `PlainBox` without buttons, and `NumberBox` without trailing zeros."""
 
 from __future__ import annotations
 
@@ -88,17 +88,26 @@ class DecimalBox(QDoubleSpinBox):
         return self.value() if number is None else round(number, self.decimals())
 
 
-class NumberBox(DecimalBox):
-    """Emits a number once editing ends; arrow keys change it by a tenth of its power of ten."""
+class PlainBox(DecimalBox):
+    """Emits a number once editing ends; arrow keys change it by a tenth of its power of ten.
 
-    def __init__(self, low: float, high: float, decimals: int) -> None:
+    A screen reader says its `tip` up to a colon or comma. `width`: its least, px.
+    """
+
+    def __init__(self, low: float, high: float, decimals: int, tip: str = "", width: int = WIDTH) -> None:
         super().__init__()
         self.setDecimals(decimals)
         self.setRange(low, high)
         self.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
         self.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
         self.setKeyboardTracking(False)
-        self.setMinimumWidth(WIDTH)
+        self.setMinimumWidth(width)
+        self.setToolTip(tip)
+        self.setAccessibleName(re.split("[:,]", tip)[0])
+
+
+class NumberBox(PlainBox):
+    """A box that shows no trailing zeros."""
 
     def textFromValue(self, value: float) -> str:
         text, point = super().textFromValue(value), self.locale().decimalPoint()

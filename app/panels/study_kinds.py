@@ -71,6 +71,14 @@ class Kind:
     def axis(self, name: str, values: Floats) -> Axis:
         return Axis.of(name, values, self.words(name))
 
+    def cells_axis(self, name: str, side: Any) -> Axis:
+        """Return the axis of a side of `StudyResults.cells`, with a label at each value if it has them one by one."""
+        values, words = side.values, self.words(name)
+        if side.exact:
+            return Axis(name, 0, len(values), [words[int(k)] for k in values] if words else (), values)
+        half = (values[1] - values[0]) / 2
+        return Axis(name, values[0] - half, values[-1] + half)
+
     def colored(self) -> Floats:
         """Set the colour scale and return the numbers in 0 … 1 to colour by, (N,); NaN if not finite."""
         name = self.wanted.color
@@ -166,16 +174,7 @@ class HeatMap(Kind):
         bins = int(np.clip(np.sqrt(len(self._rows)), *CELLS))
         self._cells = results.cells(x[self._rows], y[self._rows], color[self._rows], MOST_VALUES, bins)
         self._shown = self._cells.mean if wanted.color else self._cells.samples.astype(float)
-        sides = []
-        for name, side in ((wanted.x, self._cells.x), (wanted.y, self._cells.y)):
-            if side.exact:
-                values = side.values
-                words = self.words(name)
-                sides.append(Axis(name, 0, len(values), [words[int(k)] for k in values] if words else (), values))
-            else:
-                half = (side.values[1] - side.values[0]) / 2
-                sides.append(Axis(name, side.values[0] - half, side.values[-1] + half))
-        self.x_axis, self.y_axis = sides
+        self.x_axis, self.y_axis = self.cells_axis(wanted.x, self._cells.x), self.cells_axis(wanted.y, self._cells.y)
         self.scale = Axis.of(wanted.color or "samples", self._shown.ravel(), (), 0.0)
         if wanted.color and self.is_predicate(wanted.color):
             self.scale = Axis(f"share of {wanted.color}", 0.0, 1.0)
@@ -225,16 +224,9 @@ class Histogram(Kind):
             self._count, self._mean, self._place = np.zeros(1), np.zeros(1), np.zeros(0, np.int64)
             return
         x, color = x[self._rows], color[self._rows]
-        words = self.words(wanted.x)
         sides = results.cells(x, np.zeros(len(x)), np.nan_to_num(color), BARS[1], bars(len(x)))
         self._place, self._count, self._mean = sides.x.place, sides.samples[0], sides.mean[0]
-        exact, values = sides.x.exact, sides.x.values
-        if exact:
-            names = [words[int(k)] for k in values] if words else ()
-            self.x_axis = Axis(wanted.x, 0, len(values), names, values)
-        else:
-            half = (values[1] - values[0]) / 2
-            self.x_axis = Axis(wanted.x, values[0] - half, values[-1] + half)
+        self.x_axis = self.cells_axis(wanted.x, sides.x)
         self.y_axis = Axis("samples", 0.0, 1.05 * float(self._count.max()))
 
     def paint(self, painter: QPainter, area: QRectF) -> None:

@@ -20,7 +20,7 @@ from PyQt6.QtWidgets import (
 
 from app.acting.forces import SetWrench
 from app.desktop import theme
-from app.panels.number_box import DecimalBox
+from app.panels.number_box import PlainBox
 
 MOST = 1e6  # N and N m
 NARROW = 52  # px, the least width of a number's box
@@ -47,8 +47,8 @@ class WrenchPanel(QWidget):
         super().__init__()
         self.link, self.axes = QComboBox(), QComboBox()
         self.axes.addItems(AXES)
-        self.force = [self._number(FORCE_TIP.format(axis)) for axis in "xyz"]
-        self.moment = [self._number(MOMENT_TIP.format(axis)) for axis in "xyz"]
+        self.force = [PlainBox(-MOST, MOST, 3, FORCE_TIP.format(axis), NARROW) for axis in "xyz"]
+        self.moment = [PlainBox(-MOST, MOST, 3, MOMENT_TIP.format(axis), NARROW) for axis in "xyz"]
         self.act, self.clear = QCheckBox("Apply"), QPushButton("Clear all")
         self.acting = QLabel()
         self.acting.setWordWrap(True)
@@ -66,19 +66,6 @@ class WrenchPanel(QWidget):
         self.act.clicked.connect(self._toggle)
         self.clear.clicked.connect(self.cleared)
         self.set_links((), ())
-
-    @staticmethod
-    def _number(tip: str) -> DecimalBox:
-        box = DecimalBox()
-        box.setRange(-MOST, MOST)
-        box.setDecimals(3)
-        box.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
-        box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
-        box.setKeyboardTracking(False)
-        box.setMinimumWidth(NARROW)
-        box.setToolTip(tip)
-        box.setAccessibleName(tip.split(",")[0])
-        return box
 
     def _arrange(self) -> None:
         rows = QGridLayout()

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from engine import lie
-from engine.bench.peers.peer import Missing, Timing, centered, require
+from engine.bench.peers.peer import Missing, Timing, centered, of_a_call, require
 from engine.bench.states import State, residual
 from engine.model import EARTH, PRISMATIC, Model
 from engine.model.joints import NV
 from engine.validation import Array
 
-CHECKED, CALLS = 64, 5
+CHECKED = 64
 FREELY = "<limit><lower>-1e16</lower><upper>1e16</upper></limit>"
 BASE = (
     "<link name='base'><inertial><pose>0 0 0 0 0 0</pose><mass>1</mass><inertia><ixx>1</ixx><ixy>0</ixy><ixz>0</ixz>"
@@ -75,13 +75,6 @@ def on_jaxsim(model: Model, at: State, seconds: float) -> Timing:
     answer: Array = np.empty((min(len(at.q), CHECKED), model.nv))
     answer[:, order] = np.asarray(theirs[:CHECKED], float)
     first = perf_counter() - began
-    times: list[float] = []
-    while sum(times) < seconds or len(times) < 3:
-        start = perf_counter()
-        for _ in range(CALLS):
-            last = batched(*states)
-        last.block_until_ready()
-        times.append((perf_counter() - start) / CALLS)
     how = f"{jax.devices()[0].device_kind}, jitted, host clock, {theirs.dtype}"
     left = residual(model, State(*(x[: len(answer)] for x in at)), answer)
-    return Timing(float(np.median(times)), how, first, float(np.max(left)))
+    return Timing(of_a_call(batched, states, seconds), how, first, float(np.max(left)))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.bench.peers.peer import Missing, Timing, centered, require
+from engine.bench.peers.peer import Missing, Timing, centered, of_a_call, require
 from engine.bench.states import State, residual
 from engine.model import PRISMATIC, Model
 from engine.model.joints import NV
@@ -226,15 +226,8 @@ def on_mjx(model: Model, at: State, seconds: float) -> Timing:
     states = [jax.device_put(x) for x in single]
     answer = np.asarray(batched(*states)[:CHECKED], float)
     first = perf_counter() - began
-    times: list[float] = []
-    while sum(times) < seconds or len(times) < 3:
-        start = perf_counter()
-        for _ in range(5):
-            last = batched(*states)
-        last.block_until_ready()
-        times.append((perf_counter() - start) / 5)
     how = f"{jax.devices()[0].device_kind}, jitted, host clock, float32"
-    return Timing(float(np.median(times)), how, first, _left(model, single, answer))
+    return Timing(of_a_call(batched, states, seconds), how, first, _left(model, single, answer))
 
 
 def _left(model: Model, at: State, answer: Array) -> float:
