@@ -223,7 +223,7 @@ def inverse_dynamics(
 
 
 def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, **forces: Any) -> Any:
-    """τ ± Σ Jᵢᵀ wᵢ (nv,): the generalized force of τ, which errors call `name`, and of the wrenches.
+    """τ ± Σ Jᵢᵀ wᵢ (nv,), of τ, the only one of `forces`, whose name there stands in errors, and of the wrenches.
 
     On the GPU for arrays in its memory, in type `dtype`; else in double precision.
     """

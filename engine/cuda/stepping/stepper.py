@@ -152,7 +152,7 @@ class Stepper(ABC):
         """Clear the further state of those robots; steps start from q and v only."""
 
     def memory(self) -> tuple[Array, ...]:
-        """Clear all further state; steps start from q and v only."""
+        """See `engine.stepper.Stepper`; most steppers have no further state."""
         return ()
 
     def glance(self) -> tuple[Array, ...]:
@@ -259,11 +259,11 @@ class StillStepper(Stepper):
         """No kernel is needed."""
 
     def energies(self) -> tuple[Array, Array]:
-        """Launch nothing; the state is constant."""
+        """See `engine.stepper.Stepper`; both are 0."""
         return np.zeros(self._settings.batch), np.zeros(self._settings.batch)
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
-        """Nothing to compile."""
+        """The state is constant."""
 
 
 def launch_steps(bodies: int, batch: int) -> int:

@@ -33,15 +33,20 @@ from engine.kernels.contact.problem import (
 )
 from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, store9, sub
 
-_LAMBDA, _W, _STEP, _DW = 0, 3, 6, 9  # of a contact in `Problem.inner`, scaled
-_ON, _LAW, _X, _DX, _IMPULSE, _CHANGE = 0, 3, 6, 14, 22, 23  # of a joint row in `Problem.pairs`
+_LAMBDA, _W, _STEP, _DW = 0, 3, 6, 9
+"""Where a contact's row of `Problem.inner` has λ', w' and a step's changes of them, three numbers each."""
+_ON, _LAW, _X, _DX, _IMPULSE, _CHANGE = 0, 3, 6, 14, 22, 23
+"""Where a joint's row of `Problem.pairs` has flags, 1 where there is friction, a lower, an upper limit; f, lo and hi;
+the pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u); a step's changes of these; λ', and its change."""
 _FAR, _GUESS, _WIDEST = 1e9, 1e-4, 1e3
+"""The velocity from which a bound is no limit; and of `_guess` the rows' compliance, in units of 1/r and g, and the
+largest estimate."""
 _LEAST_CENTRING, _CENTRING, _MOST_CENTRING = 0.05, 0.3, 0.7
 """σ after a step of almost full length, after one of at least half the length, and after a shorter one."""
 _LONGEST, _SMOOTHING = 0.99, 1.0
-"""The fraction to the boundary, and the smoothing of |w_t| as a multiple of ν; …"""
+"""The largest fraction of the way to the boundary in a step, and ε/ν of |w_t| smoothed to √(|w_t|² + ε²) − ε."""
 _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.3, 0.9, 10.0
-"""… and, with the least σ, those of the smoother path."""
+"""On the smoother path: the least σ, the largest fraction, and ε/ν."""
 _BLOCKED, _BLOCKED_STEPS = 0.05, 4
 """The step length below which a step is blocked, and the number of successive ones that ends the plan."""
 
