@@ -1,4 +1,4 @@
-"""Pictures of a lesson's stage as SVG: block matrix, scan tree, time on processors, and the robot as lines."""
+"""Pictures of a lesson's stage as SVG: block matrix, scan tree, time over processors, and the robot as lines."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from engine.lessons.trace import SWEEPS, Stage, Trace
 from engine.lie import Array
 
 NOTHING, TOUCHED, KNOWN, NOW = range(4)
-"""What a stage has made of a link: nothing yet, part of a run joined now, known, known just now."""
+"""The state of a link after a stage: unknown, in a run that is being joined, known before, known since this stage."""
 IN_WORK = ("blocks", "eliminate", "right-hand side", "substitute")
-"""Stages after which nothing is known yet of any link: its row of the system has changed."""
+"""Stages that only change the links' rows of the system: no link is known after them."""
 PARTS = {
     "beyond": "what lies beyond", "ends": "accelerations", "moved": "accelerations", "bias": "velocity terms",
     "joints": "joints: U = I S",
 }  # fmt: skip
-"""What a part is called, where it is not as the texts have it."""
+"""The captions of parts whose names in the algorithms' texts are too short."""
 PROCESSORS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 ROUNDING = 1e-14
-"""Of the largest number of a run: what is rounding."""
+"""What is rounding, relative to the largest number of a run."""
 ROW = 22
 SIZES = {True: 56, False: 120}
-"""The height of the magnitudes and what is said of them, px, below levels and without."""
+"""The height of the magnitudes and their caption, px, by whether there are levels above them."""
 MATRIX = 240  # px along a side of the matrix
 
 
 class Marks(NamedTuple):
-    """What else is shown: of each stage and place whether a pull has changed it, and the links of a part."""
+    """Further marks: whether a pull has changed each place of each stage, and the first and last link of a part."""
 
     changed: tuple[tuple[bool, ...], ...] = ()
     part: tuple[int, int] | None = None
@@ -41,8 +41,10 @@ NO_MARKS = Marks()
 
 
 def lights(trace: Trace, index: int, links: int, marks: Marks = NO_MARKS) -> Array:
-    """Of each link what `LIT` has a colour for, (links,), once stage `index` is done; of a part that is marked only
-    this, and of a pull what it has changed."""
+    """Return the state of each link (links,), `NOTHING` … `NOW`, after stage `index`.
+
+    With a part marked, only its links are `NOW`; with a pull, links that it has changed are `TOUCHED`.
+    """
     lit, now = np.full(links, NOTHING), trace.stages[index]
     if marks.part:
         lit[marks.part[0] : marks.part[1] + 1] = NOW
@@ -65,7 +67,7 @@ def lights(trace: Trace, index: int, links: int, marks: Marks = NO_MARKS) -> Arr
 
 
 def _pulled(trace: Trace, index: int, lit: Array, marks: Marks) -> Array:
-    """With what a pull has changed by now as touched: of links that are known, and of runs that are joined just now."""
+    """Return the states with known links, and links of runs being joined, `TOUCHED` if a pull has changed them."""
     now = trace.stages[index]
     for stage, changed in zip(trace.stages[: index + 1], marks.changed, strict=False):
         if stage.part == now.part and (stage is now or stage.name not in ("join", "reduce", "maps")):
@@ -76,7 +78,7 @@ def _pulled(trace: Trace, index: int, lit: Array, marks: Marks) -> Array:
 
 
 def matrix(trace: Trace, index: int, palette: Palette) -> str:
-    """The block tri-diagonal system after stage `index`: magnitude as depth of colour, fill and what was eliminated."""
+    """Draw the block tri-diagonal system after stage `index`: magnitudes by depth of colour, fill-in, zeros."""
     past = trace.stages[: index + 1]
     now = past[-1]
     systems = [stage for stage in past if stage.name in ("blocks", "eliminate")]
@@ -108,7 +110,7 @@ def matrix(trace: Trace, index: int, palette: Palette) -> str:
 
 
 def _example(sheet: Sheet, n: int, distance: int, cell: float) -> None:
-    """One row in the middle, and the rows of which it subtracts multiples."""
+    """Mark a row in the middle, and the rows of which it subtracts multiples."""
     row = n // 2
     for side, words in ((-1, "− K × this row"), (1, "− E × this row")):
         if 0 <= (other := row + side * distance) < n:
@@ -123,11 +125,11 @@ _COLUMNS = {
     "right-hand side": ("right-hand", "side"), "substitute": ("right-hand", "side"),
     "solve": ("forces", "known"), "accelerate": ("accelerations", "known"),
 }  # fmt: skip
-"""What stands beside the matrix after a stage, in two lines."""
+"""The caption beside the matrix after a stage, in two lines."""
 
 
 def _columns(sheet: Sheet, past: Sequence[Stage], cell: float, n: int) -> None:
-    """The right-hand side beside the matrix, or the unknowns once they are known."""
+    """Draw the right-hand side beside the matrix, or the unknowns once they are known."""
     found = [stage for stage in past if stage.name in _COLUMNS]
     if not found:
         return
@@ -160,7 +162,7 @@ def _of_system(trace: Trace) -> tuple[float, float]:
 
 
 def _scale(blocks: Sequence[Array]) -> tuple[float, float]:
-    """The least and the greatest logarithm of a block's size; blocks stand along the first axis."""
+    """Return the least and the greatest logarithm of a block's norm; blocks are stacked along the first axis."""
     sizes = [float(np.linalg.norm(x)) for stack in blocks for x in stack]
     logs = np.log10([size for size in sizes if size > 0] or [1.0])
     return float(logs.min()), float(logs.max())
@@ -174,7 +176,7 @@ def _shade(block: Array, scale: tuple[float, float]) -> float:
 
 
 def tree(trace: Trace, index: int, palette: Palette, marks: Marks = NO_MARKS) -> str:
-    """What stage `index` belongs to: runs that a scan has joined, and of which links something is known."""
+    """Draw the runs joined by the scan of stage `index`, the links and their states, and the magnitudes."""
     now, done = trace.stages[index], trace.stages[: index + 1]
     whole = [stage for stage in trace.stages if stage.part == now.part]
     rows = _rows(trace, now)
@@ -201,14 +203,14 @@ def tree(trace: Trace, index: int, palette: Palette, marks: Marks = NO_MARKS) ->
 
 
 class _Row(NamedTuple):
-    """A level of a tree: the stages that make its runs, and these, each with its place."""
+    """A level of a tree: the stages that make its runs of links, and the first and last link of each run."""
 
     stages: tuple[Stage, ...]
     runs: tuple[tuple[int, int], ...]
 
 
 def _rows(trace: Trace, now: Stage) -> list[_Row]:
-    """The levels of the scan that a stage belongs to, those that it begins with first; none where there is no scan."""
+    """Return the levels of the scan that a stage belongs to, from its inputs on; none if it belongs to no scan."""
     whole, n = [stage for stage in trace.stages if stage.part == now.part], trace.links
     if not any(stage.name in SWEEPS for stage in whole):
         return []
@@ -220,7 +222,7 @@ def _rows(trace: Trace, now: Stage) -> list[_Row]:
 
 
 def _levels(sheet: Sheet, trace: Trace, rows: Sequence[_Row], index: int, marks: Marks) -> None:
-    """The runs of links, a row for each level of joins above those that the scan begins with."""
+    """Draw the runs of links, a row for each level, the scan's inputs lowest."""
     now, n = trace.stages[index], min(trace.links, SHOWN)
     step, done = (WIDTH - 20) / n, trace.stages[: index + 1]
     for level, row in enumerate(rows):
@@ -243,12 +245,12 @@ def _levels(sheet: Sheet, trace: Trace, rows: Sequence[_Row], index: int, marks:
 
 
 def _height(level: int, rows: Sequence[_Row]) -> int:
-    """Where a level's row begins, px; single links stand lowest, beside the robot's."""
+    """Return the top of a level's row, px."""
     return 22 + (len(rows) - 1 - level) * ROW
 
 
 def _changed(trace: Trace, made: Sequence[Stage], done: Sequence[Stage], first: int, marks: Marks) -> bool:
-    """Whether the pull has changed the run that begins with a link, in any of the stages that made it."""
+    """Return whether the pull has changed the run that begins at link `first`, in any of the stages that made it."""
     return any(
         marks.changed[trace.stages.index(stage)][[run[0] for run in stage.runs].index(first)]
         for stage in made
@@ -257,7 +259,7 @@ def _changed(trace: Trace, made: Sequence[Stage], done: Sequence[Stage], first: 
 
 
 def run_at(trace: Trace, index: int, x: float, y: float) -> tuple[int, int] | None:
-    """The first and the last link of the run that the tree of stage `index` has at a place of its picture, px."""
+    """Return the first and the last link of the run at x, y, px, in the picture of `tree`; None if there is none."""
     rows, n = _rows(trace, trace.stages[index]), min(trace.links, SHOWN)
     level, link = len(rows) - 1 - int((y - 22) // ROW), int((x - 10) // ((WIDTH - 20) / n))
     if not 0 <= level < len(rows) or not 0 <= link < n:
@@ -266,7 +268,7 @@ def run_at(trace: Trace, index: int, x: float, y: float) -> tuple[int, int] | No
 
 
 def _sources(now: Stage, done: Sequence[Stage]) -> list[tuple[int, int]]:
-    """For each link that is known now from another: that other one, and the link."""
+    """Return, for each link computed in this stage from another, that other link and the link."""
     if now.name == "apply":
         back = now.width * (now.places.step // 2 if abs(now.places.step) > 1 else now.places.step)
         return [(link - back, link) for link in now.links]
@@ -275,14 +277,14 @@ def _sources(now: Stage, done: Sequence[Stage]) -> list[tuple[int, int]]:
 
 
 def _legend(sheet: Sheet, y: float, touched: str = "in work") -> None:
-    """What the colours of links mean, in a line at y."""
+    """Draw the legend of the links' colours at y."""
     for k, (state, said) in enumerate(((TOUCHED, touched), (NOW, "known just now"), (KNOWN, "known before"))):
         sheet.box(10 + 146 * k, y - 9, 10, 10, LIT[state])
         sheet.text(26 + 146 * k, y, said)
 
 
 def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, place: tuple[float, int], zero: float) -> None:
-    """How large what is known of each link is, of the largest, from a y and so high; below `zero` is rounding."""
+    """Draw the known magnitude of each link as a bar; `place` is the top and the height; up to `zero` is rounding."""
     y, high = place
     sizes = {
         link: float(np.linalg.norm(value))
@@ -307,13 +309,13 @@ def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, place: tuple[float, int]
 
 
 def _of_links(stage: Stage) -> Array:
-    """What was found of each link: (tasks, …)."""
+    """Return a stage's results by link, (tasks, …)."""
     value = stage.values[0]
     return value[None] if len(stage.links) == 1 and value.shape[:1] != (1,) else value
 
 
 def clock(trace: Trace, index: int, serial: float, palette: Palette) -> str:
-    """Time on 1 to 1024 processors, up to stage `index`; the mark is the time of the serial algorithm on one."""
+    """Draw the time on 1 to 1024 processors, up to stage `index`; a line marks the serial algorithm's on one."""
     row, left = 17.0, 44.0
     sheet = Sheet(palette, 22 + row * len(PROCESSORS) + 42)
     longest = max(trace.time(1), serial)
@@ -344,8 +346,10 @@ def clock(trace: Trace, index: int, serial: float, palette: Palette) -> str:
 def skeleton(
     joints: Array, centers: Array, parent: Sequence[int], lit: Array, palette: Palette, words: bool = True
 ) -> str:
-    """A robot as lines, each link from its joint to those that hang on it, or to its centre of mass: `joints` and
-    `centers` (links, 3) in m, seen from the side and above, `parent` (links,), and `lit` as `lights` has it."""
+    """Draw a robot as lines, each link from its joint to its children's joints, or to its centre of mass.
+
+    `joints` and `centers` (links, 3) are in m, `parent` (links,); `lit` is what `lights` returns.
+    """
     n, turn, rise = len(lit), np.array([0.8, 0.6, 0.0]), np.array([0.21, -0.28, 0.937])
     points = np.concatenate([joints, centers])
     flat = np.stack([points @ turn, -(points @ rise)], 1)

@@ -1,6 +1,6 @@
-"""Equations as the texts write them, in one line of Unicode, as HTML for the window and as MathML for pages.
+"""Equations of lessons, each line in Unicode, converted to HTML for the window and to MathML for pages.
 
-What may stand in one: letters, with a dot above as in q̇ or V̇; small raised and lowered signs (ᵀ ⁻¹ ᵢ₊₁), or `_` and
+An equation may contain: letters, with a dot above as in q̇ or V̇; small raised and lowered signs (ᵀ ⁻¹ ᵢ₊₁), or `_` and
 letters (F_c, F_next); a function's name before its bracket (ad(V)); numbers and operators; two spaces or more between
 equations of one line. Letters are italic, but for ᵀ and for words of several letters.
 """
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 class _Part(NamedTuple):
-    """A sign with what stands below and above it; `kind` is the group of `_TOKEN` that it was found by."""
+    """A symbol with its subscript and superscript; `kind` is the group of `_TOKEN` that matched it."""
 
     kind: str
     base: str
@@ -49,7 +49,7 @@ def _parts(equation: str) -> list[_Part]:
 
 @lru_cache(maxsize=512)
 def as_html(equation: str) -> str:
-    """In the markup that Qt reads."""
+    """Return an equation in Qt's rich text."""
     out = []
     for kind, base, low, high in _parts(unicodedata.normalize("NFD", equation)):
         shown = f"<i>{base}</i>" if kind == "letter" else "&nbsp;" * 6 if kind == "gap" else html.escape(base)
@@ -59,8 +59,7 @@ def as_html(equation: str) -> str:
 
 
 def as_mathml(equation: str, display: bool = True) -> str:
-    """As elements `math`, which browsers draw without anything from elsewhere; each equation of a line in one of its
-    own where it is for `display`, else what is part of a sentence."""
+    """Return a `math` element for each equation of a line, as blocks if `display`, else inline in a sentence."""
     rows, spaced = [list[str]()], False
     before = nothing = _Part("gap", "")
     for part in _parts(unicodedata.normalize("NFD", equation)):
@@ -81,17 +80,17 @@ def as_mathml(equation: str, display: bool = True) -> str:
 
 
 def _ends(part: _Part) -> bool:
-    """Whether a factor may end with it."""
+    """Return whether a factor may end with this symbol."""
     return part.kind in ("letter", "number") or part.base in ")]|"
 
 
 def _begins(part: _Part) -> bool:
-    """Whether a factor may begin with it."""
+    """Return whether a factor may begin with this symbol."""
     return part.kind in ("letter", "number", "word") or part.base in "([|"
 
 
 def _with_small(part: _Part, first: bool) -> str:
-    """A sign with what stands below and above it; `first` where nothing stands before it that it could link."""
+    """Return a symbol with its subscript and superscript; `first` if no factor is before it, so that − is a sign."""
     if first and part.base == "−":
         return '<mo form="prefix">−</mo>'
     sign = _sign({"letter": "mi", "word": "mi", "number": "mn"}.get(part.kind, "mo"), part.base)
@@ -112,7 +111,7 @@ def _sign(tag: str, base: str) -> str:
 
 
 def _runs(text: str) -> list[str]:
-    """What stands small: words of letters, numbers, and signs."""
+    """Split a subscript or superscript into words, numbers and signs."""
     return re.findall(r"[^\W\d]+|\d+|.", text)
 
 

@@ -1,4 +1,4 @@
-"""The facts that a lesson's words name: counted of what was run, each as it is written."""
+"""The values that a lesson's text names: counted in its run, and formatted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.lessons.trace import Trace
 from engine.model import Model
 
 LISTED = 16
-"""Links that are listed by their numbers."""
+"""The maximum number of links that are listed."""
 
 
 def levels(n: int) -> int:
@@ -21,7 +21,7 @@ def levels(n: int) -> int:
 
 
 def of_run(trace: Trace, serial: Trace | None, model: Model, more: Mapping[str, float | str]) -> dict[str, str]:
-    """Of a whole run, and of the ABA on the same robot if it is a chain; `more` are numbers of this lesson alone."""
+    """Return the values of a whole run, compared with the ABA's for a chain, and `more`, those of this lesson alone."""
     n = len(model.parent)
     velocities = [stage for stage in trace.stages if stage.part == "velocities" and stage.operations]
     joins = [stage for stage in velocities if stage.name == "join"]
@@ -47,7 +47,7 @@ def of_run(trace: Trace, serial: Trace | None, model: Model, more: Mapping[str, 
 
 
 def _beside(trace: Trace, serial: Trace, n: int) -> dict[str, str]:
-    """Of a run beside the ABA's."""
+    """Return the values that compare a run with the ABA's on the same robot."""
     return {
         "time_ratio": f"{trace.time(n) / serial.work:.2f}",
         "aba_depth": str(serial.depth),
@@ -59,7 +59,7 @@ def _beside(trace: Trace, serial: Trace, n: int) -> dict[str, str]:
 
 
 def of_stage(trace: Trace, index: int) -> dict[str, str]:
-    """Of one stage, and of all that were like it so far."""
+    """Return the values of one stage, and of all stages of its name and part up to it."""
     stage = trace.stages[index]
     alike = [each for each in trace.stages if (each.name, each.part) == (stage.name, stage.part)]
     number = alike.index(stage) + 1
@@ -81,7 +81,7 @@ def of_stage(trace: Trace, index: int) -> dict[str, str]:
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """Numbers with commas; of many the first ones."""
+    """Return numbers separated by commas; if there are many, the first ones."""
     return ", ".join(map(str, numbers[:LISTED])) + (" and more" if len(numbers) > LISTED else "")
 
 

@@ -36,24 +36,24 @@ LINK = "lesson:"
 LessonMarks = drawing.Marks
 LessonPart = handles.Part
 NEAR = {"": 0.0, "tenth": 0.1}
-"""By what share an answer may be off, as lessons say it."""
+"""The relative tolerance of an answer, by the lesson's key `near`."""
 
 
 @dataclass(frozen=True)
 class LessonQuestion:
-    """What is asked at a lesson's end, `text`, and a `hint`; without `choices` the `answer` is a number, as shown."""
+    """The `text` of the question at a lesson's end, and a `hint`; without `choices`, the `answer` is a number."""
 
     text: str
     choices: tuple[str, ...]
     answer: str
     hint: str
     near: float = 0.0
-    """By what share a number may be off."""
+    """The relative tolerance of a number."""
     dragged: bool = False
     """Whether the choices are numbers in order, to be dragged to."""
 
     def is_right(self, said: str) -> bool:
-        """Whether what a reader `said`, typed or chosen, is the answer; a number may be written in any way."""
+        """Return whether `said`, typed or chosen by a reader, is the answer; a number may have any notation."""
         try:
             given, answer = (float(text.replace(",", "")) for text in (said, self.answer))
         except ValueError:
@@ -73,8 +73,8 @@ class Lesson:
     def __init__(self, name: str, model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike):
         """`name` is one of `names`; q (nq,), v (nv,) and tau (nv,) are the state and the joints' efforts, N m or N.
 
-        Raises ValueError for a name that is none, with those that there are, and for a robot that the lesson is not
-        about, with one that it is about.
+        Raises ValueError for an unknown name, with the existing ones, and for a robot that the lesson does not
+        support, with one that it does.
         """
         self.text = text.read(name, not serial(model))
         _refuse(self.text, model)
@@ -96,9 +96,9 @@ class Lesson:
         beside = [stage.values[0] for stage in self.trace.stages if stage.name == subject.beside]
         largest = max(float(np.abs(x).max()) for x in (expected, *beside))
         self.error = float(np.abs(self.trace.answer - expected).max()) / max(largest, 1e-300)
-        """How far the text's result is from the engine's, of the largest number in it, or of what stands beside it."""
+        """The largest difference of the text's result from the engine's, relative to the largest number in them."""
         for stage in self.trace.stages:
-            source(stage.code)  # read now, by whoever makes the lesson
+            source(stage.code)  # read now, not at the first picture
         self._motion = handles.motion(robot, at, rates, self.trace.answer) if self.has_handles else None
         more = subject.more(robot, at, rates, efforts)
         self.facts = of_run(self.trace, self.serial, model, more) | {"error": scientific(self.error)}
@@ -108,45 +108,47 @@ class Lesson:
 
     @property
     def has_handles(self) -> bool:
-        """Whether its picture has parts with two handles, which can be picked."""
+        """Whether the picture has parts with two handles, which can be selected."""
         return "handles" in self.text.keys
 
     @property
     def has_pull(self) -> bool:
-        """Whether a joint can be pulled, to see what that changes."""
+        """Whether an additional effort at a joint can be shown, see `pulled`."""
         return "pull" in self.text.keys
 
     def measure(self) -> None:
-        """Run the engine's own program on the same state, so that `LessonStep.measured` has times to tell; where an
-        algorithm is shown that the engine has for the robot. It may have to be compiled first."""
+        """Measure the engine's steps from the same state, for `LessonStep.measured`.
+
+        This may compile a kernel. It does nothing if the engine does not run the lesson's algorithm on this robot.
+        """
         if self._algorithm and not capabilities.reason(self._algorithm, self.model, "cpu"):
             names = sorted({self._algorithm, "abia"})
             self._phases = {name: measured.step(self.model, name, *self._state) for name in names}
 
     def pulled(self, joint: int) -> LessonMarks:
-        """What `pull.PULL` N m or N more at a joint, from 0, changes; worked out when it is asked for."""
+        """Return marks of what `pull.PULL` N m or N more at a joint, counted from 0, changes; computed on first use."""
         if joint not in self._changes:
             more = self._given + pull.PULL * np.eye(len(self._given))[joint]
             self._changes[joint] = pull.changes(self.trace, self._run(more))
         return LessonMarks(self._changes[joint])
 
     def handles(self, part: LessonPart, palette: Palette) -> str:
-        """A part's two equations, in numbers, in the palette and Qt's markup; "" in a lesson without handles."""
+        """Return a part's two equations with numbers, in the palette and Qt's rich text; "" without handles."""
         return handles.part_text(part, handles.ends(part, *self._motion), palette) if self._motion else ""
 
     @staticmethod
     def names() -> tuple[str, ...]:
-        """The lessons that there are, in the order in which they are taught."""
+        """Return the names of all lessons, in teaching order."""
         return text.names()
 
     @staticmethod
     def title_of(name: str) -> str:
-        """The title of the lesson `name`."""
+        """Return the title of the lesson `name`."""
         return text.read(name).title
 
     @staticmethod
     def refusal(name: str, model: Model) -> str:
-        """Why the lesson `name` cannot be shown on a robot, and what serves; "" where it can."""
+        """Return why a robot does not support the lesson `name`, and which do; "" if it does."""
         try:
             _refuse(text.read(name, not serial(model)), model)
         except ValueError as reason:
@@ -156,13 +158,10 @@ class Lesson:
 
 @dataclass(frozen=True, eq=False)
 class LessonStep:
-    """One step of a lesson: a section's words, and the stage that they are about, `index`, −1 where there is none.
-
-    Of a section with breaks it has the `part` between two of them.
-    """
+    """A step of a lesson: a section's text, or its `part` between two breaks, and its stage's `index`, −1 for none."""
 
     COLORS = LIT
-    """The colours' names of what `lit` has of a link: nothing, in work, known before, known just now."""
+    """The palette's names of the colours of `lit`: nothing known, in work, known before, known since this stage."""
 
     lesson: Lesson
     section: Section
@@ -171,14 +170,14 @@ class LessonStep:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the step before is about the same, and has the words before these."""
+        """Whether the step before has an earlier part of the same section and stage."""
         at = self.lesson.steps.index(self)
         before = self.lesson.steps[at - 1]
         return at > 0 and (before.section, before.index) == (self.section, self.index)
 
     @property
     def title(self) -> str:
-        """What heads it, with its number where a section is about several stages."""
+        """The heading, with the stage's number where a section is about several stages."""
         title = self.section.title.removeprefix("? ").format(**self.facts)
         if self.index >= 0 and (count := int(self.facts["count"])) > 1:
             title += f" ({self.facts['number']} of {count})"
@@ -186,24 +185,23 @@ class LessonStep:
 
     @cached_property
     def facts(self) -> dict[str, str]:
-        """What the words name, as it is written."""
+        """The values that the text names, formatted."""
         run = self.lesson.facts
         return run if self.index < 0 else run | of_stage(self.lesson.trace, self.index)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The paragraphs; those that begin with four spaces are equations."""
+        """The paragraphs of this part; those that begin with four spaces are equations."""
         ends = 0, *self.section.breaks, len(self.section.paragraphs)
         return self.all_words[ends[self.part] : ends[self.part + 1]]
 
     @property
     def all_words(self) -> tuple[str, ...]:
-        """The paragraphs of all parts of the section."""
+        """The paragraphs of the whole section."""
         return tuple(each.format(**self.facts) for each in self.section.paragraphs)
 
     def html(self, palette: Palette) -> str:
-        """The words in the markup that Qt reads, equations in the palette's `accent`; other lessons are linked to as
-        "lesson:NAME"."""
+        """Return the paragraphs in Qt's rich text, equations in the palette's accent, links as "lesson:NAME"."""
         made = []
         for words in self.words:
             if words.startswith("    "):
@@ -215,7 +213,7 @@ class LessonStep:
 
     @cached_property
     def question(self) -> LessonQuestion | None:
-        """What is asked here, if anything."""
+        """The question of this step, or None."""
         keys = self.section.keys
         if "answer" not in keys or self.part < len(self.section.breaks):
             return None
@@ -225,7 +223,7 @@ class LessonStep:
 
     @cached_property
     def code(self) -> tuple[str, tuple[str, ...], range]:
-        """Where the text is that is carried out, its lines, and which of them are this stage's; no lines for none."""
+        """The function that is shown, its source lines, and the range of this stage's; no lines if there is none."""
         if named := self.section.keys.get("source"):
             module, _, function = named.rpartition(".")
             lines, _ = source(unwrap(getattr(import_module(module), function)).__code__)
@@ -239,11 +237,11 @@ class LessonStep:
 
     @property
     def lit(self) -> Array:
-        """Of each link of the model (links,) what `drawing.LIT` has a colour for."""
+        """(links,): the state of each link of the model, an index of `COLORS`."""
         return self.lights(NO_MARKS)
 
     def lights(self, marks: LessonMarks) -> Array:
-        """`lit` (links,), with a pull or a part marked."""
+        """Return `lit` (links,), with a pull or a part marked."""
         model, lit = self.lesson.model, np.zeros(len(self.lesson.model.link_names), int)
         if self.index < 0 or self.section.keys.get("picture") in OF_NO_LINK:
             return lit
@@ -254,40 +252,40 @@ class LessonStep:
 
     @property
     def has_picture(self) -> bool:
-        """Whether there is something to be seen."""
+        """Whether this step has a picture."""
         return "picture" in self.section.keys
 
     @property
     def _seen(self) -> int:
-        """The stage that the picture is of: this one, or the last that had such a picture."""
+        """The stage of the picture: this one, or the last with such a picture."""
         kind = self.section.keys["picture"]
         alike = (step.index for step in self.lesson.steps if step.section.keys.get("picture") == kind)
         return self.index if self.index >= 0 else max(alike)
 
     @property
     def has_clock(self) -> bool:
-        """Whether anything was computed."""
+        """Whether this step has the figure of `clock`; introductions, and some lessons, have none."""
         return self.section is not self.lesson.text.sections[0] and "clock" not in self.lesson.text.keys
 
     @cached_property
     def parts(self) -> list[LessonPart]:
-        """The parts with two handles that are known by now, those of few links first."""
+        """The parts with two handles known after this stage, in order of size."""
         here = self.has_picture and self.index >= 0 and self.lesson.trace.stages[self.index].part == "beyond"
         return handles.parts(self.lesson.trace, self.index) if here and self.lesson.has_handles else []
 
     def part_at(self, x: float, y: float) -> LessonPart | None:
-        """The part whose bar the picture has at x, y, px of the picture; None for none, or one not known yet."""
+        """Return the known part whose bar is at x, y, px of the picture, or None."""
         parts = self.parts
         run = drawing.run_at(self.lesson.trace, self.index, x, y) if parts else None
         return next((part for part in parts if (part.first, part.last) == run), None)
 
     def part_of(self, link: int) -> LessonPart | None:
-        """The part of most links that is known by now and has a link of the model."""
+        """Return the largest known part that contains a link of the model, or None."""
         body = self.lesson.model.link_body[link]
         return next((part for part in reversed(self.parts) if part.first <= body <= part.last), None)
 
     def picture(self, palette: Palette, marks: LessonMarks = NO_MARKS) -> str:
-        """The block matrix or the tree by now, as SVG in the palette, a tree with what is marked; "" before that."""
+        """Return the picture after this stage as SVG in the palette, a tree with `marks`; "" if there is none."""
         if not self.has_picture:
             return ""
         if self.section.keys["picture"] == "paths":
@@ -302,8 +300,7 @@ class LessonStep:
 
     @property
     def measured(self) -> str:
-        """What a step of the engine's program takes, and the phase that does this stage's work; "" before
-        `Lesson.measure`."""
+        """The time of the engine's step and of the phase with this stage's work; "" before `Lesson.measure`."""
         lesson = self.lesson
         if not lesson._phases or not self.has_clock:
             return ""
@@ -311,7 +308,7 @@ class LessonStep:
         return measured.phase_text(lesson._algorithm, lesson._phases[lesson._algorithm], lesson._phases["abia"], stage)
 
     def clock(self, palette: Palette) -> str:
-        """Time on processors by now, as SVG in the palette; "" before anything is computed."""
+        """Return the time up to this stage on 1 to 1024 processors, as SVG in the palette; "" without `has_clock`."""
         if not self.has_clock:
             return ""
         last = self.index if self.index >= 0 else len(self.lesson.trace.stages)
@@ -333,14 +330,16 @@ PICTURES: Mapping[str, Callable[[Trace, int, Palette], str]] = {
     "cone": contact_drawing.cone,
     "heights": contact_drawing.heights,
 }
-"""The pictures by the names that lessons have for them."""
+"""The function for each value of the lessons' key `picture`."""
 OF_NO_LINK = ("errors", "growth", "measured", "heights")
-"""Those of stages that find nothing of single links of the robot."""
+"""The pictures of stages without results for single links."""
 
 
 def _places(lesson: LessonText, trace: Trace) -> list[tuple[tuple[Section, int], range]]:
-    """The steps: sections before the stages, each stage that a section is about, sections after them; and of each the
-    parts of the section, of which later stages have the last only."""
+    """Return the section, the stage's index and the parts of each step, in order: before, in and after the stages.
+
+    A section that is shown for several stages has all its parts at the first, and only the last part at the others.
+    """
     about = [k for k, section in enumerate(lesson.sections) if "stage" in section.keys]
     before, after = lesson.sections[: about[0]], [s for s in lesson.sections[about[0] :] if "stage" not in s.keys]
     told = [(section, -1) for section in before]
@@ -359,7 +358,7 @@ ROBOTS: Mapping[str, tuple[tuple[Feature, ...], str]] = {
     "branching": (("mimic", "still", "massless"), "robots whose bodies all have mass, and whose joints move freely"),
     "any": ((), "all robots"),
 }
-"""What a lesson's robots do not have, and what they are, by the lesson's key `robots`."""
+"""The features that a lesson's robots may not have, and a description of them, by the lesson's key `robots`."""
 
 
 def _refuse(lesson: LessonText, model: Model) -> None:

@@ -1,7 +1,7 @@
-"""Lessons as HTML: a page for each and one that lists them, which need nothing from elsewhere.
+"""Lessons as HTML: a page for each, and an index, all without external resources.
 
-A page has all steps one below the other; where scripts may run it shows one at a time, with buttons and keys. Printed,
-it has all of them, and of a program text that came before only the lines that are carried out.
+A page has all steps in order; with scripts it shows one at a time, with buttons and keys. Printed, it has all of them,
+and where the same source code was shown before, only the lines of the stage.
 """
 
 from __future__ import annotations
@@ -112,8 +112,7 @@ show(named());
 
 
 def write(folder: Path, model: Model, state: tuple[Array, Array, Array]) -> dict[str, str]:
-    """Write all lessons that serve the robot as it stands into a folder, which is made; returns why others are missing,
-    by name.
+    """Write all lessons that support the robot into a folder, which is created; return why others are missing, by name.
 
     `state` is q (nq,), v (nv,) and tau (nv,).
     """
@@ -195,7 +194,7 @@ def _paragraph(text: str) -> str:
 
 
 def _code(step: LessonStep, again: bool) -> str:
-    """The program text; `again` where a step before has the same."""
+    """Return the source code of a step; `again` if an earlier step has the same."""
     name, lines, here = step.code
     if not lines:
         return ""
@@ -230,13 +229,13 @@ def _question(step: LessonStep) -> str:
 
 
 def _first_links(model: Model) -> list[int]:
-    """The first link of each body."""
+    """Return the first link of each body."""
     bodies = model.link_body.tolist()
     return [bodies.index(body) for body in range(len(model.parent))]
 
 
 def joints(model: Model, q: Array) -> tuple[Array, Array]:
-    """Where the bodies' joints are, and their centres of mass: (links, 3) each, m, in the world."""
+    """Return the positions of the bodies' joints and of their centres of mass, (links, 3) each, m, in the world."""
     poses = dynamics.link_poses(model, q)
     first = _first_links(model)
     R, p = model.link_rotation[first], model.link_position[first]

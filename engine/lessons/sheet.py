@@ -16,21 +16,21 @@ LIT = ("edge", "warning", "good", "accent")
 """The colours of links that are unknown, being computed, known before, and newly known."""
 WIDTH, TYPE = 440, 13
 NOTHING = 1e-6
-"""Relative to the largest number beside it: shown as zero below."""
+"""A number is shown as zero below this, relative to the largest in the picture."""
 SHOWN = 64
-"""Maximum number of links in a picture; of a longer chain the first are shown."""
+"""The maximum number of links in a picture; of a longer chain the first are shown."""
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def power_of_ten(power: int) -> str:
-    """10 with an exponent."""
+    """Return 10 with an exponent."""
     return f"10{str(power).translate(_RAISED)}"
 
 
 def scientific(x: float, digits: int = 1) -> str:
-    """A number ≥ 0 with so many digits behind the first; what is small or large by a power of ten."""
+    """Return a number ≥ 0 with `digits` digits after the first, small and large ones by a power of ten."""
     if x == 0 or not np.isfinite(x):
         return f"{x:g}"
     mantissa, _, power = f"{x:.{digits}e}".partition("e")
@@ -52,7 +52,7 @@ class Sheet:
         self._parts.append(f'<rect {place} rx="1.5" style="{inside};{line}"/>')
 
     def dot(self, x: float, y: float, radius: float, fill: str) -> None:
-        """Add a disc; with a rim if it is unknown, which its colour alone hardly shows on the ground."""
+        """Add a disc, with a rim if its colour is that of unknown links, which has little contrast."""
         rim = f";stroke:{self._palette['faint']};stroke-width:1" if fill == LIT[0] else ""
         style = f"fill:{self._palette[fill]}{rim}"
         self._parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" style="{style}"/>')

@@ -1,8 +1,8 @@
-"""An algorithm's text carried out on one state of a robot, and what each of its stages was: places, values, work.
+"""The run of an algorithm's text on one state of a robot, with the places, values and work of each stage.
 
-A stage is one parallel step: as many tasks as it has places, which know nothing of each other. The depth of an
-algorithm is the number of its stages, its work the sum of their operations; p processors share a stage's tasks evenly
-and begin the next when all of them have ended.
+A stage is one parallel step: a task for each of its places, independent of the others. The depth of an algorithm is the
+number of its stages, its work the sum of their operations; p processors share a stage's tasks evenly and begin the
+next stage when all have ended.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from engine.lie import Array
 SWEEPS = ("first", "join", "apply", "reduce", "maps")
 """Stages of `engine.blocks.scan` and of what makes its maps: part of the stage after them, which names the result."""
 Run = Callable[[Any, Array, Array, Array], Array]
-"""`run(robot, q, v, tau)`, all (1, …), as the texts have it; most read a `Chain`."""
+"""`run(robot, q, v, tau)` of a text in `engine.algorithms`, all (1, …); most take a `Chain`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
     """One parallel step.
 
-    `name` is the text's; `part` that of the result to which it belongs. `places` are positions along the chain, or
-    along what a scan runs over, whose links `links` are; where two runs are joined, `span` places make one. `values`
-    are what it found, without the batch. `operations` are counted; `code` and `line` are where it was called.
+    `name` is the stage's in the text, `part` the name of the result that it contributes to. `places` are positions
+    along the chain, or in the input of a scan, and `links` their links; a join makes one run of `span` places. `values`
+    are the results, without the batch axis, `operations` the counted ones, `code` and `line` the place of the call.
     """
 
     name: str
@@ -49,13 +49,13 @@ class Stage:
     code: CodeType
     line: int
     width: int = 1
-    """How many links one of its places stands for: those of a chunk."""
+    """The number of links of a place, for stages that work on chunks."""
     inwards: bool = False
-    """Whether it is of what goes from the tip to the base; then a link stands for those from it on."""
+    """Whether the scan runs from the tip to the base; then a link stands for the run that begins at it."""
     rows: int = 1
-    """Chains that do this side by side, as paths of a tree."""
+    """The number of chains that take this stage side by side, such as a tree's paths."""
     branches: bool = False
-    """Whether its links are no run: those of several paths of a tree. The sweeps of its scans then name no links."""
+    """Whether the links belong to several paths of a tree; then its scans' sweeps have no links."""
 
     @property
     def span(self) -> int:
@@ -67,56 +67,56 @@ class Stage:
 
     @cached_property
     def runs(self) -> tuple[tuple[int, int], ...]:
-        """The first and the last link of what each of its places stands for; the last chunk may be shorter."""
+        """The first and the last link of each place; the last chunk may be shorter."""
         more = (self.span - 1) * self.width
         if self.inwards:
             return tuple((link, link + self.width - 1 + more) for link in self.links)
         return tuple((link - self.width + 1 - more, link) for link in self.links)
 
     def seconds(self, processors: int) -> float:
-        """How long it takes, in operations one after the other: the most that any processor has to do."""
+        """Return the time in sequential operations: the most of any processor."""
         return math.ceil(self.tasks / processors) * self.operations / self.tasks
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The stages of a run in their order, and what came out, (n,)."""
+    """The stages of a run in order, and its result, (n,)."""
 
     stages: tuple[Stage, ...]
     answer: Array
 
     @cached_property
     def links(self) -> int:
-        """How many links it is about."""
+        """The number of links."""
         return 1 + max(link for stage in self.stages for link in stage.links)
 
     @cached_property
     def largest(self) -> float:
-        """The largest number that was found anywhere."""
+        """The largest absolute value in any result."""
         return max(float(np.abs(x).max(initial=0.0)) for s in self.stages for x in s.values if x.dtype.kind == "f")
 
     @property
     def work(self) -> float:
-        """Operations altogether."""
+        """The number of operations of all stages."""
         return sum(stage.operations for stage in self.stages)
 
     @property
     def depth(self) -> int:
-        """Parallel steps one after the other: stages in which anything is computed."""
+        """The number of stages in which anything is computed."""
         return sum(stage.operations > 0 for stage in self.stages)
 
     def time(self, processors: int) -> float:
-        """How long p processors take, in operations one after the other; handing over numbers takes none."""
+        """Return the time on p processors in sequential operations, without communication."""
         return sum(stage.seconds(processors) for stage in self.stages)
 
     def of(self, *names: str) -> tuple[Stage, ...]:
-        """The stages of these names."""
+        """Return the stages of these names."""
         return tuple(stage for stage in self.stages if stage.name in names)
 
 
 @dataclass
 class _Notes:
-    """What is taken down while a text runs."""
+    """The stages recorded while a text runs."""
 
     counter: Counter
     before: float = 0.0
@@ -148,13 +148,13 @@ class _Notes:
 
 
 def _of(result: Stage, stage: Stage) -> Stage:
-    """A stage of a scan, once it is known what the scan found."""
+    """Return a scan's stage with the part and the links of the scan's `result`."""
     there = () if result.branches else tuple(result.places[place] for place in stage.places)
     return replace(stage, part=result.name, links=there, width=result.width, inwards=result.inwards)
 
 
 def trace(run: Run, robot: object, q: Array, v: Array, tau: Array, *, dtype: str = "float64") -> Trace:
-    """What `run` does for one state, q (nq,), v and tau (nv,), in that number type, its operations counted."""
+    """Return the trace of `run` on one state, q (nq,), v and tau (nv,), in a number type."""
     counter = Counter()
     notes = _Notes(counter)
     given = (counter.counted(np.array(x, dtype)[None]) for x in (q, v, tau))
@@ -165,7 +165,7 @@ def trace(run: Run, robot: object, q: Array, v: Array, tau: Array, *, dtype: str
 
 @cache
 def source(code: CodeType) -> tuple[tuple[str, ...], int]:
-    """The lines of a function's text, and the number of the first."""
+    """Return a function's source lines, and the number of the first."""
     first = code.co_firstlineno
     lines = inspect.getblock(linecache.getlines(code.co_filename)[first - 1 :])
     return tuple(line.rstrip("\n") for line in lines), first
@@ -173,7 +173,7 @@ def source(code: CodeType) -> tuple[tuple[str, ...], int]:
 
 @cache
 def _head(code: CodeType) -> int:
-    """How many lines of a function's text its head and its docstring are."""
+    """Return the number of lines of a function's head and docstring."""
     lines, _ = source(code)
     (function,) = ast.parse(dedent("\n".join(lines))).body
     assert isinstance(function, ast.FunctionDef)
@@ -181,8 +181,10 @@ def _head(code: CodeType) -> int:
 
 
 def marked(stage: Stage) -> tuple[tuple[str, ...], range]:
-    """The function in which a stage was called, and which of its lines the stage is: those above the call, back to
-    another call, a blank line, the head of their block or the docstring."""
+    """Return the lines of the function that called a stage, and the range of those that compute the stage.
+
+    They are the lines above the call, back to another call, a blank line, the head of their block or the docstring.
+    """
     lines, first = source(stage.code)
     end = stage.line - first
     start = end
