@@ -38,7 +38,8 @@ WINDOW = (
     "to the last "
     "frame of a run from a file; `{Add keyframe}` names a frame;",
     "*Branch here* (`{Branch here}`) continues from any frame, bit for bit; it waits for `{Play}` |",
-    "*File › Open last run* (`{Open last run}`). *Save session* (`{Save session}`) keeps",
+    "*File › Open last run* (`{Open last run}`) |",
+    "| save a session | *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
     "the Scene dock (`{Scene}`) adds obstacles, free bodies",
     "`{Undo}` undoes poses, drives, settings, obstacles and bodies, `{Redo}` redoes them |",
