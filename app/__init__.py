@@ -73,8 +73,8 @@ def connect(argv: Sequence[str]) -> int:
 
     try:
         args.robot = str(engine.LiveReader(args.link or None).run_file)
-    except (OSError, ValueError) as fault:
-        print(f"catena connect: {fault}", file=sys.stderr)
+    except (OSError, ValueError) as error:
+        print(f"catena connect: {error}", file=sys.stderr)
         return 1
     return _open(args, "")
 

@@ -344,7 +344,7 @@ class Workbench:
                     self.robot.playing, self.loading = False, ""
                 case ControllerChanged():
                     self.controller.take(event)
-                    if event.fault:
+                    if event.problem:
                         self.pause()
         return events
 

@@ -70,8 +70,8 @@ class Controlling(Attachment):
                 self._controller = engine.Controller(self._path, running.simulation.model)
             else:
                 self._controller.load()
-        except engine.ControllerError as fault:
-            self._fail(fault, running)
+        except engine.ControllerError as error:
+            self._fail(error, running)
         else:
             self.loading = True
             self.tell(ControllerChanged(self._path))
@@ -87,8 +87,8 @@ class Controlling(Attachment):
                 self._report_ready()
             else:
                 self._report_late(loading=True)
-        except engine.ControllerError as fault:
-            self._fail(fault, running)
+        except engine.ControllerError as error:
+            self._fail(error, running)
 
     def _report_ready(self) -> None:
         self.loading = False
@@ -96,10 +96,10 @@ class Controlling(Attachment):
             self._late = False
             self.tell(ControllerChanged(self._path))
 
-    def _fail(self, fault: engine.ControllerError, running: Running) -> None:
+    def _fail(self, error: engine.ControllerError, running: Running) -> None:
         self.close()
         running.set_all("tau", np.zeros_like(running.tau))
-        self.tell(ControllerChanged(self._path, str(fault), fault.detail))
+        self.tell(ControllerChanged(self._path, str(error), error.detail))
 
     def jumped(self, running: Running) -> None:
         """Execute the file again at time zero, so that a run repeats; otherwise continue from the new state."""
@@ -124,8 +124,8 @@ class Controlling(Attachment):
         if not self._left:
             try:
                 self._left = self._drive(controller, running)
-            except engine.ControllerError as fault:
-                self._fail(fault, running)
+            except engine.ControllerError as error:
+                self._fail(error, running)
                 raise
         return count <= self._left
 
@@ -163,7 +163,7 @@ class ControllerControls:
 
     def __init__(self, controlling: Controlling, worker: Poster):
         self._controlling, self._worker = controlling, worker
-        self.path = self.fault = ""
+        self.path = self.problem = ""
         """The file, empty if there is none; and its error, empty if there is none."""
         self.late = False
         """Whether the simulation has been waiting for the controller for a while."""
@@ -193,4 +193,4 @@ class ControllerControls:
 
     def take(self, event: ControllerChanged) -> None:
         """Take the state from an event."""
-        self.path, self.fault, self.late = event.path, event.fault, event.late
+        self.path, self.problem, self.late = event.path, event.problem, event.late

@@ -47,7 +47,7 @@ class Reports:
         self._session, self._faults = (folder / numbered(name, number) for name in (SESSION, FAULT))
         self.told: Callable[[], str] = str
         """Returns the window's log so far."""
-        self.heard: Callable[[str, Path | None], None] = lambda _fault, _report: None
+        self.heard: Callable[[str, Path | None], None] = lambda _error, _report: None
         """Called from the failing thread with each error and its report's path, None if it could not be written."""
         self._fault: IO[str] | None = None
         self._installed = False
@@ -62,10 +62,10 @@ class Reports:
         sys.excepthook = self._caught
         threading.excepthook = self._caught_in_thread
 
-    def _caught(self, kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
-        sys.__excepthook__(kind, fault, trace)
+    def _caught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        sys.__excepthook__(kind, error, trace)
         if issubclass(kind, Exception):
-            self.heard(f"{kind.__name__}: {fault}", self._try_to_write(fault, "the window's thread"))
+            self.heard(f"{kind.__name__}: {error}", self._try_to_write(error, "the window's thread"))
 
     def _caught_in_thread(self, args: threading.ExceptHookArgs) -> None:
         sys.__excepthook__(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
@@ -73,21 +73,21 @@ class Reports:
             name = args.thread.name if args.thread is not None else "a thread"
             self.heard(f"{args.exc_type.__name__}: {args.exc_value}", self._try_to_write(args.exc_value, name))
 
-    def _try_to_write(self, fault: BaseException, where: str) -> Path | None:
+    def _try_to_write(self, error: BaseException, where: str) -> Path | None:
         """Call `write`; return None if the report cannot be written."""
         try:
-            return self.write(fault, where)
+            return self.write(error, where)
         except OSError:
             return None
 
-    def write(self, fault: BaseException, where: str) -> Path:
+    def write(self, error: BaseException, where: str) -> Path:
         """Write a report and return its path; an error of the same type and traceback is reported once."""
-        place = type(fault).__name__, *traceback.format_tb(fault.__traceback__)
+        place = type(error).__name__, *traceback.format_tb(error.__traceback__)
         if place in self._written:
             return self._written[place]
         now = datetime.now().astimezone()
         path = self._report(now)
-        trace = "".join(traceback.format_exception(fault))
+        trace = "".join(traceback.format_exception(error))
         parts = (f"Catena {_version()}, {now:%Y-%m-%d %H:%M:%S %z}, in {where}", _machine(), trace, self.told())
         with engine.replacing(path) as file:
             file.write("\n\n".join(parts).encode())

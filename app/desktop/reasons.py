@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def reason(fault: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """Return an exception's message; for OSError without its number and path, which the sentence already has."""
-    if isinstance(fault, MemoryError) and (type(fault) is not MemoryError or not str(fault)):
+    if isinstance(error, MemoryError) and (type(error) is not MemoryError or not str(error)):
         return "it does not fit into memory"  # libraries' subclasses describe arrays
-    words = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
-    return words or type(fault).__name__
+    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return words or type(error).__name__
 
 
-def refusal(path: str, fault: BaseException) -> str:
+def refusal(path: str, error: BaseException) -> str:
     """Return why a robot's file was rejected: the first error, and the number of others."""
-    errors = [each for each in getattr(fault, "diagnostics", ()) if each.severity == "error"]
+    errors = [each for each in getattr(error, "diagnostics", ()) if each.severity == "error"]
     if not errors:
-        return f"{Path(path).name}: {reason(fault)}"
+        return f"{Path(path).name}: {reason(error)}"
     first = errors[0]
     name = f"{Path(path).name}, line {first.line}" if first.line else Path(path).name
     more = len(errors) - 1
@@ -25,7 +25,7 @@ def refusal(path: str, fault: BaseException) -> str:
     return f"{name}: {first.element}: {first.problem}; {first.fix}{others}"
 
 
-def gpu_failure(fault: BaseException) -> str:
+def gpu_failure(error: BaseException) -> str:
     """Return a message that the GPU failed, with the first line of its error."""
-    words = str(fault).strip().split("\n")[0]
-    return f"the GPU failed ({words or type(fault).__name__})"
+    words = str(error).strip().split("\n")[0]
+    return f"the GPU failed ({words or type(error).__name__})"

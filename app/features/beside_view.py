@@ -44,7 +44,7 @@ class Read:
     """The result of reading a file."""
 
     model: engine.Model | None
-    fault: str = ""
+    problem: str = ""
     over: bool = True
 
 
@@ -130,8 +130,8 @@ class BesideView(QObject):
         def work(_: threading.Event) -> Read:
             try:
                 return Read(engine.load(str(path), folders))
-            except (engine.ModelError, OSError, ValueError) as fault:
-                return Read(None, refusal(str(path), fault))
+            except (engine.ModelError, OSError, ValueError) as error:
+                return Read(None, refusal(str(path), error))
 
         self._reading.run(work)
         self._window.statusBar().showMessage(f"reading {Path(path).name} …")
@@ -143,7 +143,7 @@ class BesideView(QObject):
         path, kept = self._opening
         self._drop_reading()
         if read.model is None:
-            text = f"the second robot was not loaded: {read.fault}"
+            text = f"the second robot was not loaded: {read.problem}"
             self._window.statusBar().showMessage(text, MESSAGE)
             return
         self.close()
@@ -303,7 +303,7 @@ class BesideView(QObject):
 
 def _reading() -> Background[Read]:
     """Return a reader for one file; each request has its own."""
-    return Background("beside", lambda fault: Read(None, fault))
+    return Background("beside", lambda problem: Read(None, problem))
 
 
 def apart(one: Box, other: Box, way: np.ndarray) -> float:

@@ -60,8 +60,8 @@ class Choices:
             try:
                 self._bench.configuring.set_dt(seconds_of(text, *STEP_REACH))
                 break
-            except ValueError as fault:
-                note = f"{fault}.\n\n"
+            except ValueError as error:
+                note = f"{error}.\n\n"
         self.show()
 
     def fill_steps(self, menu: QMenu) -> None:

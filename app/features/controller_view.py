@@ -86,8 +86,8 @@ class ControllerView(QObject):
             self._window.statusBar().showMessage((LOADING if event.loading else LATE).format(Path(event.path).name))
         elif self.label.text().startswith(WAITING):
             self._window.statusBar().clearMessage()
-        if event.fault:
-            self._findings.show_controller_fault(event.fault)
+        if event.problem:
+            self._findings.show_controller_problem(event.problem)
         elif not event.late:
             self._findings.forget_stop()
         self._show()
@@ -103,7 +103,7 @@ class ControllerView(QObject):
         name = Path(controller.path).name
         self.label.setVisible(bool(name))
         waiting = f"{WAITING}{name}" if controller.late else name
-        self.label.setText(f"{name} has failed" if controller.fault else waiting)
-        theme.tint(self.label, "error" if controller.fault else "warning" if controller.late else "accent")
-        if name and not controller.fault:
+        self.label.setText(f"{name} has failed" if controller.problem else waiting)
+        theme.tint(self.label, "error" if controller.problem else "warning" if controller.late else "accent")
+        if name and not controller.problem:
             self.label.setToolTip(RUNS.format(name))

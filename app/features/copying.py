@@ -55,8 +55,8 @@ class Copying:
             return
         try:
             q = q_text.read_q(QGuiApplication.clipboard().text(), bench.model)
-        except ValueError as fault:
-            self._say(str(fault))
+        except ValueError as error:
+            self._say(str(error))
             return
         before = bench.state
         with bench.actions.unnoted():

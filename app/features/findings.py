@@ -55,11 +55,11 @@ class FindingsView:
     def show_stop(self, message: str, detail: str) -> None:
         """Show why a run stopped by itself; `detail` is the traceback of an internal error."""
         self._run_stopped = True
-        cure = "press Reset, then try a smaller time step"
+        fix = "press Reset, then try a smaller time step"
         if detail:
             print(detail, file=sys.stderr)
-            cure = "this is a bug in Catena: please report it with the terminal's output"
-        diagnostic = engine.Diagnostic("error", None, "simulation", message, cure)
+            fix = "this is a bug in Catena: please report it with the terminal's output"
+        diagnostic = engine.Diagnostic("error", None, "simulation", message, fix)
         self._panel.show_file(self._bench.path, "The run stopped", [diagnostic])
         self._open(message)
 
@@ -69,11 +69,11 @@ class FindingsView:
         self._panel.show_file(refused.path, f"{Path(refused.path).name} was not loaded", list(refused.diagnostics))
         self._open(self._bar.currentMessage())
 
-    def show_controller_fault(self, message: str) -> None:
+    def show_controller_problem(self, message: str) -> None:
         """Show why a controller stopped driving the robot."""
         self._run_stopped = True
-        cure = "fix the file and save it: it is reloaded; until then the controller applies no efforts"
-        diagnostic = engine.Diagnostic("error", None, "controller", message, cure)
+        fix = "fix the file and save it: it is reloaded; until then the controller applies no efforts"
+        diagnostic = engine.Diagnostic("error", None, "controller", message, fix)
         self._panel.show_file(self._bench.path, "The controller failed", [diagnostic])
         self._open(f"The controller failed: {message}")
 

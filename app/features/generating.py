@@ -166,8 +166,8 @@ class Generator(QDialog):
         try:
             with engine.replacing(path) as file:
                 file.write(engine.to_urdf(self.model).encode())
-        except OSError as fault:
-            self.note.setText(f"{path} was not written: {reason(fault)}")
+        except OSError as error:
+            self.note.setText(f"{path} was not written: {reason(error)}")
             return
         self._window.statusBar().showMessage(f"Saved {path}", MESSAGE)
         self._window.open(path)

@@ -173,8 +173,8 @@ class GroundView:
             )  # fmt: skip
             if given:
                 self._put(grounds.of_file(path, cell), Terrain(grounds.FIELD))
-        except (OSError, ValueError, EOFError) as fault:
-            self._window.statusBar().showMessage(f"{Path(path).name}: {reason(fault)}", MESSAGE)
+        except (OSError, ValueError, EOFError) as error:
+            self._window.statusBar().showMessage(f"{Path(path).name}: {reason(error)}", MESSAGE)
 
     def _refresh(self) -> None:
         settings = self._bench.settings

@@ -113,7 +113,7 @@ class QuietMeasuring(QObject):
         self.label.clear()
         if not progress.stopped:
             self._asked = True  # an error would recur
-            self._bar.showMessage(progress.fault or DONE, MESSAGE)
+            self._bar.showMessage(progress.problem or DONE, MESSAGE)
             self.over.emit()
 
     def _say(self, done: float) -> None:

@@ -33,9 +33,9 @@ class KeptRuns(QObject):
         window.menus.file.aboutToShow.connect(self._refresh)
         window.menus.file.aboutToHide.connect(lambda: self.action.setEnabled(True))  # a run may exist soon
         window.loaded.connect(self._set_robot)
-        window.refreshed.connect(self._tell_fault)
+        window.refreshed.connect(self._tell_problem)
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._tell_fault)
+        self._timer.timeout.connect(self._tell_problem)
         self._timer.start(LOOK)
         window.closing.connect(self._close)
         if (last := self.last) is not None:
@@ -71,16 +71,16 @@ class KeptRuns(QObject):
             text = "last run opened; press Branch here (Ctrl+B) to continue from it"
             self._window.statusBar().showMessage(text, MESSAGE)
 
-    def _tell_fault(self) -> None:
+    def _tell_problem(self) -> None:
         """Show an error while it lasts; other messages meanwhile remain."""
-        fault, bar = self.keeper.fault, self._window.statusBar()
-        if fault == self._told:
+        problem, bar = self.keeper.problem, self._window.statusBar()
+        if problem == self._told:
             return
-        if fault:
-            bar.showMessage(fault)
+        if problem:
+            bar.showMessage(problem)
         elif bar.currentMessage() == self._told:
             bar.clearMessage()
-        self._told = fault
+        self._told = problem
 
     def _close(self) -> None:
         self._timer.stop()

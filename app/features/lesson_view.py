@@ -133,7 +133,7 @@ class LessonView(QObject):
             return
         self._wanted = None
         if lesson is None:
-            self.panel.show_none(found.fault[:1].upper() + found.fault[1:] + ".")
+            self.panel.show_none(found.problem[:1].upper() + found.problem[1:] + ".")
         else:
             self.panel.show_lesson(lesson, step)
 

@@ -60,8 +60,8 @@ class LiveView(QObject):
         """Show a link folder; None means that of the last script that called `engine.show`."""
         try:
             run_file = engine.LiveReader(folder).run_file
-        except (OSError, ValueError) as fault:
-            self._tell(reason(fault))
+        except (OSError, ValueError) as error:
+            self._tell(reason(error))
             return
         if self._bench.model is not None:
             self._before = self._bench.model.name, replace(self._window.viewport.camera)
@@ -76,8 +76,8 @@ class LiveView(QObject):
             self._window.viewport.see(before[1])
         try:
             self.reader = engine.LiveReader(Path(event.path).parent)
-        except ValueError as fault:
-            self._tell(str(fault))
+        except ValueError as error:
+            self._tell(str(error))
             return
         self._replay.growing, self._replay.script = self._replay.runs[-1], self.reader.script
         self._bench.look_at(self.reader.robot)
@@ -94,8 +94,8 @@ class LiveView(QObject):
         follows = replay.follows
         try:
             replay.growing = run = reader.read_into(replay.recording, before)
-        except (OSError, ValueError) as fault:
-            self._end(f"{reader.script} is not shown any more: {reason(fault)}")
+        except (OSError, ValueError) as error:
+            self._end(f"{reader.script} is not shown any more: {reason(error)}")
             return
         if follows and not replay.follows:
             replay.show(run.last, run)

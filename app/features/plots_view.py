@@ -188,8 +188,8 @@ class PlotsView:
             self._timer.stop()
 
     def _report(self, curves: Curves) -> None:
-        if curves.fault:
-            self.panel.message.emit(f"the recording could not be plotted: {curves.fault}")
+        if curves.problem:
+            self.panel.message.emit(f"the recording could not be plotted: {curves.problem}")
 
     def _forget_run(self) -> None:
         self._shown, self._curves = None, {}

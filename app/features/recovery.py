@@ -56,11 +56,11 @@ class Recovery(QObject):
     def _remember(self, session: dict[str, Any]) -> None:
         try:
             self._reports.remember(session)
-        except OSError as fault:
-            self._log.add(f"crash recovery is off: {reason(fault)}")
+        except OSError as error:
+            self._log.add(f"crash recovery is off: {reason(error)}")
 
-    def _tell(self, fault: str, report: Path | None) -> None:
-        self._window.statusBar().showMessage(f"internal error: {fault}; Help › Log says where the report is")
+    def _tell(self, problem: str, report: Path | None) -> None:
+        self._window.statusBar().showMessage(f"internal error: {problem}; Help › Log says where the report is")
         self._log.add("no report could be written" if report is None else f"a report is in {report}")
 
     def _offer(self, left: Left) -> None:

@@ -69,7 +69,9 @@ class RunExports:
         self._stoppable = self._quits = self._given_up = False
         self.question: QMessageBox | None = None
         window.menus.file.put(self.menu, apart=True)
-        self.writing: Background[Written] = Background("export", lambda fault: Written(f"nothing was written: {fault}"))
+        self.writing: Background[Written] = Background(
+            "export", lambda problem: Written(f"nothing was written: {problem}")
+        )
         self._timer = QTimer(window)
         self._timer.timeout.connect(self._look)
         window.refreshed.connect(self._refresh)
@@ -171,8 +173,8 @@ class RunExports:
         def told(stop: threading.Event) -> Written:
             try:
                 return Written(work(stop))
-            except (OSError, RuntimeError, ValueError, MemoryError, IndexError, ArithmeticError) as fault:
-                return Written(f"nothing was written: {reason(fault)}")
+            except (OSError, RuntimeError, ValueError, MemoryError, IndexError, ArithmeticError) as error:
+                return Written(f"nothing was written: {reason(error)}")
 
         self._finish, self._stoppable = finish, stoppable
         self.writing.run(told)

@@ -298,8 +298,8 @@ class SceneView(QObject):
             try:
                 parts = [part.vertices for part in engine.read_mesh(path) if len(part.vertices)]
                 found: np.ndarray | str = np.array([np.concatenate(parts).min(0), np.concatenate(parts).max(0)])
-            except (ValueError, OSError) as fault:
-                found = refusal(path, fault)
+            except (ValueError, OSError) as error:
+                found = refusal(path, error)
             with suppress(RuntimeError):  # the window is closed
                 self._mesh_read.emit(path, found, beside)
 
@@ -343,17 +343,17 @@ class SceneView(QObject):
         def read() -> None:
             try:
                 found: engine.Model | str = engine.load(path, package_dirs, floating=free)
-            except (ValueError, OSError) as fault:
-                found = refusal(path, fault)
+            except (ValueError, OSError) as error:
+                found = refusal(path, error)
             with suppress(RuntimeError):  # the window is closed
                 self._read.emit(found, beside)
 
         self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
         threading.Thread(target=read, name="robot beside", daemon=True).start()
 
-    def _tell(self, fault: str) -> None:
+    def _tell(self, problem: str) -> None:
         """Show why a file was refused, in one line."""
-        line = " ".join(fault.split())
+        line = " ".join(problem.split())
         self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
 
     def _put_robot(self, found: engine.Model | str, beside: engine.Model) -> None:

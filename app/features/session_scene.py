@@ -52,10 +52,10 @@ def read(text: dict[str, Any]) -> engine.Scene:
             tuple(engine.Obstacle(**each) for each in text["obstacles"]),
             bool(text["self_collision"]),
         )
-    except KeyError as fault:
-        raise ValueError(f"the scene lacks {fault}") from fault
-    except (TypeError, OSError, binascii.Error, zlib.error) as fault:
-        raise ValueError(f"the scene cannot be read: {fault!s:.80}") from fault
+    except KeyError as error:
+        raise ValueError(f"the scene lacks {error}") from error
+    except (TypeError, OSError, binascii.Error, zlib.error) as error:
+        raise ValueError(f"the scene cannot be read: {error!s:.80}") from error
 
 
 def _ground(text: dict[str, Any]) -> engine.Plane | engine.HeightField:

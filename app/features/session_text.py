@@ -43,16 +43,16 @@ def read(path: str) -> dict[str, Any]:
     """Read the session in a file. Raises OSError, and NoSession if it is invalid or of a later version."""
     try:
         engine.refuse_endless(path)
-    except ValueError as fault:
-        raise NoSession(str(fault)) from fault
+    except ValueError as error:
+        raise NoSession(str(error)) from error
     try:
         session = engine.read_json(path, parse_float=_number, parse_constant=_number, parse_int=_whole)
         version, robot = session["catena session"], session["robot"]["path"]
         there = _is_file(Path(robot))
     except NoSession:
         raise
-    except (ValueError, KeyError, TypeError, RecursionError) as fault:
-        raise NoSession("it is not a Catena session; open a file that File › Save session has written") from fault
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise NoSession("it is not a Catena session; open a file that File › Save session has written") from error
     if not isinstance(version, int) or version > VERSION:
         raise NoSession(
             f"it was saved by a later version ({version!r:.20}; this one knows up to {VERSION}); update Catena"

@@ -89,8 +89,8 @@ class Sessions:
             self._try_open(path)
 
     def _try_open(self, path: str) -> None:
-        if (fault := self._tell(self._start, path)) is not None:
-            self._window.findings.show_refused(Refused.because(path, fault))
+        if (error := self._tell(self._start, path)) is not None:
+            self._window.findings.show_refused(Refused.because(path, error))
             self._window.refresh()
 
     def _save(self, path: str) -> str:
@@ -107,9 +107,9 @@ class Sessions:
         """Call `act` on a file and show its message; show and return an error."""
         try:
             done = act(path)
-        except (OSError, NoSession) as fault:
-            self._window.statusBar().showMessage(f"{path}: {reason(fault)}", MESSAGE)
-            return fault
+        except (OSError, NoSession) as error:
+            self._window.statusBar().showMessage(f"{path}: {reason(error)}", MESSAGE)
+            return error
         if done:
             self._window.statusBar().showMessage(done, MESSAGE)
         return None
@@ -135,8 +135,8 @@ class Sessions:
         def work(stop: threading.Event) -> str:
             try:
                 told = write_run(stop)
-            except (OSError, RuntimeError, ValueError, MemoryError) as fault:
-                return f"Saved {path} without its recording: {reason(fault)}"
+            except (OSError, RuntimeError, ValueError, MemoryError) as error:
+                return f"Saved {path} without its recording: {reason(error)}"
             _write(path, session)
             return f"Saved {path}; {told}"
 
@@ -181,14 +181,14 @@ class Sessions:
     def open(self, path: str) -> None:
         """Load the session's robot, then restore the rest. Raises OSError and NoSession."""
         session = session_text.read(path)
-        fault, recording, parts = "", "", list[Any]()
+        problem, recording, parts = "", "", list[Any]()
         try:
             recording, parts = session_text.recording(session, path), session_text.parts(session)
         except ValueError as error:
-            fault = str(error)
+            problem = str(error)
         if recording and not Path(recording).is_file():
-            recording, fault = "", f"its recording is missing: {recording}"
-        self._open(Opening(session, recording, fault, parts))
+            recording, problem = "", f"its recording is missing: {recording}"
+        self._open(Opening(session, recording, problem, parts))
 
     def _open(self, opening: Opening) -> None:
         self._opening, robot = opening, opening.session["robot"]
@@ -220,11 +220,11 @@ class Sessions:
             lambda: self._put_beside(session),
         )
         with bench.actions.unnoted():
-            faults = [fault for fault in (opening.fault, *map(_fault, restored)) if fault]
+            problems = [problem for problem in (opening.problem, *map(_problem, restored)) if problem]
         window.refresh()
         controller = session.get("controller")
-        if faults:
-            window.statusBar().showMessage(f"part of the session cannot be read: {'; '.join(faults)}", MESSAGE)
+        if problems:
+            window.statusBar().showMessage(f"part of the session cannot be read: {'; '.join(problems)}", MESSAGE)
         elif controller:
             text = f"the session had the controller {controller}; load it with Simulation › Controller"
             window.statusBar().showMessage(text)
@@ -267,10 +267,10 @@ class Sessions:
             self._opening = None
             if opening.recording:  # the robot may load without it
                 why = event.diagnostics[0].problem if event.diagnostics else "it cannot be read"
-                self._open(opening._replace(recording="", fault=f"its recording: {why}"))
+                self._open(opening._replace(recording="", problem=f"its recording: {why}"))
             elif opening.parts:
                 why = event.diagnostics[0].problem if event.diagnostics else "they cannot be read"
-                self._open(opening._replace(parts=[], fault=f"the objects of the scene: {why}"))
+                self._open(opening._replace(parts=[], problem=f"the objects of the scene: {why}"))
 
 
 class Opening(NamedTuple):
@@ -278,7 +278,7 @@ class Opening(NamedTuple):
 
     session: dict[str, Any]
     recording: str
-    fault: str
+    problem: str
     parts: list[Any]
 
     @property
@@ -292,10 +292,10 @@ def _write(path: str, session: dict[str, Any]) -> None:
         file.write(json.dumps(session, indent=1).encode())
 
 
-def _fault(part: Callable[[], object]) -> str:
+def _problem(part: Callable[[], object]) -> str:
     """Restore one part of a session; return the error, empty if none."""
     try:
         part()
-    except ValueError as fault:
-        return str(fault)
+    except ValueError as error:
+        return str(error)
     return ""

@@ -108,7 +108,7 @@ class StudyView(QObject):
     def _look(self) -> None:
         if (opened := self._opening.poll()) is not None:
             if opened.results is None:
-                self.panel.show_none(f"{opened.fault[:1].upper()}{opened.fault[1:]}.")
+                self.panel.show_none(f"{opened.problem[:1].upper()}{opened.problem[1:]}.")
             else:
                 self.panel.show_results(opened.results)
         if (found := self._running.poll()) is not None:
@@ -116,8 +116,8 @@ class StudyView(QObject):
             self._next = None
             if waits is not None and waits != found.sample:
                 self.show_run(waits)
-            elif found.fault:
-                bar.showMessage(f"the run of sample {found.sample} cannot be shown: {found.fault}", MESSAGE)
+            elif found.problem:
+                bar.showMessage(f"the run of sample {found.sample} cannot be shown: {found.problem}", MESSAGE)
             else:
                 differs = f"other numbers than in the results: {', '.join(found.differs[:3])}" if found.differs else ""
                 self._shown = f"sample {found.sample}, {differs or 'the same numbers as in the results'}"

@@ -79,10 +79,10 @@ def on_surface(surface: QOffscreenSurface) -> Iterator[None]:
 def _egl() -> Iterator[None]:
     try:
         from OpenGL import EGL
-    except (ImportError, AttributeError) as fault:
+    except (ImportError, AttributeError) as error:
         raise NoOpenGL(
             "there is no EGL library; install libEGL and a driver (on Debian: libegl1 libgl1-mesa-dri)"
-        ) from fault
+        ) from error
     display = _egl_display(EGL)
     try:
         EGL.eglBindAPI(EGL.EGL_OPENGL_API)
@@ -94,10 +94,10 @@ def _egl() -> Iterator[None]:
         asked = (EGL.EGLint * (len(version) + len(core)))(*version, *core)
         context = EGL.eglCreateContext(display, config[0] if found.value else None, EGL.EGL_NO_CONTEXT, asked)
         EGL.eglMakeCurrent(display, EGL.EGL_NO_SURFACE, EGL.EGL_NO_SURFACE, context)
-    except EGL.EGLError as fault:
+    except EGL.EGLError as error:
         raise NoOpenGL(
-            f"EGL gives no OpenGL 3.3 core context without a surface ({fault.err}); update the driver"
-        ) from fault
+            f"EGL gives no OpenGL 3.3 core context without a surface ({error.err}); update the driver"
+        ) from error
     try:
         yield
     finally:

@@ -44,8 +44,8 @@ def read(path: str) -> Answer:
         return Answer(path, meshfile.MeshError(f"there is no file {path}"))
     try:
         return Answer(path, meshfile.read(path))
-    except meshfile.MeshError as fault:
-        return Answer(path, fault)
+    except meshfile.MeshError as error:
+        return Answer(path, error)
 
 
 class MeshReader:

@@ -22,8 +22,8 @@ def read(path: str | Path) -> Mesh:
         raise MeshError(f"there is no file {path}")
     try:
         found = engine.read_mesh(path)
-    except (OSError, ValueError) as fault:
-        raise MeshError(f"{path.name} cannot be read: {fault}") from fault
+    except (OSError, ValueError) as error:
+        raise MeshError(f"{path.name} cannot be read: {error}") from error
     if not found:
         raise MeshError(f"{path.name} holds no triangles")
     return drawn(found)

@@ -115,9 +115,9 @@ class Renderer:
         """
         try:
             self._initialize()
-        except Exception as fault:
+        except Exception as error:
             if reason := why_too_old(_string(GL.GL_VERSION)):
-                raise NoOpenGL(reason) from fault
+                raise NoOpenGL(reason) from error
             raise
 
     def _initialize(self) -> None:

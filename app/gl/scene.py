@@ -341,8 +341,8 @@ class Scene:
         """Return the placeholder for an unreadable mesh, and add a diagnostic."""
         if Path(answer.path).is_absolute():  # else `engine.load` did not find it, and reported its line
             name = f"mesh {Path(answer.path).name}"
-            cure = "put the mesh there or correct the filename; a cross is drawn in its place"
-            self.diagnostics.append(engine.Diagnostic("warning", None, name, str(answer.mesh), cure))
+            fix = "put the mesh there or correct the filename; a cross is drawn in its place"
+            self.diagnostics.append(engine.Diagnostic("warning", None, name, str(answer.mesh), fix))
         return MISSING
 
     def wait(self) -> None:

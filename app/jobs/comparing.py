@@ -29,7 +29,7 @@ class Report:
     no_command: str = ""
     over: bool = False
     stopped: bool = False
-    fault: str = ""
+    problem: str = ""
     """Why nothing can be measured, or an error's message with its place."""
 
 
@@ -37,7 +37,7 @@ class Comparing(Background[Report]):
     """Runs one measurement at a time."""
 
     def __init__(self) -> None:
-        super().__init__("comparison", lambda fault: Report(over=True, fault=fault))
+        super().__init__("comparison", lambda problem: Report(over=True, problem=problem))
 
     def start(self, make: Callable[[], Measurement]) -> None:
         """Make a measurement and run it; does nothing while one is running."""
@@ -53,9 +53,9 @@ class Comparing(Background[Report]):
                 report = replace(report, found=found)
                 self.tell(report)
         except (ValueError, OSError, engine.ModelError) as refusal:
-            report = replace(report, fault=str(refusal))
+            report = replace(report, problem=str(refusal))
         except Exception as error:  # shown to the user
-            report = replace(report, fault=with_place(error))
+            report = replace(report, problem=with_place(error))
         return replace(report, over=True, stopped=stop.is_set())
 
 

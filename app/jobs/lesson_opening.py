@@ -17,7 +17,7 @@ class Opened:
     """The lesson, or the reason for its failure; it is measured once `over` is true."""
 
     lesson: engine.Lesson | None = None
-    fault: str = ""
+    problem: str = ""
     over: bool = True
 
 
@@ -25,7 +25,7 @@ class LessonOpening(Background[Opened]):
     """Makes one lesson at a time."""
 
     def __init__(self) -> None:
-        super().__init__("lesson", lambda fault: Opened(fault=fault))
+        super().__init__("lesson", lambda problem: Opened(problem=problem))
 
     def start(self, name: str, model: engine.Model, state: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         """Make a lesson of one state q, v, tau; does nothing while another is being made."""
@@ -37,7 +37,7 @@ class LessonOpening(Background[Opened]):
         try:
             lesson = engine.Lesson(name, model, *state)
         except ValueError as refusal:
-            return Opened(fault=str(refusal))
+            return Opened(problem=str(refusal))
         self.tell(Opened(lesson, over=False))
         if not stop.is_set():
             lesson.measure()

@@ -30,7 +30,7 @@ class Progress:
     """The share of the cases, 0 … 1."""
     over: bool = False
     stopped: bool = False
-    fault: str = ""
+    problem: str = ""
     """Why it failed; else empty."""
 
 
@@ -38,7 +38,7 @@ class Measuring(Background[Progress]):
     """Runs one measurement at a time."""
 
     def __init__(self, measure: Measure = engine.measure_algorithms) -> None:
-        super().__init__("measurement", lambda fault: Progress(over=True, fault=fault))
+        super().__init__("measurement", lambda problem: Progress(over=True, problem=problem))
         self._measure = measure
 
     def start(self) -> None:
@@ -49,5 +49,5 @@ class Measuring(Background[Progress]):
         try:
             table = self._measure(lambda done, cases: self.tell(Progress(done / cases)), stop=stop.is_set)
             return Progress(over=True, stopped=True) if table is None else Progress(1.0, over=True)
-        except OSError as fault:
-            return Progress(over=True, fault=f"the measurement was not kept: {reason(fault)}")
+        except OSError as error:
+            return Progress(over=True, problem=f"the measurement was not kept: {reason(error)}")

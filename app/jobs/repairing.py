@@ -18,7 +18,7 @@ class Repaired:
     """The number of repaired places."""
     left: tuple[engine.Diagnostic, ...] = ()
     """Problems that remain in the copy."""
-    fault: str = ""
+    problem: str = ""
     """Why the copy was not written; else empty."""
     over: bool = True
 
@@ -27,7 +27,7 @@ class Repairing(Background[Repaired]):
     """Writes one copy at a time."""
 
     def __init__(self) -> None:
-        super().__init__("repair", lambda fault: Repaired("", fault=f"the copy was not written: {fault}"))
+        super().__init__("repair", lambda problem: Repaired("", problem=f"the copy was not written: {problem}"))
 
     def start(self, path: str, copy: str, package_dirs: Iterable[str]) -> None:
         """Write the copy, replacing any existing file; does nothing while one is being written."""
@@ -38,8 +38,8 @@ class Repairing(Background[Repaired]):
 def _repaired(path: str, copy: str, package_dirs: tuple[str, ...]) -> Repaired:
     try:
         count, left = engine.repair(path, copy, package_dirs, overwrite=True)
-    except OSError as fault:
-        return Repaired(copy, fault=f"{copy} was not written: {fault.strerror or fault}")
-    except ValueError as fault:
-        return Repaired(copy, fault=str(fault))
+    except OSError as error:
+        return Repaired(copy, problem=f"{copy} was not written: {error.strerror or error}")
+    except ValueError as error:
+        return Repaired(copy, problem=str(error))
     return Repaired(copy, count, tuple(left))

@@ -22,7 +22,7 @@ class Opened:
     """The results, or the reason why they could not be read."""
 
     results: engine.StudyResults | None = None
-    fault: str = ""
+    problem: str = ""
     over: bool = True
 
 
@@ -33,7 +33,7 @@ class Computed:
     sample: int = -1
     path: str = ""
     differs: tuple[str, ...] = ()
-    fault: str = ""
+    problem: str = ""
     over: bool = True
 
 
@@ -41,7 +41,7 @@ class StudyOpening(Background[Opened]):
     """Reads the results of one study at a time."""
 
     def __init__(self) -> None:
-        super().__init__("study", lambda fault: Opened(fault=fault))
+        super().__init__("study", lambda problem: Opened(problem=problem))
 
     def start(self, path: str) -> None:
         """Read results by study file, results folder or manifest; does nothing while others are being read."""
@@ -52,7 +52,7 @@ class SampleRun(Background[Computed]):
     """Computes the run of one sample at a time."""
 
     def __init__(self) -> None:
-        super().__init__("sample", lambda fault: Computed(fault=fault))
+        super().__init__("sample", lambda problem: Computed(problem=problem))
 
     def start(self, results: engine.StudyResults, sample: int, folder: Path) -> None:
         """Write the sample's run to a file in the folder; does nothing while another is computed."""
@@ -70,11 +70,11 @@ def folder_of(path: str) -> Path:
 def _read(path: str, _: threading.Event) -> Opened:
     folder = folder_of(path)
     if Path(path).suffix == ".toml" and not (folder / MANIFEST).exists():
-        return Opened(fault=f"{Path(path).name} has no results yet; run it first: main.py study {path}")
+        return Opened(problem=f"{Path(path).name} has no results yet; run it first: main.py study {path}")
     try:
         return Opened(engine.StudyResults(folder))
-    except (OSError, ValueError, MemoryError) as fault:
-        return Opened(fault=reason(fault))
+    except (OSError, ValueError, MemoryError) as error:
+        return Opened(problem=reason(error))
 
 
 def _compute(results: engine.StudyResults, sample: int, folder: Path, _: threading.Event) -> Computed:
@@ -82,8 +82,8 @@ def _compute(results: engine.StudyResults, sample: int, folder: Path, _: threadi
     path = folder / f"sample-{sample}.npz"
     try:
         again, there = results.study.save_run(sample, path), results.row(sample)
-    except (OSError, ValueError, RuntimeError, MemoryError) as fault:
-        return Computed(sample, fault=reason(fault))
+    except (OSError, ValueError, RuntimeError, MemoryError) as error:
+        return Computed(sample, problem=reason(error))
     differs = tuple(name for name, x in again.items() if not _same(there[name], x))
     return Computed(sample, str(path), differs)
 

@@ -194,8 +194,8 @@ class ComparePanel(QWidget):
             return
         try:
             save(path)
-        except OSError as fault:
-            self._show_error(f"{path} was not written: {fault.strerror or fault}")
+        except OSError as error:
+            self._show_error(f"{path} was not written: {error.strerror or error}")
             return
         self._show_report()
         self.message.emit(f"Written: {path}")
@@ -225,8 +225,8 @@ class ComparePanel(QWidget):
         report = self.report
         found = report.found
         self._say("\n".join(_sentences(report)))
-        if report.fault:
-            self._show_error(report.fault)
+        if report.problem:
+            self._show_error(report.problem)
         elif report.over:
             self._show_status("stopped; what was measured is shown" if report.stopped else "done")
         elif found is not None and not self.comparing.stopping:
@@ -239,9 +239,9 @@ class ComparePanel(QWidget):
         self.findings.setText(text)
         self.findings.setVisible(bool(text))
 
-    def _show_error(self, fault: str) -> None:
+    def _show_error(self, problem: str) -> None:
         self._show_status("an error, see below", "error")
-        self._say(fault)
+        self._say(problem)
 
     def _show_status(self, text: str, tint: str = "faint") -> None:
         self.status.setText(text)
@@ -270,16 +270,16 @@ def _sentences(report: Report) -> list[str]:
     if found is None:  # tested first, since `engine` imports its measuring code only when it is named
         return []
     if isinstance(found, engine.ComparisonResult):
-        return _faults(found.rows)
+        return _problems(found.rows)
     crossings = [crossing_text(crossing, found.axis) for crossing in found.crossings()[:LISTED]] if report.over else []
-    return _faults(point.result for point in found.points) + crossings
+    return _problems(point.result for point in found.points) + crossings
 
 
-def _faults(rows: Iterable[engine.AlgorithmResult]) -> list[str]:
+def _problems(rows: Iterable[engine.AlgorithmResult]) -> list[str]:
     """Return the errors of failed and wrong algorithms, with the line number for a user's own function."""
-    faults = (
+    problems = (
         f"{algorithm_name(row.algorithm)} {row.verdict}: {row.reason}"
         for row in rows
         if row.verdict in ("failed", "wrong")
     )
-    return list(dict.fromkeys(faults))[:LISTED]
+    return list(dict.fromkeys(problems))[:LISTED]

@@ -205,8 +205,8 @@ class CompareForm(QWidget):
             return
         try:
             names = functions(Path(path))
-        except (OSError, ValueError) as fault:
-            self.failed.emit(str(fault))
+        except (OSError, ValueError) as error:
+            self.failed.emit(str(error))
             return
         name, fine = names[0], True
         if len(names) > 1:
@@ -239,8 +239,8 @@ def functions(path: Path) -> list[str]:
     """Return a Python file's public functions, without running it. Raises OSError, or ValueError with the line."""
     try:
         tree = ast.parse(engine.file_content(path))
-    except SyntaxError as fault:
-        raise ValueError(f"{path.name}, line {fault.lineno}: {fault.msg}") from fault
+    except SyntaxError as error:
+        raise ValueError(f"{path.name}, line {error.lineno}: {error.msg}") from error
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
     if not names:
         raise ValueError(f"{path.name} has no function; write one as docs/own_algorithm.py has it")

@@ -217,7 +217,7 @@ class DiagnosticsPanel(QWidget):
         self._timer.stop()
         self.repair_button.setEnabled(True)
         self._copied = done.path
-        self._show_outcome(done.fault or _outcome(done), written=not done.fault)
+        self._show_outcome(done.problem or _outcome(done), written=not done.problem)
 
     def _show_outcome(self, outcome: str, written: bool = False) -> None:
         """Show the result of writing the copy."""

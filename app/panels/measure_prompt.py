@@ -49,9 +49,9 @@ class MeasurePrompt(QWidget):
         self.progress.setValue(0)
         self._show_state(MEASURING)
 
-    def show_error(self, fault: str) -> None:
+    def show_error(self, problem: str) -> None:
         """Show why nothing was measured, in place of the sentence."""
-        self._show_state(fault, "error")
+        self._show_state(problem, "error")
 
     def close_thread(self) -> None:
         """Stop the measuring thread and wait until it has ended."""
@@ -74,8 +74,8 @@ class MeasurePrompt(QWidget):
         if not progress.over:
             return
         self._timer.stop()
-        if progress.fault:
-            self.show_error(progress.fault)
+        if progress.problem:
+            self.show_error(progress.problem)
         else:
             self._show_state(UNMEASURED)
         self.over.emit()

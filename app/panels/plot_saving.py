@@ -100,7 +100,7 @@ class PlotSaving:
             return
         try:
             save(path)
-        except OSError as fault:
-            self._panel.message.emit(f"{path} was not written: {reason(fault)}")
+        except OSError as error:
+            self._panel.message.emit(f"{path} was not written: {reason(error)}")
         else:
             self._panel.message.emit(f"Saved {path}")

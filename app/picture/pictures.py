@@ -22,7 +22,7 @@ from PyQt6.QtGui import QImage, QOffscreenSurface, QOpenGLContext
 from app.gl import context
 from app.gl.renderer import SOFTWARE, Renderer
 from app.gl.view import View
-from app.picture.drawing_fault import told
+from app.picture.drawing_problem import problem_and_fix
 
 RENDERER = 0x1F01  # GL_RENDERER
 
@@ -76,22 +76,22 @@ def processor_draws() -> bool:
 
 
 class PictureThread:
-    """Draws requested frames one at a time; `on_picture` and `on_fault` are called in its thread."""
+    """Draws requested frames one at a time; `on_picture` and `on_problem` are called in its thread."""
 
-    def __init__(self, on_picture: Callable[[Picture], None], on_fault: Callable[[str, str], None]):
-        self._on_picture, self._on_fault = on_picture, on_fault
+    def __init__(self, on_picture: Callable[[Picture], None], on_problem: Callable[[str, str], None]):
+        self._on_picture, self._on_problem = on_picture, on_problem
         self._surface = QOffscreenSurface()  # must be created and destroyed in the window's thread
         self._surface.create()
         self._changed = threading.Condition()
         self._request: _Request | None = None
-        self._quitting, self._fault = False, ""
+        self._quitting, self._problem = False, ""
         self._thread = threading.Thread(target=self._run, name="pictures", daemon=True)
         self._thread.start()
 
     @property
     def failed(self) -> bool:
         """Whether the thread has reported an error and ended."""
-        return bool(self._fault)
+        return bool(self._problem)
 
     def ask(self, view: View, detail: int) -> None:
         """Request a frame, in place of an earlier request that has not begun."""
@@ -107,8 +107,8 @@ class PictureThread:
         with self._changed:
             self._request = request
             self._changed.notify()
-            if self._fault and request.answer is not None:
-                request.answer.set_exception(RuntimeError(self._fault))
+            if self._problem and request.answer is not None:
+                request.answer.set_exception(RuntimeError(self._problem))
 
     def close(self) -> None:
         """Stop the thread and wait until it has ended."""
@@ -132,18 +132,18 @@ class PictureThread:
             renderer.initialize()
             while (request := self._next()) is not None:
                 self._draw(renderer, request)
-        except Exception as fault:  # a caller waiting for a frame must get any error of the driver
-            self._fail(fault, request)
+        except Exception as error:  # a caller waiting for a frame must get any error of the driver
+            self._fail(error, request)
         finally:
             renderer.release()
 
-    def _fail(self, fault: Exception, begun: _Request | None) -> None:
+    def _fail(self, error: Exception, begun: _Request | None) -> None:
         """Report why nothing can be drawn, also to callers waiting for the current or the next request."""
-        words, cure = told(fault)
+        words, fix = problem_and_fix(error)
         with self._changed:
-            self._fault = words
+            self._problem = words
             waiting, self._request = (begun, self._request), None
-        self._on_fault(words, cure)
+        self._on_problem(words, fix)
         for request in waiting:
             if request is not None and request.answer is not None:
                 request.answer.set_exception(RuntimeError(words))

@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QWidget
 from app.desktop import theme
 from app.gl.renderer import COSTS, DETAILS, Renderer
 from app.gl.view import View
-from app.picture.drawing_fault import told
+from app.picture.drawing_problem import problem_and_fix
 from app.picture.pictures import Picture, PictureThread
 
 SMOOTH = 0.016  # s for a draft, above which moving objects are drawn with less detail
@@ -88,9 +88,9 @@ class CardScreen(QOpenGLWidget):
             renderer.set_scene(view)
             renderer.ground = view.ground
             renderer.draw(view.camera, view.poses, *view.size, batch=view.batch, marks=view.marks, extras=view.extras)
-        except Exception as fault:  # whatever the driver raised, the window stays alive
+        except Exception as error:  # whatever the driver raised, the window stays alive
             self._failed = True
-            self.failed.emit(*told(fault))
+            self.failed.emit(*problem_and_fix(error))
         else:
             self.shown.emit(renderer.draw_seconds)
 

@@ -105,8 +105,8 @@ def encode(
     target = _Target(file)
     try:
         return _encode(av, target, pictures, rate, done)
-    except Exception as fault:
-        raise target.fault or fault from None
+    except Exception as error:
+        raise target.error or error from None
 
 
 class _Target:
@@ -114,14 +114,14 @@ class _Target:
 
     def __init__(self, file: IO[Any]):
         self._file = file
-        self.fault: OSError | None = None
+        self.error: OSError | None = None
         self.seek, self.tell = file.seek, file.tell
 
     def write(self, data: bytes) -> int:
         try:
             return self._file.write(data)
-        except OSError as fault:
-            self.fault = fault
+        except OSError as error:
+            self.error = error
             raise
 
 

@@ -19,7 +19,7 @@ from app.gl.picking import Hit, pick, ray
 from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
-from app.picture.drawing_fault import DrawingFault
+from app.picture.drawing_problem import DrawingProblem
 from app.picture.labels import LabelLayer, paint
 from app.picture.overlays import Overlays
 from app.picture.pictures import processor_draws
@@ -92,10 +92,10 @@ class Viewport(SteeredView):
         self._screen.shown.connect(self._shown)
         self._screen.painted.connect(self._painted)
         self._labels = LabelLayer(self)
-        self._fault = DrawingFault(self)
-        self._fault.again.connect(self._draw_again)
-        self._fault.lasting.connect(self._tell_fault)
-        self._screen.failed.connect(self._fault.tell)
+        self._problem = DrawingProblem(self)
+        self._problem.again.connect(self._draw_again)
+        self._problem.lasting.connect(self._tell_problem)
+        self._screen.failed.connect(self._problem.tell)
         self._mesh_read.connect(self._take_meshes)
         self.setMinimumSize(240, 180)
 
@@ -117,7 +117,7 @@ class Viewport(SteeredView):
         self._contacts = self._marks = None
         self._model = model
         self.overlays.set_robot(None, 1.0)
-        self._fault.begin_anew()
+        self._problem.begin_anew()
         if model is not None:
             moving = np.flatnonzero(model.link_body >= 0)
             self._root = int(moving[0]) if len(moving) else 0
@@ -140,7 +140,7 @@ class Viewport(SteeredView):
     @property
     def failed(self) -> bool:
         """Whether this computer cannot draw; a message then replaces the frame."""
-        return bool(self._fault.text())
+        return bool(self._problem.text())
 
     def show_collisions(self, on: bool) -> None:
         """Show or hide collision shapes over the frame, of this robot and of later ones."""
@@ -365,7 +365,7 @@ class Viewport(SteeredView):
 
     def _shown(self, seconds: float) -> None:
         """Report the time of a frame that has arrived, and draw later changes."""
-        self._fault.forget()
+        self._problem.forget()
         self._labels.show_view(self._screen.view)
         self._next = time.perf_counter() + min(MODEST * seconds, SLOWEST - seconds)
         self.drawn.emit(seconds)
@@ -380,8 +380,8 @@ class Viewport(SteeredView):
         self._screen.end()
         self._change()
 
-    def _tell_fault(self, fault: str, cure: str) -> None:
-        self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", fault, cure)])
+    def _tell_problem(self, problem: str, fix: str) -> None:
+        self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", problem, fix)])
 
     def _take_meshes(self) -> None:
         scene = self._scene
@@ -418,7 +418,7 @@ class Viewport(SteeredView):
         super().resizeEvent(event)
         self._screen.setGeometry(self.rect())
         self._labels.setGeometry(self.rect())
-        self._fault.setGeometry(self.rect().adjusted(24, 24, -24, -24))
+        self._problem.setGeometry(self.rect().adjusted(24, 24, -24, -24))
         self._change()
 
     # The user's input.

@@ -41,13 +41,13 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Curves: `values` (N, quantities), SI, at `time` (N,), s; none if there is a `fault`."""
+    """Curves: `values` (N, quantities), SI, at `time` (N,), s; none if there is a `problem`."""
 
     wanted: Wanted
     time: np.ndarray
     values: np.ndarray
     over: bool = True
-    fault: str = ""
+    problem: str = ""
 
 
 class RecordedCurves:
@@ -93,8 +93,8 @@ class RecordedCurves:
         if (wanted := self._wanted) is not None:
             self._work.run(lambda stop: self._evaluate(wanted, stop))
 
-    def _failed(self, fault: str) -> Curves:
-        return _none(self._wanted or Wanted(engine.Run(0), 0, 0, 0, (), ()), fault)
+    def _failed(self, problem: str) -> Curves:
+        return _none(self._wanted or Wanted(engine.Run(0), 0, 0, 0, (), ()), problem)
 
     def _evaluate(self, wanted: Wanted, stop: threading.Event) -> Curves:
         number = wanted.last - wanted.first + 1
@@ -112,8 +112,8 @@ class RecordedCurves:
         return curves
 
 
-def _none(wanted: Wanted, fault: str = "") -> Curves:
-    return Curves(wanted, np.zeros(0), np.zeros((0, len(wanted.quantities))), fault=fault)
+def _none(wanted: Wanted, problem: str = "") -> Curves:
+    return Curves(wanted, np.zeros(0), np.zeros((0, len(wanted.quantities))), problem=problem)
 
 
 class _Moment(NamedTuple):

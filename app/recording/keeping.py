@@ -94,19 +94,19 @@ class _RobotsRuns:
 
     def attempt(self, keeper: Keeper) -> str:
         """Write new frames; return an error sentence, empty on success."""
-        self.whole, fault = False, ""
+        self.whole, problem = False, ""
         for _ in range(ATTEMPTS):
             try:
                 self.whole = self._write(keeper)
             except IndexError as error:  # the oldest frames may be dropped meanwhile
-                fault = f"runs are not kept: {error}"
+                problem = f"runs are not kept: {error}"
             except (OSError, ValueError, MemoryError) as error:
                 return f"runs are not kept: {reason(error)}"
             except Exception as error:  # otherwise the thread would end unnoticed
                 return f"runs are not kept: {type(error).__name__}: {error}"
             else:
                 return ""
-        return fault
+        return problem
 
     def _write(self, keeper: Keeper) -> bool:
         """Write new frames; return False if time ran out. Raises OSError and ValueError."""
@@ -223,8 +223,8 @@ class Keeper:
     """Saves the runs of the current recording, and of earlier ones handed over, in a thread of its own."""
 
     def __init__(self, root: Path, recording: engine.Recording):
-        self.root, self.fault = root, ""
-        """`fault`: why runs are not saved, in a sentence; else empty."""
+        self.root, self.problem = root, ""
+        """`problem`: why runs are not saved, in a sentence; else empty."""
         self._recording, self._present = recording, _RobotsRuns(root, recording, None, ())
         self._before: deque[_RobotsRuns] = deque()
         self._until, self._complete = math.inf, False
@@ -276,16 +276,16 @@ class Keeper:
 
     def _write(self) -> None:
         """Write new frames of each robot, independently of errors in others."""
-        before, faults = list(self._before), []
+        before, problems = list(self._before), []
         for runs in before:
-            faults.append(runs.attempt(self))
+            problems.append(runs.attempt(self))
             if runs.whole:
                 self._before.remove(runs)
                 runs.end()
         while len(self._before) > KEPT:  # the others are retried
             self._before.popleft().end()
-        faults.append(self._present.attempt(self))
-        self.fault = next(filter(None, faults), "")
+        problems.append(self._present.attempt(self))
+        self.problem = next(filter(None, problems), "")
 
 
 def parts(folder: Path) -> list[Path]:

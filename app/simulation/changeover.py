@@ -80,11 +80,11 @@ class Changeover:
             # The robot appears at once: on the CPU, unless "auto" is known to choose nothing else.
             decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None
             running = running_of(model, settings if decided else replace(settings, device="cpu"))
-        except engine.ModelError as fault:
-            self._tell(Refused(path, fault.diagnostics) if fault.diagnostics else Refused.because(path, fault))
+        except engine.ModelError as error:
+            self._tell(Refused(path, error.diagnostics) if error.diagnostics else Refused.because(path, error))
             return
-        except (OSError, ValueError) as fault:
-            self._tell(Refused.because(path, fault))
+        except (OSError, ValueError) as error:
+            self._tell(Refused.because(path, error))
             return
         self._drop_others()
         self.model, self.running, self.settings = model, running, settings
@@ -244,10 +244,10 @@ class Changeover:
         if isinstance(outcome, Running):
             try:
                 before.refresh()
-            except Exception as fault:
+            except Exception as error:
                 before.lose_frame()
-                if not engine.gpu_failed(fault):  # else continue from the last known state
-                    outcome = fault
+                if not engine.gpu_failed(error):  # else continue from the last known state
+                    outcome = error
         if isinstance(outcome, Running):
             self._switch(settings, outcome)
         else:
@@ -270,10 +270,10 @@ class Changeover:
         self._drop_others()
         try:
             running = again(frame, self.running)
-        except Exception as fault:
-            if not refuses(fault):
+        except Exception as error:
+            if not refuses(error):
                 raise
-            self._tell_settings(self._number, str(fault))
+            self._tell_settings(self._number, str(error))
             return
         if running is not self.running:
             self.running, self.settings = running, running.settings
@@ -285,7 +285,7 @@ class Changeover:
     def _tell_settings(self, number: int, refusal: str) -> None:
         self._tell(Configured(number, self.settings, *self.running.choice, refusal))
 
-    def go_on_without_gpu(self, fault: BaseException) -> None:
+    def go_on_without_gpu(self, error: BaseException) -> None:
         """Continue on the CPU from the last known state."""
         self._drop_others()
         before, settings = self.running, replace(self.settings, device="cpu")
@@ -297,7 +297,7 @@ class Changeover:
         self.compile()
         self.frames.withdraw()
         self._begun(False)
-        self._tell_settings(self._number, f"switched to the CPU: {gpu_failure(fault)}")
+        self._tell_settings(self._number, f"switched to the CPU: {gpu_failure(error)}")
 
     def end(self) -> None:
         """End all compiler processes."""

@@ -76,8 +76,8 @@ class Ghost(MadeApart):
         time, q, v = _state(running)
         try:
             self._simulation.reset(q, v)
-        except Exception as fault:
-            self._lose_gpu(self._simulation, fault)
+        except Exception as error:
+            self._lose_gpu(self._simulation, error)
             return
         self._ahead, self._worst, self._since = Fraction(0), 0.0, time
         self._pair = q.copy(), q.copy()
@@ -120,18 +120,18 @@ class Ghost(MadeApart):
                 self._pair = _state(running)[1], ghost.state()[0][0].astype(float)
         except engine.Diverged as why:
             self._lose(str(why))
-        except Exception as fault:
-            self._lose_gpu(ghost, fault)
+        except Exception as error:
+            self._lose_gpu(ghost, error)
 
     def _lose(self, why: str) -> None:
         self._simulation = self._pair = None
         self.tell(f"the ghost: {why}")
 
-    def _lose_gpu(self, ghost: engine.Simulation, fault: Exception) -> None:
+    def _lose_gpu(self, ghost: engine.Simulation, error: Exception) -> None:
         """Continue without a ghost whose GPU failed; raise any other error."""
-        if ghost.device != "cuda" or not engine.gpu_failed(fault):
-            raise fault
-        self._lose(gpu_failure(fault))
+        if ghost.device != "cuda" or not engine.gpu_failed(error):
+            raise error
+        self._lose(gpu_failure(error))
 
     def show(self, frame: Snapshot) -> None:
         """Add the ghost's state to the snapshot."""

@@ -66,20 +66,20 @@ class Loop:
             except engine.ControllerError:  # already reported
                 self._steps_asked = 0
                 self.pause()
-            except BaseException as fault:  # SystemExit too: the thread must survive, and the user must see the error
-                self._survive(fault)
+            except BaseException as error:  # SystemExit too: the thread must survive, and the user must see the error
+                self._survive(error)
 
-    def _survive(self, fault: BaseException) -> None:
+    def _survive(self, error: BaseException) -> None:
         """Continue on the CPU if a GPU failed; otherwise stop."""
         try:
-            if self._running is not None and self._running.on_gpu and engine.gpu_failed(fault):
-                self.changeover.go_on_without_gpu(fault)
+            if self._running is not None and self._running.on_gpu and engine.gpu_failed(error):
+                self.changeover.go_on_without_gpu(error)
                 return
         except Exception as another:  # the CPU fails too
-            fault = another
+            error = another
         if self._running is not None:
             self._running.lose_frame()
-        self._stop(Stopped(f"the simulation stopped: {reason(fault)}", "".join(traceback.format_exception(fault))))
+        self._stop(Stopped(f"the simulation stopped: {reason(error)}", "".join(traceback.format_exception(error))))
 
     def _turn(self) -> None:
         """Process commands, take the steps that are due, publish the state."""

@@ -234,8 +234,8 @@ class Compiling:
 
 def _parted(sentence: str) -> tuple[str, str]:
     """Split a sentence at its last semicolon into the problem and the fix."""
-    fault, _, cure = sentence.rpartition("; ")
-    return (fault, cure) if fault else (sentence, "correct the file")
+    problem, _, fix = sentence.rpartition("; ")
+    return (problem, fix) if problem else (sentence, "correct the file")
 
 
 @dataclass(frozen=True)
@@ -246,14 +246,14 @@ class Refused:
     diagnostics: tuple[engine.Diagnostic, ...]
 
     @classmethod
-    def because(cls, path: str, fault: OSError | ValueError) -> Refused:
+    def because(cls, path: str, error: OSError | ValueError) -> Refused:
         """Return the event for an error without diagnostics."""
-        unread = isinstance(fault, OSError)
-        reason = (fault.strerror or str(fault)) if isinstance(fault, OSError) else str(fault)
-        cure = "check the path and that the file may be read"
+        unread = isinstance(error, OSError)
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        fix = "check the path and that the file may be read"
         if not unread:
-            reason, cure = _parted(reason)
-        return cls(path, (engine.Diagnostic("error", None, Path(path).name, reason, cure),))
+            reason, fix = _parted(reason)
+        return cls(path, (engine.Diagnostic("error", None, Path(path).name, reason, fix),))
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class ControllerChanged:
     """
 
     path: str
-    fault: str = ""
+    problem: str = ""
     detail: str = ""
     late: bool = False
     loading: bool = False

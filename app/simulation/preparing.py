@@ -113,11 +113,11 @@ def made(make: Callable[[], Running]) -> Outcome:
     try:
         running = make()
         running.warm()
-    except Exception as fault:  # handled by the caller, in another thread
-        return fault
+    except Exception as error:  # handled by the caller, in another thread
+        return error
     return running
 
 
-def refuses(fault: Exception) -> bool:
+def refuses(error: Exception) -> bool:
     """Whether an error is a refusal of the request or a GPU failure, rather than a program error."""
-    return isinstance(fault, ValueError) or engine.gpu_failed(fault)
+    return isinstance(error, ValueError) or engine.gpu_failed(error)

@@ -134,7 +134,7 @@ def test_a_generated_robot_that_finds_no_room_leaves_no_folders(qtbot, make_wind
     wait_loaded(qtbot, window)
     with full():
         window.run.play.trigger()
-        wait(qtbot, lambda: window.kept.keeper.fault == f"runs are not kept: {FULL}")
+        wait(qtbot, lambda: window.kept.keeper.problem == f"runs are not kept: {FULL}")
         before = len(attempts)
         wait(qtbot, lambda: len(attempts) > before + 5)
         assert len(list((tmp_path / "runs").iterdir())) <= 1

@@ -12,8 +12,8 @@ from windows import wait
 import engine
 from app.gl.context import NoOpenGL, why_too_old
 from app.gl.renderer import Renderer
-from app.picture import drawing_fault
-from app.picture.drawing_fault import OPEN_AGAIN, UPDATE, told
+from app.picture import drawing_problem
+from app.picture.drawing_problem import OPEN_AGAIN, UPDATE, problem_and_fix
 from app.picture.viewport import Viewport
 
 PROGRAM = """
@@ -38,9 +38,9 @@ viewport.diagnostics.connect(told.extend)
 def look():
     if bench.model is not None and not bench.loading and not bench.playing:
         window.run.play.trigger()
-    if viewport._fault.isVisible() and told and bench.time > 0.1:
+    if viewport._problem.isVisible() and told and bench.time > 0.1:
         findings = [(each.problem, each.fix) for each in told]
-        print(viewport._fault.text().replace("\\n", " "), findings, sep="|", flush=True)
+        print(viewport._problem.text().replace("\\n", " "), findings, sep="|", flush=True)
         image = window.grab().toImage()
         print(len({image.pixel(x, 40) for x in range(0, image.width(), 3)}) > 3, flush=True)
         window.close()
@@ -82,7 +82,7 @@ def test_a_version_that_is_too_old_is_told(version, old):
 
 
 @pytest.mark.parametrize(
-    ("fault", "words", "cure"),
+    ("error", "words", "fix"),
     [
         (NoOpenGL("its OpenGL is 2.1, and 3.3 is needed"), "its OpenGL is 2.1, and 3.3 is needed", UPDATE),
         (RuntimeError("the context was lost"), "the context was lost", OPEN_AGAIN),
@@ -90,8 +90,8 @@ def test_a_version_that_is_too_old_is_told(version, old):
         (ArithmeticError(), "ArithmeticError", OPEN_AGAIN),
     ],
 )
-def test_only_a_driver_without_opengl_is_to_be_updated(fault, words, cure):
-    assert told(fault) == (words, cure)
+def test_only_a_driver_without_opengl_is_to_be_updated(error, words, fix):
+    assert problem_and_fix(error) == (words, fix)
 
 
 def test_opengl_that_is_too_old_is_told_as_none_is(monkeypatch):
@@ -135,7 +135,7 @@ def test_a_fault_while_drawing_is_told_and_the_picture_comes_back(qtbot, viewpor
     viewport.camera.orbit(0.5, 0.0)
     viewport._change()
     wait(qtbot, lambda: viewport.failed)
-    assert "the context was lost" in viewport._fault.text()
+    assert "the context was lost" in viewport._problem.text()
     wait(qtbot, lambda: not viewport.failed and left[0] < 0)
     viewport.camera.orbit(-0.5, 0.0)
     viewport._change()
@@ -144,7 +144,7 @@ def test_a_fault_while_drawing_is_told_and_the_picture_comes_back(qtbot, viewpor
 
 
 def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport, monkeypatch):
-    monkeypatch.setattr(drawing_fault, "PAUSES", (10, 20))
+    monkeypatch.setattr(drawing_problem, "PAUSES", (10, 20))
     told, attempts, painted, pieces = [], [], [], Renderer.pieces
     viewport.diagnostics.connect(told.append)
 
@@ -163,7 +163,7 @@ def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport,
         viewport._screen.update()
         wait(qtbot, lambda so_far=so_far: len(painted) > so_far)
     assert (len(told), len(attempts)) == (1, count)
-    assert not viewport._fault._timer.isActive()
+    assert not viewport._problem._timer.isActive()
     assert viewport.failed
     monkeypatch.setattr(Renderer, "pieces", pieces)
     with qtbot.waitSignal(viewport.drawn):

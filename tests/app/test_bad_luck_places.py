@@ -134,6 +134,6 @@ def test_two_windows_keep_their_runs_apart(qtbot, make_window, tmp_path, monkeyp
     assert "arm7" in last.name
     assert windows[1].kept.last == last
     windows[1].close()
-    assert [window.kept.keeper.fault for window in windows] == ["", ""]
+    assert [window.kept.keeper.problem for window in windows] == ["", ""]
     (last,) = keeping.kept(tmp_path / "runs")
     assert "double_pendulum" in last.name

@@ -116,7 +116,7 @@ def measure(qtbot, panel: ComparePanel) -> None:
     """Start, and wait for the end."""
     start(qtbot, panel)
     wait(qtbot, panel.start_button.isVisible)
-    assert not panel.report.fault
+    assert not panel.report.problem
 
 
 def shown(panel: ComparePanel) -> dict[tuple[str, str], engine.AlgorithmResult]:

@@ -44,7 +44,7 @@ def test_an_error_in_a_measurement_is_told_and_what_was_found_stays():
     comparing = Comparing()
     comparing.start(lambda: Scripted(fail, ""))
     report = last(comparing)
-    assert report.fault.startswith("RuntimeError: the cable is out (")
+    assert report.problem.startswith("RuntimeError: the cable is out (")
     assert report.found is HALF
     assert report.no_command == "it is in no file"
     comparing.close()
@@ -54,7 +54,7 @@ def test_what_cannot_be_measured_is_told_in_one_sentence():
     comparing = Comparing()
     comparing.start(lambda: engine.Comparison(("no such robot",)))
     report = last(comparing)
-    assert "no such robot" in report.fault
+    assert "no such robot" in report.problem
     assert report.found is None
     comparing.close()
 

@@ -81,8 +81,8 @@ def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, shown, cho
     bench, view = window.workbench, window.features[ControllerView]
     path = choose(window, "def control(t, q, v):\n    return [1, 1] if t < 0.05 else missing\n")
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bool(bench.controller.fault))
-    assert "mine.py, line 2: NameError" in bench.controller.fault
+    wait(qtbot, lambda: bool(bench.controller.problem))
+    assert "mine.py, line 2: NameError" in bench.controller.problem
     assert not bench.playing
     assert view.label.text() == "mine.py has failed"
     assert "NameError" in view.label.toolTip()
@@ -99,8 +99,8 @@ def test_a_file_that_python_cannot_read_is_reported_with_its_line(qtbot, shown, 
     bench = window.workbench
     choose(window, "def control(t, q, v)\n    return q\n")
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bool(bench.controller.fault))
-    assert "mine.py, line 1: SyntaxError" in bench.controller.fault
+    wait(qtbot, lambda: bool(bench.controller.problem))
+    assert "mine.py, line 1: SyntaxError" in bench.controller.problem
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_loaded_is_reported_while_paused(qtbot, shown, cho
     window = shown(ROBOT)
     bench, view = window.workbench, window.features[ControllerView]
     path = choose(window, text)
-    wait(qtbot, lambda: told in bench.controller.fault)
+    wait(qtbot, lambda: told in bench.controller.problem)
     wait(qtbot, lambda: view.label.text() == "mine.py has failed")
     assert window.docks["Diagnostics"].isVisible()
     assert window.statusBar().currentMessage().startswith("The controller failed: ")
@@ -135,7 +135,7 @@ def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, shown, choose)
     bench = window.workbench
     choose(window, "def control(t, q, v):\n    return [5, 1 / 0 if t > 0.02 else 5]\n")
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bool(bench.controller.fault))
+    wait(qtbot, lambda: bool(bench.controller.problem))
     before = bench.time
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.time > before + 0.1)
@@ -167,13 +167,13 @@ def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, shown, 
     wait(qtbot, lambda: bench.time > 0.02)
     wait(qtbot, lambda: window.features[ControllerView].label.text() == "waiting for mine.py")
     assert "has not returned for 1 s: the simulation waits" in window.statusBar().currentMessage()
-    assert not bench.controller.fault, "it is told before it is given up"
+    assert not bench.controller.problem, "it is told before it is given up"
     assert answers(qtbot, 50, 50)
     press(qtbot, window, window.run.reset)  # obeyed, although no answer has come
     wait(qtbot, lambda: bench.newest.time < 0.02)
-    assert not bench.controller.fault, "it was waited for"
-    wait(qtbot, lambda: bool(bench.controller.fault))
-    assert "has not come to an end" in bench.controller.fault
+    assert not bench.controller.problem, "it was waited for"
+    wait(qtbot, lambda: bool(bench.controller.problem))
+    assert "has not come to an end" in bench.controller.problem
     assert not bench.playing
     wait(qtbot, lambda: "has not returned" not in window.statusBar().currentMessage())
 

@@ -29,8 +29,8 @@ def test_faults_and_cures_are_read_in_full_however_narrow(qtbot):
     panel = DiagnosticsPanel()
     qtbot.addWidget(panel)
     fault = "mesh package://a_package_of_a_long_name/meshes/visual/left_hand/finger_tip_simplified.dae is not found"
-    cure = "add the folder of a_package_of_a_long_name in File › Package folders, or by --package-dir"
-    panel.show_file("arm.urdf", "arm.urdf", [engine.Diagnostic("warning", 27, "<mesh> of link 'tip'", fault, cure)])
+    fix = "add the folder of a_package_of_a_long_name in File › Package folders, or by --package-dir"
+    panel.show_file("arm.urdf", "arm.urdf", [engine.Diagnostic("warning", 27, "<mesh> of link 'tip'", fault, fix)])
     panel.show()
     item = panel.list.topLevelItem(0)
     for width in (1200, 700, 520):

@@ -109,7 +109,7 @@ def test_a_branch_of_a_branch_without_steps_is_kept(qtbot, start):
     assert (len(empty), branch.left[0]) == (empty.own - empty.first, empty.number)
     wait(qtbot, lambda: branch.last >= branch.own)
     window.close()
-    assert window.kept.keeper.fault == ""
+    assert window.kept.keeper.problem == ""
     replay = open_last(qtbot, start())
     assert [run.left for run in replay.runs] == [None, (1, branch.left[1])]
     assert_same_frames(frames(recording, first), frames(replay.recording, replay.runs[0]))
@@ -211,7 +211,7 @@ def test_runs_whose_robot_went_with_its_folder_are_told_of_and_not_kept_without_
     mine._present.recording = recording
     mine.set_robot(Origin(model, str(passing), False, ()))
     assert not mine.close()
-    assert mine.fault.startswith("runs are not kept: ")
+    assert mine.problem.startswith("runs are not kept: ")
     assert not list((tmp_path / "runs").iterdir())
 
 
@@ -301,8 +301,8 @@ def test_runs_that_cannot_be_written_do_not_stop_those_of_later_robots(keeper, t
     assert not mine.close()
     assert time.process_time() - work < PARTING / 2
     assert time.perf_counter() - began < HEARD, "it was tried until there was no time left"
-    assert "runs are not kept: " in mine.fault
-    assert "no such thing" in mine.fault
+    assert "runs are not kept: " in mine.problem
+    assert "no such thing" in mine.problem
     assert [len(keeping.parts(folder)) for folder in (tmp_path / "runs").iterdir()] == [1]
 
 
@@ -372,13 +372,13 @@ def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):
     load(qtbot, window)
     play(qtbot, window, 0.1)
     window.kept.keeper._wake.set()
-    wait(qtbot, lambda: window.kept.keeper.fault != "")
+    wait(qtbot, lambda: window.kept.keeper.problem != "")
     window.refresh()
     assert "runs are not kept" in window.statusBar().currentMessage()
     (tmp_path / "runs").unlink()
     for others in ("", "what another part of the window tells"):
         window.kept.keeper._wake.set()
-        wait(qtbot, lambda: window.kept.keeper.fault == "")
+        wait(qtbot, lambda: window.kept.keeper.problem == "")
         window.statusBar().showMessage(others or window.kept._told)
         window.refresh()
         assert window.statusBar().currentMessage() == others
@@ -408,7 +408,7 @@ def test_a_folder_that_another_window_looks_at_is_locked_in_the_end(keeper, tmp_
     monkeypatch.setattr(keeping, "LOCKING", 20)
     mine = keep(keeper, "arm7", 3)
     assert not mine.close()
-    assert mine.fault.endswith("cannot be locked")
+    assert mine.problem.endswith("cannot be locked")
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
 

@@ -66,8 +66,8 @@ def found(window: Window) -> bool:
 def test_a_folder_is_added_and_the_robot_read_again(qtbot, opened, robot, folder, monkeypatch):
     window = opened(robot)
     assert not found(window)
-    cure = window.diagnostics.diagnostics[0].fix
-    assert cure.startswith("add the folder of hand in File › Package folders, by --package-dir")
+    fix = window.diagnostics.diagnostics[0].fix
+    assert fix.startswith("add the folder of hand in File › Package folders, by --package-dir")
     assert [action.text() for action in entries(window)] == ["&Add…", "No folders yet"]
     add(qtbot, window, monkeypatch, folder)
     assert found(window)

@@ -240,7 +240,7 @@ class DialogTour(Visitor):
         yield
         path.write_text("def control(t, q, v):\n    return -20 * (q - goal)\n", encoding="utf-8")
         self.bench.play()
-        self.spin(PATIENCE, lambda: bool(self.bench.controller.fault))
+        self.spin(PATIENCE, lambda: bool(self.bench.controller.problem))
         self.rest()
         yield
         view.end_action.trigger()

@@ -12,7 +12,7 @@ import page_text
 from page_text import ROOT, constants, e, exempt, word
 from statuses import called, statuses
 
-from app.picture import drawing_fault
+from app.picture import drawing_problem
 from app.recording import keeping
 from engine import controller, phases
 from engine.bench import intervals
@@ -170,7 +170,7 @@ def bounded() -> Iterable[str]:
     """Times, bounds and statuses."""
     seconds, megabytes = sandboxed_expansion.BOUNDS[False]
     yield f"xacro's own expansion is bounded by a process ({seconds} s, {megabytes // 1024} GB)"
-    pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_fault.PAUSES)
+    pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_problem.PAUSES)
     yield f"objects are recreated after {pauses}; a persistent error is reported"
     yield f"the next start offers the robot, and the run up to {keeping.PERIOD:g} s before"
     yield f"the line and the exception in {controller.LONGEST} characters"

@@ -1,4 +1,4 @@
-"""`DrawingFault`: the message in place of a frame that cannot be drawn, and the time of the next attempt."""
+"""`DrawingProblem`: the message in place of a frame that cannot be drawn, and the time of the next attempt."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ OPEN_AGAIN = "open the robot again"
 GOES_ON = "Simulation, plots and files work all the same."
 
 
-def told(fault: Exception) -> tuple[str, str]:
+def problem_and_fix(error: Exception) -> tuple[str, str]:
     """Return the reason of an exception raised while drawing, and how to fix it."""
-    return reason(fault), UPDATE if isinstance(fault, NoOpenGL) else OPEN_AGAIN
+    return reason(error), UPDATE if isinstance(error, NoOpenGL) else OPEN_AGAIN
 
 
-class DrawingFault(QLabel):
+class DrawingProblem(QLabel):
     """A message over the viewport. After a driver reset or a lost context, drawing is soon tried again."""
 
     again = pyqtSignal()
@@ -43,9 +43,9 @@ class DrawingFault(QLabel):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.again)
 
-    def tell(self, fault: str, cure: str) -> None:
+    def tell(self, problem: str, fix: str) -> None:
         """Show why nothing can be drawn, and schedule another attempt unless several have failed."""
-        self.setText(f"This computer cannot draw the robot: {fault}.\n{GOES_ON} To see it, {cure}.")
+        self.setText(f"This computer cannot draw the robot: {problem}.\n{GOES_ON} To see it, {fix}.")
         self.show()
         now = time.monotonic()
         self._when.append(now)
@@ -53,7 +53,7 @@ class DrawingFault(QLabel):
         if before < len(PAUSES):
             self._timer.start(PAUSES[before])
         else:
-            self.lasting.emit(fault, cure)
+            self.lasting.emit(problem, fix)
 
     def forget(self) -> None:
         """Hide the message, since a frame was drawn."""
