@@ -39,8 +39,8 @@ from engine.robot_arguments import (
     add_sources,
     console,
     load_robot,
+    print_message,
     seed,
-    tell,
     warn,
 )
 from engine.run_command import add_arguments as add_run_arguments
@@ -127,7 +127,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
     args = root.parse_args(argv)
     prints_result = getattr(args, "json", False) or (args.command == "generate" and args.out is None)
     if prints_result and getattr(sys.stdout, "name", "") == os.devnull:  # in place of a closed one
-        tell(f"catena {args.command}: standard output, which the result goes to, is closed; leave it open")
+        print_message(f"catena {args.command}: standard output, which the result goes to, is closed; leave it open")
         return WRONG_CALL
     try:
         status = int(args.function(args))
@@ -136,14 +136,14 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
     except (ModelError, Diverged) as error:
         if args.json and isinstance(error, ModelError):
             print(json.dumps({"robot": args.robot, "diagnostics": [asdict(found) for found in error.diagnostics]}))
-        tell(error)
+        print_message(error)
         return NO
     except BrokenPipeError:  # the reader of the pipe, such as head, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
     except (CallError, ValueError, TypeError, OSError, MemoryError, NoGpu) as error:
         said = str(error) or "out of memory"  # Python's MemoryError has no message
-        tell(f"catena {args.command}: {said}")
+        print_message(f"catena {args.command}: {said}")
         return WRONG_CALL
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -12,7 +12,7 @@ from engine.model import Model
 from engine.recording.files import LARGEST, SavedRun, read_run
 from engine.recording.repeating import repeat
 from engine.recording.robot_text import robot_of_text
-from engine.robot_arguments import DONE, NO, CallError, console, tell
+from engine.robot_arguments import DONE, NO, CallError, console, print_message
 from engine.urdf.load import load
 
 
@@ -72,7 +72,7 @@ def repeat_run(args: argparse.Namespace) -> int:
         console(args).print(f"{args.run.name}: {found.samples} states after {found.steps} steps, the same to the bit")
         return DONE
     by = "" if written == __version__ else f"; it was written by Catena {written}, and this is {__version__}"
-    tell(
+    print_message(
         f"{args.run.name}: the state at {found.differs:g} s differs by {found.farthest:.3g}; perhaps the "
         f"robot's file, the processor, its threads or the GPU is another than it was{by}"
     )

@@ -118,9 +118,9 @@ def console(args: argparse.Namespace) -> Console:
 def warn(model: Model) -> None:
     """Print the diagnoses of a robot's file."""
     for found in model.diagnostics:
-        tell(found)
+        print_message(found)
 
 
-def tell(said: object) -> None:
+def print_message(message: object) -> None:
     """Print a message for people on standard error."""
-    print(plain(str(said)), file=sys.stderr)
+    print(plain(str(message)), file=sys.stderr)

@@ -36,8 +36,8 @@ from engine.robot_arguments import (
     load_parts,
     load_robot,
     positive,
+    print_message,
     seed,
-    tell,
     warn,
 )
 from engine.rollout import Recorder, save
@@ -217,7 +217,7 @@ def run_robot(args: argparse.Namespace) -> int:
     result = _result(args, simulation, phases, energies, seconds) | {"failure": failure or None}
     _report_run(args, result)
     if failure:
-        tell(failure)
+        print_message(failure)
     return INTERRUPTED if failure == _INTERRUPTED else NO if failure else DONE
 
 

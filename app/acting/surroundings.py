@@ -13,7 +13,7 @@ import engine
 from app.acting.configuring import Configuring
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import put_base
-from app.acting.undoing import Actions, Deed, undoable
+from app.acting.undoing import Action, Actions, undoable
 from app.simulation.worker import Worker
 
 Load = Callable[..., engine.Model]
@@ -48,7 +48,7 @@ class Surroundings:
         before = self.actions.state
         first = before.parts[0] if before.parts else engine.Part(before.model, prefix="")
         model = engine.compose(first, *parts) if parts else first.model
-        self.actions.report(Deed(told, before, replace(before, parts=model.parts)))
+        self.actions.report(Action(told, before, replace(before, parts=model.parts)))
         self._exchange(model)
 
     def part_pose(self, number: int) -> np.ndarray:

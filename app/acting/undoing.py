@@ -35,7 +35,7 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class Deed:
+class Action:
     """An undoable action: its text, and the states before and after it.
 
     A `steady` action, such as moving a slider, is one action per step, with the same `kind` as the previous step.
@@ -60,7 +60,7 @@ class Actions:
 
     def __init__(self, robot: LoadedRobot):
         self.robot = robot
-        self.done: Callable[[Deed], None] = lambda _: None
+        self.done: Callable[[Action], None] = lambda _: None
         """Called with each action; an action composed of others is reported once."""
         self.silent = False
         """Whether actions are not reported now."""
@@ -88,16 +88,16 @@ class Actions:
         before = self.state
         with self.unnoted():
             yield
-        self.report(Deed(text, before, self.state))
+        self.report(Action(text, before, self.state))
 
-    def report(self, deed: Deed) -> None:
+    def report(self, action: Action) -> None:
         """Report an action, unless it changed nothing."""
-        if deed.changes and not self.silent:
-            self.done(deed)
+        if action.changes and not self.silent:
+            self.done(action)
 
     def report_pose(self, text: str, before: State) -> None:
         """Report that the user has put the robot elsewhere since `before`."""
-        self.report(Deed(text, replace(before, posed=True), replace(self.state, posed=True)))
+        self.report(Action(text, replace(before, posed=True), replace(self.state, posed=True)))
 
 
 class Actor(Protocol):
@@ -131,7 +131,7 @@ def undoable(
             if isinstance(answer, np.ndarray):
                 before, after = replace(before, posed=True), replace(after, posed=True, q=np.array(answer))
             told = text if isinstance(text, str) else text(actions.robot, *args, **named)
-            actions.report(Deed(told, before, after, steady, f"{method.__name__} {args[:1] if steady else ''}"))
+            actions.report(Action(told, before, after, steady, f"{method.__name__} {args[:1] if steady else ''}"))
             return answer
 
         return call

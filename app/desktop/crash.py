@@ -45,7 +45,7 @@ class Reports:
             folder.mkdir(parents=True, exist_ok=True)
         self.folder, self._number = folder, number
         self._session, self._faults = (folder / numbered(name, number) for name in (SESSION, FAULT))
-        self.told: Callable[[], str] = str
+        self.log_text: Callable[[], str] = str
         """Returns the window's log so far."""
         self.heard: Callable[[str, Path | None], None] = lambda _error, _report: None
         """Called from the failing thread with each error and its report's path, None if it could not be written."""
@@ -88,7 +88,7 @@ class Reports:
         now = datetime.now().astimezone()
         path = self._report(now)
         trace = "".join(traceback.format_exception(error))
-        parts = (f"Catena {_version()}, {now:%Y-%m-%d %H:%M:%S %z}, in {where}", _machine(), trace, self.told())
+        parts = (f"Catena {_version()}, {now:%Y-%m-%d %H:%M:%S %z}, in {where}", _machine(), trace, self.log_text())
         with engine.replacing(path) as file:
             file.write("\n\n".join(parts).encode())
         self._written[place] = path

@@ -9,7 +9,7 @@ import numpy as np
 from PyQt6.QtGui import QGuiApplication
 
 from app.acting import q_text, saved_poses
-from app.acting.undoing import Deed
+from app.acting.undoing import Action
 from app.desktop.actions import MESSAGE, make_action
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Copying:
         before = bench.state
         with bench.actions.unnoted():
             bench.posing.pose(q)
-        bench.actions.done(Deed("Paste q", replace(before, posed=True), replace(bench.state, posed=True)))
+        bench.actions.done(Action("Paste q", replace(before, posed=True), replace(bench.state, posed=True)))
         self._window.refresh()
 
     def _say(self, text: str) -> None:

@@ -49,15 +49,15 @@ class Keyframes(QMenu):
         return keyframe
 
     @property
-    def told(self) -> tuple[tuple[int, float, str], ...]:
+    def entries(self) -> tuple[tuple[int, float, str], ...]:
         """The run number, time in s and name of each keyframe, as in files."""
         return tuple((each.run.number, each.frame.time, each.name) for each in self.all)
 
-    def restore(self, recording: engine.Recording, told: Sequence[tuple[int, float, str]]) -> None:
+    def restore(self, recording: engine.Recording, entries: Sequence[tuple[int, float, str]]) -> None:
         """Replace all keyframes by those of a file whose times the recording contains."""
         runs = {run.number: run for run in recording.runs}
         self.all.clear()
-        for number, time, name in told:
+        for number, time, name in entries:
             run = runs.get(number)
             if run is not None and run.first <= run.last:
                 start, end = recording.span(run)

@@ -37,7 +37,7 @@ class Recovery(QObject):
         self._window, self._reports, self._begun, self._runs = window, reports, time.time(), runs
         self.box: QMessageBox | None = None
         self._log = window.feature(LogView)
-        reports.told = lambda: self._log.text
+        reports.log_text = lambda: self._log.text
         reports.heard = self._failed.emit
         self._failed.connect(self._tell)
         window.loaded.connect(self._note)

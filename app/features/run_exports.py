@@ -170,14 +170,14 @@ class RunExports:
         With `stoppable`, `work` checks the event that it is passed.
         """
 
-        def told(stop: threading.Event) -> Written:
+        def attempt(stop: threading.Event) -> Written:
             try:
                 return Written(work(stop))
             except (OSError, RuntimeError, ValueError, MemoryError, IndexError, ArithmeticError) as error:
                 return Written(f"nothing was written: {reason(error)}")
 
         self._finish, self._stoppable = finish, stoppable
-        self.writing.run(told)
+        self.writing.run(attempt)
         self._window.statusBar().showMessage(message)
         self._timer.start(LOOK)
         self._refresh()

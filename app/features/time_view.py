@@ -238,7 +238,7 @@ class TimeView:
 
     def _name_moments(self) -> None:
         """Pass the keyframes to files written from now on, and update their marks."""
-        self._bench.name_moments(self.keyframes.told)
+        self._bench.name_moments(self.keyframes.entries)
         self._show_marks()
 
     def _show_marks(self) -> None:

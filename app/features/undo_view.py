@@ -11,7 +11,7 @@ import numpy as np
 from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 
 import engine
-from app.acting.undoing import Deed, State
+from app.acting.undoing import Action, State
 from app.desktop.actions import MESSAGE, algorithm_words
 from app.features.carrying import put_back
 from app.features.scene_view import SceneView
@@ -59,8 +59,8 @@ class UndoView:
             self.stack.clear()
         self._robot = robot
 
-    def _note(self, deed: Deed) -> None:
-        self.stack.push(_Command(deed, self._put))
+    def _note(self, action: Action) -> None:
+        self.stack.push(_Command(action, self._put))
 
     def _put(self, state: State, text: str) -> None:
         bench = self._bench
@@ -78,29 +78,29 @@ class UndoView:
 class _Command(QUndoCommand):
     """An action that was already done when it was pushed."""
 
-    def __init__(self, deed: Deed, put: Callable[[State, str], None]):
-        super().__init__(_for_menus(algorithm_words(deed.text)))
-        self.deed, self._put, self._when, self._done = deed, put, time.monotonic(), True
+    def __init__(self, action: Action, put: Callable[[State, str], None]):
+        super().__init__(_for_menus(algorithm_words(action.text)))
+        self.action, self._put, self._when, self._done = action, put, time.monotonic(), True
 
     def id(self) -> int:
-        return hash(self.deed.kind) & 0x7FFFFFFF
+        return hash(self.action.kind) & 0x7FFFFFFF
 
     def mergeWith(self, other: QUndoCommand | None) -> bool:
         """Merge with the next action of the same kind if it follows within `TOGETHER`."""
-        if not isinstance(other, _Command) or not self.deed.steady or other._when - self._when > TOGETHER:
+        if not isinstance(other, _Command) or not self.action.steady or other._when - self._when > TOGETHER:
             return False
-        self.deed, self._when = replace(self.deed, text=other.deed.text, after=other.deed.after), other._when
+        self.action, self._when = replace(self.action, text=other.action.text, after=other.action.after), other._when
         self.setText(_for_menus(other.text()))
         return True
 
     def undo(self) -> None:
-        self._put(self.deed.before, f"Undone: {self.text()}")
+        self._put(self.action.before, f"Undone: {self.text()}")
 
     def redo(self) -> None:
         if self._done:
             self._done = False
         else:
-            self._put(self.deed.after, f"Redone: {self.text()}")
+            self._put(self.action.after, f"Redone: {self.text()}")
 
 
 def _for_menus(text: str) -> str:

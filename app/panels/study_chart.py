@@ -112,7 +112,7 @@ class StudyChart(QWidget):
             if row is None or self.kind is None:
                 QToolTip.hideText()
             else:
-                QToolTip.showText(event.globalPos(), self.kind.told(row, place, self.area), self)
+                QToolTip.showText(event.globalPos(), self.kind.description(row, place, self.area), self)
             return True
         return super().event(event)
 

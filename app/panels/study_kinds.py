@@ -107,16 +107,16 @@ class Kind:
     def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
         """Mark the selected sample."""
 
-    def told(self, row: int, place: QPointF, area: QRectF) -> str:
+    def description(self, row: int, place: QPointF, area: QRectF) -> str:
         """Describe the sample in this row, with the cell or bin at a position."""
         heading = self.heading(place, area)
-        return (f"{heading}\n" if heading else "") + told(self.results, row, self.wanted)
+        return (f"{heading}\n" if heading else "") + sample_text(self.results, row, self.wanted)
 
     def heading(self, place: QPointF, area: QRectF) -> str | None:
         """Return the text shown before a sample's own numbers."""
 
 
-def told(results: engine.StudyResults, row: int, wanted: Wanted) -> str:
+def sample_text(results: engine.StudyResults, row: int, wanted: Wanted) -> str:
     """Describe a sample and its numbers, a line each."""
     columns = results.columns
     names = dict.fromkeys([*results.varied, *filter(None, wanted), *results.kept])

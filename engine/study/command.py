@@ -18,7 +18,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from engine import figures
-from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, tell
+from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, print_message
 from engine.study import pictures
 from engine.study.results import MANIFEST, parquet, write_csv
 from engine.study.shares import wilson
@@ -88,10 +88,10 @@ def run_study(args: argparse.Namespace) -> int:
     else:
         _show(console(args), study, said)
     if interrupted:
-        tell(f"interrupted; {done} of {study.count} samples are kept, and the same call continues from there")
+        print_message(f"interrupted; {done} of {study.count} samples are kept, and the same call continues from there")
         return INTERRUPTED
     if failure:
-        tell(f"{failure}; {done} of {study.count} samples are kept")
+        print_message(f"{failure}; {done} of {study.count} samples are kept")
     return NO if failure else DONE
 
 

@@ -98,16 +98,16 @@ def test_at_a_pitch_of_a_quarter_turn_roll_and_yaw_stay_what_was_typed():
 
 def test_a_free_base_is_turned_in_numbers_and_back_by_undo(bench):
     opened(bench, engine.load(engine.find_robot("quadruped")))
-    deeds = []
-    bench.actions.done = deeds.append
+    actions = []
+    bench.actions.done = actions.append
     index = next(k for k, row in enumerate(bench.coordinates) if row.name == "floating_base.yaw")
     base, row = bench.model.joint("floating_base"), bench.coordinates[index]
     bench.joints.set_coordinate(index, 0.5)
     until(lambda: (frame := bench.frame()) and abs(row.value(frame.q) - 0.5) < 1e-12)
     np.testing.assert_allclose(bench.newest.q[base.q][3:], [0, 0, math.sin(0.25), math.cos(0.25)], atol=1e-12)
     assert row.value(bench.initial) == pytest.approx(0.5)
-    assert row.value(deeds[-1].before.q) == 0.0
-    assert row.value(deeds[-1].after.q) == pytest.approx(0.5)
+    assert row.value(actions[-1].before.q) == 0.0
+    assert row.value(actions[-1].after.q) == pytest.approx(0.5)
 
 
 def test_its_skeleton_has_a_bar_across_it():
@@ -138,8 +138,8 @@ def test_a_long_chain_is_looked_at_once(qtbot, monkeypatch):
 
 def test_a_joint_that_is_put_where_it_is_leaves_nothing_to_undo(bench):
     opened(bench, engine.chain(2))
-    deeds = []
-    bench.actions.done = deeds.append
+    actions = []
+    bench.actions.done = actions.append
     bench.joints.set_coordinate(0, 0.3)
     bench.joints.set_coordinate(0, 0.3)
-    assert [deed.text for deed in deeds] == ["Move joint1 to 17.2 °"]
+    assert [action.text for action in actions] == ["Move joint1 to 17.2 °"]

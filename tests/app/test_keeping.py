@@ -126,7 +126,7 @@ def test_a_window_that_is_killed_leaves_its_runs(qtbot, start, monkeypatch, tmp_
     wait(qtbot, lambda: root.exists() and read_again(root) == len(run))
     (growing,) = root.iterdir()
     qtbot.keyClick(window, Key.Key_K)
-    wait(qtbot, lambda: run_files.named_in(growing) == window.features[TimeView].keyframes.told != ())
+    wait(qtbot, lambda: run_files.named_in(growing) == window.features[TimeView].keyframes.entries != ())
     assert keeping.kept(root) == []
     other = tmp_path / "after" / growing.name
     shutil.copytree(growing, other, ignore=shutil.ignore_patterns("lock"))

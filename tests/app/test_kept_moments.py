@@ -74,12 +74,12 @@ def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
     open_last(qtbot, window)
     window.features[TimeView].bar.track.sought.emit(0.1)
     qtbot.keyClick(window, Key.Key_K)
-    told = window.features[TimeView].keyframes.told
+    told = window.features[TimeView].keyframes.entries
     assert len(told) == 2
     window.close()
     window = start()
     open_last(qtbot, window)
-    assert window.features[TimeView].keyframes.told == told
+    assert window.features[TimeView].keyframes.entries == told
     (folder,) = keeping.kept(window.kept.keeper.root)
     # What goes on from it has them in a folder of its own.
     qtbot.keyClick(window, Key.Key_B, Ctrl)
@@ -106,11 +106,11 @@ def test_names_that_are_given_beside_a_branch_of_the_last_run_are_kept_with_it(q
     assert (replay.runs[-1].number, replay.runs[-1].left[0]) == (3, 2)
     window.features[TimeView]._choose_run(1)
     qtbot.keyClick(window, Key.Key_K)
-    told = window.features[TimeView].keyframes.told
+    told = window.features[TimeView].keyframes.entries
     assert [number for number, *_ in told] == [1]
     window.close()
     replay = open_last(qtbot, window := start())
-    assert window.features[TimeView].keyframes.told == told
+    assert window.features[TimeView].keyframes.entries == told
     assert [run.number for run in replay.runs] == [1, 2, 3]
 
 
@@ -128,7 +128,7 @@ def test_names_that_are_given_where_a_branch_begins_are_kept_without_a_step_of_i
     time = moment.frame.time
     window.close()
     open_last(qtbot, window := start())
-    assert window.features[TimeView].keyframes.told == ((1, time, "Keyframe 1"),)
+    assert window.features[TimeView].keyframes.entries == ((1, time, "Keyframe 1"),)
 
 
 def test_names_that_are_given_in_a_run_from_a_file_are_kept(qtbot, start, tmp_path):
@@ -141,11 +141,11 @@ def test_names_that_are_given_in_a_run_from_a_file_are_kept(qtbot, start, tmp_pa
     open_run(qtbot, window, path)
     window.features[TimeView].bar.track.sought.emit(0.03)
     qtbot.keyClick(window, Key.Key_K)
-    told = window.features[TimeView].keyframes.told
+    told = window.features[TimeView].keyframes.entries
     assert [name for *_, name in told] == ["Known", "Keyframe 2"]
     window.close()
     replay = open_last(qtbot, window := start())
-    assert window.features[TimeView].keyframes.told == told
+    assert window.features[TimeView].keyframes.entries == told
     assert_same_frames(frames(replay.recording, replay.runs[0]), frames(recording, run))
 
 
@@ -161,9 +161,9 @@ def test_a_pose_that_has_a_name_is_kept_without_a_step(qtbot, start):
         wait(qtbot, lambda angle=angle: newest(recording).q[0, 0] == angle)
         if angle != 0.5:
             qtbot.keyClick(window, Key.Key_K)
-    told = window.features[TimeView].keyframes.told
+    told = window.features[TimeView].keyframes.entries
     window.close()
     open_last(qtbot, window := start())
     keyframes = window.features[TimeView].keyframes
-    assert keyframes.told == told
+    assert keyframes.entries == told
     assert [each.frame.checkpoint.q[0, 0] for each in keyframes.all] == [0.25, 0.75]

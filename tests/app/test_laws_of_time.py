@@ -247,9 +247,9 @@ def test_keyframes_are_seen_in_every_run_that_has_their_moment(chance):
             found = frames.seen_in(run, runs)
             assert sorted(map(id, found)) == sorted(map(id, seen))
             assert np.all(np.diff([each.frame.time for each in found]) >= 0)
-        told, again = frames.told, Keyframes(None, print, print, lambda: None)
-        again.restore(recording, told)
-        assert again.told == told
+        entries, again = frames.entries, Keyframes(None, print, print, lambda: None)
+        again.restore(recording, entries)
+        assert again.entries == entries
         assert [each.frame.index for each in again.all] == [each.frame.index for each in frames.all]
 
 

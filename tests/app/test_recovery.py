@@ -34,7 +34,7 @@ def raised(words):
 
 
 def test_a_report_says_what_where_and_on_which_machine(reports):
-    reports.told = lambda: "12:00 opened arm7"
+    reports.log_text = lambda: "12:00 opened arm7"
     path = reports.write(raised("the wheel came off"), "the window's thread")
     text = path.read_text()
     for words in ("the wheel came off", "test_recovery.py", engine.__version__, "numpy", "12:00 opened arm7"):

@@ -355,10 +355,10 @@ def test_the_moments_of_a_run_keep_their_names(qtbot, window, exports, tmp_path,
     qtbot.keyClick(window, Qt.Key.Key_Left)
     qtbot.keyClick(window, Qt.Key.Key_K)
     keyframes = window.features[TimeView].keyframes
-    (here,) = keyframes.told
+    (here,) = keyframes.entries
     export(qtbot, window, exports.trajectory, tmp_path / "run.npz", monkeypatch)
     open_run(qtbot, window, tmp_path / "run.npz")
-    ((number, time, name),) = keyframes.told
+    ((number, time, name),) = keyframes.entries
     assert (time, name) == (here[1], "Keyframe 1")
     assert number == window.workbench.replay.runs[0].number
     qtbot.keyClick(window, Qt.Key.Key_Right, Qt.KeyboardModifier.ControlModifier)
@@ -379,11 +379,11 @@ def test_a_branch_takes_the_names_of_what_led_to_it(qtbot, window, exports, tmp_
     window.run.step.trigger()
     branch = recording.runs[1]
     wait(qtbot, lambda: branch.last >= branch.own)
-    early = time_view.keyframes.told[0]
+    early = time_view.keyframes.entries[0]
     export(qtbot, window, exports.trajectory, tmp_path / "branch.npz", monkeypatch)
     open_run(qtbot, window, tmp_path / "branch.npz")
     (run,) = window.workbench.replay.runs[:1]
-    assert time_view.keyframes.told == ((run.number, *early[1:]),)
+    assert time_view.keyframes.entries == ((run.number, *early[1:]),)
 
 
 def test_a_generated_robot_goes_with_its_run(qtbot, window, exports, tmp_path, monkeypatch, capsys):

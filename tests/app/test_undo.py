@@ -83,12 +83,12 @@ def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
     assert bench.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)  # which letting go had wiped
 
 
-def test_each_deed_says_what_was_done_and_how(undoing):
+def test_each_action_says_what_was_done_and_how(undoing):
     """In the words of the window: with the value in its unit, and on or off."""
     bench = undoing._bench
 
-    def named(deed, *args) -> str:
-        deed(*args)
+    def named(action, *args) -> str:
+        action(*args)
         return undoing.stack.undoText()
 
     assert named(bench.configuring.set_gravity, False) == "Gravity off"

@@ -47,7 +47,7 @@ class PairTables:
         self.turned = (self._first > self._second) | ((self._first == self._second) & (pairs.one > pairs.other))
 
     @property
-    def tells_other(self) -> bool:
+    def acts_on_two_links(self) -> bool:
         """Whether contacts act on two links."""
         return bool(np.any(self._pairs.link[self._pairs.other] >= 0))
 
@@ -119,7 +119,7 @@ class PairTables:
         }  # fmt: skip
         flags = {
             "HAS_HULLS": bool(np.any(self._solids.kind == HULL)),
-            "TELLS_OTHER": self.tells_other,
+            "TELLS_OTHER": self.acts_on_two_links,
             "OWN_PAIRS": bool(meeting(self._pairs)),
         }
         return [

@@ -50,7 +50,7 @@ class Contacts:
         self._stages = settings.integrator == INTEGRATORS[1]
         self._scalar = settings.algorithm == "abia"
         self._joint_rows = int(settings.model.constrained.sum()) if settings.has_constraints else 0
-        self._seen_numbers = OTHER + 6 * (self._pairs is not None and self._pairs.tells_other)
+        self._seen_numbers = OTHER + 6 * (self._pairs is not None and self._pairs.acts_on_two_links)
         self._refuse_too_many()
 
     @property
