@@ -1,7 +1,7 @@
 """Reference of one simulation step, from one state to the next: dense, plain and slow, and not used by any kernel.
 
 Inputs are one robot's `Model` (from `Parameters.robot` if it is varied), its q (nq,) and v (nv,), the applied forces,
-and `Settings`; the result is `StepResult`. `engine.Simulation` does the same by kernels, and is compared with this
+and `StepSetup`; the result is `StepResult`. `engine.Simulation` does the same by kernels, and is compared with this
 reference on random robots. Numbers in parentheses are the equations of docs/contact.md.
 
 1. *Motion.* Poses, Jacobians and twists of all bodies; M and h of M v̇ + h = τ                      `motion`
@@ -47,8 +47,8 @@ HALVINGS = 4  # of the restitution, before it is set to zero
 NO_WORK = 1e-12  # relative to an impact's energy: rounding tolerance of "adds none"
 
 
-class Settings(NamedTuple):
-    """The settings of a step, see `engine.Simulation`: kp and kd (nv,)."""
+class StepSetup(NamedTuple):
+    """The settings that a step here takes, see `engine.Simulation`: kp and kd (nv,)."""
 
     dt: float
     integrator: str
@@ -66,7 +66,7 @@ class Inputs(NamedTuple):
     wrench: Array | None = None
 
 
-class Problem(NamedTuple):
+class ContactProblem(NamedTuple):
     """The input of the contact law: M̃ (nv, nv), v_f (nv,), the contacts, and the rows.
 
     The contacts with friction come first, and so do their rows. `joints` (rows,) are the velocities that have rows,
@@ -93,11 +93,11 @@ class StepResult(NamedTuple):
 
     q: Array
     v: Array
-    problem: Problem
+    problem: ContactProblem
     impulses: Array
 
 
-def step(model: Model, q: Array, v: Array, acting: Inputs, settings: Settings) -> StepResult:
+def step(model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup) -> StepResult:
     """Take one step of one robot from q (nq,) and v (nv,)."""
     at = motion(model, q, v)
     scene, dt = settings.scene, settings.dt
@@ -108,7 +108,7 @@ def step(model: Model, q: Array, v: Array, acting: Inputs, settings: Settings) -
 
 
 def step_with_contacts(
-    model: Model, q: Array, v: Array, acting: Inputs, settings: Settings, found: list[Contact]
+    model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup, found: list[Contact]
 ) -> StepResult:
     """Take one step with known contacts, and with any impulses that obey the law."""
     problem = contact_problem(model, q, v, acting, settings, found)
@@ -125,8 +125,8 @@ def step_with_contacts(
 
 
 def contact_problem(
-    model: Model, q: Array, v: Array, acting: Inputs, settings: Settings, found: list[Contact]
-) -> Problem:
+    model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup, found: list[Contact]
+) -> ContactProblem:
     """Return the contact problem of a step with these contacts, before restitution."""
     at = motion(model, q, v)
     M, free = free_velocity(model, at, q, v, acting, settings)
@@ -136,7 +136,7 @@ def contact_problem(
     return rows_of(model, at, q, v, M, free, settings, found)
 
 
-def efforts(model: Model, q: Array, v: Array, acting: Inputs, settings: Settings) -> tuple[Array, Array]:
+def efforts(model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup) -> tuple[Array, Array]:
     """Return joint forces (nv,), and the addition to M's diagonal (nv,) for implicit damping and gains.
 
     With q⁺ = q + dt v⁺ and v⁺ = v + dt v̇, the effort τ + kp (target − q⁺) − kd v⁺ is the one at q + dt v and v, minus
@@ -154,7 +154,7 @@ def efforts(model: Model, q: Array, v: Array, acting: Inputs, settings: Settings
 
 
 def free_velocity(
-    model: Model, at: Motion, q: Array, v: Array, acting: Inputs, settings: Settings
+    model: Model, at: Motion, q: Array, v: Array, acting: Inputs, settings: StepSetup
 ) -> tuple[Array, Array]:
     """Return M̃ and v_f, with free joints' linear velocities in the frames at the start of the step."""
     M, h = equations_of_motion(model, at, acting.wrench)
@@ -167,7 +167,7 @@ def free_velocity(
     return M, free
 
 
-def runge_kutta(model: Model, q: Array, v: Array, acting: Inputs, settings: Settings) -> tuple[Array, Array]:
+def runge_kutta(model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup) -> tuple[Array, Array]:
     """Take a classical Runge-Kutta step without contact, friction and limits; quaternions are normalised."""
 
     def rates(q: Array, v: Array) -> tuple[Array, Array]:
@@ -200,8 +200,8 @@ def coordinate_rates(model: Model, q: Array, v: Array) -> Array:
 
 
 def rows_of(
-    model: Model, at: Motion, q: Array, v: Array, M: Array, free: Array, settings: Settings, found: list[Contact]
-) -> Problem:
+    model: Model, at: Motion, q: Array, v: Array, M: Array, free: Array, settings: StepSetup, found: list[Contact]
+) -> ContactProblem:
     """Return the rows of contacts and joints, without restitution; contacts that no joint moves along n are omitted."""
     frames = [np.stack([x.n, *tangents(x.n)]) @ _point_row(model, at, x) for x in found]
     kept = [k for k in range(len(found)) if np.max(np.abs(frames[k][0]), initial=0.0) > HELD]
@@ -217,7 +217,7 @@ def rows_of(
         c[k] = x.gap / settings.dt if x.gap > SHUT else 0.0
     laws = np.concatenate([np.tile([0.0, 0.0, np.inf], (len(smooth), 1)), laws])
     rows = Rows(J, J @ free + c, np.array([x.friction for x in contacts[: len(rubs)]]), laws)
-    return Problem(M, free, contacts, rows, joints, normal, c, J @ v)
+    return ContactProblem(M, free, contacts, rows, joints, normal, c, J @ v)
 
 
 def _point_row(model: Model, at: Motion, x: Contact) -> Array:
@@ -234,7 +234,7 @@ def joint_friction(model: Model, v: Array) -> Array:  # noqa: ARG001 (Coulomb's 
     return model.friction
 
 
-def joint_laws(model: Model, q: Array, v: Array, settings: Settings, at_limit: float) -> tuple[np.ndarray, Array]:
+def joint_laws(model: Model, q: Array, v: Array, settings: StepSetup, at_limit: float) -> tuple[np.ndarray, Array]:
     """Return the velocities with friction or limits (rows,), and for each (rows, 3): f dt, lo and hi of v⁺.
 
     lo ≤ 0 ≤ hi: a joint beyond its limit moves no further, but is not pulled back.
@@ -251,7 +251,7 @@ def joint_laws(model: Model, q: Array, v: Array, settings: Settings, at_limit: f
     return acts, np.stack([friction, low, high], 1)[acts]
 
 
-def solve_contact(problem: Problem, settings: Settings) -> tuple[Problem, Array]:
+def solve_contact(problem: ContactProblem, settings: StepSetup) -> tuple[ContactProblem, Array]:
     """Return the problem with as much restitution as adds no energy, and impulses that obey its law."""
     for share in (*(0.5**k for k in range(HALVINGS + 1)), 0.0):
         tried, springs = with_restitution(problem, settings, share)
@@ -261,7 +261,7 @@ def solve_contact(problem: Problem, settings: Settings) -> tuple[Problem, Array]
     return tried, impulses
 
 
-def with_restitution(problem: Problem, settings: Settings, share: float) -> tuple[Problem, bool]:
+def with_restitution(problem: ContactProblem, settings: StepSetup, share: float) -> tuple[ContactProblem, bool]:
     """Return the problem with this share of restitution for fast closing contacts, and whether there are any.
 
     A rebound lasts the whole step and must not add energy: u² − 2 s u = (e u⁻)², with s the decrease of speed by weight
@@ -276,23 +276,23 @@ def with_restitution(problem: Problem, settings: Settings, share: float) -> tupl
     return problem._replace(rows=problem.rows._replace(b=free + c), c=c), springs
 
 
-def energy_gain(problem: Problem, impulses: Array) -> float:
+def energy_gain(problem: ContactProblem, impulses: Array) -> float:
     """Return twice the kinetic energy that the impulses add, λᵀ (u − c + J v_f), (4)."""
     u = problem.G @ impulses + problem.rows.b
     return float(impulses @ (u - problem.c + problem.rows.J @ problem.free))
 
 
-def kinetic_energy(problem: Problem) -> float:
+def kinetic_energy(problem: ContactProblem) -> float:
     """Return twice the kinetic energy without impulses."""
     return float(problem.free @ problem.M @ problem.free)
 
 
-def velocity(problem: Problem, impulses: Array) -> Array:
+def velocity(problem: ContactProblem, impulses: Array) -> Array:
     """Return v⁺ = v_f + M̃⁻¹ Jᵀ λ, (nv,), in the frames of v_f."""
     return np.asarray(problem.free + np.linalg.solve(problem.M, problem.rows.J.T @ impulses))
 
 
-def coordinate_velocities(model: Model, q: Array, problem: Problem, v: Array, settings: Settings) -> Array:
+def coordinate_velocities(model: Model, q: Array, problem: ContactProblem, v: Array, settings: StepSetup) -> Array:
     """(nv,): the velocities that move the coordinates: v⁺, plus the correction of overlaps."""
     way = v.copy()
     if min((x.gap for x in problem.contacts), default=0.0) <= -SHUT:
@@ -304,20 +304,20 @@ def coordinate_velocities(model: Model, q: Array, problem: Problem, v: Array, se
     return way
 
 
-def overlap_correction(problem: Problem) -> Array:
+def overlap_correction(problem: ContactProblem) -> Array:
     """(nv,): the displacement that halves overlaps and closes no gap, (7)."""
     rows, back = overlap(problem)
     return np.asarray(back @ contact_law.solve(rows, rows.J @ back))
 
 
-def correction_residual(problem: Problem) -> float:
+def correction_residual(problem: ContactProblem) -> float:
     """Return the residual of (7), which is infeasible if reducing one overlap would close another gap."""
     rows, back = overlap(problem)
     G = rows.J @ back
     return contact_law.residual(rows, G, contact_law.solve(rows, G))
 
 
-def overlap(problem: Problem) -> tuple[Rows, Array]:
+def overlap(problem: ContactProblem) -> tuple[Rows, Array]:
     """Return the rows of (7), and M̃⁻¹ J_nᵀ."""
     J = problem.rows.J[problem.normal]
     gap = np.array([x.gap for x in problem.contacts])
@@ -367,7 +367,9 @@ def _turned(x: Array, angle: Array) -> Array:
     return np.asarray(product / np.linalg.norm(product))
 
 
-def _held_at_limits(model: Model, q: Array, after: Array, v: Array, problem: Problem, settings: Settings) -> Array:
+def _held_at_limits(
+    model: Model, q: Array, after: Array, v: Array, problem: ContactProblem, settings: StepSetup
+) -> Array:
     """Return the Runge-Kutta coordinates, but q ⊕ dt v⁺ for a joint that stuck or would pass its limit."""
     after, straight = after.copy(), integrated(model, q, v, settings.dt)
     held = np.zeros(model.nv, bool)

@@ -58,7 +58,7 @@ class Forces(NamedTuple):
     inertia: NDArray[np.floating]
 
 
-class Room(NamedTuple):
+class RobotWorkspace(NamedTuple):
     """The workspace of a robot: its state, the state as the step began, forces, wrenches (n, 6) and the step's counts
     (4,)."""
 
@@ -69,14 +69,14 @@ class Room(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def room(bodies: int, nq: int, nv: int) -> Room:
+def robot_workspace(bodies: int, nq: int, nv: int) -> RobotWorkspace:
     """Return the workspace of a robot with these numbers of bodies, coordinates and velocities."""
     state, before = (Robots(np.zeros((1, nq)), *(np.zeros((1, nv)) for _ in range(3))) for _ in range(2))
     forces = Forces(np.zeros((1, nv)), np.zeros((1, nv)))
-    return Room(state, before, forces, np.zeros((bodies, 6)), np.zeros(_COUNTS, np.int64))
+    return RobotWorkspace(state, before, forces, np.zeros((bodies, 6)), np.zeros(_COUNTS, np.int64))
 
 
-class Known(NamedTuple):
+class ModelArrays(NamedTuple):
     """A robot's arrays for its dynamics, see `model.layout`."""
 
     topology: NDArray[np.int64]
@@ -87,10 +87,10 @@ class Known(NamedTuple):
 class Robot(NamedTuple):
     """A robot in its scene: its arrays, joint rows, rotations, workspace and contacts."""
 
-    known: Known
+    known: ModelArrays
     rows: JointRows
     rotations: Rotations
-    room: Room
+    room: RobotWorkspace
     touch: Touch
 
 

@@ -35,7 +35,7 @@ class Given(NamedTuple):
     tau: Any
 
 
-class Settings(NamedTuple):
+class KnownSettings(NamedTuple):
     """The settings of a robot's steps that are known at compile time."""
 
     robot: Robot
@@ -52,7 +52,7 @@ class Settings(NamedTuple):
 class Acting(NamedTuple):
     """The inputs of a step: its settings, the initial state, each joint's mode (nv,), dt and 1/dt."""
 
-    known: Settings
+    known: KnownSettings
     q: Any
     v: Any
     tau: Any

@@ -1,6 +1,6 @@
 """Run a study's batches on Ray, with Ray's tasks, retries, object store and runtime environment.
 
-Inputs are `Work`s; batches are yielded as they finish. Ray is imported only when a study runs on it.
+Inputs are `BatchJob`s; batches are yielded as they finish. Ray is imported only when a study runs on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine import __version__
 from engine.study.batch import Batch, simulate
 from engine.study.description import Description
 from engine.study.plan import NONE, Group, Plan, Task, decide
-from engine.study.processes import Here, Work
+from engine.study.processes import BatchJob, Here
 
 RETRIES = 20
 """Number of lost workers or nodes per batch after which the study ends."""
@@ -77,10 +77,10 @@ class Cluster(Here):
         self._gpu = any(device == "cuda" for _, device, *_ in found.values())
         return found
 
-    def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
+    def carry_out(self, works: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
         """Yield all batches as they finish. Raises RuntimeError if one fails, or is lost more than `RETRIES` times."""
         ray = self._ray
-        study, groups, running = ray.put(self._study), dict[int, Any](), dict[Any, Work]()
+        study, groups, running = ray.put(self._study), dict[int, Any](), dict[Any, BatchJob]()
         works_left = True
         while True:
             while works_left and len(running) < AHEAD * self.seats:

@@ -43,7 +43,7 @@ one robot at a time.
 """
 
 
-class Settings(NamedTuple):
+class BatchSettings(NamedTuple):
     """The settings common to the robots of a batch, by the names of `variables.SETTINGS`."""
 
     friction: float
@@ -62,7 +62,7 @@ class Group:
     `q` (nq,) is the initial state, `gains` kp and kd (nv,) each, `quantities` the kept ones, `links` those pushed.
     """
 
-    settings: Settings
+    settings: BatchSettings
     model: Model
     scene: Scene | None
     q: Array
@@ -99,7 +99,7 @@ class Plan:
     def __init__(self, study: Description, folder: Path, problems: Problems, trust_xacro: bool = False):
         self.study, self.folder, self._trust = study, folder, trust_xacro
         self.sampling = Sampling(study)
-        self._groups: dict[Settings, Group] = {}
+        self._groups: dict[BatchSettings, Group] = {}
         self.decided: dict[str, list[Any]] = {}
         self.robots: dict[str, Model] = {}
         problems.end()
@@ -172,12 +172,12 @@ class Plan:
         """Return the group of a sample with these values."""
         own = {axis.what: values[axis.name] for axis in self.study.axes if axis.variable.setting}
         plain = {name: x.item() if isinstance(x, np.generic) else x for name, x in own.items()}
-        asked = Settings(**{name: plain.get(name, getattr(self.study, name)) for name in SETTINGS})
+        asked = BatchSettings(**{name: plain.get(name, getattr(self.study, name)) for name in SETTINGS})
         if asked not in self._groups:
             self._groups[asked] = self._made(asked)
         return self._groups[asked]
 
-    def _made(self, asked: Settings) -> Group:
+    def _made(self, asked: BatchSettings) -> Group:
         study, model = self.study, self.robots[asked.robot]
         scene = Scene(friction=asked.friction) if has_ground(study, model) else None
         q: Array = model.neutral()

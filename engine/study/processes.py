@@ -1,6 +1,6 @@
 """Run a study's batches on this machine: in child processes on its cores and GPUs, or in this process.
 
-Inputs are `Work`s; batches are yielded as they finish. If a process dies, its batch is repeated by another.
+Inputs are `BatchJob`s; batches are yielded as they finish. If a process dies, its batch is repeated by another.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ TRIES = 3
 """Number of processes that a batch may kill before the study ends."""
 
 
-class Work(NamedTuple):
+class BatchJob(NamedTuple):
     """One batch to be stepped."""
 
     group: Group
     task: Task
 
 
-Answers = queue.SimpleQueue[tuple[Work, Batch] | BaseException | None]
+Answers = queue.SimpleQueue[tuple[BatchJob, Batch] | BaseException | None]
 """Results of the works; None when a process has no more."""
 
 
@@ -51,7 +51,7 @@ class Here:
         """See `plan.decide`."""
         return decide(self._study, plan.robots, list(plan.choices()))
 
-    def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
+    def carry_out(self, works: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
         """Yield the batches one after another."""
         for work in works:
             yield work, simulate(self._study, work.group, work.task)
@@ -75,7 +75,7 @@ class Processes(Here):
             self.seats = len(self._gpus)
         return found
 
-    def carry_out(self, works: Iterator[Work]) -> Generator[tuple[Work, Batch], None, None]:
+    def carry_out(self, works: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
         """Yield all batches as they finish. Raises RuntimeError if one fails, or kills its process `TRIES` times."""
         shared, answers, ended = _Shared(self._compiled(works)), Answers(), threading.Event()
         seats = [
@@ -99,7 +99,7 @@ class Processes(Here):
             for thread in seats:
                 thread.join()
 
-    def _compiled(self, works: Iterator[Work]) -> Iterator[Work]:
+    def _compiled(self, works: Iterator[BatchJob]) -> Iterator[BatchJob]:
         """Yield the works, each after the code for its steps is on disk."""
         known = set()
         for work in works:
@@ -138,16 +138,16 @@ class Processes(Here):
 class _Shared:
     """A queue of works for several threads, which may return them."""
 
-    def __init__(self, works: Iterator[Work]):
+    def __init__(self, works: Iterator[BatchJob]):
         self._works, self._lock = works, threading.Lock()
-        self._returned: list[Work] = []
+        self._returned: list[BatchJob] = []
         self._tries: dict[int, int] = {}
 
-    def next(self) -> Work | None:
+    def next(self) -> BatchJob | None:
         with self._lock:
             return self._returned.pop() if self._returned else next(self._works, None)
 
-    def give_back(self, work: Work, how: str) -> None:
+    def give_back(self, work: BatchJob, how: str) -> None:
         first = int(work.task.samples[0])
         with self._lock:
             self._tries[first] = self._tries.get(first, 0) + 1
@@ -159,7 +159,7 @@ class _Shared:
             self._returned.append(work)
 
 
-def _simulated(study: Description, work: Work, threads: int, gpu: str) -> Iterator[Batch]:
+def _simulated(study: Description, work: BatchJob, threads: int, gpu: str) -> Iterator[Batch]:
     """Run in a child process: select the GPU before anything uses one, then simulate."""
     if gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu

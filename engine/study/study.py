@@ -17,7 +17,7 @@ from engine.study.batch import Batch, simulate
 from engine.study.description import Description, parse
 from engine.study.on_ray import Cluster
 from engine.study.plan import Group, Plan
-from engine.study.processes import Here, Processes, Work
+from engine.study.processes import BatchJob, Here, Processes
 from engine.study.tables import Problems
 
 FIRST = {"cpu": 16, "cuda": 4096}
@@ -193,9 +193,9 @@ class Study:
         """
         return results.read(Path(folder), names)
 
-    def _works(self, done: NDArray[np.bool_], sizes: _Sizes) -> Iterator[Work]:
+    def _works(self, done: NDArray[np.bool_], sizes: _Sizes) -> Iterator[BatchJob]:
         for group, task in self._plan.tasks(~done, sizes.next):
-            yield Work(group, task)
+            yield BatchJob(group, task)
 
     def _manifest(self) -> dict[str, Any]:
         content = {key: value for key, value in self._content.items() if key != "title"}

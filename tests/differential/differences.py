@@ -23,7 +23,7 @@ import engine
 from engine import lie
 from engine.algorithms import contact_law, step
 from engine.algorithms.motion import Motion, frame_of_link, motion
-from engine.algorithms.step import Inputs, Problem, Settings
+from engine.algorithms.step import ContactProblem, Inputs, StepSetup
 from engine.algorithms.touching import Contact
 from engine.lie import Array
 from tests.differential.cases import Case
@@ -121,7 +121,7 @@ class Robot:
         self.model = case.model() if parameters is None else parameters.robot(robot)
         own = case.settings
         kp, kd = (_gain(self.model, own[name], robot, name) for name in ("kp", "kd"))
-        self.settings = Settings(own["dt"], own["integrator"], kp, kd, own["limits"], case.scene_object())
+        self.settings = StepSetup(own["dt"], own["integrator"], kp, kd, own["limits"], case.scene_object())
         self.algorithm = own["algorithm"]
         self.q, self.v, self.acting = q, v, Inputs(tau, target, wrench)
         self.at = motion(self.model, q, v)
@@ -226,7 +226,7 @@ def _under_contact(
     yield from _told(robot, ready, told, order, v_first, wrench, exact)
 
 
-def _impulses(ready: Problem, told: engine.scene.Touches, order: list[int]) -> tuple[Array, list[str]]:
+def _impulses(ready: ContactProblem, told: engine.scene.Touches, order: list[int]) -> tuple[Array, list[str]]:
     """The contacts' impulses along their rows; and what is wrong with them."""
     impulses, faults = np.zeros(len(ready.rows.b)), []
     for i, (x, c) in enumerate(zip(ready.contacts, order, strict=True)):
@@ -240,7 +240,7 @@ def _impulses(ready: Problem, told: engine.scene.Touches, order: list[int]) -> t
 
 
 def _law(
-    ready: Problem, settings: Settings, impulses: Array, left: float, rounding: Array, exact: Precision
+    ready: ContactProblem, settings: StepSetup, impulses: Array, left: float, rounding: Array, exact: Precision
 ) -> Iterator[str]:
     """They obey the law at the greatest restitution that gives no energy, as well as the residual says."""
     u_rounding = float(np.max(np.abs(ready.rows.J) @ np.linalg.solve(ready.M, np.diag(rounding)).sum(1), initial=0.0))
@@ -290,7 +290,9 @@ def _way(model: engine.Model, before: Array, after: Array, dt: float) -> Array:
     return way
 
 
-def _coordinates(robot: Robot, ready: Problem, aside: Array, v: Array, limit: Array, exact: Precision) -> Iterator[str]:
+def _coordinates(
+    robot: Robot, ready: ContactProblem, aside: Array, v: Array, limit: Array, exact: Precision
+) -> Iterator[str]:
     """Coordinates go by v⁺; `aside` (nv,) is by what else: what overlaps is taken back, and nothing that does not."""
     dt = robot.settings.dt
     rounding = limit + 50 * exact.rounding * (1 + np.max(np.abs(robot.q), initial=0.0)) / dt
@@ -316,7 +318,7 @@ def _coordinates(robot: Robot, ready: Problem, aside: Array, v: Array, limit: Ar
 
 
 def _told(
-    robot: Robot, ready: Problem, told: engine.scene.Touches, order: list[int], v: Array, wrench: Array,
+    robot: Robot, ready: ContactProblem, told: engine.scene.Touches, order: list[int], v: Array, wrench: Array,
     exact: Precision,
 ) -> Iterator[str]:  # fmt: skip
     """Check that slip, and the impulses on links in their own frames, follow from other reported quantities."""

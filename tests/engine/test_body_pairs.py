@@ -104,7 +104,7 @@ def test_more_pairs_than_there_is_room_for_go_to_the_rows(tmp_path, monkeypatch)
     scene, speeds = engine.Scene(self_collision=True, friction=0.0), []
     for most in (PAIRS.MOST_PAIRS, 3):
         monkeypatch.setattr(PAIRS, "MOST_PAIRS", most)
-        assert workspace.ground(model, scene, "bodies").solver.tree.pairs.body.shape == (min(most, 10), 2)
+        assert workspace.contact_workspace(model, scene, "bodies").solver.tree.pairs.body.shape == (min(most, 10), 2)
         simulation = engine.Simulation(model, q=q, scene=scene, algorithm="abia", device="cpu", timed=False)
         simulation.v[0, 3] = 1.0
         simulation.step()

@@ -97,7 +97,7 @@ class Prepared:
     """A chain at a state, as a step of either algorithm finds it."""
 
     def __init__(self, model, q, v):
-        self.n, (self.topology, self.constants), self.room = model.nv, pack(model), cfa.room(model)
+        self.n, (self.topology, self.constants), self.room = model.nv, pack(model), cfa.workspace(model)
         self.w = at.workspace(self.n, at.ONE)
         cfa.kinematics(q[None], v[None], self.topology, self.constants, self.w)
 

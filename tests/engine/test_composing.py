@@ -123,7 +123,7 @@ def test_a_step_is_that_of_the_text():
     v = np.array([0, 0, 0, 0, 0, 0, 1.0, 2.0, 0, -0.4, 0.2, -3.0])
     simulation = engine.Simulation(model, v=v, scene=scene, device="cpu", algorithm="abia", integrator="implicit")
     simulation.step()
-    settings = text.Settings(1e-3, "implicit", zero, zero, scene=scene)
+    settings = text.StepSetup(1e-3, "implicit", zero, zero, scene=scene)
     after = text.step(model, model.neutral(), v, text.Inputs(zero, zero), settings)
     assert simulation.contacts.number[0] == len(after.problem.contacts) > 0
     np.testing.assert_allclose(simulation.v[0], after.v, atol=1e-8)

@@ -11,7 +11,7 @@ import pytest
 import engine
 from engine.cpu.constraints import contact_solver
 from engine.cpu.constraints.contact_law import System
-from engine.cpu.constraints.contact_rounds import room
+from engine.cpu.constraints.contact_rounds import rounds_workspace
 from engine.model import Model
 
 G = 9.81
@@ -58,7 +58,9 @@ def test_impulses_obey_the_law_of_contact(contacts, seed):
     J = rng.standard_normal((3 * contacts, 18))
     Gm, b, mu = J @ J.T / 18, rng.standard_normal(3 * contacts), rng.uniform(0.2, 1.2, contacts)
     lam, work = np.zeros(3 * contacts), np.zeros(3, np.int64)
-    left = contact_solver.solve(System(Gm, b, mu, np.zeros((1, 3))), contacts, 0, lam, room(3 * contacts), 1e-10, work)
+    left = contact_solver.solve(
+        System(Gm, b, mu, np.zeros((1, 3))), contacts, 0, lam, rounds_workspace(3 * contacts), 1e-10, work
+    )
     assert left <= 1e-9
     assert law(Gm, b, mu, lam) < 1e-7
 

@@ -5,7 +5,7 @@ import pytest
 
 from engine.cpu.constraints import contact_solver
 from engine.cpu.constraints.contact_law import System
-from engine.cpu.constraints.contact_rounds import room
+from engine.cpu.constraints.contact_rounds import rounds_workspace
 from engine.cpu.constraints.interior_point import interior_point
 from engine.cpu.constraints.linear_systems import pivoted_cholesky
 from tests.bench import contact_cases
@@ -32,7 +32,7 @@ def plate(rng, contacts: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("contacts", [3, 8, 40])
 def test_the_interior_point_needs_no_contact_to_be_independent(contacts, rng):
-    work, steps = room(3 * contacts), []
+    work, steps = rounds_workspace(3 * contacts), []
     for _ in range(20):
         G, b = plate(rng, contacts)
         system = System(G, b, np.full(contacts, 0.5), np.zeros((1, 3)))

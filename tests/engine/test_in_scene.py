@@ -91,10 +91,12 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     """q of every tenth step, v at the end, and the worst residual, by the text of a GPU on the host."""
     model, scene = of.model, of.scene
     assert scene is not None
-    touch = workspace.touch(workspace.ground(model, scene, "bodies"), model.nv, 1)
+    touch = workspace.touch(workspace.contact_workspace(model, scene, "bodies"), model.nv, 1)
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
-    known = in_scene.Known(*pack(model), pack_coupling(model))
-    robot = in_scene.Robot(known, rows, of.rotations, in_scene.room(len(model.parent), model.nq, model.nv), touch)
+    known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
+    robot = in_scene.Robot(
+        known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv), touch
+    )
     kept, none = np.zeros((STEPS // 10 + 1) * model.nq), np.zeros(1, np.int64)
     state = (q[None].copy(), v[None].copy(), np.zeros((1, model.nv)), target[None])
     controls, kept_v = np.zeros(STEPS * model.nv), np.zeros((STEPS // 10 + 1) * model.nv)
@@ -132,10 +134,12 @@ def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, 
     """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
     of = settings(model, "falling", "float64")
     assert of.scene is not None
-    touch = workspace.touch(workspace.ground(model, of.scene, "bodies"), model.nv, 1)
-    known = in_scene.Known(*pack(model), pack_coupling(model))
+    touch = workspace.touch(workspace.contact_workspace(model, of.scene, "bodies"), model.nv, 1)
+    known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
     rows = JointRows(DT, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
-    robot = in_scene.Robot(known, rows, of.rotations, in_scene.room(len(model.parent), model.nq, model.nv), touch)
+    robot = in_scene.Robot(
+        known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv), touch
+    )
     robot.room.state.q[:], robot.room.state.v[:] = q, v
     kinds = in_scene.Fixed("implicit", "raise", "none", "untimed")
     in_scene._begin(0, robot.room.state.tau[0], 0, np.zeros(1), 1, kinds, robot, False, np.zeros(1, np.int64))

@@ -16,7 +16,7 @@ from engine.kernels import spatial, world
 from engine.kernels.contact import mimics, newton, problem_rows, recursion, reduced, workspace
 from engine.kernels.contact.body_pairs import add_contact, body_pairs
 from engine.kernels.contact.limbs import limbs
-from engine.kernels.contact.problem import Work, work
+from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
 from engine.kernels.world import Bodies
 from engine.lie import Array
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, WORLD, generate, layout
@@ -91,7 +91,7 @@ class Robot(NamedTuple):
     rows: Array
     topology: np.ndarray
     bodies: Bodies
-    work: Work
+    work: ImpulseWorkspace
 
 
 def _robot(
@@ -117,7 +117,7 @@ def _robot(
         touching += [pair] * (k % 4 + 1)
     touching = [touching[k] for k in chance.permutation(len(touching))]
     room_of_pairs = body_pairs(n, model.nv, len(meet)) if meet else ()
-    found, jacobians = work(model.parent, model.nv, len(touching), mimics.mimics(model), room_of_pairs), []
+    found, jacobians = impulse_workspace(model.parent, model.nv, len(touching), mimics.mimics(model), room_of_pairs), []
     p = found.problem
     p.head[:], p.joint[: len(rows)], p.right[rows], plane = -1, rows, 1.0, _turned(chance)
     for k, (body, other) in enumerate(touching):
@@ -296,7 +296,7 @@ def test_mobilities_are_those_of_the_inverse_mass_matrix(model, chance):
 def test_rows_have_their_mobility_and_their_velocity(model, pairs, chance):
     robot = _robot(model, chance, pairs=pairs)
     p, C, R = robot.work.problem, len(robot.J) // 3, len(robot.rows)
-    ground = workspace.ground(model, Scene(), "bodies")._replace(bodies=robot.bodies, solver=robot.work)
+    ground = workspace.contact_workspace(model, Scene(), "bodies")._replace(bodies=robot.bodies, solver=robot.work)
     ground.free[:] = chance.normal(size=model.nv)
     problem_rows._mobilities(R, robot.topology, ground)
     between = np.zeros(C, bool)

@@ -13,7 +13,7 @@ from numpy.linalg import inv, norm, solve
 from engine.algorithms import contact_law, step
 from engine.algorithms.contact_law import Rows
 from engine.kernels.contact import body_pairs, cone, matrix
-from engine.kernels.contact.problem import work as room
+from engine.kernels.contact.problem import impulse_workspace as room
 
 PAGE = "docs/contact.md"
 law = equations.of
@@ -102,7 +102,7 @@ def work() -> None:
     after = R.free + solve(R.M, R.J.T @ R.impulse)
     same(0.5 * after @ R.M @ after - 0.5 * R.free @ R.M @ R.free, 0.5 * R.impulse @ (R.u - R.c + R.J @ R.free))
     same(R.u, R.J @ after + R.c)
-    problem = step.Problem(R.M, R.free, [], R.rows, np.arange(3), np.arange(3), R.c, R.c)
+    problem = step.ContactProblem(R.M, R.free, [], R.rows, np.arange(3), np.arange(3), R.c, R.c)
     same(step.energy_gain(problem, R.impulse), R.impulse @ (R.u - R.c + R.J @ R.free))
     shut = R.rows._replace(b=R.J @ R.free)  # no restitution, and no gap
     impulse = contact_law.solve(shut, R.G)

@@ -39,7 +39,7 @@ def stepped(integrator: str, q: np.ndarray, v: np.ndarray, scene: Scene | None =
     simulation.tau[0, 6] = given.get("tau", 0.0)
     simulation.step()
     acting = step.Inputs(simulation.tau[0].copy(), simulation.target[0].copy())
-    return model, simulation, step.step(model, q, v, acting, step.Settings(1e-3, integrator, kp, kd, True, scene))
+    return model, simulation, step.step(model, q, v, acting, step.StepSetup(1e-3, integrator, kp, kd, True, scene))
 
 
 @law(CONTACT, r"v_f = v + h M^{-1} (\tau - \tau_\mathrm{bias}) \tag{5}")
@@ -110,7 +110,7 @@ def taken_back() -> None:
     q = at(body(), 0, 0, 0.098)
     q[0, 3:] = [np.sin(0.002), 0, 0, np.cos(0.002)]
     zero = np.zeros(6)
-    settings = step.Settings(1e-3, "semi-implicit", zero, zero, True, Scene())
+    settings = step.StepSetup(1e-3, "semi-implicit", zero, zero, True, Scene())
     problem = step.step(body(), q[0], zero, step.Inputs(zero, zero), settings).problem
     Jn, phi = problem.rows.J[problem.normal], np.array([x.gap for x in problem.contacts])
     G, share = Jn @ solve(problem.M, Jn.T), np.where(phi < 0, 0.5, 1.0) * phi
@@ -182,7 +182,7 @@ def turning_frames() -> None:
     rate = engine.forward_dynamics(free, q, v, np.zeros(6))
     same(rate, [0, 0, 0, *-np.cross(v[:3], v[3:])])
     zero, h = np.zeros(6), 1e-2
-    after = step.step(free, q, v, step.Inputs(zero, zero), step.Settings(h, "semi-implicit", zero, zero, True, None))
+    after = step.step(free, q, v, step.Inputs(zero, zero), step.StepSetup(h, "semi-implicit", zero, zero, True, None))
     same(after.problem.free, v), same(v + h * rate + [0, 0, 0, *(h * np.cross(v[:3], v[3:]))], v)
     simulation = engine.Simulation(free, dt=h, q=q, v=v, device="cpu")
     simulation.step()
@@ -207,5 +207,5 @@ def balls_and_boxes() -> None:
     speed = engine.momentum(ball, rolls.q[0], rolls.v[0])[3:] @ [np.cos(theta), 0, -np.sin(theta)]
     same(speed / rolls.time, 9.81 * np.sin(theta) / (1 + 0.01 / (1 * 0.1**2)), atol=1e-6)
     zero, q = np.zeros(6), at(body(), 0, 0, 0.1)[0]
-    settings = step.Settings(1e-3, "semi-implicit", zero, zero, True, Scene())
+    settings = step.StepSetup(1e-3, "semi-implicit", zero, zero, True, Scene())
     same(np.abs(step.step(body(), q, zero, step.Inputs(zero, zero), settings).problem.rows.b).max(), 9.81 * 1e-3)

@@ -39,7 +39,7 @@ class Goal(NamedTuple):
         return {**self._asdict(), "met": "aim" if met[0] else "must" if met[1] else "nothing"}
 
 
-class Work(NamedTuple):
+class ChainCase(NamedTuple):
     """Forward dynamics of chains: numbers of links and robots, algorithms, and peers."""
 
     links: int
@@ -57,13 +57,13 @@ class Work(NamedTuple):
 
 LIBRARIES = ("mujoco-warp", "mjx", "jaxsim")
 WORKS = (
-    Work(10, 1 << 18, "float32", ("abia",), (*LIBRARIES, "pinocchio, all cores"), Goal("rate", 1.6e9, 2.6e9)),
-    Work(10, 1 << 20, "float64", ("abia",), ("pinocchio, all cores", "pinocchio"), Goal("rate", 0.9e9, 1.5e9)),
-    Work(200, 1, "float64", ("dca",), ("pinocchio", "mujoco-warp"), Goal("device_us", 22, 12)),
-    Work(1000, 1, "float64", ("dca",), (), Goal("device_us", 30, 16)),
-    Work(4000, 1, "float64", ("dca",), (), Goal("device_us", 60, 32)),
-    Work(200, 100, "float64", ("dca", "abia"), ("pinocchio, all cores", "mujoco-warp"), Goal("device_us", 60, 30)),
-    Work(10, 1000, "float64", ("abia", "dca"), ("pinocchio, all cores", "mujoco-warp"), Goal("device_us", 15, 8)),
+    ChainCase(10, 1 << 18, "float32", ("abia",), (*LIBRARIES, "pinocchio, all cores"), Goal("rate", 1.6e9, 2.6e9)),
+    ChainCase(10, 1 << 20, "float64", ("abia",), ("pinocchio, all cores", "pinocchio"), Goal("rate", 0.9e9, 1.5e9)),
+    ChainCase(200, 1, "float64", ("dca",), ("pinocchio", "mujoco-warp"), Goal("device_us", 22, 12)),
+    ChainCase(1000, 1, "float64", ("dca",), (), Goal("device_us", 30, 16)),
+    ChainCase(4000, 1, "float64", ("dca",), (), Goal("device_us", 60, 32)),
+    ChainCase(200, 100, "float64", ("dca", "abia"), ("pinocchio, all cores", "mujoco-warp"), Goal("device_us", 60, 30)),
+    ChainCase(10, 1000, "float64", ("abia", "dca"), ("pinocchio, all cores", "mujoco-warp"), Goal("device_us", 15, 8)),
 )
 PEERS: Mapping[str, Callable[[Model, State, float], Timing]] = {
     "pinocchio": pinocchio.one_core,
@@ -97,7 +97,7 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         yield {"key": key, **row}
 
 
-def _forward(work: Work, seconds: float) -> dict[str, Any]:
+def _forward(work: ChainCase, seconds: float) -> dict[str, Any]:
     model = generate.chain(work.links)
     at = state(model, np.random.default_rng(), work.batch)
     robots = OnDevice.of(model, at, work.dtype)

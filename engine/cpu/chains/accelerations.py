@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.compile import apart, inline, kernel
 from engine.cpu.chains import cfa, constraint_system, dca_step, jsiia
-from engine.cpu.chains.cfa import Room
+from engine.cpu.chains.cfa import CfaWorkspace
 from engine.cpu.chains.jsiia import Dense
 from engine.cpu.rigid_body import aba, crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
@@ -49,14 +49,14 @@ class Dynamics(NamedTuple):
     constants: NDArray[np.floating]
     w: NDArray[np.floating]
     lanes: tuple[int, ...]
-    room: Dense | Room | dca_step.Room | tuple[()]
+    room: Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()]
 
 
-_ROOM: Mapping[str, Callable[[Model], Dense | Room | dca_step.Room | tuple[()]]] = {
+_ROOM: Mapping[str, Callable[[Model], Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()]]] = {
     "abia": lambda _model: (),
     "jsiia": jsiia.dense,
-    "cfa": cfa.room,
-    "dca": lambda _model: dca_step.Room(np.zeros(dca_step.ARGUMENTS, np.int64)),
+    "cfa": cfa.workspace,
+    "dca": lambda _model: dca_step.GroupArguments(np.zeros(dca_step.ARGUMENTS, np.int64)),
 }
 """The workspaces of algorithms that need one of their own."""
 
@@ -72,13 +72,13 @@ def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube = real[None], real[None, None]
     coupling = PackedCoupling(whole, real, real, whole, real, real)
-    room: Dense | Room | dca_step.Room | tuple[()] = ()
+    room: Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()] = ()
     if algorithm == "jsiia":
         room = Dense(matrix, matrix, cube, matrix, matrix)
     elif algorithm == "cfa":
-        room = Room(matrix, cube, matrix, 1.0)
+        room = CfaWorkspace(matrix, cube, matrix, 1.0)
     elif algorithm == "dca":
-        room = dca_step.Room(whole)
+        room = dca_step.GroupArguments(whole)
     return Dynamics(algorithm, coupling, whole[None], matrix, matrix, lanes, room)
 
 

@@ -39,10 +39,10 @@ from engine.model import REVOLUTE, Model, layout
 from engine.model.layout import pack
 
 REFINEMENTS = 32
-BIAS, TAU_DELTA, MISSING, TRIAL, LEFT, VECTORS = range(6)  # rows of `Room.vectors`
+BIAS, TAU_DELTA, MISSING, TRIAL, LEFT, VECTORS = range(6)  # rows of `CfaWorkspace.vectors`
 
 
-class Room(NamedTuple):
+class CfaWorkspace(NamedTuple):
     """The workspace of CFA.
 
     ``blocks`` are the `constraint_system`'s; ``corrections`` (REFINEMENTS + 1, 2, n) accelerations d and their torques
@@ -55,11 +55,11 @@ class Room(NamedTuple):
     tolerance: float
 
 
-def room(model: Model, dtype: str = "float64") -> Room:
+def workspace(model: Model, dtype: str = "float64") -> CfaWorkspace:
     """Return the workspace of CFA for a model."""
     n = len(model.parent)
     blocks, vectors = np.zeros((n, constraint_system.WIDTH), dtype), np.zeros((VECTORS, n), dtype)
-    return Room(blocks, np.zeros((REFINEMENTS + 1, 2, n), dtype), vectors, TOLERANCE[dtype])
+    return CfaWorkspace(blocks, np.zeros((REFINEMENTS + 1, 2, n), dtype), vectors, TOLERANCE[dtype])
 
 
 @kernel
@@ -250,7 +250,7 @@ class Cfa:
         checked(threads)
         n, self._dtype = len(model.parent), np.dtype(dtype)
         self._fixed = (
-            *pack(model, dtype), at.workspace(n, at.ONE, dtype), room(model, dtype), np.zeros(n, dtype),
+            *pack(model, dtype), at.workspace(n, at.ONE, dtype), workspace(model, dtype), np.zeros(n, dtype),
             np.zeros(n, dtype),
         )  # fmt: skip
 

@@ -34,7 +34,7 @@ ARGUMENTS = 17
 # fmt: on
 
 
-class Room(NamedTuple):
+class GroupArguments(NamedTuple):
     """The step loop's view of a thread group: its `arguments` (ARGUMENTS,)."""
 
     arguments: NDArray[np.int64]

@@ -36,7 +36,7 @@ class Dense(NamedTuple):
     factor: NDArray[np.floating]
 
 
-class Room(NamedTuple):
+class ForwardWorkspace(NamedTuple):
     """What forward dynamics works in: nv zeros, for no locks and no extra inertia, and the reactions (nv,)."""
 
     dense: Dense
@@ -177,7 +177,8 @@ class Jsiia:
         checked(threads)
         self._dtype = np.dtype(dtype)
         self._model = pack_coupling(model, dtype), *pack(model, dtype), at.workspace(len(model.parent), at.ONE, dtype)
-        self._room = Room(dense(model, dtype), np.zeros(model.nv, dtype), np.zeros(model.nv, dtype), model.nq)
+        nothing, reaction = (np.zeros(model.nv, dtype) for _ in range(2))
+        self._room = ForwardWorkspace(dense(model, dtype), nothing, reaction, model.nq)
 
     @cached_property
     def one(self) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ _SWEEPS = 3  # of a round; the first round has one, enough near the solution
 _NEWTON_STEPS = 3  # of a round, at most, while each reduces the residual
 
 
-class Room(NamedTuple):
+class RoundsWorkspace(NamedTuple):
     """The solver's workspace for N rows: iterates (N,), matrices (N, N), and the interior point's own.
 
     `impulses` and `u` are the present iterate, `best` the impulses with the least residual so far.
@@ -43,13 +43,14 @@ class Room(NamedTuple):
     pairs: NDArray[np.floating]
 
 
-def room(rows: int) -> Room:
+def rounds_workspace(rows: int) -> RoundsWorkspace:
     """Return the workspace for a system of N rows."""
     n = max(rows, 1)
     one, two = (np.zeros(n) for _ in range(4)), (np.zeros((n, n)) for _ in range(2))
     impulses, u, best, step = one
     A, scaled = two
-    return Room(impulses, u, best, step, A, np.zeros(n, np.int64), scaled, np.zeros((14, n)), np.zeros((22, n)))
+    vectors, pairs = np.zeros((14, n)), np.zeros((22, n))
+    return RoundsWorkspace(impulses, u, best, step, A, np.zeros(n, np.int64), scaled, vectors, pairs)
 
 
 @inline

@@ -25,9 +25,10 @@ from engine.cpu.constraints.contact_rounds import velocities
 from engine.cpu.constraints.linear_systems import factorise, pivoted_cholesky, substitute
 from engine.kernels.contact.cone import INFINITE, divided, jordan, to_boundary
 
-_D, _IMPULSE, _W, _R, _CORRECTION, _STEP, _U, _DU, _DZ, _Z, _B = range(11)  # rows of `Room.vectors`, scaled
+_D, _IMPULSE, _W, _R, _CORRECTION, _STEP, _U, _DU, _DZ, _Z, _B = range(11)  # rows of `RoundsWorkspace.vectors`, scaled
 _OMEGA = 11  # and three of them: the columns of Ω, row by row
-_ON, _LAW, _X, _DX = 0, 3, 6, 14  # rows of `Room.pairs`: which pairs there are (3), f lo hi (3), pairs (8), steps (8)
+_ON, _LAW, _X, _DX = 0, 3, 6, 14
+"""Rows of `RoundsWorkspace.pairs`: which pairs there are (3), f, lo and hi (3), the pairs (8), their changes (8)."""
 _FAR = 1e9
 _GUESS = 1e-4  # on the matrix's diagonal, to estimate the impulses' size
 _WIDEST = 1e3  # of that estimate

@@ -35,7 +35,7 @@ class Code(NamedTuple):
 
     `wrenches`: external wrenches act. `contact`: the kind of ground, "" without contact. `own`: robots have their own
     parameters. `pairs`: shapes touch shapes. `mimic`: mimic joints take part in contact. `by`: what computes impulses,
-    see `Ground`.
+    see `ContactWorkspace`.
     """
 
     integrator: str

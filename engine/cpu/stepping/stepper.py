@@ -25,7 +25,7 @@ from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch
 from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.kernels.contact import workspace
-from engine.kernels.contact.workspace import OTHER, SEEN, WRENCH, Ground, Touch
+from engine.kernels.contact.workspace import OTHER, SEEN, WRENCH, Touch
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.model import Model
 from engine.model.layout import pack
@@ -143,11 +143,11 @@ class Stepper:
             touch = self._touch._replace(ground=self._ground())
         return _Workplace(place, dynamics(algorithm, model, lanes), touch)
 
-    def _ground(self) -> Ground:
+    def _ground(self) -> workspace.ContactWorkspace:
         """The contact workspace of a thread."""
         model, scene = self._settings.model, self._settings.scene
         assert scene is not None
-        ground = workspace.ground(model, scene, self._by)
+        ground = workspace.contact_workspace(model, scene, self._by)
         return ground if self._by == "bodies" else ground._replace(rows=contact_matrix.matrix(model, ground))
 
     def start(self, q: Array, v: Array) -> None:

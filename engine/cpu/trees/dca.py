@@ -157,7 +157,7 @@ class TreeGroup:
         task = thread_group.step.address(3)
         group.arguments[dca_step.CONTROL], group.arguments[dca_step.TASK] = group.control.ctypes.data, task
         group.control[thread_group.TASK] = task
-        self.room = dca_step.Room(group.arguments)
+        self.room = dca_step.GroupArguments(group.arguments)
         self._pool = _threads(group, addresses(group, packed), self._blocks, "dca-step")
         self._end = weakref.finalize(self, self._pool.dismiss)
 

@@ -237,7 +237,7 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
     """Return a robot's workspace as a kernel has it: tables of all robots, and its own arrays."""
     model, scene = settings.model, settings.scene
     assert scene is not None
-    ground = workspace.ground(model, scene, "bodies")
+    ground = workspace.contact_workspace(model, scene, "bodies")
     ground = ground._replace(near=near_points.room(ground.points, threads))
     own = _each(ground, Own)
     tables = {"flow": Table(ground.solver.tree.flow), "limbs": _each(ground.solver.tree.limbs, Table)}
@@ -248,7 +248,7 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
     )  # fmt: skip
     touch = workspace.touch(ground, model.nv, 1)
     topology, constants = pack(model)
-    known = in_scene.Known(
+    known = in_scene.ModelArrays(
         _each(topology, Table), _each(constants, Table if settings.parameters is None else Own),
         _each(pack_coupling(model), Table),
     )  # fmt: skip
@@ -256,7 +256,7 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
     joints = _each(settings.joints[0].copy(), Table if len(settings.joints) == 1 else Own)
     q_of_v = _each(settings.q_of_v, Table)
     rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
-    own_room = _each(in_scene.room(len(model.parent), model.nq, model.nv), Own)
+    own_room = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv), Own)
     return in_scene.Robot(
         known, rows, _each(settings.rotations, Table), own_room, workspace.Touch(own, *_each(touch[1:], Own))
     )

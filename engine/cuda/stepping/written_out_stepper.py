@@ -11,7 +11,7 @@ from engine.cuda.rigid_body import written_out
 from engine.cuda.runtime import compiler
 from engine.cuda.stepping.stepper import Stepper
 from engine.kernels import steps
-from engine.kernels.joint_forces import Settings
+from engine.kernels.joint_forces import KnownSettings
 from engine.kernels.robot import known
 from engine.step_settings import LOWER, UPPER, VELOCITY_LIMIT, StepSettings
 
@@ -45,7 +45,7 @@ class WrittenOutStepper(Stepper):
         joints = settings.joints[0].copy()
         if not settings.limits:
             joints[LOWER], joints[UPPER], joints[VELOCITY_LIMIT] = -np.inf, np.inf, np.inf
-        fixed = Settings(
+        fixed = KnownSettings(
             known(model), joints, settings.q_of_v, settings.integrator == "implicit",
             facts["FREEZES"], facts["HAS_WRENCHES"], settings.timed,
         )  # fmt: skip

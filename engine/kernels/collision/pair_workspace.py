@@ -17,7 +17,7 @@ RIM = 8
 _MOST_VERTICES, _MOST_TRIANGLES = 96, 224
 
 
-class Work(NamedTuple):
+class PairWorkspace(NamedTuple):
     """The workspace of one pair's contact search; nothing in it outlasts a call.
 
     Of the two touching faces, projected along the normal (x, y across, z along it): `corner` (2, P, 3), `number` (2, P)
@@ -63,13 +63,13 @@ class PairContacts(NamedTuple):
     normal: NDArray[np.floating]
     gap: NDArray[np.floating]
     feature: NDArray[np.int64]
-    work: Work
+    work: PairWorkspace
 
 
 def workspace(shapes: Shapes) -> PairContacts:
     """Return the workspace for one pair of these shapes at a time."""
     corners = max(RIM, shapes.longest_loop)
-    work = Work(
+    work = PairWorkspace(
         corner=np.zeros((2, corners, 3)),
         number=np.zeros((2, corners), np.int64),
         edge=np.zeros((2, corners, 3)),

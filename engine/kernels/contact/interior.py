@@ -34,10 +34,10 @@ from engine.kernels.contact.problem import (
 from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, store9, sub
 
 _LAMBDA, _W, _STEP, _DW = 0, 3, 6, 9
-"""Where a contact's row of `Problem.inner` has λ', w' and a step's changes of them, three numbers each."""
+"""Where a contact's row of `ProblemArrays.inner` has λ', w' and a step's changes of them, three numbers each."""
 _ON, _LAW, _X, _DX, _IMPULSE, _CHANGE = 0, 3, 6, 14, 22, 23
-"""Where a joint's row of `Problem.pairs` has flags, 1 where there is friction, a lower, an upper limit; f, lo and hi;
-the pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u); a step's changes of these; λ', and its change."""
+"""Where a joint's row of `ProblemArrays.pairs` has flags, 1 where there is friction, a lower, an upper limit; f, lo
+and hi; pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u); a step's changes of these; λ', its change."""
 _FAR, _GUESS, _WIDEST = 1e9, 1e-4, 1e3
 """The velocity from which a bound is no limit; and of `_guess` the rows' compliance, in units of 1/r and g, and the
 largest estimate."""

@@ -55,7 +55,7 @@ class Search(NamedTuple):
     counts: NDArray[np.int64]
 
 
-class Problem(NamedTuple):
+class ProblemArrays(NamedTuple):
     """C contacts and R joint rows of a robot of n bodies and nv velocities; the leading ones are in use.
 
     The contacts of body b with fixed geometry form a list: `head[b]`, then `following` of each, −1 at the end. Contacts
@@ -110,30 +110,30 @@ class Problem(NamedTuple):
     pairs: NDArray[np.floating]
 
 
-class Work(NamedTuple):
+class ImpulseWorkspace(NamedTuple):
     """The workspace of one robot's contact problem."""
 
     tree: Tree
-    problem: Problem
+    problem: ProblemArrays
     search: Search
 
 
-def work(
+def impulse_workspace(
     parent: NDArray[np.int64], nv: int, contacts: int, mimic: Mimics | tuple[()] = (),
     pairs: BodyPairs | tuple[()] = (),
-) -> Work:  # fmt: skip
+) -> ImpulseWorkspace:  # fmt: skip
     """Return the workspace for bodies with these parents, nv velocities, C `contacts`, mimic joints and pairs."""
     n, C, R = max(len(parent), 1), max(contacts, 1), max(nv, 1)
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
     contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r", "part")}
     joints = ("g", "joint_free", "joint_impulse", "joint_u", "joint_change", "joint_motion", "joint_best", "joint_s")
     rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "right", "dv", "total")}
-    problem = Problem(
+    problem = ProblemArrays(
         head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         inner=np.zeros((C, 12)), pairs=np.zeros((R, 24)),
     )  # fmt: skip
-    return Work(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(8, np.int64)))
+    return ImpulseWorkspace(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(8, np.int64)))
 
 
 @inline

@@ -110,8 +110,8 @@ def _polishes(k):
 
 @inline
 def _plan(k, x):
-    """Return r as a multiple of `Problem.r`, the maximum number of steps, and the first ε per merit; x has the number
-    type."""
+    """Return r as a multiple of `ProblemArrays.r`, the maximum number of steps, and the first ε per merit; x has the
+    number type."""
     if k == WARM_START:
         return 3.0, 6, 0.03
     if k == OVERLAP_START:

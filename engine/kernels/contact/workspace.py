@@ -14,7 +14,7 @@ from engine.kernels.collision.shape_contacts import PairRoom, pair_room, touchin
 from engine.kernels.collision.surfaces import Kind, Surface
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import ALL_PAIRS, MOST_PAIRS, BodyPairs, body_pairs
-from engine.kernels.contact.problem import Work, work
+from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
 from engine.scene import Plane, Points, Scene, Touches, points
@@ -34,7 +34,7 @@ By = Literal["bodies", "rows", "bodies, then rows"]
 """What computes the impulses: the recursion over bodies, the dense Delassus matrix, or the latter as a fallback."""
 
 
-class Ground(NamedTuple):
+class ContactWorkspace(NamedTuple):
     """What robots of a model can touch, and the workspace of a contact step, for one robot at a time.
 
     `tree_q` (1, tree_nq) and `tree_v` are the tree's coordinates and velocities; (nv,) each, the `free` velocity, the
@@ -60,7 +60,7 @@ class Ground(NamedTuple):
     before: NDArray[np.floating]
     work: NDArray[np.int64]
     pairs: PairRoom | tuple[()]
-    solver: Work
+    solver: ImpulseWorkspace
     topology: NDArray[np.int64]
     by: By
     rows: Any
@@ -76,7 +76,7 @@ class Touch(NamedTuple):
     wrench on the body, in its frame; with pairs (…, SEEN_OF_PAIRS) also that on the other body.
     """
 
-    ground: Ground
+    ground: ContactWorkspace
     joint_memory: NDArray[np.floating]
     summary: NDArray[np.floating]
     which: NDArray[np.int64]
@@ -84,7 +84,7 @@ class Touch(NamedTuple):
     seen: NDArray[np.floating]
 
 
-def ground(model: Model, scene: Scene, by: By) -> Ground:
+def contact_workspace(model: Model, scene: Scene, by: By) -> ContactWorkspace:
     """Return the workspace for robots of a model; raise ValueError for too many possible contacts."""
     found, (pairs, solids) = points(model, scene), touching_pairs(model, scene)
     C, nv = found.capacity + pairs.capacity, model.nv
@@ -95,12 +95,13 @@ def ground(model: Model, scene: Scene, by: By) -> Ground:
             "disable pairs by an SRDF"
         )
     N, (column, free, shift) = 3 * C + nv, np.zeros((3, nv))
-    return Ground(
+    return ContactWorkspace(
         found, surfaces.surface(scene.ground or Plane()), near_points.room(found), contacts(C),
         bodies(len(model.parent)), np.zeros((1, model.tree_nq)), np.zeros((1, model.tree_nv)),
         column, free, shift, np.zeros(N), np.zeros(N), np.zeros(nv, np.int64), np.zeros(N),
         np.zeros(3, np.int64), pair_room(pairs, solids) if pairs.capacity else (),
-        work(model.parent, nv, C, mimics.mimics(model), _body_pairs(model, pairs, C)), mimics.topology(model), by, (),
+        impulse_workspace(model.parent, nv, C, mimics.mimics(model), _body_pairs(model, pairs, C)),
+        mimics.topology(model), by, (),
     )  # fmt: skip
 
 
@@ -139,7 +140,7 @@ def of_robots(touch: Touch, block: slice) -> Touch:
     return Touch(touch.ground, *(left[block] for left in of_steps(touch)))
 
 
-def touch(ground: Ground, nv: int, batch: int) -> Touch:
+def touch(ground: ContactWorkspace, nv: int, batch: int) -> Touch:
     """Return the `Touch` of a batch without contacts."""
     C, seen = len(ground.contacts.gap), SEEN_OF_PAIRS if ground.pairs else SEEN
     which, key = (np.zeros((batch, C), np.int64) for _ in range(2))
@@ -178,10 +179,11 @@ def example(kind: Kind, pairs: bool, mimic: bool, by: By, rows: Any) -> Touch:
     matrix, cube, table = real[None], real[None, None], whole[None]
     found = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)
     near = Near(table, cube, cube, matrix, matrix, cube, whole, table, whole, whole, whole)
-    ground = Ground(
+    ground = ContactWorkspace(
         found, surfaces.example(kind), near, contacts(1), bodies(1), matrix, matrix, real, real, real, real, real,
         whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),
-        work(np.array([-1]), 1, 1, mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()), table, by,
-        rows,
+        impulse_workspace(
+            np.array([-1]), 1, 1, mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()
+        ), table, by, rows,
     )  # fmt: skip
     return Touch(ground, matrix, matrix, whole[None], whole[None], cube)
