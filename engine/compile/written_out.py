@@ -1,6 +1,6 @@
 """Kernels written out for known values: one LLVM function without loops that works on one robot, on the host or a GPU.
 
-Any kernel can be compiled so; `thread_per_robot` keeps the loops instead. `cuda.rigid_body.written_out` and
+Any kernel can be compiled so; `with_loops` keeps the loops instead. `cuda.rigid_body.written_out` and
 `cpu.rigid_body.aba_batch` use this for a robot's dynamics.
 
 On a GPU a thread has a robot, which is row r of each array. On the host robots are processed sequentially.

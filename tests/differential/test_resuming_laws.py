@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.cpu.stepping import stretches
+from engine.cpu.stepping import interruptible
 from tests.differential.cases import Case
 from tests.differential.laws import (
     EIGHT,
@@ -64,7 +64,7 @@ def steps_are_steps(found: Case) -> None:
             other = found.simulation()
             kept = tuple(np.full((found.batch, 1 + n // every, x.shape[1]), np.nan) for x in record[0])
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(stretches, "WORK", most)
+                patch.setattr(interruptible, "WORK", most)
                 other.advance(n, np.ascontiguousarray(controls), every, kept)
             for name, x, y in zip("qv", kept, zip(*record[::every], strict=True), strict=True):
                 np.testing.assert_array_equal(x, np.stack(y, 1), err_msg=f"{name}, every {every}, work {most}")

@@ -11,8 +11,8 @@ import pytest
 import trimesh
 
 import engine
-from engine.compile import specialise_in, thread_per_robot
-from engine.compile.thread_per_robot import Layout
+from engine.compile import specialise_in, with_loops
+from engine.compile.with_loops import Layout
 from engine.cuda.stepping import scene_stepper
 from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments, serves
@@ -232,8 +232,8 @@ def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, way: s
     assert layout.numbers_of(dtype) == sum(x.size for x in layout.own[dtype])
     assert len(layout.first(dtype)) == layout.numbers_of(dtype)
     tree = arguments(settings(walker, way, dtype), robot, "none")
-    code = thread_per_robot.text(in_scene.advance, tree, Layout(tree, dtype, threads), "advance")
-    text = thread_per_robot.ptx(code, "sm_80", 128)
+    code = with_loops.text(in_scene.advance, tree, Layout(tree, dtype, threads), "advance")
+    text = with_loops.ptx(code, "sm_80", 128)
     assert ".maxnreg 128" in text
     assert text.count("bar.red.popc") >= 3
     assert ("bar.warp.sync" in text, "shfl.sync.bfly" in text) == (threads > 1, threads > 1)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.cpu.stepping import stepper, stretches
+from engine.cpu.stepping import interruptible, stepper
 
 pytestmark = pytest.mark.usefixtures("ctrl_c_is_heard")
 unix = pytest.mark.skipif(os.name == "nt", reason="a signal cannot be sent to oneself there")
@@ -195,8 +195,8 @@ def test_a_run_that_is_cut_has_the_same_bits_and_samples(monkeypatch, rng, batch
 
     expected = run()
     for steps in (1, 5, 7):
-        monkeypatch.setattr(stretches, "longest", lambda *_, steps=steps: steps)
-        monkeypatch.setattr(stepper, "longest", stretches.longest)
+        monkeypatch.setattr(interruptible, "longest", lambda *_, steps=steps: steps)
+        monkeypatch.setattr(stepper, "longest", interruptible.longest)
         assert run() == expected
 
 
@@ -247,8 +247,8 @@ def test_what_takes_longer_comes_in_shorter_stretches():
         engine.Simulation(model, 10).settings,
     ]
     for settings in longer:
-        assert 1 <= stretches.longest(settings) < stretches.longest(plain)
+        assert 1 <= interruptible.longest(settings) < interruptible.longest(plain)
     chain = engine.chain(100)
     by = {name: engine.Simulation(chain, algorithm=name).settings for name in ("abia", "jsiia")}
-    assert stretches.longest(by["jsiia"]) < stretches.longest(by["abia"])
-    assert stretches.longest(engine.Simulation(model, 10**5).settings) == 1
+    assert interruptible.longest(by["jsiia"]) < interruptible.longest(by["abia"])
+    assert interruptible.longest(engine.Simulation(model, 10**5).settings) == 1

@@ -22,7 +22,7 @@ from engine.cpu.runtime.cores import checked, cores
 from engine.cpu.stepping.code import Code
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch, Wrenches, scratch
-from engine.cpu.stepping.stretches import CtrlCWaits, in_stretches, longest
+from engine.cpu.stepping.interruptible import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.kernels.contact import workspace
 from engine.kernels.contact.workspace import OTHER, SEEN, WRENCH, Touch

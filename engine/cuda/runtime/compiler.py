@@ -20,10 +20,10 @@ import numpy as np
 
 from engine import files
 from engine.compile import Function, cache
-from engine.compile import thread_per_robot as loops
+from engine.compile import with_loops as loops
 from engine.compile import written_out as code
 from engine.compile.known import described
-from engine.compile.thread_per_robot import Layout
+from engine.compile.with_loops import Layout
 from engine.cuda.runtime import device, header
 
 FOLDER = Path(__file__).parents[1]
@@ -186,10 +186,10 @@ def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[int |
     )  # fmt: skip
 
 
-def thread_per_robot(kernel: Function, tree: tuple[Any, ...], layout: Layout, registers: int) -> Kernel:
+def with_loops(kernel: Function, tree: tuple[Any, ...], layout: Layout, registers: int) -> Kernel:
     """Return a kernel of `engine.kernels` with its loops, a thread a robot, for arguments with the layouts of `tree`.
 
-    Launches take the arguments of `engine.compile.thread_per_robot.text`. The machine code is cached like that of
+    Launches take the arguments of `engine.compile.with_loops.text`. The machine code is cached like that of
     `written_out`.
     """
     device.require()

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.compile.thread_per_robot import (
+from engine.compile.with_loops import (
     WARP,
     Exists,
     Given,
@@ -88,7 +88,7 @@ class SceneStepper(Stepper):
     def _compile(self) -> None:
         tree = arguments(self._settings, self._robot, "act" if self._facts["HAS_WRENCHES"] else "none")
         registers = _REGISTERS[self._settings.dtype]
-        self._kernel = compiler.thread_per_robot(in_scene.advance, tree, self._layout, registers)
+        self._kernel = compiler.with_loops(in_scene.advance, tree, self._layout, registers)
 
     def _forget(self) -> None:
         """Clear contacts and warm starts."""

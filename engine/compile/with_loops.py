@@ -1,7 +1,6 @@
 """Kernels with their loops kept, for a GPU: one thread, or a few neighbours, per robot of a batch.
 
-Any kernel can be compiled so; `written_out` unrolls the loops instead. (`cuda.rigid_body.thread_per_robot` is another
-thing: dynamics kernels in hand-written CUDA.)
+Any kernel can be compiled so; `written_out` unrolls the loops instead.
 
 Arguments are a tree of tuples with the place of each array (`Table`, `Own`, `OfBatch`); strings, booleans and Python
 numbers are known at compile time. All tables lie in one piece of memory for each number type, and so do the robots' own
