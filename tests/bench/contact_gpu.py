@@ -30,7 +30,7 @@ LAWFUL = {"float32": BEARABLE_SINGLE, "float64": 1e-8}
 """The residual that is asked of a step."""
 
 
-class Work(NamedTuple):
+class ContactCase(NamedTuple):
     """A batch of one robot that stands, falls, or stands without ground ("plain")."""
 
     robot: str
@@ -47,10 +47,10 @@ class Work(NamedTuple):
 BATCHES = (8192, 65536)
 _RACES = (("quadruped", "falling"), ("humanoid", "standing"))
 WORKS = (
-    *(Work("quadruped", "standing", batch, "float32") for batch in BATCHES),
-    *(Work(name, how, batch, "float32") for batch in BATCHES for name, how in _RACES),
-    *(Work(name, "standing", batch, "float64") for batch in BATCHES for name in ("quadruped", "humanoid")),
-    *(Work(name, "plain", 65536, "float32") for name in ("quadruped", "humanoid")),
+    *(ContactCase("quadruped", "standing", batch, "float32") for batch in BATCHES),
+    *(ContactCase(name, how, batch, "float32") for batch in BATCHES for name, how in _RACES),
+    *(ContactCase(name, "standing", batch, "float64") for batch in BATCHES for name in ("quadruped", "humanoid")),
+    *(ContactCase(name, "plain", 65536, "float32") for name in ("quadruped", "humanoid")),
 )
 """In order of priority, in case a run is interrupted."""
 MOST_ROWS = len(WORKS) + 1
@@ -83,7 +83,7 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         yield {"key": key, **row}
 
 
-def simulation(work: Work, q: Array | None = None) -> Simulation:
+def simulation(work: ContactCase, q: Array | None = None) -> Simulation:
     """The robots, put down on the ground and held by gains, or limp at q."""
     model, scene = robot(work.robot), Scene()
     kp, kd = holding_gains(model)
@@ -103,7 +103,7 @@ def fallen(name: str, batch: int) -> Array:
     return np.asarray(np.resize(few, (batch, model.nq)))
 
 
-def _measured(work: Work) -> dict[str, Any]:
+def _measured(work: ContactCase) -> dict[str, Any]:
     falls = work.how == "falling"
     q = fallen(work.robot, work.batch) if falls else None
     robots = simulation(work, q)
@@ -134,7 +134,7 @@ def _measured(work: Work) -> dict[str, Any]:
     return row | _verdict(row, work.key)
 
 
-def _beside(work: Work, q: Array | None, ours: float) -> dict[str, Any]:
+def _beside(work: ContactCase, q: Array | None, ours: float) -> dict[str, Any]:
     model = robot(work.robot)
     kp, kd = holding_gains(model)
     held = work.how != "falling"
@@ -167,7 +167,7 @@ def _alike() -> dict[str, Any]:
     """Robots of a batch of 8192 that are pushed, and the same alone: how many end in other bits, in either type."""
     differ = {}
     for dtype in LAWFUL:
-        work = Work("quadruped", "standing", BATCHES[0], dtype)
+        work = ContactCase("quadruped", "standing", BATCHES[0], dtype)
         push = 0.3 * np.random.default_rng(6).standard_normal((work.batch, robot(work.robot).nv))
         together = simulation(work)
         together.v[:] = together.array(push)

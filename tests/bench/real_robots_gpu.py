@@ -63,17 +63,17 @@ class Plan(NamedTuple):
     device: str = "cuda"
 
     @property
-    def works(self) -> list[Work]:
+    def works(self) -> list[RobotCase]:
         """The rows that there will be."""
         return [
-            Work(robot, way, batch, self.steps, self.device)
+            RobotCase(robot, way, batch, self.steps, self.device)
             for batch in self.batches
             for robot in self.robots
             for way in self.ways
         ]
 
 
-class Work(NamedTuple):
+class RobotCase(NamedTuple):
     """A batch of one robot, in windows of steps."""
 
     robot: str
@@ -227,7 +227,7 @@ def _reason(fault: BaseException) -> str:
     return " ".join(" ".join(lines[named[-1] if named else 0 :]).split())[:MOST_WORDS]
 
 
-def ours(work: Work, folder: Path) -> Iterator[dict[str, Any]]:
+def ours(work: RobotCase, folder: Path) -> Iterator[dict[str, Any]]:
     """Our rate and what the robots did, of one work."""
     robot = prepared_robots.read(work.robot, folder)
     kp, kd = prepared_robots.gains(robot, work.way)
@@ -289,13 +289,13 @@ class _Walk:
         return {"over": over, "over_together": over_together, "contacts": contacts, "worst": looks[:, 3].max()}
 
 
-def _rate(work: Work, times: list[float]) -> dict[str, Any]:
+def _rate(work: RobotCase, times: list[float]) -> dict[str, Any]:
     step = float(np.median(times)) / work.steps
     rates = [work.batch * work.steps / seconds for seconds in times]
     return {"rate": work.batch / step, "us": step * 1e6, "rates": rates}
 
 
-def theirs(work: Work, folder: Path) -> Iterator[dict[str, Any]]:
+def theirs(work: RobotCase, folder: Path) -> Iterator[dict[str, Any]]:
     """Return MuJoCo Warp's rate and its robots' states, for one work. Raises Missing if it is not installed."""
     robot = prepared_robots.read(work.robot, folder)
     kp, kd = prepared_robots.gains(robot, work.way)
@@ -307,7 +307,7 @@ def theirs(work: Work, folder: Path) -> Iterator[dict[str, Any]]:
     yield {**_rate(work, found.times), **rest, "how": warp_robots.HOW}
 
 
-def _beside(side: _Side, work: Work, folder: Path) -> dict[str, Any]:
+def _beside(side: _Side, work: RobotCase, folder: Path) -> dict[str, Any]:
     """Return MuJoCo Warp's part of a row; its failures do not affect our figures."""
     try:
         return side.answer(theirs, work, folder)

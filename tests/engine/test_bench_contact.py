@@ -159,7 +159,7 @@ def test_a_batch_of_robots_of_others_is_measured_on_the_gpu(monkeypatch, tmp_pat
     monkeypatch.setattr(scene_stepper, "CONTACTS", 1000)  # by the kernels that the host can compile
     monkeypatch.setattr(clock, "synchronize", lambda: None)
     monkeypatch.setattr(clock, "device_seconds", lambda call: call() or 1e-3)
-    (row,) = real_robots_gpu.ours(real_robots_gpu.Work("A1", way, 3, 25, "cuda"), tmp_path)
+    (row,) = real_robots_gpu.ours(real_robots_gpu.RobotCase("A1", way, 3, 25, "cuda"), tmp_path)
     assert row["rates"] == [pytest.approx(3 * 25 / 1e-3)] * real_robots_gpu.WINDOWS
     assert 0 < row["contacts"] <= 12
     assert 0 < row["worst"] < 1e-2

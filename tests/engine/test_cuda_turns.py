@@ -82,7 +82,7 @@ def test_every_robot_records_its_own_steps(rng, monkeypatch):
 def test_steps_one_by_one_are_those_of_one_launch(monkeypatch):
     """They fall, tumble and lie still: a step of each kind comes after one of each other."""
     spread_over(1, monkeypatch)
-    work, q = contact_gpu.Work("quadruped", "falling", 6, "float32"), contact_gpu.fallen("quadruped", 96)[60:66]
+    work, q = contact_gpu.ContactCase("quadruped", "falling", 6, "float32"), contact_gpu.fallen("quadruped", 96)[60:66]
     found = []
     for parts in ([LONG], [1] * LONG):
         ours = contact_gpu.simulation(work, q)
