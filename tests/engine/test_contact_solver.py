@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from engine.cpu.constraints import contact_solver
-from engine.cpu.constraints.contact_law import System
-from engine.cpu.constraints.contact_rounds import rounds_workspace
+from engine.cpu.constraints.contact_law import System, residual
+from engine.cpu.constraints.contact_rounds import rounds, rounds_workspace
 from engine.cpu.constraints.interior_point import interior_point
 from engine.cpu.constraints.linear_systems import pivoted_cholesky
 from tests.bench import contact_cases
@@ -40,6 +40,16 @@ def test_the_interior_point_needs_no_contact_to_be_independent(contacts, rng):
         least = contact_solver.solve(system, contacts, 0, work.impulses.copy(), work, 1e-9, np.zeros(3, np.int64))
         assert least <= 1e-9
     assert np.median(steps) <= 20
+
+
+def test_an_iterate_that_is_no_number_is_never_the_best(rng):
+    G, b = plate(rng, 4)
+    system, work = System(G, b, np.full(4, 0.5), np.zeros((1, 3))), rounds_workspace(12)
+    assert not residual(system, 4, 0, np.full(12, np.nan), np.full(12, np.nan)) < np.inf
+    work.impulses[:] = np.nan  # as after a matrix without full rank
+    assert rounds(system, 4, 0, work, 1e-9, 3, 1.0, np.zeros(3, np.int64)) == np.inf
+    assert contact_solver.solve(system, 4, 0, np.full(12, np.nan), work, 1e-9, np.zeros(3, np.int64)) <= 1e-9
+    assert np.isfinite(work.u).all()
 
 
 def test_limp_quadrupeds_obey_the_law_as_they_fall_onto_their_joints_stops():

@@ -72,11 +72,13 @@ def residual(system, contacts, joints, impulses, u):
         x, y, z = impulses[k], impulses[k + 1], impulses[k + 2]
         p = project((x - r * (u[k] + s), y - r * u[k + 1], z - r * u[k + 2]), m)
         d = (x - p[0]) * (x - p[0]) + (y - p[1]) * (y - p[1]) + (z - p[2]) * (z - p[2])
-        worst = max(worst, np.sqrt(d) / r)
+        off = np.sqrt(d) / r
+        worst = off if not off <= worst else worst  # not `max`, which passes over what is no number
     for j in range(joints):
         k = 3 * contacts + j
         g = G[k, k]
-        worst = max(worst, abs(u[k] - joint_law(u[k] - g * impulses[k], g * rows[j, 0], rows[j, 1], rows[j, 2])))
+        off = abs(u[k] - joint_law(u[k] - g * impulses[k], g * rows[j, 0], rows[j, 1], rows[j, 2]))
+        worst = off if not off <= worst else worst
     return worst / most
 
 

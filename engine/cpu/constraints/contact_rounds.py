@@ -185,9 +185,10 @@ def _better(system, contacts, joints, room, least):
     """The residual of the present iterate and the least so far; an iterate with the least is stored in `room.best`."""
     left = residual(system, contacts, joints, room.impulses, room.u)
     if left < least:
+        least = left
         for k in range(3 * contacts + joints):
             room.best[k] = room.impulses[k]
-    return left, min(left, least)
+    return left, least
 
 
 @rare
@@ -209,11 +210,13 @@ def rounds(system, contacts, joints, room, tolerance, many, damping, count):
         left, least = _better(system, contacts, joints, room, least)
         before = np.inf
         for _ in range(_NEWTON_STEPS):
-            if least <= tolerance or left >= before:
+            if least <= tolerance or not left < before:
                 break
             before = left
             count[1] += 1
             if not newton_step(system, contacts, joints, room, max(_REGULAR, damping * left)):
                 return least
             left, least = _better(system, contacts, joints, room, least)
+        if not left < np.inf:
+            return least
     return least
