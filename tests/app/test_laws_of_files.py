@@ -92,7 +92,7 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     robot.newest = SimpleNamespace(q=model.random(rng), target=rng.normal(size=model.nv), tau=rng.normal(size=model.nv))
     bench = SimpleNamespace(
         path=model.source, floating=bool(rng.random() < 0.5), speed=float(rng.uniform(0.1, 10)),
-        initial=model.random(rng), controller=SimpleNamespace(path=""), drive_of=robot.drive_of, model=model,
+        initial=model.random(rng), controller=SimpleNamespace(path=""), robot=robot, model=model,
         settings=robot.settings, coordinates=robot.coordinates, newest=robot.newest,
     )  # fmt: skip
     camera = Camera(rng.normal(size=3) * 9, *rng.uniform(0.1, 1.5, 3).tolist(), parallel=bool(rng.random() < 0.5))
