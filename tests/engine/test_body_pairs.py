@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 import pytest
 from touching_bodies import at, bodies, free
@@ -15,7 +13,6 @@ from tests.bench.contact_bodies import BOX, link
 G, MU, MASS = 9.81, 0.5, 0.5
 PAD = '<box size="0.02 0.2 0.2"/>'
 SELF = engine.Scene(ground=None, self_collision=True, friction=MU)
-PAIRS = importlib.import_module("engine.kernels.contact.body_pairs")
 
 
 def slide(child: str, axis: str, xyz: str = "0 0 0", mimic: str = "", parent: str = "world") -> str:
@@ -102,8 +99,8 @@ def test_more_pairs_than_there_is_room_for_go_to_the_rows(tmp_path, monkeypatch)
     model = free(tmp_path, *['<sphere radius="0.1"/>'] * 5)
     q = at(model, *[(0.2 * k, 0, 0.1) for k in range(5)])
     scene, speeds = engine.Scene(self_collision=True, friction=0.0), []
-    for most in (PAIRS.MOST_PAIRS, 3):
-        monkeypatch.setattr(PAIRS, "MOST_PAIRS", most)
+    for most in (workspace.MOST_PAIRS, 3):
+        monkeypatch.setattr(workspace, "MOST_PAIRS", most)
         assert workspace.contact_workspace(model, scene, "bodies").solver.tree.pairs.body.shape == (min(most, 10), 2)
         simulation = engine.Simulation(model, q=q, scene=scene, algorithm="abia", device="cpu", timed=False)
         simulation.v[0, 3] = 1.0
