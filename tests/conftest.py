@@ -346,8 +346,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def _destroy_what_is_closed() -> None:
     """Delete now what was scheduled for deletion: its timers would continue, and theme changes would restyle it."""
     from PyQt6.QtCore import QCoreApplication, QEvent
+    from PyQt6.QtWidgets import QApplication
 
     if QCoreApplication.instance() is not None:
+        for widget in QApplication.topLevelWidgets():
+            if not widget.isVisible() and type(widget).__name__ == "Window":  # which a test made and closed
+                widget.deleteLater()
         for _ in range(2):  # PyQt deletes the proxies of a widget's slots after it
             QCoreApplication.processEvents()
             QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
