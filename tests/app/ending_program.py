@@ -33,7 +33,7 @@ class Ending:
         window.show()
         window.kept = kept_runs.KeptRuns(window, folder / "runs")
         recovery.Recovery(window, care.reports, care.left)
-        window.closing.connect(lambda: faulthandler.enable())  # reports have ended with it; what follows is told too
+        window.closing.connect(lambda: faulthandler.enable())  # reports have ended; a later crash is printed
         self.begun: list[str] = []
         robot = engine.find_robot("arm7")
         if state == "loading":

@@ -167,7 +167,7 @@ def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, shown, 
     wait(qtbot, lambda: bench.time > 0.02)
     wait(qtbot, lambda: window.features[ControllerView].label.text() == "waiting for mine.py")
     assert "has not returned for 1 s: the simulation waits" in window.statusBar().currentMessage()
-    assert not bench.controller.problem, "it is told before it is given up"
+    assert not bench.controller.problem, "the problem is reported before the controller ends"
     assert answers(qtbot, 50, 50)
     press(qtbot, window, window.run.reset)  # obeyed, although no answer has come
     wait(qtbot, lambda: bench.newest.time < 0.02)

@@ -31,7 +31,7 @@ def residual_tolerance(x):
 
 @inline
 def extra_step_factor(x):
-    """The share of the tolerance above which one more Newton step is taken: in double precision it costs little."""
+    """The share of the tolerance above which one more Newton step is taken."""
     return 1.0 if is_single(x) else 1e-1
 
 
