@@ -169,8 +169,12 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
     if _differ(study, group):
         parameters = Parameters(model, count)
         kp, kd = (np.repeat(gains[None], count, 0) for gains in group.gains)
-    q, v = np.repeat(group.q[None], count, 0), np.zeros((count, model.nv))
-    moved = False
+    own = {axis.what for axis in study.axes}
+    q, v = group.q, np.zeros(model.nv)  # one row for all, unless they differ: much faster to check and to copy
+    if "position" in own:
+        q = np.repeat(q[None], count, 0)
+    if "velocity" in own:
+        v = np.repeat(v[None], count, 0)
     slope = np.full(count, study.slope)
     for axis in study.axes:
         x = task.values[axis.name]
@@ -180,12 +184,12 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
             of = {"damping": parameters.damping, "joint_friction": parameters.friction, "kp": kp, "kd": kd}[axis.what]
             _set_of_joints(group, of, axis, x)
         elif axis.what == "position":
-            q[:, model.q_slice(axis.of)], moved = x[:, None], True
+            q[:, model.q_slice(axis.of)] = x[:, None]
         elif axis.what == "velocity":
             v[:, model.v_slice(axis.of)] = x[:, None]
         elif axis.what == "slope":
             slope = x
-    if moved and group.scene is not None:
+    if "position" in own and group.scene is not None:
         q = np.stack([put_down(model, group.scene, row) for row in q])
     if parameters is not None:
         parameters.gravity[:] = _tilted(parameters.gravity, np.radians(slope))
@@ -263,29 +267,35 @@ class _Pushes:
     def advance(self, steps: int) -> None:
         """Take `steps` steps."""
         simulation, end = self._simulation, self._simulation.steps + steps
-        while self._pushes and simulation.steps < end:
+        if not self._pushes:
+            simulation.step(steps)
+            return
+        while simulation.steps < end:
             now = simulation.steps
+            later = self._bounds[self._bounds > now]
+            until = int(min(end, later[0] if len(later) else end))
             acting = [(b <= now) & (now < e) for b, e in zip(self._begin, self._end, strict=True)]
             if any(np.any(each) for each in acting):
-                self._apply(acting)
-                simulation.step(1)
+                forces = [
+                    (link, push.at, tuple(x * simulation.array(acts.astype(float)) for x in force))
+                    for link, push, force, acts in zip(self._links, self._pushes, self._force, acting, strict=True)
+                ]
+                while simulation.steps < until:
+                    self._apply(forces)
+                    simulation.step(1)
                 continue
             if self._acts:
                 simulation.wrench[:] = 0.0
                 self._acts = False
-            later = self._bounds[self._bounds > now]
-            simulation.step(int(min(end, later[0] if len(later) else end)) - now)
-        if not self._pushes:
-            simulation.step(steps)
+            simulation.step(until - now)
 
-    def _apply(self, acting: list[NDArray[np.bool_]]) -> None:
+    def _apply(self, forces: list[tuple[int, tuple[float, ...], tuple[Any, ...]]]) -> None:
+        """Set the wrenches of the next step, from forces along the world's x and y at points of links."""
         simulation = self._simulation
         frames = Frames(simulation.model, simulation.q, simulation.v)
         by_link: dict[int, tuple[Vector, Vector]] = {}
-        for push, link, acts, (x, y) in zip(self._pushes, self._links, acting, self._force, strict=True):
-            share = simulation.array(acts.astype(float))
-            fx, fy, fz = turned_back(frames.pose(link).R, (x * share, y * share, 0.0))
-            a, b, c = push.at
+        for link, (a, b, c), (x, y) in forces:
+            fx, fy, fz = turned_back(frames.pose(link).R, (x, y, 0.0))
             moment = (b * fz - c * fy, c * fx - a * fz, a * fy - b * fx)
             known = by_link.get(link)
             both = (moment, (fx, fy, fz))

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -242,11 +243,16 @@ def _compile(path: Path, text: str, kernels: Sequence[str]) -> tuple[bytes, dict
 def _name(source: str, text: str, kernels: Sequence[str]) -> str:
     from cupy.cuda import nvrtc
 
-    digest = hashlib.sha256()
-    headers = "".join(header.read_text("utf-8") for header in sorted(FOLDER.rglob("*.cuh")))
-    facts = (device.architecture(), nvrtc.getVersion(), OPTIONS[:-1], tuple(kernels), headers, text)
-    digest.update(repr(facts).encode())
-    return f"{Path(source).stem}-{digest.hexdigest()[:24]}"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    facts = device.architecture(), nvrtc.getVersion(), OPTIONS[:-1], tuple(kernels), _headers(), digest
+    return f"{Path(source).stem}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}"
+
+
+@lru_cache
+def _headers() -> str:
+    """Return a digest of all headers: reading them takes longer than loading a kernel."""
+    content = "".join(header.read_text("utf-8") for header in sorted(FOLDER.rglob("*.cuh")))
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, str]] | None:
