@@ -87,6 +87,7 @@ class Compilation(NotCopied):
     instead = "it is a process: make another of the same simulation, Compilation(simulation)"
 
     def __init__(self, simulation: Simulation, wrenches: bool = False):
+        wrenches = wrenches or simulation.takes_wrenches
         self._code = None if simulation.device == "cuda" else Code.of(simulation.settings)._replace(wrenches=wrenches)
         self._simulation = simulation
         self._process: subprocess.Popen[bytes] | None = None

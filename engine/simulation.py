@@ -19,7 +19,7 @@ from engine.model import Model
 from engine.parameters import Parameters
 from engine.scene import Scene, Touches
 from engine.scene.pairs import NO_PAIRS
-from engine.selection import capabilities, choice, steppers
+from engine.selection import capabilities, steppers
 from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
 from engine.stepper import UNKNOWN, Stepper, fastest
 from engine.validation import Array, on_device
@@ -50,8 +50,8 @@ class Simulation:
 
     `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are live arrays: write into them between steps.
     `tau` and `target`, which is initially the joints' position, are held until changed; so is `wrench` (batch, links,
-    6), which acts on the links from outside. `time` is in s. `phases` are the times of the last step's phases, in s,
-    unless `timed` is false.
+    6), which acts on the links from outside; with `wrenches` steps take it from the first on, and its first use does
+    not recompile them. `time` is in s. `phases` are the times of the last step's phases, in s, unless `timed` is false.
 
     `device` is "cpu", "cuda" or "auto", the faster one; by default it is where q and v are. On "cuda" the arrays are
     CuPy's, of type `dtype`, and whole runs of steps stay on the GPU: `step` launches one kernel and returns at once. A
@@ -79,6 +79,7 @@ class Simulation:
         threads: int | None = None,
         on_divergence: str = "raise",
         scene: Scene | None = None,
+        wrenches: bool = False,
     ):
         batch = validation.whole("batch", batch, 1)
         self.model, self.batch, self.dt = model, batch, validation.time_step(dt)
@@ -89,18 +90,14 @@ class Simulation:
         if device is None:
             device = "cuda" if on_device(q) or on_device(v) else "cpu"
         device = validation.one_of("device", device, ("auto", *capabilities.DEVICES))
-        device, able = steppers.where(scene, device, dtype), steppers.served(model, scene, dtype, algorithm)
-        self.device, where = choice.place(model, device, algorithm, batch, dtype, able, "step")
-        steppers.require(model, scene, self.device, dtype, algorithm)
-        self.algorithm, why = choice.choose(model, algorithm, batch, dtype, self.device, able[self.device], work="step")
-        self.why = why + where
+        self.device, self.algorithm, self.why = steppers.choose(model, batch, device, dtype, algorithm, scene)
         capabilities.require_parameters(self.algorithm, model, batch, parameters)
         self.parameters = None if parameters is None else parameters.copy()
         self.settings = StepSettings(
             model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
             np.array(gains(model, batch, "kp", kp)), np.array(gains(model, batch, "kd", kd)),
             self.parameters, on_divergence == "freeze", scene,
-            NO_PAIRS if scene is None else touching_pairs(model, scene)[0], threads,
+            NO_PAIRS if scene is None else touching_pairs(model, scene)[0], threads, bool(wrenches),
         )  # fmt: skip
         self._stepper: Stepper = steppers.stepper(self.settings, self.device)
         self.threads = self._stepper.threads
@@ -183,7 +180,7 @@ class Simulation:
         """(batch, links, 6): wrenches (n, f) from outside on the links, N m and N, in the order of `model.link_names`.
 
         Each is given in the link's own frame, about its origin. A live array like `tau`, initially zero. Its first use
-        recompiles the steps to include it; until then steps have no overhead.
+        recompiles the steps to include it, unless they were made with `wrenches`; until then steps have no overhead.
         """
         return self._stepper.wrench
 

@@ -56,6 +56,8 @@ class StepSettings:
     """The pairs of shapes that may touch in the scene."""
     threads: int | None = None
     """The most CPU threads that share a batch; None: as many as pay."""
+    wrenches: bool = False
+    """Steps take external wrenches from the first on."""
 
     @cached_property
     def joints(self) -> Array:

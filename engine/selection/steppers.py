@@ -11,7 +11,7 @@ from engine.cpu.stepping import stepper as on_cpu
 from engine.cuda.stepping import choice as on_cuda
 from engine.model import Model
 from engine.scene import Scene
-from engine.selection import capabilities
+from engine.selection import capabilities, choice
 from engine.step_settings import StepSettings
 from engine.stepper import Row, Stepper
 
@@ -68,6 +68,20 @@ def require(model: Model, scene: Scene | None, device: str, dtype: str, algorith
         raise ValueError(f"dtype is {dtype!r}; the CPU simulates in 'float64', device='cuda' in either")
     if scene is not None and algorithm in ALGORITHMS[device] and algorithm not in IN_SCENE[device]:
         raise ValueError(f"{algorithm} {_not_in_scene(device)}; use {' or '.join(advancing(model, scene)[device])}")
+
+
+def choose(
+    model: Model, batch: int, device: str, dtype: str, algorithm: str, scene: Scene | None
+) -> tuple[str, str, str]:
+    """Return the device and the algorithm that step such robots, and why, for names or "auto".
+
+    Raises ValueError, with the reason and what to do, if a device cannot step them, and `NoGpu` without a GPU.
+    """
+    device, able = where(scene, device, dtype), served(model, scene, dtype, algorithm)
+    device, placed = choice.place(model, device, algorithm, batch, dtype, able, "step")
+    require(model, scene, device, dtype, algorithm)
+    algorithm, why = choice.choose(model, algorithm, batch, dtype, device, able[device], work="step")
+    return device, algorithm, why + placed
 
 
 def simulation_algorithms(model: Model, device: str = "auto", scene: Scene | None = None) -> tuple[str, ...]:

@@ -150,16 +150,13 @@ def _stepped(
 
 def _made(study: Description, group: Group, task: Task, threads: int | None) -> dict[str, Any]:
     """Return the settings of one robot's simulation, from which its run can be continued."""
-    simulation = _simulation(study, group, task, threads)
-    if study.pushes:
-        simulation.take_wrenches()
-    return how_made(simulation)
+    return how_made(_simulation(study, group, task, threads))
 
 
 def compile_steps(study: Description, group: Group, task: Task) -> None:
     """Compile the code for these samples' steps, if it is not on disk, before several processes would do so."""
     task = task if group.program is None else task.only(0)
-    Compilation(_simulation(study, group, task, 1), wrenches=bool(study.pushes)).here()
+    Compilation(_simulation(study, group, task, 1)).here()
 
 
 def _simulation(study: Description, group: Group, task: Task, threads: int | None) -> Simulation:
@@ -196,7 +193,7 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
     return Simulation(
         model, count, settings.dt, settings.integrator, settings.algorithm, study.limits, q, v, settings.device,
         settings.dtype, kp, kd, parameters, timed=False, threads=group.threads or threads, on_divergence="freeze",
-        scene=group.scene,
+        scene=group.scene, wrenches=bool(study.pushes),
     )  # fmt: skip
 
 
@@ -251,7 +248,6 @@ class _Pushes:
         self._acts = False
         if not study.pushes:
             return
-        simulation.take_wrenches()  # from the first step on, since steps that take wrenches round otherwise
         count, dt = len(task.samples), group.settings.dt
         self._begin, self._end, self._force = [], [], []
         for push in study.pushes:

@@ -24,7 +24,7 @@ from engine.cpu.runtime.cores import cores
 from engine.holding import holding_gains
 from engine.model import Model, ModelError
 from engine.scene import Scene, put_down, stands
-from engine.simulation import Simulation
+from engine.selection import steppers
 from engine.study.controlling import Program
 from engine.study.description import Description
 from engine.study.quantities import Quantity, named
@@ -240,15 +240,13 @@ def decide(
     for robot, algorithm, device, dtype in choices:
         model = models[robot]
         scene = Scene() if has_ground(study, model) else None
-        how = (study.dt, study.integrator, algorithm)
+        batch = 1 if study.controller else NOMINAL_BATCH
         try:
-            made = Simulation(
-                model, 1 if study.controller else NOMINAL_BATCH, *how, device=device, dtype=dtype, scene=scene
-            )
+            on, by, _ = steppers.choose(model, batch, device, dtype, algorithm, scene)
         except ValueError as error:
             raise ValueError(f"robot {robot}: {error}") from None
-        found[_choice(robot, algorithm, device, dtype)] = [made.algorithm, made.device]
-        if made.algorithm == "dca" and made.device == "cpu":
+        found[_choice(robot, algorithm, device, dtype)] = [by, on]
+        if (by, on) == ("dca", "cpu"):
             found[_choice(robot, algorithm, device, dtype)].append(cores())
     return found
 

@@ -88,8 +88,8 @@ def test_bits_depend_on_no_neighbour(robots, rng):
     np.testing.assert_array_equal(runs[0].q.get(), runs[1].q.get()[::-1])
 
 
-def test_robots_with_mimic_joints_are_given_to_it_and_phases_are_timed(robots):
-    simulation = engine.Simulation(robots["mimics1"], 4, device="cuda")
+def test_robots_with_mimic_joints_are_given_to_it_and_phases_are_timed(robots, rng):
+    simulation = engine.Simulation(constrained(robots["mimics1"], rng), 4, device="cuda")
     assert simulation.algorithm == "jsiia"
     simulation.step(3)
     assert all(seconds > 0 for seconds in simulation.phases.values())

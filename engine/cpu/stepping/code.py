@@ -66,7 +66,7 @@ class Code(NamedTuple):
         own = not alike and algorithm != "dca"
         by: By = workspace.by(model, scene) if contact and scene is not None else "bodies, then rows"
         mimic = bool(contact and mimics(model))
-        return cls(settings.integrator, algorithm, lanes, False, contact, own, pairs, mimic, by)
+        return cls(settings.integrator, algorithm, lanes, settings.wrenches, contact, own, pairs, mimic, by)
 
     @property
     def seconds(self) -> float:

@@ -83,7 +83,7 @@ class Stepper:
         self._rows = JointRows(
             settings.dt, settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0]
         )
-        self._wrench: Array | None = None
+        self._wrench: Array | None = np.zeros((batch, len(model.link_names), 6)) if settings.wrenches else None
         self._by = code.by
         self._touch = workspace.touch(self._ground(), model.nv, batch) if code.contact else None
         self._workplaces = [self._workplace()]

@@ -54,6 +54,8 @@ class Stepper(ABC):
         self._launches: dict[tuple[compiler.Kernel, int], compiler.Launch] = {}
         self._wrench: Any = None
         self._body_wrenches: Any = _NULL
+        if settings.wrenches:
+            self._make_wrench()
 
     @abstractmethod
     def _compile(self) -> None:
@@ -112,18 +114,21 @@ class Stepper(ABC):
         wrenches have no overhead.
         """
         if self._wrench is None:
-            import cupy
-
-            model, batch = self._settings.model, self._settings.batch
-            shape, bodies = (batch, len(model.link_names), 6), len(model.parent)
-            needed = self._type.itemsize * 6 * batch * (shape[1] + bodies)
-            device.require_memory(needed, f"wrenches on the links of {batch} robots {model.name!r}")
-            self._on_bodies = BodyWrenches(model, self._settings.dtype)
-            self._wrench = cupy.zeros(shape, self._type)
+            self._make_wrench()
             self._launches.clear()
             self._compile()
-            arrays.wait()  # zero for steps on any stream
         return self._wrench
+
+    def _make_wrench(self) -> None:
+        import cupy
+
+        model, batch = self._settings.model, self._settings.batch
+        shape, bodies = (batch, len(model.link_names), 6), len(model.parent)
+        needed = self._type.itemsize * 6 * batch * (shape[1] + bodies)
+        device.require_memory(needed, f"wrenches on the links of {batch} robots {model.name!r}")
+        self._on_bodies = BodyWrenches(model, self._settings.dtype)
+        self._wrench = cupy.zeros(shape, self._type)
+        arrays.wait()  # zero for steps on any stream
 
     def start(self, q: Array, v: Array) -> None:
         """Set all robots to q (1 or batch, nq) and v, with no steps done."""
