@@ -5,8 +5,9 @@ Inputs are `BatchJob`s; batches are yielded as they finish. Ray is imported only
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -70,10 +71,8 @@ class Cluster(Here):
         gpus = self._ray.cluster_resources().get("GPU", 0) > 0
         if not gpus and any(device == "cuda" for _, _, device, _ in choices):
             raise ValueError("the study asks for device 'cuda', and no node of the cluster has a GPU; add one that has")
-        task = self._ray.remote(num_cpus=0 if gpus else 1, num_gpus=int(gpus), max_retries=RETRIES)(_decided)
-        found: dict[str, list[Any]] = self._got(
-            task.remote(__version__, self._study, plan.robots, choices), "the choice of algorithms"
-        )
+        task = self.task("cuda" if gpus else "cpu").remote(__version__, decide, self._study, plan.robots, choices)
+        found: dict[str, list[Any]] = self._got(task, "the choice of algorithms")
         self._gpu = any(device == "cuda" for _, device, *_ in found.values())
         return found
 
@@ -81,6 +80,7 @@ class Cluster(Here):
         """Yield all batches as they finish. Raises RuntimeError if one fails, or is lost more than `RETRIES` times."""
         ray = self._ray
         study, groups, running = ray.put(self._study), dict[int, Any](), dict[Any, BatchJob]()
+        tasks = {device: self.task(device) for device in ("cpu", "cuda")}
         works_left = True
         while True:
             while works_left and len(running) < AHEAD * self.seats:
@@ -88,14 +88,18 @@ class Cluster(Here):
                 works_left = work is not None
                 if work is not None:
                     group = groups.setdefault(id(work.group), ray.put(work.group))
-                    on = {"num_cpus": 0, "num_gpus": 1} if work.group.settings.device == "cuda" else {"num_cpus": 1}
-                    task = ray.remote(max_retries=RETRIES, **on)(_simulated)
-                    running[task.remote(__version__, study, group, work.task)] = work
+                    task = tasks[work.group.settings.device]
+                    running[task.remote(__version__, _simulated, study, group, work.task)] = work
             if not running:
                 return
             (ready,), _ = ray.wait(list(running), num_returns=1)
             work = running.pop(ready)
             yield work, self._got(ready, f"the batch of sample {int(work.task.samples[0])}").of(work.task)
+
+    def task(self, device: str) -> Any:
+        """Return the remote `_called`, whose processes go on to further calls: a start with a GPU takes seconds."""
+        on = {"num_cpus": 1} if device == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 0}
+        return self._ray.remote(max_retries=RETRIES, **on)(_called)
 
     def _got(self, task: Any, what: str) -> Any:
         """Return a task's result; re-raise ValueError, and turn any other failure into RuntimeError with a sentence."""
@@ -128,11 +132,17 @@ def _require_version(version: str) -> None:
         )
 
 
-def _decided(version: str, *how: Any) -> dict[str, list[Any]]:
+def _called(version: str, function: Callable[..., Any], *how: Any) -> Any:
+    """Run in a worker: call a function, on the GPU that the process has had from the first."""
     _require_version(version)
-    return decide(*how)
+    gpu = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if _gpu.setdefault("first", gpu) != gpu:
+        os._exit(1)  # CUDA would stay on the first one: Ray repeats the call in another process
+    return function(*how)
 
 
-def _simulated(version: str, study: Description, group: Group, task: Task) -> Batch:
-    _require_version(version)
+_gpu: dict[str, str | None] = {}
+
+
+def _simulated(study: Description, group: Group, task: Task) -> Batch:
     return simulate(study, group, task, threads=1, alone=True).of(NONE)
