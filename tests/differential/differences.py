@@ -307,7 +307,8 @@ def _coordinates(
     seen["overlaps taken back in another way than the text"] += 1
     rows, back = step.overlap(ready)
     push = nnls(size[:, None] * back, size * aside * dt)[0]
-    off = np.linalg.norm(size * (aside * dt - back @ push)) / np.linalg.norm(size * aside * dt)
+    total = np.linalg.norm(size * aside * dt)
+    off = np.linalg.norm(size * (aside * dt - back @ push)) / total if total > 0 else 0.0
     limited = robot.settings.limits and bool(np.any(robot.model.bounded))
     if off > 1e-4 and not limited:
         yield f"what takes overlaps back is no push along the contacts' normals: {off:.1e} of it is something else"

@@ -18,6 +18,7 @@ from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments, serves
 from engine.holding import holding_gains
 from engine.kernels import in_scene
+from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.contact import limbs, newton, problem, search, workspace
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
@@ -55,21 +56,27 @@ def with_hull(folder: Path, text: str) -> engine.Model:
 
 def settings(model: engine.Model, way: str, dtype: str, batch: int = 1) -> StepSettings:
     """Return the step settings."""
-    held = way != "falling"
+    held = way in ("standing", "on hills")
     kp, kd = holding_gains(model, DT) if held else (np.zeros(model.nv), np.zeros(model.nv))
     scene = scene_of(way)
-    return StepSettings(model, batch, DT, "implicit", "abia", True, dtype, False, kp[None], kd[None], None, scene=scene)
+    return StepSettings(
+        model, batch, DT, "implicit", "abia", True, dtype, False, kp[None], kd[None], None, scene=scene,
+        pairs=touching_pairs(model, scene)[0],
+    )  # fmt: skip
 
 
 def scene_of(way: str) -> engine.Scene:
-    """Return a scene on a plane, or with height field for "on hills"."""
+    """Return a scene on a plane, with a height field for "on hills", or with pairs of shapes for "onto itself"."""
+    if way == "onto itself":
+        ball, box = engine.Obstacle("sphere", (0.15,), (0.3, 0.1, 0.0)), engine.Obstacle("box", (0.4, 0.3, 0.06))
+        return engine.Scene(friction=0.8, self_collision=True, obstacles=(ball, box))
     return engine.Scene(HILLS if way == "on hills" else engine.Plane(), friction=0.8)
 
 
 def states(model: engine.Model, way: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return a robot's initial coordinates and velocities."""
     q, v = put_down(model, scene_of(way), model.neutral()), np.zeros(model.nv)
-    if way == "falling":
+    if way in ("falling", "onto itself"):
         q[2] += 0.02
         q[3:7] += 0.15 * rng.standard_normal(4)
         q[3:7] /= np.linalg.norm(q[3:7])
@@ -109,7 +116,7 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     return given[13].reshape(-1, model.nq), given[8][0], float(given[-1].touch.summary[0, 2])
 
 
-@pytest.mark.parametrize("way", ["standing", "falling", "on hills"])
+@pytest.mark.parametrize("way", ["standing", "falling", "on hills", "onto itself"])
 @pytest.mark.parametrize(("dtype", "off"), [("float64", 1e-9), ("float32", 2e-3)])
 def test_steps_in_stages_are_those_of_the_cpu(
     walker: engine.Model, way: str, dtype: str, off: float, rng: np.random.Generator
@@ -128,6 +135,8 @@ def test_steps_in_stages_are_those_of_the_cpu(
     assert simulation.contacts is not None
     assert simulation.contacts.number[0] > 0
     assert worst <= (1e-4 if dtype == "float32" else 1e-8)
+    others = simulation.contacts.other[0, : simulation.contacts.number[0]]
+    assert np.any(others != -1) == (way == "onto itself")
 
 
 def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, in_scene.Robot]:
@@ -222,12 +231,11 @@ def test_mimic_joints_that_the_recursion_serves_are_stepped_so(tmp_path: Path, r
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("way", ["standing", "on hills"])
-@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize(("way", "threads"), [("standing", 1), ("standing", 8), ("on hills", 8), ("onto itself", 1)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, way: str, dtype: str, threads: int) -> None:
     """The GPU's assembly is made, and no array lies on another."""
-    robot = laid_out(settings(walker, way, dtype), threads)
+    robot, _ = laid_out(settings(walker, way, dtype), threads)
     layout = Layout((robot,), dtype)
     assert layout.numbers_of(dtype) == sum(x.size for x in layout.own[dtype])
     assert len(layout.first(dtype)) == layout.numbers_of(dtype)
@@ -242,11 +250,14 @@ def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, way: s
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("way", ["standing", "falling", "on hills"])
+@pytest.mark.parametrize("way", ["standing", "falling", "on hills", "onto itself"])
 @pytest.mark.parametrize(("dtype", "off"), [("float64", 1e-8), ("float32", 2e-3)])
 def test_a_gpu_steps_robots_with_hulls_as_the_cpu_does(
-    walker: engine.Model, way: str, dtype: str, off: float, rng: np.random.Generator
+    walker: engine.Model, way: str, dtype: str, off: float, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if way == "onto itself":  # as a robot with more possible contacts is, or one for which a dense matrix is too large
+        monkeypatch.setattr(scene_stepper, "MOST", 0)
+        monkeypatch.setattr(workspace, "MOST_DENSE", 0)
     batch = 40
     begin = [states(walker, way, rng) for _ in range(batch)]
     q, v = (np.array(x) for x in zip(*begin, strict=True))

@@ -311,7 +311,7 @@ class Stepper:
         if self._touch is None:
             return None
         summary, seen = self._touch.summary, self._touch.seen
-        link, other = workspace.partners(self._touch)
+        link, other = (table[self._touch.which] for table in workspace.partners(self._touch.ground))
         wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
         acting = np.arange(link.shape[1]) < summary[:, 1:2]
         wrench[acting] = _on_links(self._settings.model, link[acting], seen[acting][:, WRENCH:SEEN])

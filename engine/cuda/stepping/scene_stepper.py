@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.compile.with_loops import (
     WARP,
@@ -23,8 +24,9 @@ from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.kernels import in_scene
 from engine.kernels.collision import near_points
+from engine.kernels.collision.shape_contacts import OF_ALL_ROBOTS
 from engine.kernels.contact import workspace
-from engine.kernels.contact.workspace import SEEN, WRENCH
+from engine.kernels.contact.workspace import OTHER, SEEN, WRENCH
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
 from engine.scene import Touches, points
@@ -51,13 +53,15 @@ _WORST = 2  # index of the largest residual in a step's report
 def serves(settings: StepSettings) -> bool:
     """Return whether this stepper takes the batch. It takes robots with mimic joints for any algorithm."""
     model, scene = settings.model, settings.scene
-    if scene is None or scene.ground is None or settings.pairs.capacity or settings.integrator == "rk4":
+    if scene is None or settings.integrator == "rk4" or not (settings.algorithm == "abia" or model.has_mimic):
         return False
-    touching = points(model, scene)
-    if touching.capacity > MOST:
+    touching, pairs = points(model, scene), settings.pairs.capacity
+    if touching.capacity + pairs > MOST:
+        return workspace.by(model, scene) == "bodies"
+    if scene.ground is None or pairs:
         return False
     many = touching.capacity > CONTACTS or bool(np.max(np.diff(touching.first), initial=0) >= WALKED)
-    return many and (settings.algorithm == "abia" or model.has_mimic) and workspace.by(model, scene) != "rows"
+    return many and workspace.by(model, scene) != "rows"
 
 
 class SceneStepper(Stepper):
@@ -65,8 +69,9 @@ class SceneStepper(Stepper):
 
     def __init__(self, settings: StepSettings):
         each = robots_of_multiprocessor(settings.batch)
-        threads = threads_of_robot(each, len(settings.model.parent), settings.dtype)
-        self._robot = _robot(settings, threads)
+        # of robots that touch each other, a thread each: pairs are not shared
+        threads = 1 if settings.pairs.capacity else threads_of_robot(each, len(settings.model.parent), settings.dtype)
+        self._robot, partners = _robot(settings, threads)
         together = WARP // 2 if each < _WHOLE_WARPS else WARP
         self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype, threads, together)
         warps = -(-each // layout.together)
@@ -79,7 +84,7 @@ class SceneStepper(Stepper):
         self._tables = [arrays.to_device(layout.table(name), name) for name in sizes]
         self._own = [arrays.empty((groups, max(n, 1), layout.together), name) for name, n in sizes.items()]
         self._firsts = [arrays.to_device(layout.first(name), name) for name in sizes]
-        self._link = arrays.to_device(np.append(self._touch.ground.points.link.numbers, 0), "int64")
+        self._partners = [arrays.to_device(x, "int64") for x in partners]
         frames = settings.model.link_rotation, settings.model.link_position
         self._frames = [arrays.to_device(x, settings.dtype) for x in frames]
         self._forget()
@@ -175,14 +180,16 @@ class SceneStepper(Stepper):
         import cupy
 
         _, summary, which, _, seen = map(self._get, self._left)
-        link = self._link[which]
+        link, other = (table[which] for table in self._partners)
         summary *= (self._frozen == 0)[:, None]
-        shape = link.shape
-        other = cupy.broadcast_to(cupy.asarray(np.full((1, 1), -1)), shape)
-        nothing = cupy.broadcast_to(cupy.zeros((1, 1, 1), seen.dtype), (*shape, 6))
         number, residual, worst = summary[:, 1].astype(np.int64), summary[:, 0], summary[:, 2]
         wrench = self._on_links(link, seen[..., WRENCH:SEEN])
-        return workspace.reported(number, link, seen, wrench, residual, worst, other, nothing)
+        if self._settings.pairs.capacity:
+            own = other >= 0
+            on_other = self._on_links(cupy.where(own, other, 0), seen[..., OTHER:]) * own[..., None]
+        else:
+            on_other = cupy.broadcast_to(cupy.zeros((1, 1, 1), seen.dtype), (*link.shape, 6))
+        return workspace.reported(number, link, seen, wrench, residual, worst, other, on_other)
 
     def _on_links(self, link: Any, wrench: Any) -> Any:
         """Return wrenches (…, 6) on bodies, in their frames, as wrenches on their links (…), in those frames."""
@@ -233,8 +240,9 @@ def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["
     )  # fmt: skip
 
 
-def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
-    """Return a robot's workspace as a kernel has it: tables of all robots, and its own arrays."""
+def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.Robot, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return a robot's workspace as a kernel has it, tables of all robots and its own arrays, and the links of contacts
+    by `workspace.partners`."""
     model, scene = settings.model, settings.scene
     assert scene is not None
     ground = workspace.contact_workspace(model, scene, "bodies")
@@ -242,8 +250,11 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
     own = _each(ground, Own)
     tables = {"flow": Table(ground.solver.tree.flow), "limbs": _each(ground.solver.tree.limbs, Table)}
     solver = own.solver._replace(tree=own.solver.tree._replace(**tables))
+    pairs = own.pairs
+    if ground.pairs:
+        pairs = own.pairs._replace(**{name: _each(getattr(ground.pairs, name), Table) for name in OF_ALL_ROBOTS})
     own = own._replace(
-        points=_each(ground.points, Table), surface=_each(ground.surface, Table), solver=solver,
+        points=_each(ground.points, Table), surface=_each(ground.surface, Table), solver=solver, pairs=pairs,
         topology=Table(ground.topology),
     )  # fmt: skip
     touch = workspace.touch(ground, model.nv, 1)
@@ -257,9 +268,9 @@ def _robot(settings: StepSettings, threads: int) -> in_scene.Robot:
     q_of_v = _each(settings.q_of_v, Table)
     rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
     own_room = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv), Own)
-    return in_scene.Robot(
-        known, rows, _each(settings.rotations, Table), own_room, workspace.Touch(own, *_each(touch[1:], Own))
-    )
+    own_touch = workspace.Touch(own, *_each(touch[1:], Own))
+    robot = in_scene.Robot(known, rows, _each(settings.rotations, Table), own_room, own_touch)
+    return robot, workspace.partners(ground)
 
 
 def _each(value: Any, kind: type) -> Any:

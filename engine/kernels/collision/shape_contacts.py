@@ -52,6 +52,10 @@ class PairRoom(NamedTuple):
     feature: NDArray[np.int64]
 
 
+OF_ALL_ROBOTS = ("shapes", "one", "other", "friction", "restitution", "first", "body", "link", "inner")
+"""The fields of `PairRoom` that no step changes."""
+
+
 def pair_room(chosen: Pairs, solids: Shapes) -> PairRoom:
     """Return the workspace for these pairs of shapes, with fixed ones in place."""
     S = len(chosen.body)

@@ -152,14 +152,14 @@ def of_steps(touch: Touch) -> tuple[NDArray[Any], ...]:
     return touch[1:]
 
 
-def partners(touch: Touch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the link of each reported contact and what it touches, as in `Touches.other`; (batch, C) each."""
-    links, pairs = touch.ground.points.link, touch.ground.pairs
+def partners(ground: ContactWorkspace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, by the numbers in `Touch.which`, the link of a contact and what it touches, as in `Touches.other`."""
+    links, pairs = ground.points.link, ground.pairs
     others = np.full(len(links), -1)
     if pairs:
         links = np.concatenate([links, pairs.link[pairs.one]])
         others = np.concatenate([others, pairs.link[pairs.other]])
-    return (links[touch.which], others[touch.which]) if len(links) else (touch.which, np.full_like(touch.which, -1))
+    return (links, others) if len(links) else (np.zeros(1, np.int64), np.full(1, -1))  # nothing can touch
 
 
 def reported(
