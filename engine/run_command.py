@@ -177,7 +177,7 @@ def run_robot(args: argparse.Namespace) -> int:
     scene = _scene(args, model)
     _require_ground(args, model, scene)
     if scene is not None:
-        q = np.stack([put_down(model, scene, row) for row in q])
+        q = put_down(model, scene, q)
     kp, kd = _gains(args, model, q)
     _require_controller(args)
     controls = _controls(args, model, steps)

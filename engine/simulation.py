@@ -145,6 +145,11 @@ class Simulation:
         return self._stepper.empty(*shape)
 
     @property
+    def scene(self) -> Scene | None:
+        """The robots' surroundings."""
+        return self.settings.scene
+
+    @property
     def q(self) -> Any:
         """(batch, nq): the coordinates."""
         return self._stepper.q
@@ -200,7 +205,7 @@ class Simulation:
 
     @property
     def contacts(self) -> Touches | None:
-        """The contacts of the last step, see `engine.scene.Touches`; None without a scene."""
+        """The contacts of the last step, see `engine.Touches`; None without a scene."""
         return self._stepper.contacts()
 
     @property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from engine import validation
 from engine.model import FREE, WORLD, Model
 from engine.model.poses import body_poses
 from engine.scene.height_field import HeightField
@@ -32,13 +33,20 @@ def stands(model: Model) -> bool:
     return bool(np.all(height[fixed] >= -_PENETRATION_TOLERANCE))
 
 
-def put_down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return q (nq,) with the robot moved along a plane's normal, or vertically over a height field, until it touches.
+def put_down(model: Model, scene: Scene, q: ArrayLike) -> NDArray[np.floating]:
+    """Return q, (nq,) or (N, nq), with robots moved along a plane's normal, or vertically over a height field, until
+    they touch.
 
     Fixed robots and robots without collision shapes stay in place. Each part of a composed model is moved separately; a
     single body only moves out of the ground, since it may be meant to fall or to lie on something. Obstacles are
-    ignored.
+    ignored. Raises ValueError for another shape, and for numbers that are not finite.
     """
+    rows, single = validation.states(model, q=q)
+    moved = np.stack([_down(model, scene, row) for row in rows[0]]) if len(rows[0]) else rows[0]
+    return moved[0] if single else moved
+
+
+def _down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.floating]:
     roots = np.flatnonzero((model.kind == FREE) & (model.parent == WORLD))
     found = points(model, scene)
     if scene.ground is None or len(roots) == 0 or len(found.radius) == 0:

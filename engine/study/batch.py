@@ -187,7 +187,7 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
         elif axis.what == "slope":
             slope = x
     if "position" in own and group.scene is not None:
-        q = np.stack([put_down(model, group.scene, row) for row in q])
+        q = put_down(model, group.scene, q)
     if parameters is not None:
         parameters.gravity[:] = _tilted(parameters.gravity, np.radians(slope))
     return Simulation(

@@ -85,7 +85,7 @@ class Results:
             for key, (old, new) in _differences(settings, self._manifest):
                 raise ValueError(
                     f"{str(self.folder)!r} contains results of another study ({key}: {old} there, {new} here); what is "
-                    "there stays: name another folder, or make the study as that one was"
+                    "there stays: name another folder (--out), delete this one, or make the study as that one was"
                 )
         elif any(self.folder.glob(PARTS)):
             raise ValueError(f"{str(self.folder)!r} has parts and no {MANIFEST}; name another folder")

@@ -70,7 +70,7 @@ def standing(name: str, scene: Scene, batch: int = 1, threads: int | None = None
 def _fallen(name: str, rng: np.random.Generator, scene: Scene) -> Simulation:
     """Limp robots in random postures, turned at random, that fall from 0.2 m with random velocities."""
     model = robot(name)
-    q = np.array([put_down(model, scene, each) for each in model.random(rng, ROBOTS)])
+    q = put_down(model, scene, model.random(rng, ROBOTS))
     q[:, 2] += 0.2
     v = rng.standard_normal((ROBOTS, model.nv))
     return Simulation(
@@ -117,7 +117,7 @@ def snake() -> dict[str, Any]:
     rng, scene, model = np.random.default_rng(6), Scene(), robot("snake50")
     q = np.tile(model.neutral(), (2, 1))
     q[:, model.q_of_v[model.q_of_v >= 0]] += 0.01 * rng.standard_normal((2, int((model.q_of_v >= 0).sum())))
-    q = np.array([put_down(model, scene, each) for each in q])
+    q = put_down(model, scene, q)
     simulation = Simulation(model, 2, DT["snake50"], "implicit", "abia", q=q, scene=scene, device="cpu", timed=False)
     left, most = [], 0
     for _ in range(SNAKE_STEPS):
@@ -237,7 +237,7 @@ def rods() -> dict[str, Any]:
     model, scene = body('<capsule radius="0.005" length="0.4"/>'), Scene(friction=2.0)
     q, tilt = np.tile(model.neutral(), (batch, 1)), rng.uniform(0.2, 1.4, batch)
     q[:, 4], q[:, 6] = np.sin(tilt / 2), np.cos(tilt / 2)
-    q = np.array([put_down(model, scene, each) for each in q])
+    q = put_down(model, scene, q)
     simulation = Simulation(model, batch, q=q, scene=scene, algorithm="abia", device="cpu", timed=False)
     turn = link_poses(model, q)[:, 0, :3, :3]
     simulation.v[:, 3:] = np.einsum("kji,kj->ki", turn, rng.uniform(-3, 3, (batch, 3)) * [1, 1, 0])

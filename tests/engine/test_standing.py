@@ -67,3 +67,14 @@ def test_a_run_has_the_same_ground_on_every_device():
             for dtype in ("float64", "float32")
         }
         assert scenes == {None if name == "pendulum" else engine.Scene()}
+
+
+def test_a_batch_is_put_down_row_by_row(rng):
+    model, scene = engine.load(engine.ROBOTS / "quadruped.urdf"), engine.Scene()
+    q = model.random(rng, 3)
+    found = engine.put_down(model, scene, q)
+    for row, down in zip(q, found, strict=True):
+        np.testing.assert_array_equal(engine.put_down(model, scene, row), down)
+        assert depth(model, down) == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(ValueError, match="q is an array of shape|q has"):
+        engine.put_down(model, scene, q[:, 1:])
