@@ -135,13 +135,13 @@ def _require_version(version: str) -> None:
 def _called(version: str, function: Callable[..., Any], *how: Any) -> Any:
     """Run in a worker: call a function, on the GPU that the process has had from the first."""
     _require_version(version)
-    gpu = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if _gpu.setdefault("first", gpu) != gpu:
+    gpus = _ray().get_gpu_ids()
+    if gpus and _first.setdefault("gpus", gpus) != gpus:
         os._exit(1)  # CUDA would stay on the first one: Ray repeats the call in another process
     return function(*how)
 
 
-_gpu: dict[str, str | None] = {}
+_first: dict[str, list[Any]] = {}
 
 
 def _simulated(study: Description, group: Group, task: Task) -> Batch:

@@ -83,9 +83,8 @@ def bare(model: engine.Model, friction: float, directions: NDArray[Any], how: tu
     kp, kd = engine.holding_gains(model, DT, "implicit", q)
     simulation = engine.Simulation(
         model, len(directions), DT, "implicit", algorithm, q=q, kp=kp, kd=kd, device=where, dtype=dtype,
-        timed=False, on_divergence="freeze", scene=scene,
+        timed=False, on_divergence="freeze", scene=scene, wrenches=True,
     )  # fmt: skip
-    simulation.wrench[:] = 0.0
     trunk = model.link_names.index("trunk")
     begin, end, last = (round(time / DT) for time in (BEGIN, END, SECONDS))
     force = [simulation.array(FORCE * f(np.radians(directions))) for f in (np.cos, np.sin)]
