@@ -76,5 +76,5 @@ def test_a_batch_is_put_down_row_by_row(rng):
     for row, down in zip(q, found, strict=True):
         np.testing.assert_array_equal(engine.put_down(model, scene, row), down)
         assert depth(model, down) == pytest.approx(0.0, abs=1e-12)
-    with pytest.raises(ValueError, match="q is an array of shape|q has"):
+    with pytest.raises(ValueError, match=r"q has shape \(3, 18\); expected \(19,\) or"):
         engine.put_down(model, scene, q[:, 1:])
