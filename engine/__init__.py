@@ -62,11 +62,10 @@ from engine.recording.robot_text import parts_of_text, robot_as_text, robot_of_t
 from engine.recording.tables import save_csv
 from engine.recording.trajectories import trajectory as recorded_trajectory
 from engine.rollout import Trajectory, rollout
-from engine.scene import HeightField, Obstacle, Plane, Scene, put_down, slope, stands
+from engine.scene import HeightField, Obstacle, Plane, Scene, Touches, put_down, slope, stands
 from engine.scene.mesh_parts import MeshPart
 from engine.scene.mesh_reader import read_mesh
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
-from engine.scene.touches import Touches
 from engine.selection.capabilities import algorithms
 from engine.selection.steppers import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.selection.steppers import simulation_algorithms, simulation_refusal

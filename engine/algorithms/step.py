@@ -34,8 +34,7 @@ from engine.algorithms.convex import tangents
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.algorithms.touching import Contact, body_of
 from engine.lie import Array
-from engine.model import Model
-from engine.model.joints import Joint
+from engine.model import Joint, Model
 from engine.scene import Scene
 
 IMPACT = 0.015  # m/s: slower impacts have no restitution

@@ -18,9 +18,9 @@ from engine import lie
 from engine.blocks.arrays import t
 from engine.blocks.stages import stage
 from engine.lie import Array
+from engine.model import PRISMATIC, REVOLUTE, Model
 from engine.model.features import Feature, found
-from engine.model.joints import BODY_JOINTS, PRISMATIC, REVOLUTE
-from engine.model.model import Model
+from engine.model.joints import BODY_JOINTS
 
 Indices = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from engine.cuda.chains.dca import LANES, kernel
 from engine.cuda.runtime import arrays, compiler, device, header
 from engine.cuda.stepping.stepper import Stepper, constraint_facts, packed_constants
 from engine.cuda.trees import dca
-from engine.model.joints import SPHERICAL
+from engine.model import SPHERICAL
 from engine.step_settings import INTEGRATORS, StepSettings
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from engine.cuda.chains import dca as chains
 from engine.cuda.runtime import arrays, compiler, device, header
 from engine.cuda.trees.schedule import Schedule, Task, schedule
-from engine.model import Model
-from engine.model.joints import SPHERICAL
+from engine.model import SPHERICAL, Model
 from engine.model.layout import CONSTANTS, pack
 
 WARPS = 8

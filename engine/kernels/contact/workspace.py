@@ -17,8 +17,8 @@ from engine.kernels.contact.body_pairs import ALL_PAIRS, MOST_PAIRS, BodyPairs, 
 from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
-from engine.scene import Plane, Points, Scene, Touches, points
-from engine.scene.pairs import NO_PAIRS, Pairs
+from engine.scene import Pairs, Plane, Points, Scene, Touches, points
+from engine.scene.pairs import NO_PAIRS
 from engine.scene.shapes import shapes
 from engine.scene.thresholds import MOST
 
