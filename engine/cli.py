@@ -28,7 +28,6 @@ from engine.cuda.runtime.device import NoGpu
 from engine.lessons.command import add_arguments as add_lessons_arguments
 from engine.model import Model, ModelError, generate
 from engine.repeat_command import add_arguments as add_repeat_arguments
-from engine.repeat_command import add_unpack_arguments
 from engine.robot_arguments import (
     DONE,
     INTERRUPTED,
@@ -48,6 +47,7 @@ from engine.run_command import run_robot
 from engine.selection import capabilities, choice
 from engine.simulation import Diverged
 from engine.study.command import add_arguments as add_study_arguments
+from engine.unpack_command import add_arguments as add_unpack_arguments
 from engine.urdf.markup import in_one_line
 
 ROWS = 1000  # joints that `info` shows as a table, at most; more take over a second

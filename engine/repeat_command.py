@@ -1,4 +1,4 @@
-"""The commands for files of runs: `repeat` recomputes one, to the same bits, and `unpack` writes it uncompressed."""
+"""The command `repeat`: recomputes the file of a run and compares every state, bit for bit."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine import __version__, array_files, files
+from engine import __version__, files
 from engine.model import Model
-from engine.recording.files import LARGEST, SavedRun, read_run
+from engine.recording.files import SavedRun, read_run
 from engine.recording.repeating import repeat
 from engine.recording.robot_text import robot_of_text
 from engine.robot_arguments import DONE, NO, CallError, console, print_message
@@ -23,22 +23,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
     command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     command.set_defaults(function=repeat_run)
-
-
-def add_unpack_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of `unpack`."""
-    command.add_argument("run", type=Path, metavar="RUN.npz", help="a file that is packed too tightly to be read")
-    command.add_argument("out", type=Path, metavar="NEW.npz", help="where it is written as large as what it holds")
-    command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
-    command.set_defaults(function=unpack)
-
-
-def unpack(args: argparse.Namespace) -> int:
-    """Write the file of a run uncompressed."""
-    array_files.unpack(args.run, args.out, LARGEST)
-    if args.json:
-        print(json.dumps({"run": str(args.run), "file": str(args.out)}))
-    return DONE
 
 
 def repeat_run(args: argparse.Namespace) -> int:

@@ -1,0 +1,27 @@
+"""The command `unpack`: writes the file of a run uncompressed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from engine import array_files
+from engine.recording.files import LARGEST
+from engine.robot_arguments import DONE
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of `unpack`."""
+    command.add_argument("run", type=Path, metavar="RUN.npz", help="a file that is packed too tightly to be read")
+    command.add_argument("out", type=Path, metavar="NEW.npz", help="where it is written as large as what it holds")
+    command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    command.set_defaults(function=unpack)
+
+
+def unpack(args: argparse.Namespace) -> int:
+    """Write the file of a run uncompressed."""
+    array_files.unpack(args.run, args.out, LARGEST)
+    if args.json:
+        print(json.dumps({"run": str(args.run), "file": str(args.out)}))
+    return DONE
