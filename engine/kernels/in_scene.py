@@ -23,12 +23,15 @@ from engine.kernels.contact.by_bodies import (
     free_velocity,
     store_impulses,
 )
+from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.problem import BEST_RESIDUAL
 from engine.kernels.contact.problem_rows import rows_by_bodies
 from engine.kernels.contact.search import advance as advance_search
-from engine.kernels.contact.step import move_on, remember, report, stop_turning, touches, warm
+from engine.kernels.contact.step import move_on, report
+from engine.kernels.contact.warm_start import load_warm_start, store_contacts
 from engine.kernels.contact.workspace import Touch
 from engine.kernels.coordinates import is_bounded
+from engine.kernels.joint_motion import stop_turning
 from engine.kernels.joint_rows import JointRows, Robots, joint_forces
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.model.layout import PackedCoupling
@@ -130,13 +133,13 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     gravity, q, v = known.constants[known.topology.shape[0]], state.q[0], state.v[0]
     joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
     loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
-    count = touches(q, v, rows, known, loads, ground)
+    count = find_contacts(q, v, rows, known, loads, ground)
     lap(watched, phases, COLLISION)
     free_velocity(v, forces, rows, ground.topology, gravity, ground)
-    stop_turning(v, robot.rotations, rows.dt, ground)
+    stop_turning(v, rows.dt, ground.free, robot.rotations)
     frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, ground.topology, ground)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
-    warm(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
+    load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
     inertia = forces.inertia[0]
     return begin_impulses(contacts, frictional, joints, rows.dt, False, inertia, ground.topology, ground)
 
@@ -162,7 +165,7 @@ def _end(found, robot, watched, phases):
     if counts[_OVERLAPS] == 0:
         if found or check_impulses(contacts, joints, dt, False, inertia, topology, ground):
             store_impulses(contacts, frictional, joints, ground)
-            remember(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
+            store_contacts(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
             report(ground.solver.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, touch, 0)
             for j in spread(state.v.shape[1]):
                 ground.free[j] += ground.column[j]

@@ -29,7 +29,9 @@ from engine.kernels.contact.by_bodies import (
     overlap_correction_by_bodies,
 )
 from engine.kernels.contact.problem_rows import rows_by_bodies
-from engine.kernels.contact.step import remember, report, stop_turning, warm
+from engine.kernels.contact.step import report
+from engine.kernels.contact.warm_start import load_warm_start, store_contacts
+from engine.kernels.joint_motion import stop_turning
 from engine.scene.thresholds import BACK, HALVINGS, SHUT
 from engine.scene.touches import TOLERANCE
 
@@ -157,19 +159,19 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
     if ground.by == "rows":
         _passes(dynamics, ground)
         _free_velocity(v, forces, rows, dynamics, loads, ground)
-        stop_turning(v, rotations, rows.dt, ground)
+        stop_turning(v, rows.dt, ground.free, rotations)
         return _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot)
     free_velocity(v, forces, rows, topology, loads[0], ground)
-    stop_turning(v, rotations, rows.dt, ground)
+    stop_turning(v, rows.dt, ground.free, rotations)
     frictional, moved, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, ground)
     left = np.inf
     if moved >= 0:
-        warm(moved, frictional, 2 * frictional + moved + joints, touch, robot)
+        load_warm_start(moved, frictional, 2 * frictional + moved + joints, touch, robot)
         left = impulses_by_bodies(moved, frictional, joints, rows.dt, exact, forces, topology, ground)
     few = moved < 0 or 3 * moved + joints <= MOST_ROWS
     if ground.by != "bodies" and left > TOLERANCE and few:
         return _velocity_by_rows(exact, count, q, v, forces, rows, dynamics, touch, robot)
-    remember(moved, frictional, 2 * frictional + moved + joints, touch, robot)
+    store_contacts(moved, frictional, 2 * frictional + moved + joints, touch, robot)
     report(left, moved, touch, robot)
     for j in range(v.size):
         ground.free[j] += ground.column[j]
@@ -198,7 +200,7 @@ def _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot):
         laws[i, 0], laws[i, 1], laws[i, 2] = 0.0, 0.0, np.inf
     half_rows(n, ground)
     hold_across(frictional, ground.rows.system.G)
-    warm(count, frictional, n, touch, robot)
+    load_warm_start(count, frictional, n, touch, robot)
     share, left, has_matrix = 1.0, 0.0, False
     for attempt in range(HALVINGS + 2):
         springs = right_side(count, frictional, n, share, rows.dt, exact, ground)
@@ -217,7 +219,7 @@ def _dense_velocity(exact, count, q, v, rows, dynamics, touch, robot):
         share = 0.5 * share if attempt < HALVINGS else 0.0
     for k in range(n):
         ground.u[k] = ground.rows.solver.u[k]
-    remember(count, frictional, n, touch, robot)
+    store_contacts(count, frictional, n, touch, robot)
     report(left, count, touch, robot)
     _apply(n, ground.impulses, ground, ground.column)
     for j in range(v.size):

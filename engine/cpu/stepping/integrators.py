@@ -15,7 +15,8 @@ from engine.cpu.constraints.contact_dynamics import contact_velocity
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
-from engine.kernels.contact.step import move_on, touches
+from engine.kernels.contact.detection import find_contacts
+from engine.kernels.contact.step import move_on
 from engine.kernels.joint_constraints import slides
 from engine.kernels.joint_motion import advance, advance_ball, normalise, rates, stop_turning
 from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
@@ -120,7 +121,7 @@ def _touching_step(exact, robot, robots, rows, rotations, scratch, dynamics, loa
     Returns whether there are any. `exact`: without contacts, steps keep the energy.
     """
     q, v, time = robots.q[0], robots.v[0], now() if phases.size else 0
-    count = touches(q, v, rows, dynamics, loads, touch.ground)
+    count = find_contacts(q, v, rows, dynamics, loads, touch.ground)
     time = lap(phases, COLLISION, time)
     if count == 0:
         _part(touch, robot)

@@ -10,6 +10,7 @@ from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
 from engine.kernels.contact.immobile_contacts import leave_out_immobile
 from engine.kernels.contact.newton import relative_mobilities
+from engine.kernels.contact.properties import bodies_of, friction_of, restitution_of
 from engine.kernels.contact.recursion import (
     GATHERS,
     TO_PARENT,
@@ -24,7 +25,6 @@ from engine.kernels.contact.recursion import (
 )
 from engine.kernels.contact.reduced import LEFT_OUT, leave_out_unloaded
 from engine.kernels.contact.rounding import closing_gap, limit_slack
-from engine.kernels.contact.touching import bodies_of, friction_of, restitution_of
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.robot import KIND, PARENT, V_START

@@ -1,0 +1,87 @@
+"""The warm start: a step begins at the impulses that the previous one stored, by shape and point or feature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.compile import inline
+from engine.compile.operations import spread
+from engine.kernels.contact.properties import bodies_of
+from engine.kernels.contact.workspace import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
+from engine.kernels.spatial import cross, dot, load3, load9, mul_t, scale, store3, sub
+
+
+@inline
+def _key(i, ground):
+    """The number that identifies a contact of a shape in the next step: its point on the ground, or a pair's
+    feature."""
+    touching = ground.contacts
+    if len(ground.pairs) > 0 and touching.shape[i] >= ground.points.body.size:
+        return ground.pairs.feature[touching.point[i] - ground.points.radius.size]
+    return touching.point[i]
+
+
+@inline
+def _impulse_before(i, touch, robot):
+    """The impulse of a contact in the previous step, in the world; 0 if it did not exist."""
+    shape, key, found = touch.ground.contacts.shape[i], _key(i, touch.ground), (0.0, 0.0, 0.0)
+    for k in range(int(touch.summary[robot, 1])):
+        if touch.which[robot, k] == shape and touch.key[robot, k] == key:
+            found = load3(touch.seen[robot, k], IMPULSE, 1)
+    return found
+
+
+@inline
+def load_warm_start(count, frictional, n, touch, robot):
+    """Load the previous step's impulses, in the contacts' frames."""
+    ground = touch.ground
+    touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
+    for i in spread(count):
+        before = _impulse_before(i, touch, robot)
+        for r in range(3 if i < frictional else 1):
+            k = 3 * i + r if i < frictional else 2 * frictional + i
+            impulses[k] = dot(load3(touching.frame[i], 3 * r, 1), before)
+    first = 2 * frictional + count
+    for k in spread(n - first):
+        impulses[first + k] = joint_memory[ground.joint_of[k]]
+
+
+@inline
+def _put_wrench(seen, place, body, x, impulse, ground):
+    """Store an impulse at a place x as a wrench on a body, in its frame; on fixed geometry in the world's."""
+    if len(ground.pairs) > 0 and body < 0:
+        store3(seen, place, 1, cross(x, impulse))
+        store3(seen, place + 3, 1, impulse)
+        return
+    R, p = load9(ground.bodies.rotation[body], 0, 1), load3(ground.bodies.position[body], 0, 1)
+    store3(seen, place, 1, mul_t(R, cross(sub(x, p), impulse)))
+    store3(seen, place + 3, 1, mul_t(R, impulse))
+
+
+@inline
+def store_contacts(count, frictional, n, touch, robot):
+    """Store this step's impulses, in the world, for the next step and for reports; 0 for contacts that do not act."""
+    ground = touch.ground
+    touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
+    for j in spread(joint_memory.size):
+        joint_memory[j] = 0.0
+    for i in spread(count):
+        k = 3 * i if i < frictional else 2 * frictional + i
+        x, slip, u = (impulses[k], 0.0, 0.0), 0.0, ground.u
+        if i < frictional:
+            x = (impulses[k], impulses[k + 1], impulses[k + 2])
+            slip = np.sqrt(u[k + 1] * u[k + 1] + u[k + 2] * u[k + 2])
+        world = mul_t(load9(touching.frame[i], 0, 1), x)
+        seen = touch.seen[robot, i]
+        touch.which[robot, i], touch.key[robot, i] = touching.shape[i], _key(i, ground)
+        seen[GAP], seen[SLIP] = touching.gap[i], slip
+        store3(seen, PLACE, 1, load3(touching.at[i], 0, 1))
+        store3(seen, NORMAL, 1, load3(touching.frame[i], 0, 1))
+        store3(seen, IMPULSE, 1, world)
+        bodies = bodies_of(touching.shape[i], ground)
+        _put_wrench(seen, WRENCH, bodies[0], load3(touching.at[i], 0, 1), world, ground)
+        if len(ground.pairs) > 0:
+            _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i], 0, 1), scale(-1.0, world), ground)
+    first = 2 * frictional + count
+    for k in spread(n - first):
+        joint_memory[ground.joint_of[k]] = impulses[first + k]
