@@ -15,15 +15,9 @@ from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
 from engine.compile.operations import address, least, spread, votes
-from engine.kernels.contact.by_bodies import (
-    begin_impulses,
-    begin_overlap_correction,
-    check_impulses,
-    end_overlap_correction,
-    free_velocity,
-    store_impulses,
-)
+from engine.kernels.contact.by_bodies import begin_impulses, check_impulses, free_velocity, store_impulses
 from engine.kernels.contact.detection import find_contacts
+from engine.kernels.contact.overlap_correction import begin_overlap_correction, end_overlap_correction
 from engine.kernels.contact.problem import BEST_RESIDUAL
 from engine.kernels.contact.problem_rows import rows_by_bodies
 from engine.kernels.contact.search import advance as advance_search

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from engine.compile import inline
 from engine.compile.operations import spread
-from engine.kernels.coordinates import exponential, unit_product
-from engine.kernels.spatial import add, cross, load3, mul, rotation_from_quaternion, scale, store3, turned_back
+from engine.kernels.quaternions import exponential, quaternion_rate, rotation_from_quaternion, turned_back, unit_product
+from engine.kernels.robot import KIND, Q_START, V_START
+from engine.kernels.spatial import add, cross, load3, mul, scale, store3
+from engine.model import FREE, SPHERICAL
 
 
 @inline
@@ -67,16 +67,6 @@ def stop_turning(before, dt, v, rotations):
 
 
 @inline
-def _quaternion_rate(q, a, v, c, rate):
-    """½ x ∘ (ω, 0) of the quaternion x at `a`."""
-    x, y, z, s = q[a], q[a + 1], q[a + 2], q[a + 3]
-    rate[a] = 0.5 * (s * v[c] + y * v[c + 2] - z * v[c + 1])
-    rate[a + 1] = 0.5 * (s * v[c + 1] + z * v[c] - x * v[c + 2])
-    rate[a + 2] = 0.5 * (s * v[c + 2] + x * v[c + 1] - y * v[c])
-    rate[a + 3] = -0.5 * (x * v[c] + y * v[c + 1] + z * v[c + 2])
-
-
-@inline
 def rates(q, v, rate, q_of_v, rotations):
     """Compute q̇ of one robot, (nq,); that of a quaternion is ½ x ∘ (ω, 0)."""
     for j in range(v.size):
@@ -89,14 +79,37 @@ def rates(q, v, rate, q_of_v, rotations):
         linear = mul(rotation_from_quaternion(x, y, z, s), (v[c + 3], v[c + 4], v[c + 5]))
         for r in range(3):
             rate[a + r] = linear[r]
-        _quaternion_rate(q, a + 3, v, c, rate)
+        quaternion_rate(q, a + 3, v, c, rate)
     for f in range(balls.shape[0]):
-        _quaternion_rate(q, balls[f, 0], v, balls[f, 1], rate)
+        quaternion_rate(q, balls[f, 0], v, balls[f, 1], rate)
 
 
 @inline
-def normalise(x, a):
-    """Normalise the quaternion at `a`."""
-    n = np.sqrt(x[a] * x[a] + x[a + 1] * x[a + 1] + x[a + 2] * x[a + 2] + x[a + 3] * x[a + 3])
-    for r in range(4):
-        x[a + r] /= n
+def advance_joint(robot, i, q, v, after, dt):
+    """Advance q (nq,) of a body's joint by v⁺, `after` (nv,), for dt, and store v⁺ in v (nv,).
+
+    A free joint's v⁺ is v + dt v̇, where v̇ includes −ω × v, the rotation of its frame. Without that term it is a twist
+    in the frame in which the step begins; it moves the pose and is then rotated into the frame in which the step ends.
+    """
+    kind, a, c = robot.tree[i, KIND], robot.tree[i, Q_START], robot.tree[i, V_START]
+    if kind == FREE:
+        w, turning = load3(after, c, 1), cross(load3(v, c, 1), load3(v, c + 3, 1))
+        linear = add(load3(after, c + 3, 1), scale(dt, turning))
+        x = q[a + 3], q[a + 4], q[a + 5], q[a + 6]
+        turn, shift = exponential(w, dt), mul(rotation_from_quaternion(x[0], x[1], x[2], x[3]), linear)
+        x, u = unit_product(x, turn), turned_back(turn, linear)
+        for r in range(3):
+            q[a + r] += dt * shift[r]
+            v[c + r], v[c + 3 + r] = w[r], u[r]
+        for r in range(4):
+            q[a + 3 + r] = x[r]
+    elif kind == SPHERICAL:
+        w = load3(after, c, 1)
+        x = unit_product((q[a], q[a + 1], q[a + 2], q[a + 3]), exponential(w, dt))
+        for r in range(3):
+            v[c + r] = w[r]
+        for r in range(4):
+            q[a + r] = x[r]
+    else:
+        v[c] = after[c]
+        q[a] += dt * after[c]

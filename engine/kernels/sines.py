@@ -1,4 +1,4 @@
-"""Sine and cosine with the same bits on CPUs and GPUs."""
+"""Sine and cosine: with the same bits on CPUs and GPUs, and for vector code."""
 
 from __future__ import annotations
 
@@ -38,3 +38,52 @@ def sine_and_cosine(x):
     odd = turns & 1 != 0
     a, b = (c, s) if odd else (s, c)
     return -a if turns & 2 != 0 else a, -b if (turns + 1) & 2 != 0 else b
+
+
+_ROUND = 6755399441055744.0  # 1.5 · 2⁵²: adding and subtracting it rounds to an integer
+_TWO_OVER_PI = 0.6366197723675814
+# π/2 in three parts, the first two of 33 bits (Cody and Waite 1980; the split of fdlibm)
+_HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+LARGEST_ANGLE = 1e6
+
+
+@inline
+def nearest(x):
+    """x rounded to an integer, for |x| < 2⁵¹."""
+    return (x + _ROUND) - _ROUND
+
+
+@inline
+def quarter_turns(x):
+    """The number of quarter turns nearest to the angle x, |x| ≤ LARGEST_ANGLE, and sine and cosine of the remainder.
+
+    The minimax polynomials are those of fdlibm's k_sin and k_cos.
+    """
+    k = nearest(x * _TWO_OVER_PI)
+    r = ((x - k * _HALF_PI[0]) - k * _HALF_PI[1]) - k * _HALF_PI[2]
+    z = r * r
+    s = z * 1.58969099521155010221e-10 + -2.50507602534068634195e-08
+    s = 2.75573137070700676789e-06 + z * s
+    s = -1.98412698298579493134e-04 + z * s
+    s = 8.33333333332248946124e-03 + z * s
+    s = -1.66666666666666324348e-01 + z * s
+    s = r + r * z * s
+    c = z * -1.13596475577881948265e-11 + 2.08757232129817482790e-09
+    c = -2.75573143513906633035e-07 + z * c
+    c = 2.48015872894767294178e-05 + z * c
+    c = -1.38888888888741095749e-03 + z * c
+    c = 4.16666666666666019037e-02 + z * c
+    c = 1.0 - (0.5 * z - z * z * c)
+    return k, s, c
+
+
+@inline
+def sincos(x):
+    """sin x and cos x for |x| ≤ LARGEST_ANGLE, to about an ulp; compiles to vector code."""
+    k, s, c = quarter_turns(x)
+    quadrant = k - 4.0 * nearest(k * 0.25)
+    odd = abs(quadrant) == 1.0
+    sine, cosine = (c, s) if odd else (s, c)
+    sine = -sine if quadrant == -1.0 or abs(quadrant) == 2.0 else sine
+    cosine = -cosine if quadrant == 1.0 or abs(quadrant) == 2.0 else cosine
+    return sine, cosine

@@ -12,7 +12,7 @@ from engine.compile import inline, kernel
 from engine.compile.operations import address, at_run_time, least, local, rows
 from engine.kernels.aba import accelerate, leave
 from engine.kernels.bodies import NV, ZERO, rigid_inertia
-from engine.kernels.coordinates import advance_joint, is_bounded
+from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_constraints import (
     ACTIVE_SET_STEPS,
     BLOCK_PIVOTS,
@@ -32,6 +32,7 @@ from engine.kernels.joint_constraints import (
     stopped,
 )
 from engine.kernels.joint_forces import Acting, beside_friction, bounds, may_hold
+from engine.kernels.joint_motion import advance_joint
 from engine.kernels.outward import enter
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.robot import ENTER, KIND, V_START

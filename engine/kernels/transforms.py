@@ -11,18 +11,9 @@ from __future__ import annotations
 
 from engine.compile import inline
 from engine.compile.operations import is_single
+from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.sines import sine_and_cosine
-from engine.kernels.spatial import (
-    add,
-    columns,
-    cross,
-    inertia_to_parent,
-    mul,
-    mul_t,
-    rotation_from_quaternion,
-    scale,
-    sub,
-)
+from engine.kernels.spatial import add, columns, cross, inertia_to_parent, mul, mul_t, scale, sub
 from engine.model import PRISMATIC, REVOLUTE, SPHERICAL, layout
 
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)

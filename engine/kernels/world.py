@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from engine.compile import apart, inline
 from engine.compile.operations import is_single, spread
+from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.robot import KIND, PARENT, Q_START, V_START
-from engine.kernels.sines import sine_and_cosine
+from engine.kernels.sines import LARGEST_ANGLE, sincos, sine_and_cosine
 from engine.kernels.spatial import (
-    LARGEST_ANGLE,
     add,
     columns,
     cross,
@@ -27,9 +27,7 @@ from engine.kernels.spatial import (
     momentum,
     mul,
     rotate_symmetric,
-    rotation_from_quaternion,
     scale,
-    sincos,
     store3,
     store6,
     store9,

@@ -6,17 +6,8 @@ import numpy as np
 
 from engine.compile import kernel
 from engine.kernels.robot import KIND
-from engine.kernels.spatial import (
-    LARGEST_ANGLE,
-    add,
-    inertia_to_parent,
-    less_rank_one,
-    load3,
-    load6,
-    load9,
-    scale,
-    sincos,
-)
+from engine.kernels.sines import LARGEST_ANGLE, sincos
+from engine.kernels.spatial import add, inertia_to_parent, less_rank_one, load3, load6, load9, scale
 from engine.model import REVOLUTE, layout
 
 

@@ -23,11 +23,8 @@ from engine.cpu.constraints.contact_rows import contact_rows, delassus, half_row
 from engine.cpu.constraints.contact_solver import solve
 from engine.cpu.rigid_body import crba, ltdl, tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.kernels.contact.by_bodies import (
-    free_velocity,
-    impulses_by_bodies,
-    overlap_correction_by_bodies,
-)
+from engine.kernels.contact.by_bodies import free_velocity, impulses_by_bodies
+from engine.kernels.contact.overlap_correction import overlap_correction_by_bodies
 from engine.kernels.contact.problem_rows import rows_by_bodies
 from engine.kernels.contact.step import report
 from engine.kernels.contact.warm_start import load_warm_start, store_contacts

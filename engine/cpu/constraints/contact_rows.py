@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.cpu.constraints.contact_law import EPS
 from engine.kernels.contact.detection import exchange
-from engine.kernels.contact.problem_rows import rebound_velocity
 from engine.kernels.contact.properties import bodies_of, friction_of, restitution_of
+from engine.kernels.contact.restitution import rebound_velocity
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.robot import KIND, PARENT, V_START

@@ -10,10 +10,10 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.operations import is_single
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.robot import KIND, PARENT, Q_START, V_START
-from engine.kernels.sines import sine_and_cosine
+from engine.kernels.sines import LARGEST_ANGLE, sincos, sine_and_cosine
 from engine.kernels.spatial import (
-    LARGEST_ANGLE,
     add,
     columns,
     cross,
@@ -26,9 +26,7 @@ from engine.kernels.spatial import (
     motion_to_child,
     mul,
     mul_t,
-    rotation_from_quaternion,
     scale,
-    sincos,
     store3,
     store6,
     store9,

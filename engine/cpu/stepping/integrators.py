@@ -18,8 +18,9 @@ from engine.cpu.runtime.laps import lap
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.step import move_on
 from engine.kernels.joint_constraints import slides
-from engine.kernels.joint_motion import advance, advance_ball, normalise, rates, stop_turning
+from engine.kernels.joint_motion import advance, advance_ball, rates, stop_turning
 from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
+from engine.kernels.quaternions import normalise
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DIVERGED, LOWER, UPPER
 

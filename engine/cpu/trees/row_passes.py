@@ -12,8 +12,9 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.vectors import as_precise_as, double, gather, load, store, where
 from engine.cpu.trees import rows as at
+from engine.kernels.quaternions import rotation_from_quaternion
+from engine.kernels.sines import LARGEST_ANGLE, nearest, quarter_turns
 from engine.kernels.spatial import (
-    LARGEST_ANGLE,
     add,
     cross,
     dot,
@@ -25,9 +26,6 @@ from engine.kernels.spatial import (
     momentum,
     motion_to_child,
     mul,
-    nearest,
-    quarter_turns,
-    rotation_from_quaternion,
     scale,
     store3,
     store9,

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from engine.compile import apart, inline
 from engine.compile.operations import spread
+from engine.kernels.collision.contact_reduction import best_near_point, swap_near_points
 from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.near_points import motion_of, near_points, near_shapes, of_thread, turn
-from engine.kernels.spatial import cross, dot, load3, load9, store3, store9, sub
+from engine.kernels.spatial import load3, load9, store3, store9
 from engine.scene.points import KEPT, WALKED
 from engine.scene.thresholds import LEAN
 
@@ -49,70 +50,6 @@ def put(out, slot, k, s, x, n, gap):
 
 
 @inline
-def _area(a, b, c, n):
-    """Twice the signed area of a triangle, projected along n."""
-    return dot(n, cross(sub(b, a), sub(c, a)))
-
-
-@inline
-def _outside(a, b, x, n, lean):
-    """The distance of x to the right of the line from a to b, projected along n; without `lean`, times the line's
-    length."""
-    side = sub(b, a)
-    return -_area(a, b, x, n) / np.sqrt(dot(side, side)) if lean > 0.0 else -_area(a, b, x, n)
-
-
-@inline
-def _is_better(worth, k, most, best, near):
-    """Whether near point k adds more than the best so far, or the same and precedes it."""
-    return worth > most or (worth == most and near.point[k] < near.point[best])
-
-
-@inline
-def _swap(one, other, near):
-    """Swap two near points."""
-    point, gap, ahead = near.point[one], near.gap[one], near.ahead[one]
-    x, n = load3(near.at[one], 0, 1), load3(near.normal[one], 0, 1)
-    near.point[one], near.gap[one], near.ahead[one] = near.point[other], near.gap[other], near.ahead[other]
-    store3(near.at[one], 0, 1, load3(near.at[other], 0, 1))
-    store3(near.normal[one], 0, 1, load3(near.normal[other], 0, 1))
-    near.point[other], near.gap[other], near.ahead[other] = point, gap, ahead
-    store3(near.at[other], 0, 1, x)
-    store3(near.normal[other], 0, 1, n)
-
-
-@inline
-def _best(kept, found, near, lean):
-    """The near point that adds most to the first `kept`, the first of equals, or −1: by depth, distance, then area.
-
-    The distance of a hull's corner that may tilt within the step is reduced by what brings it down by that angle. The
-    ground stops the deepest point, so its own descent does not count.
-    """
-    best, most, highest, stops = kept, -1e30 if kept == 0 else 0.0, near.gap[0], near.gap[0] - near.ahead[0]
-    n, a = load3(near.normal[0], 0, 1), load3(near.at[0], 0, 1)
-    over, b, c, turn = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1], 0, 1), load3(near.at[2], 0, 1), 1.0
-    if kept == 3:
-        turn = 1.0 if _area(a, b, c, n) >= 0.0 else -1.0  # the largest area outside a side of the triangle
-    for k in range(kept, found):
-        x, off = load3(near.at[k], 0, 1), over * max(min(near.ahead[k] + stops, near.gap[k]) - highest, 0.0)
-        if kept == 0:
-            worth = -near.gap[k]
-        elif kept == 1:
-            d = sub(x, a)
-            worth = np.sqrt(dot(d, d)) - off if lean > 0.0 else dot(d, d)
-        else:
-            worth = _outside(a, b, x, n, lean)
-            if kept == 2:
-                worth = abs(worth) - off
-            else:
-                others = max(turn * _outside(b, c, x, n, lean), turn * _outside(c, a, x, n, lean))
-                worth = max(turn * worth, others) - off
-        if _is_better(worth, k, most, best, near):
-            best, most = k, worth
-    return best if most > (-1e30 if kept == 0 else 0.0) else -1
-
-
-@inline
 def _contacts_of(place, points, bodies, surface, dt, near, out):
     """Put the contacts of one near shape from its slot of `out` on; return their number."""
     s, slot = near.shapes[place], near.slots[place]
@@ -120,11 +57,11 @@ def _contacts_of(place, points, bodies, surface, dt, near, out):
     many = points.first[s + 1] - points.first[s]
     while kept < min(found, KEPT):
         lean = LEAN * dt + turn(s, points, near.gap[0] - near.ahead[0]) if many >= WALKED else 0.0
-        k = kept if many <= KEPT else _best(kept, found, near, lean)
+        k = kept if many <= KEPT else best_near_point(kept, found, near, lean)
         if k < 0:
             break
         if k != kept:
-            _swap(k, kept, near)
+            swap_near_points(k, kept, near)
         x, n = load3(near.at[kept], 0, 1), load3(near.normal[kept], 0, 1)
         put(out, slot + kept, near.point[kept], s, x, n, near.gap[kept])
         kept += 1

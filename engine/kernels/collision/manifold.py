@@ -8,8 +8,8 @@ and corners beside an edge are on it, so that resting shapes keep their contacts
 from __future__ import annotations
 
 from engine.compile import inline, kernel
+from engine.kernels.collision.contact_reduction import deepest_offer, reduced
 from engine.kernels.collision.frames import tangents
-from engine.kernels.collision.pair_workspace import put
 from engine.kernels.collision.spheres import CLOSEST
 from engine.kernels.collision.touching_faces import touching_face
 from engine.kernels.spatial import add, cross, dot, load3, mul, mul_t, store3
@@ -150,76 +150,6 @@ def _taking_part(work, offers, frame, o):
     return left
 
 
-@inline
-def _area(a, b, x):
-    return (b[0] - a[0]) * (x[1] - a[1]) - (b[1] - a[1]) * (x[0] - a[0])
-
-
-@inline
-def _worth(work, k, i0, i1, i2, kept):
-    """By how much offer k extends those kept: distance, then area."""
-    x, a = work.offer[k], work.offer[i0]
-    if kept == 1:
-        dx, dy = x[0] - a[0], x[1] - a[1]
-        return dx * dx + dy * dy
-    b = work.offer[i1]
-    here = _area(a, b, x)
-    if kept == 2:
-        return abs(here)
-    c = work.offer[i2]
-    turn = 1.0 if _area(a, b, c) >= 0.0 else -1.0  # the largest area outside a side of the triangle
-    return max(max(-turn * here, -turn * _area(b, c, x)), -turn * _area(c, a, x))
-
-
-@inline
-def _deepest(work, offers, margin):
-    """The first of the deepest offers."""
-    best = 0
-    for k in range(1, offers):
-        if work.offer[k, 3] < work.offer[best, 3] - margin:
-            best = k
-    return best
-
-
-@inline
-def _next(work, offers, i0, i1, i2, kept):
-    """The first of the offers that add most, or −1 where none adds anything."""
-    best, most = -1, 0.0
-    for k in range(offers):
-        if k != i0 and k != i1 and k != i2:
-            worth = _worth(work, k, i0, i1, i2, kept)
-            if worth > most:
-                best, most = k, worth * 1.000001
-    return best
-
-
-@inline
-def _take(found, slot, k, frame, o):
-    """Store an offer as a contact."""
-    x = add(o, mul_t(frame, load3(found.work.offer[k], 0, 1)))
-    put(found, slot, x, (frame[6], frame[7], frame[8]), found.work.offer[k, 3], found.work.offer_of[k])
-
-
-@inline
-def _chosen(found, offers, margin, frame, o):
-    """Choose offers: the deepest, the farthest from it, and those that widen their area most."""
-    if offers <= KEPT:
-        for k in range(offers):
-            _take(found, k, k, frame, o)
-        return offers
-    i0, i1, i2, kept = _deepest(found.work, offers, margin), -1, -1, 1
-    _take(found, 0, i0, frame, o)
-    while kept < KEPT:
-        k = _next(found.work, offers, i0, i1, i2, kept)
-        if k < 0:
-            break
-        _take(found, kept, k, frame, o)
-        i2 = k if kept == 2 else i2
-        i1 = k if kept == 1 else i1
-        kept += 1
-    return kept
-
-
 @kernel
 def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
     """Find the contacts of shapes at o + d and o whose distance along n is the gap; return their number.
@@ -239,7 +169,7 @@ def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
     offers = _at_corners(1, second, first, gap, reach, beside, offers, work)
     offers = _at_crossings(first, second, gap, reach, beside, offers, work)
     close = _AS_CLOSE * small + _ROUNDING * large if sure else margin
-    deepest = _deepest(work, offers, 0.0)
+    deepest = deepest_offer(work, offers, 0.0)
     if offers > 0 and work.offer[deepest, 3] <= gap + close:
         work.offer[deepest, 3] = gap
     else:
@@ -249,4 +179,4 @@ def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
         offers = _offer(work, offers, x[0], x[1], x[2] + 0.5 * gap, x[2] - 0.5 * gap, gap, reach, CLOSEST)
     if offers > KEPT:
         offers = _taking_part(work, offers, frame, o)
-    return _chosen(found, offers, margin, frame, o)
+    return reduced(found, offers, margin, frame, o)

@@ -1,13 +1,12 @@
 """The velocity of a robot's step under contacts, by the articulated-body recursion.
 
 One factorisation gives v_f = v + dt M̃⁻¹(τ − bias) and the response to impulses; `kernels.contact.newton` solves for
-the impulses. A second problem of this kind corrects overlaps in position: at rest, without friction or joints, and with
-the share β of the gaps as target velocities.
+the impulses.
 """
 
 from __future__ import annotations
 
-from engine.compile import apart, inline, kernel
+from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact.newton import respond
 from engine.kernels.contact.problem import (
@@ -21,19 +20,22 @@ from engine.kernels.contact.problem import (
     greatest_velocity,
     residual,
 )
-from engine.kernels.contact.problem_rows import restitution_offsets
 from engine.kernels.contact.recursion import accelerations, factorise
+from engine.kernels.contact.restitution import adds_no_energy, restitution_offsets
 from engine.kernels.contact.rounding import (
     acceptable_residual,
     extra_step_factor,
-    overlap_slack,
-    overlap_target_residual,
     residual_tolerance,
     target_residual,
 )
-from engine.kernels.contact.search import COLD_START, OVERLAP_START, WARM_START, advance, begin
-from engine.kernels.spatial import add, dot, load3, store3
-from engine.scene.thresholds import BACK, HALVINGS
+from engine.kernels.contact.search import (
+    COLD_START,
+    WARM_START,
+    begin,
+    finish_search,
+    restore_significant,
+)
+from engine.kernels.spatial import load3, store3
 
 MOST_RESTARTS = 3
 """The maximum number of searches where rounding leaves a larger residual than the search computed."""
@@ -49,30 +51,6 @@ def free_velocity(v, forces, rows, topology, gravity, ground):
     accelerations(gravity, topology, ground.bodies, tree, ground.column)
     for j in spread(v.size):
         ground.free[j] = v[j] + rows.dt * ground.column[j]
-
-
-@inline
-def _added_energy(count, joints, p):
-    """Twice the kinetic energy that the impulses add."""
-    total = 0.0
-    for i in range(count):
-        x, u, b = load3(p.impulse[i], 0, 1), load3(p.u[i], 0, 1), load3(p.free[i], 0, 1)
-        total += dot(x, add(u, b)) - 2.0 * x[0] * p.offset[i]
-    for j in range(joints):
-        total += p.joint_impulse[j] * (p.joint_u[j] + p.joint_free[j])
-    return total
-
-
-@inline
-def _restore_best(count, joints, most, p):
-    """Restore the best impulses; those that move their contact by less than the tolerance become 0, as an open
-    contact's are."""
-    for i in spread(count):
-        x = load3(p.best[i], 0, 1)
-        least = 0.1 * residual_tolerance(most) * most * p.r[i]
-        store3(p.impulse[i], 0, 1, x if dot(x, x) > least * least else (0.0, 0.0, 0.0))
-    for j in spread(joints):
-        p.joint_impulse[j] = p.joint_best[j]
 
 
 @inline
@@ -130,19 +108,6 @@ def _begin_search(count, joints, left, inertia, topology, ground):
     )
 
 
-@inline
-def _adds_no_energy(count, joints, ground):
-    """Whether the impulses of rebounds add no energy; otherwise reduce the share of the restitution."""
-    search = ground.solver.search
-    if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, ground.solver.problem) <= 0.0:
-        return True
-    search.counts[RESTITUTION_ATTEMPT] += 1
-    search.numbers[RESTITUTION_SHARE] = (
-        0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0
-    )
-    return search.counts[RESTITUTION_ATTEMPT] > HALVINGS + 1
-
-
 @kernel
 def begin_impulses(count, frictional, joints, dt, exact, inertia, topology, ground):
     """Return whether the previous step's impulses obey the law; otherwise begin a search from them."""
@@ -151,7 +116,7 @@ def begin_impulses(count, frictional, joints, dt, exact, inertia, topology, grou
     _load_impulses(count, frictional, joints, ground)
     left, share = _set_targets(count, joints, 1.0, dt, exact, topology, ground), 1.0
     while left <= extra_step_factor(left) * residual_tolerance(left):
-        if _adds_no_energy(count, joints, ground):
+        if adds_no_energy(count, joints, ground):
             search.numbers[BEST_RESIDUAL] = left
             return True
         share = search.numbers[RESTITUTION_SHARE]
@@ -165,7 +130,7 @@ def check_impulses(count, joints, dt, exact, inertia, topology, ground):
     """Return whether the search's impulses are those of the step; otherwise begin another search."""
     work, search, p = ground.solver, ground.solver.search, ground.solver.problem
     most = search.numbers[LARGEST_VELOCITY]
-    _restore_best(count, joints, most, p)
+    restore_significant(count, joints, most, p)
     respond(count, joints, topology, ground.bodies, work, ground.column)
     left = residual(count, joints, p, 0.0, most)
     search.counts[RESTARTS] += 1
@@ -173,57 +138,15 @@ def check_impulses(count, joints, dt, exact, inertia, topology, ground):
     if accepted and left > acceptable_residual(left) and search.counts[RESTARTS] < MOST_RESTARTS:
         _begin_search(count, joints, left, inertia, topology, ground)
         return False
-    lawful = _adds_no_energy(count, joints, ground)
+    lawful = adds_no_energy(count, joints, ground)
     while not lawful:
         left = _set_targets(count, joints, search.numbers[RESTITUTION_SHARE], dt, exact, topology, ground)
         if left > extra_step_factor(left) * residual_tolerance(left):
             _begin_search(count, joints, left, inertia, topology, ground)
             return False
-        lawful = _adds_no_energy(count, joints, ground)
+        lawful = adds_no_energy(count, joints, ground)
     search.numbers[BEST_RESIDUAL] = left
     return True
-
-
-@inline
-def _overlaps(count, ground):
-    """Whether any shapes overlap."""
-    deepest = 0.0
-    for i in range(count):
-        deepest = min(deepest, ground.contacts.gap[i])
-    return deepest < -overlap_slack(deepest)
-
-
-@kernel
-def begin_overlap_correction(count, dt, inertia, topology, ground):
-    """Begin the search for the displacement that reduces overlaps; return whether there are any."""
-    touching, p = ground.contacts, ground.solver.problem
-    if not _overlaps(count, ground):
-        return False
-    for i in spread(count):
-        gap = touching.gap[i]
-        p.mu[i], p.offset[i] = 0.0, (BACK * gap if gap < 0.0 else gap) / dt
-        store3(p.free[i], 0, 1, (p.offset[i], 0.0, 0.0))
-    tolerance = overlap_target_residual(dt)
-    begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, ground.bodies, ground.solver)
-    return True
-
-
-@kernel
-def end_overlap_correction(count, dt, topology, ground):
-    """Compute the displacement that reduces overlaps into `ground.shift`, after its search."""
-    work, p = ground.solver, ground.solver.problem
-    _restore_best(count, 0, work.search.numbers[LARGEST_VELOCITY], p)
-    respond(count, 0, topology, ground.bodies, work, ground.shift)
-    for j in spread(ground.shift.size):
-        ground.shift[j] *= dt
-
-
-@apart
-def _finish_search(count, joints, inertia, topology, ground):
-    """Run a search to its end."""
-    over = False
-    while not over:
-        over = advance(count, joints, inertia, topology, ground.bodies, ground.solver, ground.work)
 
 
 @kernel
@@ -235,17 +158,7 @@ def impulses_by_bodies(count, frictional, joints, dt, exact, forces, topology, g
     inertia = forces.inertia[0]
     found = begin_impulses(count, frictional, joints, dt, exact, inertia, topology, ground)
     while not found:
-        _finish_search(count, joints, inertia, topology, ground)
+        finish_search(count, joints, inertia, topology, ground)
         found = check_impulses(count, joints, dt, exact, inertia, topology, ground)
     store_impulses(count, frictional, joints, ground)
     return ground.solver.search.numbers[BEST_RESIDUAL]
-
-
-@kernel
-def overlap_correction_by_bodies(count, dt, forces, topology, ground):
-    """Compute the displacement that reduces overlaps into `ground.shift`; return whether there is any."""
-    if not begin_overlap_correction(count, dt, forces.inertia[0], topology, ground):
-        return False
-    _finish_search(count, 0, forces.inertia[0], topology, ground)
-    end_overlap_correction(count, dt, topology, ground)
-    return True

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from engine.compile import inline, kernel
-from engine.compile.operations import most_of, spread
+from engine.compile.operations import spread
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
 from engine.kernels.contact.immobile_contacts import leave_out_immobile
 from engine.kernels.contact.newton import relative_mobilities
-from engine.kernels.contact.properties import bodies_of, friction_of, restitution_of
+from engine.kernels.contact.properties import bodies_of, friction_of
 from engine.kernels.contact.recursion import (
     GATHERS,
     TO_PARENT,
@@ -24,14 +22,14 @@ from engine.kernels.contact.recursion import (
     velocity_at,
 )
 from engine.kernels.contact.reduced import LEFT_OUT, leave_out_unloaded
-from engine.kernels.contact.rounding import closing_gap, limit_slack
+from engine.kernels.contact.rounding import limit_slack
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, mul, store3, store6, store9, sub
 from engine.kernels.world import ZERO, joint_twist
 from engine.model import FREE, WORLD
-from engine.scene.thresholds import IMPACT, REACH
+from engine.scene.thresholds import REACH
 
 
 @inline
@@ -172,36 +170,6 @@ def _pair_rows(count, inertia, topology, ground):
             k = p.following[k]
     if pairs.counts[TOUCH] > 0:
         relative_mobilities(count, inertia, topology, ground.bodies, ground.solver)
-
-
-@inline
-def rebound_velocity(back, fall):
-    """The rebound velocity u with u² − 2 fall u = back², for −`back` by Newton's law of restitution.
-
-    Gravity changes the normal velocity by `fall` within the step; this u keeps the energy although the contact
-    separates for the whole step.
-    """
-    slows = min(fall, 0.0)
-    return slows + np.sqrt(back * back + slows * slows)
-
-
-@inline
-def restitution_offsets(count, share, dt, exact, ground):
-    """Set the target velocities by gaps and by `share` of the restitution; return whether any contact rebounds.
-
-    `exact`: the integrator keeps the energy of free flight, see `rebound_velocity`; semi-implicit steps need no
-    correction.
-    """
-    touching, p, springs = ground.contacts, ground.solver.problem, 0.0
-    for i in spread(count):
-        gap, before = touching.gap[i], ground.before[i]
-        c = closing_gap(gap, load3(touching.frame[i], 0, 1), load3(touching.at[i], 0, 1)) / dt
-        e = share * restitution_of(touching.shape[i], ground)
-        if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
-            springs = 1.0
-            c = min(c, -rebound_velocity(e * before, p.along[i] - before) if exact else e * before)
-        p.offset[i], p.free[i, 0] = c, p.along[i] + c
-    return most_of(springs) > 0.0
 
 
 @inline

@@ -5,7 +5,7 @@ It advances step by step, so that on a GPU robots that need more steps do not de
 
 from __future__ import annotations
 
-from engine.compile import inline, kernel
+from engine.compile import apart, inline, kernel
 from engine.compile.operations import is_single, least_of, spread
 from engine.kernels.contact.interior import begin_interior, prepare_interior, take_interior_step
 from engine.kernels.contact.newton import clear_step, direction, respond
@@ -27,8 +27,8 @@ from engine.kernels.contact.problem import (
     merit,
     residual,
 )
-from engine.kernels.contact.rounding import extra_step_factor, least_damping, stalled_damping
-from engine.kernels.spatial import add, load3, scale, store3
+from engine.kernels.contact.rounding import extra_step_factor, least_damping, residual_tolerance, stalled_damping
+from engine.kernels.spatial import add, dot, load3, scale, store3
 from engine.kernels.world import ZERO
 
 WARM_START, OVERLAP_START, COLD_START, INTERIOR, POLISH, SMOOTH_INTERIOR, POLISH_AGAIN, COLD_SMALL_R = range(8)
@@ -270,3 +270,23 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     if not left < _FAR:
         counts[STEPS_LEFT] = 0
     return _is_over(numbers, counts) and _is_done(numbers, counts)
+
+
+@apart
+def finish_search(count, joints, inertia, topology, ground):
+    """Run a search to its end."""
+    over = False
+    while not over:
+        over = advance(count, joints, inertia, topology, ground.bodies, ground.solver, ground.work)
+
+
+@inline
+def restore_significant(count, joints, most, p):
+    """Restore the best impulses; those that move their contact by less than the tolerance become 0, as an open
+    contact's are."""
+    for i in spread(count):
+        x = load3(p.best[i], 0, 1)
+        least = 0.1 * residual_tolerance(most) * most * p.r[i]
+        store3(p.impulse[i], 0, 1, x if dot(x, x) > least * least else (0.0, 0.0, 0.0))
+    for j in spread(joints):
+        p.joint_impulse[j] = p.joint_best[j]

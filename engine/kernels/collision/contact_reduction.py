@@ -1,0 +1,144 @@
+"""Reduction of contacts: of many places where a shape touches, four that span most of their area are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.compile import inline
+from engine.kernels.collision.pair_workspace import put
+from engine.kernels.spatial import add, cross, dot, load3, mul_t, store3, sub
+from engine.scene.points import KEPT
+
+
+@inline
+def _area_along(a, b, c, n):
+    """Twice the signed area of a triangle, projected along n."""
+    return dot(n, cross(sub(b, a), sub(c, a)))
+
+
+@inline
+def _outside(a, b, x, n, lean):
+    """The distance of x to the right of the line from a to b, projected along n; without `lean`, times the line's
+    length."""
+    side = sub(b, a)
+    return -_area_along(a, b, x, n) / np.sqrt(dot(side, side)) if lean > 0.0 else -_area_along(a, b, x, n)
+
+
+@inline
+def _is_better(worth, k, most, best, near):
+    """Whether near point k adds more than the best so far, or the same and precedes it."""
+    return worth > most or (worth == most and near.point[k] < near.point[best])
+
+
+@inline
+def swap_near_points(one, other, near):
+    """Swap two near points."""
+    point, gap, ahead = near.point[one], near.gap[one], near.ahead[one]
+    x, n = load3(near.at[one], 0, 1), load3(near.normal[one], 0, 1)
+    near.point[one], near.gap[one], near.ahead[one] = near.point[other], near.gap[other], near.ahead[other]
+    store3(near.at[one], 0, 1, load3(near.at[other], 0, 1))
+    store3(near.normal[one], 0, 1, load3(near.normal[other], 0, 1))
+    near.point[other], near.gap[other], near.ahead[other] = point, gap, ahead
+    store3(near.at[other], 0, 1, x)
+    store3(near.normal[other], 0, 1, n)
+
+
+@inline
+def best_near_point(kept, found, near, lean):
+    """The near point that adds most to the first `kept`, the first of equals, or −1: by depth, distance, then area.
+
+    The distance of a hull's corner that may tilt within the step is reduced by what brings it down by that angle. The
+    ground stops the deepest point, so its own descent does not count.
+    """
+    best, most, highest, stops = kept, -1e30 if kept == 0 else 0.0, near.gap[0], near.gap[0] - near.ahead[0]
+    n, a = load3(near.normal[0], 0, 1), load3(near.at[0], 0, 1)
+    over, b, c, turn = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1], 0, 1), load3(near.at[2], 0, 1), 1.0
+    if kept == 3:
+        turn = 1.0 if _area_along(a, b, c, n) >= 0.0 else -1.0  # the largest area outside a side of the triangle
+    for k in range(kept, found):
+        x, off = load3(near.at[k], 0, 1), over * max(min(near.ahead[k] + stops, near.gap[k]) - highest, 0.0)
+        if kept == 0:
+            worth = -near.gap[k]
+        elif kept == 1:
+            d = sub(x, a)
+            worth = np.sqrt(dot(d, d)) - off if lean > 0.0 else dot(d, d)
+        else:
+            worth = _outside(a, b, x, n, lean)
+            if kept == 2:
+                worth = abs(worth) - off
+            else:
+                others = max(turn * _outside(b, c, x, n, lean), turn * _outside(c, a, x, n, lean))
+                worth = max(turn * worth, others) - off
+        if _is_better(worth, k, most, best, near):
+            best, most = k, worth
+    return best if most > (-1e30 if kept == 0 else 0.0) else -1
+
+
+@inline
+def _area(a, b, x):
+    return (b[0] - a[0]) * (x[1] - a[1]) - (b[1] - a[1]) * (x[0] - a[0])
+
+
+@inline
+def _worth(work, k, i0, i1, i2, kept):
+    """By how much offer k extends those kept: distance, then area."""
+    x, a = work.offer[k], work.offer[i0]
+    if kept == 1:
+        dx, dy = x[0] - a[0], x[1] - a[1]
+        return dx * dx + dy * dy
+    b = work.offer[i1]
+    here = _area(a, b, x)
+    if kept == 2:
+        return abs(here)
+    c = work.offer[i2]
+    turn = 1.0 if _area(a, b, c) >= 0.0 else -1.0  # the largest area outside a side of the triangle
+    return max(max(-turn * here, -turn * _area(b, c, x)), -turn * _area(c, a, x))
+
+
+@inline
+def deepest_offer(work, offers, margin):
+    """The first of the deepest offers."""
+    best = 0
+    for k in range(1, offers):
+        if work.offer[k, 3] < work.offer[best, 3] - margin:
+            best = k
+    return best
+
+
+@inline
+def _next(work, offers, i0, i1, i2, kept):
+    """The first of the offers that add most, or −1 where none adds anything."""
+    best, most = -1, 0.0
+    for k in range(offers):
+        if k != i0 and k != i1 and k != i2:
+            worth = _worth(work, k, i0, i1, i2, kept)
+            if worth > most:
+                best, most = k, worth * 1.000001
+    return best
+
+
+@inline
+def _take(found, slot, k, frame, o):
+    """Store an offer as a contact."""
+    x = add(o, mul_t(frame, load3(found.work.offer[k], 0, 1)))
+    put(found, slot, x, (frame[6], frame[7], frame[8]), found.work.offer[k, 3], found.work.offer_of[k])
+
+
+@inline
+def reduced(found, offers, margin, frame, o):
+    """Choose offers: the deepest, the farthest from it, and those that widen their area most."""
+    if offers <= KEPT:
+        for k in range(offers):
+            _take(found, k, k, frame, o)
+        return offers
+    i0, i1, i2, kept = deepest_offer(found.work, offers, margin), -1, -1, 1
+    _take(found, 0, i0, frame, o)
+    while kept < KEPT:
+        k = _next(found.work, offers, i0, i1, i2, kept)
+        if k < 0:
+            break
+        _take(found, kept, k, frame, o)
+        i2 = k if kept == 2 else i2
+        i1 = k if kept == 1 else i1
+        kept += 1
+    return kept

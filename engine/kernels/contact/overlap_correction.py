@@ -1,0 +1,59 @@
+"""Correction of overlaps in position, which changes no velocity.
+
+It is a contact problem at rest, without friction or joints, and with the share β of the gaps as target velocities.
+"""
+
+from __future__ import annotations
+
+from engine.compile import inline, kernel
+from engine.compile.operations import spread
+from engine.kernels.contact.newton import respond
+from engine.kernels.contact.problem import LARGEST_VELOCITY
+from engine.kernels.contact.rounding import overlap_slack, overlap_target_residual
+from engine.kernels.contact.search import OVERLAP_START, begin, finish_search, restore_significant
+from engine.kernels.spatial import store3
+from engine.scene.thresholds import BACK
+
+
+@inline
+def _overlaps(count, ground):
+    """Whether any shapes overlap."""
+    deepest = 0.0
+    for i in range(count):
+        deepest = min(deepest, ground.contacts.gap[i])
+    return deepest < -overlap_slack(deepest)
+
+
+@kernel
+def begin_overlap_correction(count, dt, inertia, topology, ground):
+    """Begin the search for the displacement that reduces overlaps; return whether there are any."""
+    touching, p = ground.contacts, ground.solver.problem
+    if not _overlaps(count, ground):
+        return False
+    for i in spread(count):
+        gap = touching.gap[i]
+        p.mu[i], p.offset[i] = 0.0, (BACK * gap if gap < 0.0 else gap) / dt
+        store3(p.free[i], 0, 1, (p.offset[i], 0.0, 0.0))
+    tolerance = overlap_target_residual(dt)
+    begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, ground.bodies, ground.solver)
+    return True
+
+
+@kernel
+def end_overlap_correction(count, dt, topology, ground):
+    """Compute the displacement that reduces overlaps into `ground.shift`, after its search."""
+    work, p = ground.solver, ground.solver.problem
+    restore_significant(count, 0, work.search.numbers[LARGEST_VELOCITY], p)
+    respond(count, 0, topology, ground.bodies, work, ground.shift)
+    for j in spread(ground.shift.size):
+        ground.shift[j] *= dt
+
+
+@kernel
+def overlap_correction_by_bodies(count, dt, forces, topology, ground):
+    """Compute the displacement that reduces overlaps into `ground.shift`; return whether there is any."""
+    if not begin_overlap_correction(count, dt, forces.inertia[0], topology, ground):
+        return False
+    finish_search(count, 0, forces.inertia[0], topology, ground)
+    end_overlap_correction(count, dt, topology, ground)
+    return True

@@ -1,0 +1,68 @@
+"""Newton's law of restitution: target velocities of rebounds, and their reduction where they would add energy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.compile import inline
+from engine.compile.operations import most_of, spread
+from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT, RESTITUTION_SHARE
+from engine.kernels.contact.properties import restitution_of
+from engine.kernels.contact.rounding import closing_gap
+from engine.kernels.spatial import add, dot, load3
+from engine.scene.thresholds import HALVINGS, IMPACT
+
+
+@inline
+def rebound_velocity(back, fall):
+    """The rebound velocity u with u² − 2 fall u = back², for −`back` by Newton's law of restitution.
+
+    Gravity changes the normal velocity by `fall` within the step; this u keeps the energy although the contact
+    separates for the whole step.
+    """
+    slows = min(fall, 0.0)
+    return slows + np.sqrt(back * back + slows * slows)
+
+
+@inline
+def restitution_offsets(count, share, dt, exact, ground):
+    """Set the target velocities by gaps and by `share` of the restitution; return whether any contact rebounds.
+
+    `exact`: the integrator keeps the energy of free flight, see `rebound_velocity`; semi-implicit steps need no
+    correction.
+    """
+    touching, p, springs = ground.contacts, ground.solver.problem, 0.0
+    for i in spread(count):
+        gap, before = touching.gap[i], ground.before[i]
+        c = closing_gap(gap, load3(touching.frame[i], 0, 1), load3(touching.at[i], 0, 1)) / dt
+        e = share * restitution_of(touching.shape[i], ground)
+        if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
+            springs = 1.0
+            c = min(c, -rebound_velocity(e * before, p.along[i] - before) if exact else e * before)
+        p.offset[i], p.free[i, 0] = c, p.along[i] + c
+    return most_of(springs) > 0.0
+
+
+@inline
+def _added_energy(count, joints, p):
+    """Twice the kinetic energy that the impulses add."""
+    total = 0.0
+    for i in range(count):
+        x, u, b = load3(p.impulse[i], 0, 1), load3(p.u[i], 0, 1), load3(p.free[i], 0, 1)
+        total += dot(x, add(u, b)) - 2.0 * x[0] * p.offset[i]
+    for j in range(joints):
+        total += p.joint_impulse[j] * (p.joint_u[j] + p.joint_free[j])
+    return total
+
+
+@inline
+def adds_no_energy(count, joints, ground):
+    """Whether the impulses of rebounds add no energy; otherwise reduce the share of the restitution."""
+    search = ground.solver.search
+    if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, ground.solver.problem) <= 0.0:
+        return True
+    search.counts[RESTITUTION_ATTEMPT] += 1
+    search.numbers[RESTITUTION_SHARE] = (
+        0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0
+    )
+    return search.counts[RESTITUTION_ATTEMPT] > HALVINGS + 1
