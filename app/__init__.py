@@ -141,15 +141,9 @@ def _application() -> QApplication:
     return application
 
 
-def _show_window(
-    robot: str | None,
-    package_dirs: Sequence[str],
-    trust_xacro: bool,
-    robot_of_run: str,
-    lesson: tuple[str, int] | None = None,
-) -> int:
-    os.environ.setdefault("PYTHONSAFEPATH", "1")  # our processes run no Python file of the current folder
-    from PyQt6.QtCore import QCoreApplication, QSettings, Qt
+def set_opengl_defaults() -> None:
+    """Set what Qt must know of OpenGL before there is an application object."""
+    from PyQt6.QtCore import QCoreApplication, Qt
     from PyQt6.QtGui import QSurfaceFormat
 
     surface = QSurfaceFormat()
@@ -158,6 +152,19 @@ def _show_window(
     surface.setDepthBufferSize(24)
     QSurfaceFormat.setDefaultFormat(surface)
     QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
+
+
+def _show_window(
+    robot: str | None,
+    package_dirs: Sequence[str],
+    trust_xacro: bool,
+    robot_of_run: str,
+    lesson: tuple[str, int] | None = None,
+) -> int:
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # our processes run no Python file of the current folder
+    from PyQt6.QtCore import QSettings
+
+    set_opengl_defaults()
     application = _application()
     application.setApplicationName("Catena")
     application.setOrganizationName("Catena")

@@ -206,6 +206,13 @@ def nothing_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No machine code is read from disk, and none is written there."""
+    monkeypatch.setattr("engine.compile.cache.read", lambda _: None)
+    monkeypatch.setattr("engine.compile.cache.write", lambda *_: None)
+
+
+@pytest.fixture
 def two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Comparisons measure in two processes instead of five, each of which must start and load all code."""
     for module in ("comparison", "command", "scaling"):
@@ -215,16 +222,11 @@ def two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def qapp_cls() -> type[QApplication]:
     """The application class, once OpenGL has the defaults that the application itself sets before it starts."""
-    from PyQt6.QtCore import QCoreApplication, Qt
-    from PyQt6.QtGui import QSurfaceFormat
     from PyQt6.QtWidgets import QApplication
 
-    surface = QSurfaceFormat()
-    surface.setVersion(3, 3)
-    surface.setProfile(QSurfaceFormat.OpenGLContextProfile.CoreProfile)
-    surface.setDepthBufferSize(24)
-    QSurfaceFormat.setDefaultFormat(surface)
-    QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
+    from app import set_opengl_defaults
+
+    set_opengl_defaults()
     return QApplication
 
 

@@ -246,22 +246,15 @@ def main() -> None:
 
 def make_application() -> object:
     """Create the application as in production, but without the window."""
-    from PyQt6.QtCore import QCoreApplication, Qt
-    from PyQt6.QtGui import QSurfaceFormat
     from PyQt6.QtWidgets import QApplication
 
-    surface = QSurfaceFormat()
-    surface.setVersion(3, 3)
-    surface.setProfile(QSurfaceFormat.OpenGLContextProfile.CoreProfile)
-    surface.setDepthBufferSize(24)
-    QSurfaceFormat.setDefaultFormat(surface)
-    QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
+    from app import SWITCH_INTERVAL, set_opengl_defaults
+    from app.desktop import theme
+
+    set_opengl_defaults()
     application = QApplication(sys.argv[:1])
     if sys.platform.startswith("linux"):
         os.environ.setdefault("PYOPENGL_PLATFORM", "glx" if application.platformName() == "xcb" else "egl")
-    from app import SWITCH_INTERVAL
-    from app.desktop import theme
-
     theme.apply(application)
     sys.setswitchinterval(SWITCH_INTERVAL)
     return application

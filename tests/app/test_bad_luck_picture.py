@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PyQt6.QtWidgets import QWidget
 from test_bad_luck_screen import linux, started
-from test_viewport import colors
+from test_viewport import colors, shown
 from windows import wait
 
 import engine
@@ -14,18 +14,13 @@ from app.gl.context import NoOpenGL, why_too_old
 from app.gl.renderer import Renderer
 from app.picture import drawing_problem
 from app.picture.drawing_problem import OPEN_AGAIN, UPDATE, problem_and_fix
-from app.picture.viewport import Viewport
 
 PROGRAM = """
 import sys
-from PyQt6.QtCore import QCoreApplication, QSettings, Qt, QTimer
-from PyQt6.QtGui import QSurfaceFormat
+from PyQt6.QtCore import QSettings, QTimer
 from PyQt6.QtWidgets import QApplication
-surface = QSurfaceFormat()
-surface.setVersion(3, 3)
-surface.setProfile(QSurfaceFormat.OpenGLContextProfile.CoreProfile)
-QSurfaceFormat.setDefaultFormat(surface)
-QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
+from app import set_opengl_defaults
+set_opengl_defaults()
 app = QApplication([])
 import engine
 from app.window import Window
@@ -108,11 +103,7 @@ def test_opengl_that_is_too_old_is_told_as_none_is(monkeypatch):
 def viewport(qtbot, monkeypatch, request):
     if request.param:
         monkeypatch.setattr("app.picture.viewport.processor_draws", lambda: False)
-    made = Viewport()
-    qtbot.addWidget(made)
-    made.resize(320, 240)
-    with qtbot.waitExposed(made), qtbot.waitSignal(made.drawn):
-        made.show()
+    made = shown(qtbot)
     with qtbot.waitSignal(made.drawn):
         made.set_model(engine.load(engine.find_robot("double_pendulum")))
     yield made

@@ -72,20 +72,20 @@ def check_standing(heard: Listener, loaded: Loaded, recording: engine.Recording)
     assert last.number[0] >= 3
 
 
-@pytest.mark.usefixtures("pretended_gpu")
-def test_a_robot_stands_on_the_ground_on_a_gpu(standing, recorder):
-    heard, loaded = standing
+def check_standing_on_gpu(heard: Listener, loaded: Loaded, recording: engine.Recording) -> None:
     answer = on_gpu(heard, loaded)
     assert (answer.device, answer.refusal, answer.settings.ground) == ("cuda", "", True)
-    check_standing(heard, loaded, recorder.recording)
+    check_standing(heard, loaded, recording)
+
+
+@pytest.mark.usefixtures("pretended_gpu")
+def test_a_robot_stands_on_the_ground_on_a_gpu(standing, recorder):
+    check_standing_on_gpu(*standing, recorder.recording)
 
 
 @pytest.mark.gpu
 def test_a_robot_stands_on_the_ground_on_this_machines_gpu(standing, recorder):
-    heard, loaded = standing
-    answer = on_gpu(heard, loaded)
-    assert (answer.device, answer.refusal, answer.settings.ground) == ("cuda", "", True)
-    check_standing(heard, loaded, recorder.recording)
+    check_standing_on_gpu(*standing, recorder.recording)
 
 
 def test_where_a_gpu_fails_a_robot_stands_on_by_the_cpu(standing, recorder, pretended_gpu):

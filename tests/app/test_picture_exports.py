@@ -104,13 +104,17 @@ def test_a_film_shows_the_run(qtbot, window, exports, tmp_path, monkeypatch):
     assert np.ptp(pictures[0]) > 100
 
 
-def test_a_film_that_is_stopped_leaves_no_file(qtbot, window, exports, tmp_path):
+def begin_film(qtbot, window: Window, exports: RunExports, folder: Path) -> None:
+    """Write a film of a run, and wait for its first frames."""
     pytest.importorskip("av", reason="PyAV is not installed (extra video)")
     load(qtbot, window)
     play(qtbot, window, 0.5)
-    path = tmp_path / "run.mp4"
-    exports.pictures.save_film(str(path), order(rate=60.0, end=window.workbench.time))
+    exports.pictures.save_film(str(folder / "run.mp4"), order(rate=60.0, end=window.workbench.time))
     wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
+
+
+def test_a_film_that_is_stopped_leaves_no_file(qtbot, window, exports, tmp_path):
+    begin_film(qtbot, window, exports, tmp_path)
     exports.stop.trigger()
     finish(qtbot, exports)
     assert "stopped" in window.statusBar().currentMessage()
@@ -118,11 +122,7 @@ def test_a_film_that_is_stopped_leaves_no_file(qtbot, window, exports, tmp_path)
 
 
 def test_quitting_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path):
-    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
-    load(qtbot, window)
-    play(qtbot, window, 0.5)
-    exports.pictures.save_film(str(tmp_path / "run.mp4"), order(rate=60.0, end=window.workbench.time))
-    wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
+    begin_film(qtbot, window, exports, tmp_path)
     assert not window.close()
     assert window.isVisible()
     box = exports.question
@@ -137,11 +137,7 @@ def test_quitting_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_pa
 
 
 def test_a_film_that_is_discarded_leaves_no_file_when_the_window_closes(qtbot, window, exports, tmp_path):
-    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
-    load(qtbot, window)
-    play(qtbot, window, 0.5)
-    exports.pictures.save_film(str(tmp_path / "run.mp4"), order(rate=60.0, end=window.workbench.time))
-    wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
+    begin_film(qtbot, window, exports, tmp_path)
     assert not window.close()
     next(button for button in exports.question.buttons() if "Discard" in button.text()).click()
     wait(qtbot, window.isHidden)

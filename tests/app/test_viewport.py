@@ -52,15 +52,20 @@ both_ways = pytest.mark.parametrize("viewport", [False, True], indirect=True, id
 """With what this computer draws by, and with what a graphics card would."""
 
 
-@pytest.fixture
-def viewport(qtbot, monkeypatch, request):
-    if getattr(request, "param", False):
-        monkeypatch.setattr("app.picture.viewport.processor_draws", lambda: False)
+def shown(qtbot) -> Viewport:
     made = Viewport()
     qtbot.addWidget(made)
     made.resize(320, 240)
     with qtbot.waitExposed(made), qtbot.waitSignal(made.drawn):
         made.show()
+    return made
+
+
+@pytest.fixture
+def viewport(qtbot, monkeypatch, request):
+    if getattr(request, "param", False):
+        monkeypatch.setattr("app.picture.viewport.processor_draws", lambda: False)
+    made = shown(qtbot)
     yield made
     made.close()
 

@@ -19,6 +19,7 @@ from engine.simulation import Simulation
 from engine.validation import Array
 from tests.bench import warp_contact
 from tests.bench.contact_cases import DT, robot
+from tests.bench.measured_rows import measured_rows
 
 SETTLE, STEPS, RUNS = 1000, 400, 3
 """Settling steps of standing robots; steps of a run, one launch; runs, for the median."""
@@ -72,15 +73,7 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     """
     device.require()
     parts = [(work.key, partial(_measured, work)) for work in WORKS] + [("alike", _alike)]
-    for key, measure in parts:
-        if key in finished:
-            yield finished[key]
-            continue
-        try:
-            row = measure()
-        except Exception as error:  # the row tells it, and the others are measured all the same
-            row = {"failure": f"{type(error).__name__}: {error}"}
-        yield {"key": key, **row}
+    yield from measured_rows(parts, finished)
 
 
 def simulation(work: ContactCase, q: Array | None = None) -> Simulation:

@@ -26,6 +26,7 @@ from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
 from tests.bench import trees
+from tests.bench.measured_rows import Part, measured_rows
 
 CHAINS = (*((1, n, held) for held in (False, True) for n in (50, 200, 1000, 4000)), (100, 200, False))
 """Chains, links of each, and whether joint limits and friction act."""
@@ -84,7 +85,7 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     `device.NoGpu` where there is none. A row that fails holds `failure` in words.
     """
     device.require()
-    parts: list[tuple[str, Callable[[], dict[str, Any]]]] = [
+    parts: list[Part] = [
         (f"steps-{n}x{batch}{'-held' if held else ''}", partial(_steps, "chain", n, batch, held, seconds))
         for batch, n, held in CHAINS
     ]
@@ -95,18 +96,12 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     parts.append((f"threads-{THREADED}", _threads))
     for robot in BATCHES:
         parts += [(f"batch-{robot}", partial(_run_of, robot)), (f"launched-{robot}", partial(_launched, robot))]
-    for key, measure in parts:
-        if key in finished:
-            yield finished[key]
-            continue
-        try:
-            row = measure()
-        except Exception as error:  # the row tells it, and the others are measured all the same
-            row = {"failure": f"{type(error).__name__}: {error}"}
-        if "failure" not in row and key in ASKED:
+    for row in measured_rows(parts, finished):
+        key = row["key"]
+        if key not in finished and "failure" not in row and key in ASKED:
             times = [us for name, us in row.get("us", {}).items() if name.endswith("cuda")]
             row["goal"] = ASKED[key].verdict(row.get("rate") or min(times, default=np.inf))
-        yield {"key": key, **row}
+        yield row
 
 
 def chain(n: int, held: bool) -> Model:

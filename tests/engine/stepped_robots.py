@@ -96,15 +96,16 @@ def robot(name: str) -> Model:
     )  # fmt: skip
 
 
-def own_numbers(model: Model, batch: int, rng: np.random.Generator) -> engine.Parameters:
-    """Parameters in which every robot has masses, a gravity and a friction of its own."""
+def own_numbers(model: Model, batch: int, rng: np.random.Generator, friction: bool = True) -> engine.Parameters:
+    """Parameters in which every robot has masses, a gravity and, unless told otherwise, a friction of its own."""
     parameters = engine.Parameters(model, batch)
     scale = rng.uniform(0.5, 2, (batch, 1))
     parameters.mass *= scale
     parameters.first_moment *= scale[..., None]
     parameters.inertia *= scale[..., None, None]
     parameters.gravity[:] = rng.uniform(-10, 10, (batch, 3))
-    parameters.friction *= rng.uniform(0, 2, parameters.friction.shape)
+    if friction:
+        parameters.friction *= rng.uniform(0, 2, parameters.friction.shape)
     return parameters
 
 

@@ -1,11 +1,12 @@
 """The texts of the algorithms: against inverse dynamics, each other, the compiled ones and Pinocchio."""
 
 import dataclasses
-from functools import cache, partial
+from functools import partial
 from math import ceil, log2
 
 import numpy as np
 import pytest
+from chain_cases import SHAPES, case
 from libraries import LIBRARIES, HostReads, host
 
 import engine
@@ -30,19 +31,7 @@ LENGTHS = [
     for n in [*range(1, 65), 127, 128, 129]
 ]
 """Sizes around powers of two, where scans are split differently; all are in the slow tests."""
-SHAPES = {
-    "random": {},
-    "straight": {"straight": True},
-    "mixed": {"prismatic": 0.4},
-    "straight, mixed": {"straight": True, "prismatic": 0.4},
-}
 TOLERANCE = 1e-11
-
-
-@cache
-def case(n, shape, batch):
-    model = engine.chain(n, seed=n, **SHAPES[shape])
-    return model, state(model, np.random.default_rng(n), batch)
 
 
 def run(text, model, at, xp=np, dtype="float64"):

@@ -1,34 +1,21 @@
 """CFA compiled for the CPU: compared with inverse dynamics, its reference and the ABA, in calls and in steps."""
 
 import dataclasses
-from functools import cache
 
 import numpy as np
 import pytest
+from chain_cases import SHAPES, case
 
 import engine
 from engine.algorithms import cfa as text
 from engine.algorithms.chain import Chain
-from engine.bench.states import State, residual, state
+from engine.bench.states import State, residual
 from engine.cpu import dynamics
 from engine.cpu.chains import cfa, constraint_system, jsiia
 from engine.cpu.rigid_body import aba, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.kernels.status import FITS
 from engine.model.layout import pack
-
-SHAPES = {
-    "random": {},
-    "straight": {"straight": True},
-    "mixed": {"prismatic": 0.4},
-    "straight, mixed": {"straight": True, "prismatic": 0.4},
-}
-
-
-@cache
-def case(n, shape, batch=2):
-    model = engine.chain(n, seed=n, **SHAPES[shape])
-    return model, state(model, np.random.default_rng(n), batch)
 
 
 def answered(model, given, dtype="float64"):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from functools import partial
 
 import numpy as np
 import pytest
+from free_bodies import BODY, free_body
 
 import engine
 from engine.cpu.constraints import contact_solver
@@ -15,21 +17,11 @@ from engine.cpu.constraints.contact_rounds import rounds_workspace
 from engine.model import Model
 
 G = 9.81
-BOX = """<robot name="box"><link name="box">
-<inertial><mass value="2"/><inertia ixx="0.0134" iyy="0.0134" izz="0.0134" ixy="0" ixz="0" iyz="0"/></inertial>
-<collision><geometry>{shape}</geometry></collision></link></robot>"""
 
 
 @pytest.fixture(scope="module")
 def body(tmp_path_factory):
-    """A free body of 2 kg with a collision shape, as Model."""
-
-    def load(shape: str = '<box size="0.2 0.2 0.2"/>') -> Model:
-        path = tmp_path_factory.mktemp("bodies") / "body.urdf"
-        path.write_text(BOX.format(shape=shape))
-        return engine.load(path, floating=True)
-
-    return load
+    return partial(free_body, tmp_path_factory)
 
 
 def simulated(model: Model, scene: engine.Scene, height: float, tilt: float = 0.0, **options) -> engine.Simulation:
@@ -315,7 +307,7 @@ def test_a_mesh_touches_by_its_hull(tmp_path):
 
     for name, mesh in (("ball", trimesh.creation.icosphere(2, 0.1)), ("flat", trimesh.Trimesh(np.eye(3), [[0, 1, 2]]))):
         mesh.export(tmp_path / f"{name}.stl")
-        (tmp_path / f"{name}.urdf").write_text(BOX.format(shape=f'<mesh filename="{name}.stl"/>'))
+        (tmp_path / f"{name}.urdf").write_text(BODY.format(shape=f'<mesh filename="{name}.stl"/>'))
     model = engine.load(tmp_path / "ball.urdf", floating=True)
     simulation = simulated(model, engine.Scene(), 0.2)
     simulation.step(3000)

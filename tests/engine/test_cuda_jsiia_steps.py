@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cuda_steps import assert_steps_alike
 from mimics import mimics
+from stepped_robots import own_numbers
 from test_cuda_balls import beside, constrained
 
 import engine
@@ -50,12 +51,7 @@ def test_single_precision_moves_nearly_so(name, robots, rng):
 
 def test_wrenches_and_parameters_act_as_on_the_cpu(robots, rng):
     model, batch = robots["mimics2"], 9
-    parameters = engine.Parameters(model, batch)
-    scale = rng.uniform(0.5, 2, (batch, 1))
-    parameters.mass *= scale
-    parameters.first_moment *= scale[..., None]
-    parameters.inertia *= scale[..., None, None]
-    parameters.gravity[:] = rng.uniform(-10, 10, (batch, 3))
+    parameters = own_numbers(model, batch, rng, friction=False)
     host, gpu = pair(model, batch, rng, parameters=parameters, pushed=1.0)
     assert_steps_alike(host, gpu, 20, 1e-10)
     for there, here in zip(gpu.energy(), host.energy(), strict=True):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from chain_cases import SHAPES
 
 import engine
 from engine.algorithms import abia_hybrid, cfa, jsiia
@@ -12,12 +13,6 @@ from engine.model.layout import pack
 
 pytestmark = pytest.mark.gpu
 
-SHAPES = {
-    "random": {},
-    "straight": {"straight": True},
-    "mixed": {"prismatic": 0.4},
-    "straight, mixed": {"straight": True, "prismatic": 0.4},
-}
 LENGTHS = [*range(1, 65), 127, 128, 129]
 TOLERANCE = {"cfa": 1e-11, "jsiia": 1e-11, "abia-hybrid": 1e-11}
 TEXTS = {"cfa": cfa, "jsiia": jsiia, "abia-hybrid": abia_hybrid}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
+from held_trees import free
 
 import engine
 from engine.cuda import dynamics
@@ -23,12 +23,6 @@ MODELS = {
     "balls": engine.tree(14, seed=2, prismatic=0.3, spherical=0.4),
     **{name: engine.load(ROBOTS / f"{name}.urdf") for name in ("arm7", "scara", "quadruped", "humanoid")},
 }
-
-
-def unlimited(model: Model) -> Model:
-    """Return the robot without effort limits and friction."""
-    none, any_effort = np.zeros(model.nv), np.full(model.nv, np.inf)
-    return dataclasses.replace(model, friction=none, damping=none, effort_limit=any_effort, velocity_limit=any_effort)
 
 
 def link_motions(model: Model, q: np.ndarray) -> np.ndarray:
@@ -134,7 +128,7 @@ def test_forward_dynamics_take_them_from_either_side(name: str, chance: np.rando
 def test_robots_pushed_on_the_gpu_go_as_on_the_cpu(
     name: str, algorithm: str, integrator: str, limits: bool, chance: np.random.Generator
 ) -> None:
-    model = MODELS[name] if limits else unlimited(MODELS[name])
+    model = MODELS[name] if limits else free(MODELS[name])
     q, v, tau = moving(model, 3, chance)
     w = wrenches(model, 3, chance)
     pushed = [

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
+from free_bodies import free_body
 
 import engine
 from engine import cli
 from engine.model import Model
 
-BODY = """<robot name="body"><link name="body">
-<inertial><mass value="2"/><inertia ixx="0.0134" iyy="0.0134" izz="0.0134" ixy="0" ixz="0" iyz="0"/></inertial>
-<collision><geometry>{shape}</geometry></collision></link></robot>"""
 BOX, BALL = '<box size="0.2 0.2 0.2"/>', '<sphere radius="0.1"/>'
 CYLINDER, CAPSULE = '<cylinder radius="0.1" length="0.3"/>', '<capsule radius="0.1" length="0.3"/>'
 
 
 @pytest.fixture(scope="module")
 def body(tmp_path_factory):
-    """A free body of 2 kg with a collision shape, as Model."""
-
-    def load(shape: str) -> Model:
-        path = tmp_path_factory.mktemp("bodies") / "body.urdf"
-        path.write_text(BODY.format(shape=shape))
-        return engine.load(path, floating=True)
-
-    return load
+    return partial(free_body, tmp_path_factory)
 
 
 def field(height, cell: float = 0.25, cells: int = 20) -> engine.HeightField:

@@ -17,7 +17,7 @@ from cuda_on_host import WrittenOut
 from python_oracle import flat, loaded
 from random_kernels import known_robot, ordinary
 
-from engine.compile import Function, background, cache, finish_compiling, fusing, kernel, machine, parts, rare
+from engine.compile import Function, background, finish_compiling, fusing, kernel, machine, parts, rare
 from engine.compile.operations import address, call, fma
 from engine.compile.shared import array_at
 from tests.differential.laws import seeds
@@ -30,13 +30,6 @@ TEXTS, WRITTEN_OUT = 24, 6
 def fast_code_is_made(monkeypatch):
     """Compile optimised code as for users: other tests run quick code only."""
     monkeypatch.setenv("CATENA_OPTIMISATION", "3")
-
-
-@pytest.fixture
-def nothing_kept(monkeypatch):
-    """No code is on disk, and none is written there."""
-    monkeypatch.setattr(cache, "read", lambda _: None)
-    monkeypatch.setattr(cache, "write", lambda *_: None)
 
 
 @pytest.fixture

@@ -17,8 +17,9 @@ from cuda_on_host import WrittenOut
 from python_oracle import given, loaded, python
 from random_kernels import HEAD
 
-from engine.compile import cache
 from engine.compile.values import Untranslatable
+
+pytestmark = pytest.mark.usefixtures("nothing_kept")
 
 
 class Text(NamedTuple):
@@ -212,13 +213,6 @@ class Robot(NamedTuple):
     """The known data."""
 
     tree: np.ndarray
-
-
-@pytest.fixture(autouse=True)
-def nothing_kept(monkeypatch):
-    """Machine code of these texts is not written to the user's folder."""
-    monkeypatch.setattr(cache, "read", lambda _: None)
-    monkeypatch.setattr(cache, "write", lambda *_: None)
 
 
 def source(text: Text) -> str:
