@@ -100,8 +100,9 @@ def closest_of_segments(d, u, w):
 
 
 @inline
-def _put_at(found, count, s, t, d, u, w, o, across, radius_a, radius_b, reach, feature):
+def _put_at(found, count, s, t, pair, feature):
     """Store the contact between point s of one capsule and point t of the other, if within reach."""
+    d, u, w, o, across, radius_a, radius_b, reach = pair
     x = add(d, scale(s, u))
     away = sub(x, scale(t, w))
     n, length = unit_or(away, across, np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)) + np.sqrt(dot(w, w)))
@@ -153,17 +154,18 @@ def capsule_capsule(d, u, w, o, radius_a, radius_b, reach, found):
         return 1
     if length - radius_a - radius_b > reach:
         return 0
+    pair = d, u, w, o, across, radius_a, radius_b, reach
     if area > _PARALLEL * uu * ww or uu == 0.0 or ww == 0.0:
-        return _put_at(found, 0, s, t, d, u, w, o, across, radius_a, radius_b, reach, CLOSEST)
+        return _put_at(found, 0, s, t, pair, CLOSEST)
     s0, t0, second0 = _ends(d, u, w, -1.0)
     s1, t1, second1 = _ends(d, u, w, 1.0)
     if s1 - s0 <= _SAME:
-        return _put_at(found, 0, s, t, d, u, w, o, across, radius_a, radius_b, reach, CLOSEST)
-    count = _put_at(found, 0, s0, t0, d, u, w, o, across, radius_a, radius_b, reach, 1 + 2 * second0)
-    count = _put_at(found, count, s1, t1, d, u, w, o, across, radius_a, radius_b, reach, 2 + 2 * second1)
+        return _put_at(found, 0, s, t, pair, CLOSEST)
+    count = _put_at(found, 0, s0, t0, pair, 1 + 2 * second0)
+    count = _put_at(found, count, s1, t1, pair, 2 + 2 * second1)
     least = found.gap[0] if count > 0 else reach
     least = min(least, found.gap[1]) if count > 1 else least
     gap = length - radius_a - radius_b
     if count == 0 or gap < least - _NEARER * (length + radius_a + radius_b):
-        count = _put_at(found, count, s, t, d, u, w, o, across, radius_a, radius_b, reach, CLOSEST)
+        count = _put_at(found, count, s, t, pair, CLOSEST)
     return count

@@ -52,6 +52,8 @@ from engine.kernels.world import ZERO
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+NOTHING = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
+"""A `body` is its inertia [a b; c d] and its wrench (n, f), as six tuples; this one has none."""
 
 
 @inline
@@ -97,9 +99,9 @@ def joint_step(j, share, eps, p):
 
 
 @inline
-def _with_contacts(i, p, a, b, c, d, n, f):
-    """Add to the inertia [a b; c d] and the wrench of body i those of its contacts."""
-    k = p.head[i]
+def _with_contacts(i, p, body):
+    """Add to the inertia and the wrench of body i those of its contacts."""
+    (a, b, c, d, n, f), k = body, p.head[i]
     while k >= 0:
         F, r = load9(p.frame[k], 0, 1), load3(p.arm[k], 0, 1)
         w, x, y, z = at_place(r, matmul(transpose(F), matmul(load9(p.omega[k], 0, 1), F)))
@@ -121,8 +123,9 @@ def _momentum(i, part, tree):
 
 
 @inline
-def _axis_forces(kind, e, a, b, c, d, n, f):
+def _axis_forces(kind, e, body):
     """The column I S, the row Sᵀ I, Sᵀ I S and Sᵀ p of a rotation about e or a translation along e, S."""
+    a, b, c, d, n, f = body
     if kind == REVOLUTE:
         x, y, z, w = mul(a, e), mul(c, e), mul_t(a, e), mul_t(b, e)
         return x, y, z, w, dot(e, x), dot(e, n)
@@ -131,9 +134,9 @@ def _axis_forces(kind, e, a, b, c, d, n, f):
 
 
 @inline
-def _without_axis(i, k, kind, e, forces, right, added, row, a, b, c, d, n, f, tree):
+def _without_axis(i, k, kind, e, forces, right, added, row, body, tree):
     """Eliminate the motion e of axis k of body i's joint from its inertia and wrench."""
-    G, (x, y, z, w, D, along) = tree.G[i], forces
+    G, (x, y, z, w, D, along), (a, b, c, d, n, f) = tree.G[i], forces, body
     over = 1.0 / (D + added)
     q = over * (right - along)
     z, w = scale(over, z), scale(over, w)
@@ -148,31 +151,31 @@ def _without_axis(i, k, kind, e, forces, right, added, row, a, b, c, d, n, f, tr
 
 
 @inline
-def _without_shift(i, k, e, right, a, b, c, d, n, f, tree):
+def _without_shift(i, k, e, right, body, tree):
     """Eliminate body i's translation along axis k of the world, e."""
+    _, b, c, d, _, f = body
     forces = (b[k], b[3 + k], b[6 + k]), (d[k], d[3 + k], d[6 + k]), row(c, k), row(d, k), d[4 * k], f[k]
-    return _without_axis(i, k, PRISMATIC, e, forces, right[k], 0.0, -1, a, b, c, d, n, f, tree)
+    return _without_axis(i, k, PRISMATIC, e, forces, right[k], 0.0, -1, body, tree)
 
 
 @inline
 def _without_turn(i, k, e, right, a, n, tree):
     """Eliminate the rotation about axis k of the world, e, of body i whose translation is eliminated."""
     forces, none = ((a[k], a[3 + k], a[6 + k]), ZERO, row(a, k), ZERO, a[4 * k], n[k]), ZERO9
-    a, _, _, _, n, _ = _without_axis(
-        i, 3 + k, REVOLUTE, e, forces, right[k], 0.0, -1, a, none, none, none, n, ZERO, tree
-    )  # fmt: skip
+    body = a, none, none, none, n, ZERO
+    a, _, _, _, n, _ = _without_axis(i, 3 + k, REVOLUTE, e, forces, right[k], 0.0, -1, body, tree)
     return a, n
 
 
 @inline
-def _without_free(i, moment, force, a, b, c, d, n, f, tree):
+def _without_free(i, moment, force, body, tree):
     """Eliminate a free joint of body i with this moment and force, which alone are passed on.
 
     The order of axes is fixed, as the symmetric part of the matrix is positive definite.
     """
-    a, b, c, d, n, f = _without_shift(i, 0, X, force, a, b, c, d, n, f, tree)
-    a, b, c, d, n, f = _without_shift(i, 1, Y, force, a, b, c, d, n, f, tree)
-    a, _, _, _, n, _ = _without_shift(i, 2, Z, force, a, b, c, d, n, f, tree)
+    body = _without_shift(i, 0, X, force, body, tree)
+    body = _without_shift(i, 1, Y, force, body, tree)
+    a, _, _, _, n, _ = _without_shift(i, 2, Z, force, body, tree)
     a, n = _without_turn(i, 0, X, moment, a, n, tree)
     a, n = _without_turn(i, 1, Y, moment, a, n, tree)
     _without_turn(i, 2, Z, moment, a, n, tree)
@@ -180,10 +183,11 @@ def _without_free(i, moment, force, a, b, c, d, n, f, tree):
 
 
 @inline
-def _pass_on(i, parent, hands, r, a, b, c, d, n, f, tree):
+def _pass_on(i, parent, hands, r, body, tree):
     """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
-        return ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
+        return NOTHING
+    a, b, c, d, n, f = body
     a, b, c, d = shifted(r, a, b, c, d)
     n = add(n, cross(r, f))
     if hands == NEXT:
@@ -195,12 +199,13 @@ def _pass_on(i, parent, hands, r, a, b, c, d, n, f, tree):
     store9(sums, 15, 1, b)
     store9(sums, 24, 1, c)
     store9(sums, 33, 1, d)
-    return ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
+    return NOTHING
 
 
 @inline
-def _with_limbs(i, a, b, c, d, n, f, tree):
-    """Add to the inertia [a b; c d] and the wrench of body i those of the limbs on it."""
+def _with_limbs(i, body, tree):
+    """Add to the inertia and the wrench of body i those of the limbs on it."""
+    a, b, c, d, n, f = body
     if tree.loaded[i, GATHERS] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             child = tree.limbs.child[k]
@@ -221,7 +226,7 @@ def inward(part, topology, bodies, tree, p):
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
-            a0, b0, c0, d0, n0, f0 = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO  # passed on by body i + 1
+            a0, b0, c0, d0, n0, f0 = NOTHING  # passed on by body i + 1
             for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
                 if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                     continue
@@ -230,47 +235,39 @@ def inward(part, topology, bodies, tree, p):
                 a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
                 n, f = _momentum(i, part, tree)
                 n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)
-                a, b, c, d, n, f = _with_contacts(i, p, a, b, c, d, n, f)
-                a, b, c, d, n, f = _with_limbs(i, a, b, c, d, n, f, tree)
+                body = _with_limbs(i, _with_contacts(i, p, (a, b, c, d, n, f)), tree)
                 if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
                     mimics.eliminate_coordinate(i, p.right, p.added, tree.mimics.newton, tree.mimics)
-                    a, b, c, d = mimics.without_coordinate(i, a, b, c, d, tree.mimics.newton)
-                    n, f = mimics.with_coordinate_force(i, n, f, tree.mimics.newton)
+                    body = mimics.without_coordinate(i, body, tree.mimics.newton)
                     if body_pairs.have_unknowns(tree):
                         mimics.eliminate_in_pairs(i, tree)
                 if has_one_axis(kind):
                     e, stays, met = mimics.axis(i, axis_of(bodies.rotation[i]), tree), False, -1
-                    forces = _axis_forces(kind, e, a, b, c, d, n, f)
+                    forces = _axis_forces(kind, e, body)
                     if len(tree.mimics) > 0:
                         stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.newton
                         met = start if tree.mimics.waits[i] == JOINS else -1
-                        x, y, z, w, D, along = forces
-                        forces = mimics.received(i, kind, e, x, y, z, w, D, along, rows, tree.mimics)
+                        forces = mimics.received(i, kind, e, forces, rows, tree.mimics)
                         if stays:
-                            x, y, z, w, D, along = forces
-                            mimics.pass_on(parent, load3(bodies.arm[i], 0, 1), x, y, z, w, D, along, rows)
+                            mimics.pass_on(parent, load3(bodies.arm[i], 0, 1), forces, rows)
                             if body_pairs.have_unknowns(tree):
                                 body_pairs.keep_coordinate(i, kind, e, start, tree.pairs)
                     if not stays:
                         right, added = p.right[start], p.added[start]
-                        a, b, c, d, n, f = _without_axis(
-                            i, 0, kind, e, forces, right, added, met, a, b, c, d, n, f, tree
-                        )
+                        body = _without_axis(i, 0, kind, e, forces, right, added, met, body, tree)
                 elif kind == FREE:
                     R = load9(bodies.rotation[i], 0, 1)
                     moment, force = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
-                    a, b, c, d, n, f = _without_free(i, moment, force, a, b, c, d, n, f, tree)
+                    body = _without_free(i, moment, force, body, tree)
                 else:
                     for k in range(3):
                         e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
-                        forces = _axis_forces(REVOLUTE, e, a, b, c, d, n, f)
-                        a, b, c, d, n, f = _without_axis(
-                            i, k, REVOLUTE, e, forces, right, added, -1, a, b, c, d, n, f, tree
-                        )
+                        forces = _axis_forces(REVOLUTE, e, body)
+                        body = _without_axis(i, k, REVOLUTE, e, forces, right, added, -1, body, tree)
                 if body_pairs.have_unknowns(tree) and kind != FREE:
                     body_pairs.pass_on(i, parent, load3(bodies.arm[i], 0, 1), tree.pairs)
                 hands = tree.loaded[i, TO_PARENT]
-                a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i], 0, 1), a, b, c, d, n, f, tree)
+                a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i], 0, 1), body, tree)
     if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
         mimics.eliminate_coordinate(topology.shape[0], p.right, p.added, tree.mimics.newton, tree.mimics)
         if body_pairs.have_unknowns(tree):

@@ -129,8 +129,9 @@ def add_drift(i, omega, velocity, rows):
 
 
 @inline
-def received(i, kind, s, x, y, z, w, D, along, rows, mimics):
-    """The column (x, y), row (z, w), d and r of a joint with motion s, with those that were passed on to it."""
+def received(i, kind, s, forces, rows, mimics):
+    """The `forces` of a joint with motion s, its column (x, y), row (z, w), d and r, with those passed on to it."""
+    x, y, z, w, D, along = forces
     if mimics.waits[i] == JOINS:
         held = rows[i]
         a, b, c, d = load3(held, _U, 1), load3(held, _U + 3, 1), load3(held, _W, 1), load3(held, _W + 3, 1)
@@ -141,9 +142,9 @@ def received(i, kind, s, x, y, z, w, D, along, rows, mimics):
 
 
 @inline
-def pass_on(parent, arm, x, y, z, w, D, along, rows):
+def pass_on(parent, arm, forces, rows):
     """Pass on a coordinate's column, row, d and r to the parent, which may be the world."""
-    held = rows[parent if parent != WORLD else rows.shape[0] - 1]
+    held, (x, y, z, w, D, along) = rows[parent if parent != WORLD else rows.shape[0] - 1], forces
     store3(held, _U, 1, add(load3(held, _U, 1), add(x, cross(arm, y))))
     store3(held, _U + 3, 1, add(load3(held, _U + 3, 1), y))
     store3(held, _W, 1, add(load3(held, _W, 1), add(z, cross(arm, w))))
@@ -179,11 +180,13 @@ def update_with_wrench(i, n, f, rows):
 
 
 @inline
-def without_coordinate(i, a, b, c, d, rows):
-    """Eliminate the coordinate that ends at body i from its inertia [a b; c d]."""
-    held = rows[i]
+def without_coordinate(i, body, rows):
+    """Eliminate the coordinate that ends at body i from its inertia [a b; c d] and its wrench (n, f)."""
+    held, (a, b, c, d, n, f) = rows[i], body
     x, y, z, w = load3(held, _U, 1), load3(held, _U + 3, 1), load3(held, _W, 1), load3(held, _W + 3, 1)
-    return minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
+    a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
+    n, f = with_coordinate_force(i, n, f, rows)
+    return a, b, c, d, n, f
 
 
 @inline

@@ -226,9 +226,9 @@ def factorise(tau, added, topology, bodies, tree):
                     d, along = dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
                     if len(tree.mimics) > 0:
                         stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.mass
-                        x, y, _, _, d, along = mimics.received(i, kind, e, x, y, x, y, d, along, rows, tree.mimics)
+                        x, y, _, _, d, along = mimics.received(i, kind, e, (x, y, x, y, d, along), rows, tree.mimics)
                         if stays:
-                            mimics.pass_on(parent, load3(bodies.arm[i], 0, 1), x, y, x, y, d, along, rows)
+                            mimics.pass_on(parent, load3(bodies.arm[i], 0, 1), (x, y, x, y, d, along), rows)
                     if not stays:
                         k = 1.0 / (d + added[start])
                         w = k * (tau[start] - along)
