@@ -10,10 +10,13 @@ chapter 2; J. Solà, J. Deray, D. Atchuthan, "A micro Lie theory" (2018).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.floating]
+Rows = tuple[tuple[Any, Any, Any], tuple[Any, Any, Any], tuple[Any, Any, Any]]
 _STRAIGHT = 1e-6  # tolerance of RᵀR − 1
 
 
@@ -155,13 +158,17 @@ def rotation_to(axis: ArrayLike) -> Array:
 
 def rotation_from_quaternion(q: ArrayLike) -> Array:
     """R (..., 3, 3) of a unit quaternion q (..., 4), x, y, z, w."""
-    x, y, z, w = np.moveaxis(np.asarray(q, float), -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
+    rows = rows_from_quaternion(*np.moveaxis(np.asarray(q, float), -1, 0))
     return np.stack([np.stack(row, -1) for row in rows], -2)
+
+
+def rows_from_quaternion(x: Any, y: Any, z: Any, w: Any) -> Rows:
+    """The rows of R of a unit quaternion, by its components: arrays (...) of any library."""
+    return (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
 
 
 def quaternion_from_rotation(R: ArrayLike) -> Array:

@@ -110,6 +110,14 @@ def matmul(A, B):
 
 
 @inline
+def turned_about_z(R, s, o):
+    """R times the rotation about z by the angle of sine s and cosine o."""
+    u, v, w = columns(R)
+    x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
+    return x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]
+
+
+@inline
 def rotate_symmetric(R, A):
     """R A Rᵀ for symmetric A."""
     t = matmul(R, full(A))

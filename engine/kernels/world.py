@@ -17,7 +17,6 @@ from engine.kernels.robot import KIND, PARENT, Q_START, V_START
 from engine.kernels.sines import LARGEST_ANGLE, sincos, sine_and_cosine
 from engine.kernels.spatial import (
     add,
-    columns,
     cross,
     full,
     load3,
@@ -32,6 +31,7 @@ from engine.kernels.spatial import (
     store6,
     store9,
     sub,
+    turned_about_z,
 )
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, layout
 
@@ -74,10 +74,8 @@ def _in_parent(kind, c, q, at):
     """Rotation and position of a body in its parent's frame."""
     R, p = load9(c, layout.HOME_ROTATION, 1), load3(c, layout.HOME_POSITION, 1)
     if kind == REVOLUTE:
-        u, v, w = columns(R)
         s, o = _sine_and_cosine(q[at])
-        x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
-        return (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]), p
+        return turned_about_z(R, s, o), p
     if kind == PRISMATIC:
         return R, add(p, scale(q[at], (R[2], R[5], R[8])))
     if kind == FREE:

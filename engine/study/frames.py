@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.lie import rows_from_quaternion
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Model
 from engine.model.joints import BODY_JOINTS
 
@@ -71,9 +72,9 @@ class Frames:
         elif kind == PRISMATIC:
             p = plus(p, turned(home, (0.0, 0.0, x[0])))
         elif kind == FREE:
-            p, turn = plus(p, turned(home, (x[0], x[1], x[2]))), _rotation(*x[3:])
+            p, turn = plus(p, turned(home, (x[0], x[1], x[2]))), rows_from_quaternion(*x[3:])
         elif kind == SPHERICAL:
-            turn = _rotation(*x)
+            turn = rows_from_quaternion(*x)
         return Pose(product(home, turn), p)
 
     def _moving(self, body: int) -> Twist:
@@ -160,15 +161,6 @@ def _sum(a: Any, b: Any) -> Any:
         if isinstance(one, float) and one == 0.0:
             return other
     return a + b
-
-
-def _rotation(x: Any, y: Any, z: Any, w: Any) -> Matrix:
-    """Return the rotation of a unit quaternion, like `engine.lie.rotation_from_quaternion`."""
-    return (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
 
 
 def _matrix(R: Any) -> Matrix:

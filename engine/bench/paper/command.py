@@ -19,7 +19,7 @@ from engine.bench.paper.claims import Measured
 from engine.bench.results import Results
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device
-from engine.robot_arguments import DONE, INTERRUPTED, NO
+from engine.robot_arguments import DONE, INTERRUPTED, NO, seed
 from engine.robot_arguments import console as console_of
 
 ROWS = "rows.jsonl"
@@ -39,15 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="where [Y]'s figures are measured (default auto)",
     )
-    parser.add_argument("--seed", type=_seed, default=0, help="of the chains and inputs (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="of the chains and inputs (default 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object, that of data.json")
     parser.set_defaults(function=run)
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of 0 or more")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

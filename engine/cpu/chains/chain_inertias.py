@@ -7,7 +7,7 @@ import numpy as np
 from engine.compile import kernel
 from engine.kernels.robot import KIND
 from engine.kernels.sines import LARGEST_ANGLE, sincos
-from engine.kernels.spatial import add, inertia_to_parent, less_rank_one, load3, load6, load9, scale
+from engine.kernels.spatial import add, inertia_to_parent, less_rank_one, load3, load6, load9, scale, turned_about_z
 from engine.model import REVOLUTE, layout
 
 
@@ -36,9 +36,7 @@ def axial_inertias(topology, constants, q, out):
             angle = q[k, i]
             if revolute:
                 s, o = sincos(angle) if abs(angle) <= LARGEST_ANGLE else (np.sin(angle), np.cos(angle))
-                u, v = (R[0], R[3], R[6]), (R[1], R[4], R[7])
-                u, v = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
-                R = (u[0], v[0], R[2], u[1], v[1], R[5], u[2], v[2], R[8])
+                R = turned_about_z(R, s, o)
             else:
                 p = add(p, scale(angle, (R[2], R[5], R[8])))
             A, B, C = inertia_to_parent(R, p, A, B, C)

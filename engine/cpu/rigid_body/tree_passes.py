@@ -30,6 +30,7 @@ from engine.kernels.spatial import (
     store3,
     store6,
     store9,
+    turned_about_z,
 )
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, layout
 
@@ -127,17 +128,15 @@ def _revolute(row, constants, i, L):
     for k in range(L):
         largest = max(largest, abs(row[at.Q * L + k]))
     c = constants[i]
-    u, v, w = columns(load9(c, layout.HOME_ROTATION, 1))
+    R = load9(c, layout.HOME_ROTATION, 1)
     for k in range(L):
         s, o = sine_and_cosine(row[at.Q * L + k]) if is_single(row[at.Q * L + k]) else sincos(row[at.Q * L + k])
-        x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
-        store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
+        store9(row, at.R * L + k, L, turned_about_z(R, s, o))
     if not largest <= LARGEST_ANGLE:
         for k in range(L):  # a large angle must not affect the other robots of the block
             if not abs(row[at.Q * L + k]) <= LARGEST_ANGLE:
                 s, o = sine_and_cosine(row[at.Q * L + k])
-                x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
-                store9(row, at.R * L + k, L, (x[0], y[0], w[0], x[1], y[1], w[1], x[2], y[2], w[2]))
+                store9(row, at.R * L + k, L, turned_about_z(R, s, o))
     p = load3(c, layout.HOME_POSITION, 1)
     for k in range(L):
         store3(row, at.P * L + k, L, p)
