@@ -49,7 +49,7 @@ from engine.live.windows import FreeWindow
 from engine.model import Collision, Diagnostic, Edit, Joint, Model, ModelError, Visual
 from engine.model.composition import Part, compose
 from engine.model.generate import chain, free_body, tree
-from engine.model.generate import urdf as to_urdf
+from engine.model.urdf_text import urdf as to_urdf
 from engine.parameters import Parameters
 from engine.phases import MEANINGS as PHASE_MEANINGS
 from engine.phases import PHASES

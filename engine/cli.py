@@ -27,6 +27,7 @@ from engine.check_command import add_arguments as add_check_arguments
 from engine.cuda.runtime.device import NoGpu
 from engine.lessons.command import add_arguments as add_lessons_arguments
 from engine.model import Model, ModelError, generate
+from engine.model.urdf_text import urdf
 from engine.repeat_command import add_arguments as add_repeat_arguments
 from engine.robot_arguments import (
     DONE,
@@ -222,7 +223,7 @@ def write_generated(args: argparse.Namespace) -> int:
         model = generate.chain(args.links, args.seed, args.straight, *shares)
     else:
         model = generate.tree(args.links, args.seed, prismatic=args.prismatic, spherical=args.spherical)
-    text = generate.urdf(model)
+    text = urdf(model)
     if args.out is not None:
         with files.replacing(args.out, "w") as file:
             file.write(text)

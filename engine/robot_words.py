@@ -61,6 +61,4 @@ def words(model: Model) -> tuple[str, ...]:
             again = make(int(links))
             if np.array_equal(again.kind, model.kind) and np.array_equal(again.home_rotation, model.home_rotation):
                 return (f"{kind}:{links}",)
-    raise ValueError(
-        f"{model.name} is in no file, so that no command can name it; write it with engine.model.generate.urdf"
-    )
+    raise ValueError(f"{model.name} is in no file, so that no command can name it; write it with engine.to_urdf")

@@ -16,7 +16,7 @@ import numpy as np
 from engine import files
 from engine.model import Model, ModelError
 from engine.model.composition import Part, compose
-from engine.model.generate import urdf
+from engine.model.urdf_text import urdf
 from engine.recording.files import SavedRun
 
 _URDF, _PARTS = "urdf", "parts"

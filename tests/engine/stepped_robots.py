@@ -151,7 +151,7 @@ def _share(model: Model) -> np.ndarray:
 
 def _mimicking() -> Model:
     """A tree, two of whose joints follow others."""
-    text = generate.urdf(engine.tree(9, seed=1))
+    text = engine.to_urdf(engine.tree(9, seed=1))
     for follower, leader in (("joint3", "joint2"), ("joint8", "joint5")):
         line = f'<joint name="{follower}" type="continuous">'
         assert line in text

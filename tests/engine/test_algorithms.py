@@ -13,7 +13,6 @@ import engine
 from engine.algorithms import abia, abia_hybrid, cfa, dca, inverse, jsiia
 from engine.algorithms.chain import Chain
 from engine.bench.states import State, residual, state
-from engine.model import generate
 from tests.bench import accuracy
 
 TEXTS = {
@@ -95,7 +94,7 @@ def test_algorithms_agree_with_the_compiled_ones_and_pinocchio(n, tmp_path):
 
     model, at = case(n, "mixed", 1)
     path = tmp_path / "chain.urdf"
-    path.write_text(generate.urdf(model))
+    path.write_text(engine.to_urdf(model))
     oracle = Oracle(path, model)
     expected = oracle.forward_dynamics(*(x[0] for x in at))
     answers = {name: run(text, model, at)[0] for name, text in TEXTS.items()}
@@ -268,7 +267,7 @@ def test_what_is_no_chain_is_refused_by_name(tmp_path):
         Chain.of(engine.tree(8, branching=0.9))
     with pytest.raises(ValueError, match=r"tree3: joint 'joint1' is free; .*; use abia"):
         Chain.of(engine.tree(3, branching=0, floating=True))
-    text = generate.urdf(engine.chain(2)).replace(
+    text = engine.to_urdf(engine.chain(2)).replace(
         '<joint name="joint2" type="continuous">', '<joint name="joint2" type="continuous"><mimic joint="joint1"/>'
     )
     (tmp_path / "mimic.urdf").write_text(text)

@@ -11,7 +11,7 @@ from engine.cpu.chains import jsiia
 from engine.cpu.chains.accelerations import Accelerations, Dynamics, Forces, accelerations, prepare
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.holding import carried, mobility
-from engine.model import SPHERICAL, generate
+from engine.model import SPHERICAL
 from engine.model.layout import pack, pack_coupling
 from engine.selection import capabilities
 
@@ -327,7 +327,7 @@ def test_a_suggested_step_lasts(rng):
 def test_generated_robots_are_written_and_read(tmp_path, rng):
     for model in MODELS.values():
         path = tmp_path / f"{model.name}.urdf"
-        path.write_text(generate.urdf(model))
+        path.write_text(engine.to_urdf(model))
         again = engine.load(path)
         assert [joint.kind for joint in again.joints] == [joint.kind for joint in model.joints]
         q, v, _ = state(model, rng)

@@ -11,7 +11,6 @@ from conftest import EXAMPLE_ROBOTS
 
 import engine
 from engine import cli, lie
-from engine.model import generate
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 ARM = """<robot name="arm">
@@ -85,7 +84,7 @@ def test_a_shape_that_is_none_is_left_out_and_told(load):
 
 def test_written_urdf_gives_the_same_shapes_back(tmp_path):
     model = engine.chain(4, seed=2)
-    assert "<collision" not in generate.urdf(model)
+    assert "<collision" not in engine.to_urdf(model)
     solids = [
         ("box", (0.1, 0.2, 0.3), None, ""), ("sphere", (0.5,), None, "a <name>"), ("cylinder", (0.1, 0.4), None, ""),
         ("capsule", (0.1, 0.4), None, "c"), ("mesh", (1.0, 2.0, 3.0), str(tmp_path / "m & n.stl"), ""),
@@ -96,7 +95,7 @@ def test_written_urdf_gives_the_same_shapes_back(tmp_path):
         for k, (kind, size, mesh, name) in enumerate(solids)
     )
     path = tmp_path / "chain.urdf"
-    path.write_text(generate.urdf(dataclasses.replace(model, collisions=collisions)), encoding="utf-8")
+    path.write_text(engine.to_urdf(dataclasses.replace(model, collisions=collisions)), encoding="utf-8")
     again = engine.load(path)
     assert again.diagnostics == ()
     assert len(again.visuals) == len(model.visuals)

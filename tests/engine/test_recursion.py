@@ -25,7 +25,7 @@ from engine.scene import Scene
 
 def _with_free_joints(n: int, seed: int) -> engine.Model:
     """A tree of which some bodies, none of them a root, hang from others by free joints."""
-    text = generate.urdf(generate.tree(n, seed, prismatic=0.2, spherical=0.5))
+    text = engine.to_urdf(generate.tree(n, seed, prismatic=0.2, spherical=0.5))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "loose.urdf")
         path.write_text(text.replace('"spherical"', '"floating"', 4), encoding="utf-8")
