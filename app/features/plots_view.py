@@ -174,8 +174,9 @@ class PlotsView:
         curves, run, replay = self._recorded.poll(), self._shown, self._bench.replay
         if curves is not None and curves.wanted.run is self._present:
             self._report(curves)
-            for quantity, value in zip(curves.wanted.quantities, curves.values.T, strict=True):
-                self.panel.fill(quantity, curves.time, value)
+            if curves.over:  # samples of a few frames would leave no gap for the others
+                for quantity, value in zip(curves.wanted.quantities, curves.values.T, strict=True):
+                    self.panel.fill(quantity, curves.time, value)
         elif curves is not None and run is not None:
             self._report(curves)
             sampled = self._sampled(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from windows import wait
 
 import engine
 from app.acting.coordinates import coordinates
+from app.features.plots_view import PlotsView
 from app.features.time_view import TimeView
+from app.plotting import recorded_curves
 from app.plotting.catalogue import catalogue
 from app.plotting.recorded_curves import FRAMES, RecordedCurves, Wanted, evaluate
 from app.simulation.contacts import contact_forces
@@ -120,6 +123,37 @@ def played(qtbot, window):
     wait(qtbot, lambda: window.workbench.time > 0.6)
     window.run.play.trigger()
     return window, panel
+
+
+def test_what_is_ticked_late_in_a_live_run_is_worked_out_from_all_its_frames(qtbot, opened, monkeypatch):
+    """Also where the curve of a few frames was finished long before that of all."""
+    window = opened(engine.find_robot("double_pendulum"))
+    bench, view, looked = window.workbench, window.features[PlotsView], threading.Event()
+    evaluate, poll, calls = recorded_curves.evaluate, RecordedCurves.poll, []
+
+    def evaluate_slowly(*arguments):
+        calls.append(arguments)
+        assert len(calls) == 1 or looked.wait(60)
+        return evaluate(*arguments)
+
+    def look(self):
+        found = poll(self)
+        looked.set() if found is not None else None
+        return found
+
+    monkeypatch.setattr(recorded_curves, "evaluate", evaluate_slowly)
+    monkeypatch.setattr(RecordedCurves, "poll", look)
+    bench.joints.set_held(False)
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 1)
+    view.action.trigger()
+    tick(view.panel, "kinetic energy")
+    wait(qtbot, lambda: looked.is_set() and not view._recorded.running)
+    wait(qtbot, lambda: len(next(iter(view.panel.series.values()))) > 40)
+    (line,) = view.panel.series.values()
+    assert line.time[0] == 0
+    assert len(calls) > 1, "those of a few frames came first"
+    assert np.diff(line.time[line.time < 0.9]).max() < 0.2, "the distance of sixteen frames"
 
 
 def test_a_press_with_ctrl_shows_that_moment_of_the_recording(qtbot, opened):
