@@ -22,7 +22,7 @@ class AngleUnits:
     def __init__(self, window: Window):
         self._window = window
         ANGLES.radians = kept(window.settings, KEY, False)
-        tip = "Show and enter angles in radians instead of degrees: sliders, fields, joints and plots"
+        tip = "Show and enter angles in radians instead of degrees: sliders, fields, joints, batches and plots"
         self.action = make_action(window, "Angles in &radians", self._change, tip=tip, checkable=True)
         self.action.setChecked(ANGLES.radians)
         window.menus.view.put(self.action)
@@ -35,6 +35,7 @@ class AngleUnits:
         window, bench = self._window, self._window.workbench
         window.settings.setValue(KEY, on)
         window.joints.show_units()
+        window.batch.show_units()
         window.feature(PlotsView).panel.show_units()
         window.feature(SceneView).panel.show_units()
         if bench.shown is not None:

@@ -23,6 +23,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
+from app.desktop.angles import ANGLES
 from app.panels.heat_map import HeatMap
 from app.panels.number_box import DecimalBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
@@ -34,6 +35,7 @@ NARROW = 64  # px of a box at least
 STEPS = 12  # slider steps per power of two
 PAUSE = 250  # ms without a change, after which the batch is requested
 SMOOTH = 1 / 15  # s per frame, up to which motion looks smooth
+POSE = "Initial pose: maximum offset of each joint from robot 0, of a prismatic one {:.3g} m"
 FRICTION = "Friction and damping of each joint: maximum deviation from robot 0, percent"
 MARGIN = 0.8  # share of the computed number of robots that draw smoothly, which the note states
 
@@ -57,8 +59,8 @@ class BatchPanel(QWidget):
         self.robots.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
         self.robots.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
         self.slider.setRange(0, round(math.log2(LARGEST) * STEPS))
-        self.pose, self.mass, self.friction = (_number(*of) for of in ((3.14, 0.05, 2), (90, 5, 0), (100, 10, 0)))
-        self.pose.setSuffix(" rad")
+        self.pose, self.mass, self.friction = (_number(*of) for of in ((180, 5, 1), (90, 5, 0), (100, 10, 0)))
+        self._pose = 0.0  # rad or m; the box rounds
         self.mass.setSuffix(" %")
         self.friction.setSuffix(" %")
         self.seed, self.again = QSpinBox(), QPushButton("New seed")
@@ -77,6 +79,7 @@ class BatchPanel(QWidget):
         self._due.timeout.connect(self._ask)
         self.slider.valueChanged.connect(self._take_slider)
         self.robots.valueChanged.connect(self._move_slider)
+        self.pose.valueChanged.connect(self._take_pose)
         for box in (self.robots, self.pose, self.mass, self.friction, self.seed):
             box.valueChanged.connect(self._wait)
         self.again.clicked.connect(self._take_other_seed)
@@ -89,7 +92,7 @@ class BatchPanel(QWidget):
         """Set the tooltips, and the accessible names for screen readers."""
         tips = {
             self.robots: f"Robots of the batch, 1 to {LARGEST}; robot 0 is the one that the others are copies of",
-            self.pose: "Initial pose: maximum offset of each joint from robot 0, rad (m if prismatic)",
+            self.pose: POSE.format(0),
             self.mass: "Mass and inertia of each body: maximum deviation from robot 0, percent",
             self.friction: FRICTION,
             self.seed: "Random seed: the same seed makes the same robots",
@@ -149,15 +152,26 @@ class BatchPanel(QWidget):
     def spread(self) -> Spread:
         """The requested batch."""
         mass, friction = self.mass.value() / 100, self.friction.value() / 100
-        return Spread(self.robots.value(), self.pose.value(), mass, friction, self.seed.value())
+        return Spread(self.robots.value(), self._pose, mass, friction, self.seed.value())
 
     def set_model(self, model: engine.Model | None) -> None:
         """Set the robot that the batch copies."""
         self.setEnabled(model is not None)
+        self.show_units()
         rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
         self.friction.setEnabled(rubs)
         self.friction.setToolTip(FRICTION if rubs else "This robot's joints have neither friction nor damping")
         self.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
+
+    def show_units(self) -> None:
+        """Show the offset of the poses in the unit of angles."""
+        with QSignalBlocker(self.pose):
+            self.pose.setDecimals(1 + ANGLES.more_digits)
+            self.pose.setMaximum(math.pi * ANGLES.scale)
+            self.pose.setSingleStep(0.05 if ANGLES.radians else 5)
+            self.pose.setSuffix(f" {ANGLES.name}")
+            self.pose.setValue(self._pose * ANGLES.scale)
+        self.pose.setToolTip(POSE.format(self._pose))
 
     def show_spread(self, spread: Spread) -> None:
         """Show the current batch, unless a change by the user is pending."""
@@ -166,13 +180,14 @@ class BatchPanel(QWidget):
         if spread != self.spread:
             shares = (self.mass, spread.mass), (self.friction, spread.friction)
             with ExitStack() as blocked:
-                for box in (self.robots, self.pose, self.mass, self.friction, self.seed):
+                for box in (self.robots, self.mass, self.friction, self.seed):
                     blocked.enter_context(QSignalBlocker(box))
                 self.robots.setValue(spread.robots)
                 self.seed.setValue(spread.seed)
-                self.pose.setValue(spread.pose)
                 for box, share in shares:
                     box.setValue(100 * share)
+            self._pose = spread.pose
+            self.show_units()
             self._move_slider(spread.robots)
 
     def show_state(
@@ -191,7 +206,7 @@ class BatchPanel(QWidget):
         lost = int(np.count_nonzero(diverged))
         alike = not (self.spread.pose or self.spread.mass or self.spread.friction)
         said = f"{lost} of {len(diverged)} diverged" if lost else ALIKE if alike else ""
-        self.count.setText(" · ".join(filter(None, (f"robot {robot}", said))))
+        self.count.setText(" · ".join(filter(None, (self.map.text(robot), said))))
         theme.tint(self.count, "error" if lost else "text")
 
     def show_drawing(self, robots: int, seconds: float) -> None:
@@ -210,6 +225,10 @@ class BatchPanel(QWidget):
     def _wait(self) -> None:
         """Request the batch after `PAUSE`; each further change restarts the wait."""
         self._due.start()
+
+    def _take_pose(self, value: float) -> None:
+        self._pose = value / ANGLES.scale
+        self.pose.setToolTip(POSE.format(self._pose))
 
     def _take_slider(self, value: int) -> None:
         self.robots.setValue(round(2 ** (value / STEPS)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from test_scene_view import entry, settled
-from windows import wait
+from windows import type_in, wait
 
 from app.acting.drives import Drive
 from app.desktop.angles import ANGLES
@@ -73,6 +73,27 @@ def test_the_form_of_a_joint_has_the_unit(qtbot, opened):
     window.features[AngleUnits].action.trigger()
     assert form.value.suffix() == " °"
     assert form.amplitude.value() == pytest.approx(math.degrees(0.2), abs=0.01)
+
+
+def test_the_poses_of_a_batch_are_asked_for_in_the_unit_and_stay_exact(qtbot, opened):
+    window = opened()
+    panel, bench, action = window.batch, window.workbench, window.features[AngleUnits].action
+    qtbot.keyClick(window, Qt.Key.Key_B)
+    panel.robots.setValue(4)
+    type_in(qtbot, panel.pose, 30)
+    wait(qtbot, lambda: bench.settings.spread.pose == pytest.approx(math.pi / 6, rel=1e-15))
+    assert panel.pose.text() == "30.0 °"
+    assert panel.pose.toolTip().endswith("of a prismatic one 0.524 m")
+    action.trigger()
+    assert panel.pose.text() == "0.524 rad"
+    type_in(qtbot, panel.seed, 7)
+    wait(qtbot, lambda: bench.settings.spread.seed == 7)
+    assert bench.settings.spread.pose == pytest.approx(math.pi / 6, rel=1e-15), "not the number that the box shows"
+    type_in(qtbot, panel.pose, 0.25)
+    wait(qtbot, lambda: bench.settings.spread.pose == 0.25)
+    action.trigger()
+    assert panel.pose.text() == "14.3 °"
+    assert bench.settings.spread.pose == panel.spread.pose == 0.25
 
 
 def test_plots_have_the_unit_and_files_stay_in_radians(opened):

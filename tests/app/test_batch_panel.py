@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
@@ -93,11 +95,11 @@ def test_the_panel_asks_once_the_user_has_finished(qtbot, panel):
     panel.robots.selectAll()
     QTest.keyClicks(panel.robots, "64")
     panel.pose.selectAll()
-    QTest.keyClicks(panel.pose, "0.25")
+    QTest.keyClicks(panel.pose, "22.5")
     panel.mass.setValue(10)
     QTest.mouseClick(panel.again, Left)
     qtbot.waitUntil(lambda: bool(asked))
-    assert asked == [Spread(64, 0.25, 0.1, 0.0, 1)]
+    assert asked == [Spread(64, math.pi / 8, 0.1, 0.0, 1)]
     assert 2 ** (panel.slider.value() / 12) == pytest.approx(64, rel=0.03)
 
 
@@ -110,7 +112,7 @@ def test_the_slider_reaches_every_size_and_moves_by_keys(panel):
 def test_it_counts_who_diverged_and_has_a_scale(panel):
     panel.coloring.setCurrentText(ENERGY)
     panel.show_state(np.array([1.0, 5.0, 3.0]), np.zeros(3), np.array([False, False, True]), 1)
-    assert panel.count.text() == "robot 1 · 1 of 3 diverged"
+    assert panel.count.text() == "robot 1: energy 5 J · 1 of 3 diverged"
     assert (panel.map.low, panel.map.high, panel.map._name, panel.map._unit) == (1, 5, "energy", "J")
     panel.map.resize(200, 220)
     image, y = panel.map.grab().toImage(), panel.map._above + SPACE + BAR // 2
@@ -140,7 +142,7 @@ def test_it_says_how_many_robots_draw_smoothly(panel):
 
 
 def test_it_says_that_copies_without_deviations_are_alike(panel):
-    for pose, told in ((0.0, f"robot 2 · {ALIKE}"), (0.4, "robot 2")):
+    for pose, told in ((0.0, f"robot 2: deviation 0 m · {ALIKE}"), (20, "robot 2: deviation 0 m")):
         panel.pose.setValue(pose)
         panel.show_state(np.ones(3), np.zeros(3), np.zeros(3, bool), 2)
         assert panel.count.text() == told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -135,17 +136,17 @@ def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
     panel.robots.selectAll()
     QTest.keyClicks(panel.robots, "12")
     panel.pose.selectAll()
-    QTest.keyClicks(panel.pose, "0.4")
+    QTest.keyClicks(panel.pose, "36")
     QTest.keyClick(panel.pose, Qt.Key.Key_Tab)
     wait(qtbot, lambda: len(panel.map.values) == 12)
-    assert window.workbench.settings.spread == Spread(12, pose=0.4)
+    assert window.workbench.settings.spread == Spread(12, pose=math.pi / 5)
     panel.coloring.setCurrentText(DEVIATION)
     wait(qtbot, lambda: window.loading_label.text() == "")
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: window.workbench.time > 0.2)
     press(qtbot, window, window.run.play)
     qtbot.mouseClick(panel.map, Left, pos=panel.map.cell(7).center().toPoint())
-    wait(qtbot, lambda: panel.count.text() == "robot 7")
+    wait(qtbot, lambda: panel.count.text().startswith("robot 7: deviation "))
     assert window.workbench.newest.robot == 7
     np.testing.assert_allclose(window.joints.table.q, window.workbench.newest.q)
     assert panel.map.values[0] == 0
