@@ -222,6 +222,8 @@ class Window(QMainWindow):
     def _tick(self) -> None:
         """Process the simulation's events, and show the newest state."""
         events = self.workbench.poll()
+        if self.workbench.loading:
+            self._show_busy()
         for event in events:
             self._react(event)
         if events:

@@ -41,6 +41,7 @@ from app.simulation.messages import (
     Latest,
     Loaded,
     Preparing,
+    Reading,
     Refused,
     Settings,
     Snapshot,
@@ -70,6 +71,8 @@ class Workbench:
         """Whether the robot has shapes that can touch the ground."""
         self.loading = ""
         """The path of the file being loaded; empty if none."""
+        self.reading: tuple[str, ...] = ()
+        """The collision meshes of the robot being loaded, in the order in which they are read."""
         self.findings: Findings | None = None
         self.speed = 1.0
         self.compiling = 0.0
@@ -326,6 +329,8 @@ class Workbench:
             events.append(GpuLookedFor(self._gpu.why_not))
         for event in events:
             match event:
+                case Reading():
+                    self.reading = event.meshes
                 case Loaded():
                     self._adopt(event)
                 case Refused():

@@ -64,7 +64,7 @@ from engine.recording.trajectories import trajectory as recorded_trajectory
 from engine.rollout import Trajectory, rollout
 from engine.scene import HeightField, Obstacle, Plane, Scene, Touches, put_down, slope, stands
 from engine.scene.mesh_parts import MeshPart
-from engine.scene.mesh_reader import read_mesh
+from engine.scene.mesh_reader import mesh_being_read, read_mesh
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
 from engine.selection.capabilities import algorithms
 from engine.selection.steppers import ALGORITHMS as SIMULATION_ALGORITHMS
@@ -201,6 +201,7 @@ __all__ = [
     "mass_matrix",
     "measure_algorithms",
     "measured",
+    "mesh_being_read",
     "momentum",
     "parts_of_text",
     "point_mobility",

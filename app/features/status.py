@@ -8,6 +8,7 @@ from pathlib import Path
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
 
+import engine
 from app.desktop import theme
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, algorithm_words, device_name
 from app.desktop.message_bar import MessageBar
@@ -21,6 +22,7 @@ SOFT_TIP = (
     "Select the implicit integrator, or a step shorter than {dt:g} ms, or set gains of your own"
 )
 NAMED = 3  # joints that a temporary message names
+PLAYS_ON = "The previous settings run until the code is compiled"
 READING = "Loading meshes: {} of {}"
 STEP_TIP = "Time step and integrator: click to change them"
 CHOSEN_TIP = "Time step and integrator, automatic for this robot: click to change them"
@@ -38,8 +40,8 @@ class Status:
         self.name_label, self.size_label = QLabel(), QLabel()
         self.step_button, self.algorithm_button, self.device_button = map(_menu_button, (steps, algorithms, devices))
         robot = _side_by_side(self.name_label, self.size_label)
-        bar.addWidget(self.loading_label)
         shown: tuple[QWidget, ...] = (
+            self.loading_label,  # beside messages, which would hide it
             self.note_label,
             self.findings_button,
             robot,
@@ -53,7 +55,9 @@ class Status:
 
     def show_busy(self, bench: Workbench, reading: tuple[int, int] | None) -> None:
         """Show the current activity; `reading`: numbers of meshes loaded and in total, None if complete."""
-        self.loading_label.setText(_busy(bench) or (READING.format(*reading) if reading else ""))
+        text = _busy(bench) or (READING.format(*reading) if reading else "")
+        self.loading_label.setText(text)
+        self.loading_label.setToolTip(PLAYS_ON if bench.compiling and bench.plays_on else "")
 
     def show(self, bench: Workbench) -> None:
         """Show the state of the workbench."""
@@ -102,11 +106,17 @@ def _chosen(name: str, asked: str) -> str:
 
 def _busy(bench: Workbench) -> str:
     if bench.loading:
-        return f"Loading {Path(bench.loading).name} …"
+        return f"Loading {Path(bench.loading).name} …{_hull(tuple(map(Path, bench.reading)))}"
     if bench.compiling:
-        until = "; the previous settings run until then" if bench.plays_on else ""
-        return f"compiling (once per machine), about {max(1, round(bench.compiling))} s{until}"
+        return f"compiling (once per machine), about {max(1, round(bench.compiling))} s"
     return "preparing the GPU …" if bench.preparing else ""
+
+
+def _hull(meshes: Sequence[Path]) -> str:
+    """Return which of these collision meshes is being read; empty if none."""
+    if (file := engine.mesh_being_read()) not in meshes:
+        return ""
+    return f" convex hull of {file.name}, {meshes.index(file) + 1} of {len(meshes)}"
 
 
 def _side_by_side(*widgets: QWidget) -> QWidget:

@@ -14,7 +14,7 @@ from functools import partial
 import engine
 from app.desktop.reasons import gpu_failure
 from app.simulation.compiling import Compiler
-from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Refused, Settings
+from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Reading, Refused, Settings
 from app.simulation.preparing import Outcome, Preparation, made, refuses
 from app.simulation.running import Running, again, can_touch, for_new, held_joints, running_of, settled, simulation_of
 
@@ -76,6 +76,7 @@ class Changeover:
             if isinstance(source, str):
                 engine.refuse_endless(source)
             model = load(source) if isinstance(source, str) else source
+            self._tell(Reading(tuple(dict.fromkeys(each.mesh for each in model.collisions if each.mesh))))
             settings = for_new(model, settings)
             # The robot appears at once: on the CPU, unless "auto" is known to choose nothing else.
             decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None

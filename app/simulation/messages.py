@@ -210,6 +210,13 @@ class Loaded:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A robot's file has been read; the convex hulls of these collision meshes, in this order, may follow."""
+
+    meshes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Preparing:
     """A simulation for the requested device, "auto" or "cuda", is being made; `Configured` reports the result."""
 
@@ -314,5 +321,14 @@ class Configured:
 
 
 Event = (
-    Loaded | Preparing | GpuLookedFor | Compiling | Refused | Stopped | LimitsReached | Configured | ControllerChanged
+    Reading
+    | Loaded
+    | Preparing
+    | GpuLookedFor
+    | Compiling
+    | Refused
+    | Stopped
+    | LimitsReached
+    | Configured
+    | ControllerChanged
 )

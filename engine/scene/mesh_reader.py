@@ -67,6 +67,14 @@ def read_hulls(path: str | os.PathLike[str]) -> tuple[np.ndarray, ...]:
     return tuple(corners for (corners,) in _reader().ask("hulls", Path(path)))
 
 
+def mesh_being_read() -> Path | None:
+    """The mesh file that is being read at this moment, or whose convex hulls are computed; None if there is none.
+
+    Small binary STL files, which are read at once, are never named.
+    """
+    return _reader().file
+
+
 class _Ended(Exception):
     """The child ended before it replied; the message is the reason."""
 
@@ -77,6 +85,8 @@ class _Reader:
     def __init__(self) -> None:
         self._asking = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self.file: Path | None = None
+        """The file that is being read."""
         self._owner = os.getpid()
         atexit.register(self.end)
 
@@ -88,6 +98,7 @@ class _Reader:
         request = json.dumps([what, os.fsencode(path).decode("latin-1")]).encode() + b"\n"
         of_hulls = "cannot be read: " if what == "hulls" else ""
         with self._asking:
+            self.file = path
             try:
                 answer = self._answer(request, size) or self._answer(request, size)  # it may have ended, being idle
             except _Ended as problem:
@@ -96,6 +107,8 @@ class _Reader:
             except BaseException:  # also Ctrl-C: a late reply would be misread as the next one
                 self.end()
                 raise
+            finally:
+                self.file = None
         header, arrays = answer or ({"refusal": "the process that reads meshes ended early"}, [])
         if header["refusal"] == MEMORY_USED:
             raise ValueError(of_hulls + _too_much("memory", size))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from itertools import combinations
+
+import numpy as np
 import pytest
-from windows import wait
+from windows import wait, wait_loaded
 
 import engine
 from app.features.ground_view import GroundView
 from app.features.waiting import Waiting, waits_for
+from engine.scene import mesh_reader
 
 pytestmark = pytest.mark.usefixtures("runtime")
 
@@ -75,3 +80,32 @@ def test_the_robot_moves_on_until_there_is_code_for_the_terrain_that_was_chosen(
     assert view.shapes[3].isChecked()
     wait(qtbot, lambda: 0 < bench.time < now)
     assert bench.playing
+
+
+def test_the_collision_mesh_that_is_read_is_named_while_a_robot_loads(qtbot, window, monkeypatch, tmp_path):
+    body = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    shape = '<collision><geometry><mesh filename="{}.obj"/></geometry></collision>'
+    for name in ("upper", "lower"):
+        corners = "".join("v {} {} {}\n".format(*at) for at in np.random.default_rng(0).normal(size=(9, 3)))
+        text = corners + "".join("f {} {} {}\n".format(*of) for of in combinations(range(1, 10), 3))
+        (tmp_path / f"{name}.obj").write_text(text)
+    joint = '<joint name="j" type="revolute"><parent link="base"/><child link="{}"/><axis xyz="0 1 0"/></joint>'
+    links = "".join(f'<link name="{name}">{body}{shape.format(name)}</link>' for name in ("upper", "lower"))
+    joints = joint.format("upper") + joint.format("lower").replace('"j"', '"k"')
+    (tmp_path / "two.urdf").write_text(f'<robot name="two"><link name="base"/>{links}{joints}</robot>')
+    go, answer = threading.Event(), mesh_reader._Reader._answer
+
+    def answer_later(*arguments):
+        assert go.wait(60)
+        return answer(*arguments)
+
+    monkeypatch.setattr(mesh_reader._Reader, "_answer", answer_later)
+    window.open(tmp_path / "two.urdf")
+    label = window.loading_label
+    wait(qtbot, lambda: label.text() == "Loading two.urdf … convex hull of upper.obj, 1 of 2")
+    window.statusBar().showMessage("another message")
+    assert label.isVisible()
+    go.set()
+    wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.name == "two")
+    wait_loaded(qtbot, window)
+    assert engine.mesh_being_read() is None
