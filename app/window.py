@@ -213,9 +213,19 @@ class Window(QMainWindow):
         self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
 
     def _restore_layout(self) -> None:
+        first = self.saveState()
+        tip = "All panels and their sizes as at the first start"
+        self.menus.view.put(make_action(self, "Reset layout", lambda: self._reset_layout(first), tip=tip))
         self.docks.restore(kept(self.settings, "layout", QByteArray()))
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
         self.docks["Diagnostics"].hide()
+
+    def _reset_layout(self, first: QByteArray) -> None:
+        self.docks.fold(False)
+        self.docks.restore(first)
+        self.docks["Diagnostics"].hide()
+        self._share_out()
+        self.docks.fold(self.workbench.model is None)
 
     # From the simulation to the window.
 

@@ -100,10 +100,10 @@ class CameraViews:
 
     def keep(self, name: str) -> None:
         """Save the camera under a name, replacing any view of that name."""
-        at = self._viewport.camera
+        at, done = self._viewport.camera, "replaced" if name in self._saved else "saved"
         self._saved[name] = [*at.target.tolist(), at.distance, at.azimuth, at.elevation, float(at.parallel)]
         self._store()
-        self._window.statusBar().showMessage(f"view saved: View › Saved views › {name}", MESSAGE)
+        self._window.statusBar().showMessage(f"view {done}: View › Saved views › {name}", MESSAGE)
 
     def _forget(self, name: str) -> None:
         del self._saved[name]

@@ -9,7 +9,7 @@ from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtWidgets import QLabel
 
 from app.desktop import theme
-from app.desktop.actions import make_action
+from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.settings import kept
 from app.file_signature import GONE, signature
@@ -64,9 +64,12 @@ class ControllerView(QObject):
 
     def _stop(self) -> None:
         """Stop the controller; joints held before are held again."""
+        name = Path(self._bench.controller.path).name
         self._bench.controller.unload()
         if self._held:
             self._bench.joints.set_held(True)
+        after = "the joints are held again" if self._held else "no joint is held"
+        self._window.statusBar().showMessage(f"{name} is stopped; {after}", MESSAGE)
         self._window.refresh()
 
     def _look(self) -> None:

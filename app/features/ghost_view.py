@@ -10,7 +10,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 import engine
 from app.desktop.docks import RIGHT, Dock
-from app.panels.ghost import GhostPanel, tints
+from app.panels.ghost import COMING, PAST, GhostPanel, tints
 from app.simulation.ghost import GhostSettings
 from app.simulation.messages import Loaded, Snapshot
 
@@ -65,4 +65,4 @@ class GhostView(QObject):
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.playing):
             self._due = now + REFRESH
-            self.panel.show_state(ghost, self._bench.model.link_names, waiting=not frame.recorded)
+            self.panel.show_state(ghost, self._bench.model.link_names, PAST if frame.recorded else COMING)

@@ -1,4 +1,7 @@
-"""Move obstacles and free bodies by a right drag: horizontally, with Shift vertically, with Ctrl about the vertical."""
+"""Move obstacles and free bodies by a right drag: horizontally, with Shift vertically, with Ctrl about the vertical.
+
+Escape during the drag puts it back.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
-from PyQt6.QtGui import QMouseEvent
+from PyQt6.QtGui import QKeyEvent, QMouseEvent
 
 from app.acting.things import Thing
 from app.features.scene_view import SceneView
@@ -48,6 +51,12 @@ class Placing(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Handle the mouse events of a drag."""
+        if self.grip is not None and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            event.accept()  # as a key press, not as a shortcut
+            if event.type() == QEvent.Type.KeyPress:
+                self._show_at(self.grip.thing.pose)
+                self.grip = None
+            return True
         if isinstance(event, QMouseEvent):
             if event.type() == QEvent.Type.MouseButtonPress and self.grip is None:
                 return event.button() == Qt.MouseButton.RightButton and self._grab(event.position())
@@ -106,6 +115,11 @@ class Placing(QObject):
             if to is None:
                 return
             pose[:3, 3] += (to - grip.point) * ([0, 0, 1] if upwards else [1, 1, 0])
+        self._show_at(pose)
+
+    def _show_at(self, pose: np.ndarray) -> None:
+        """Show the object in a pose, which it has once the button is released."""
+        grip = self.grip
         grip.now = pose
         if grip.row < len(self._scene.obstacles):
             self._viewport.overlays.move_obstacle(grip.row, pose)

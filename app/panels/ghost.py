@@ -18,7 +18,7 @@ from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
 
 SAME = "same as robot"
-COMING = "preparing …"
+COMING, PAST = "preparing …", "none: recordings keep no ghost"
 ALIKE = "Same settings as the robot: select what should differ"
 STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}
 PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
@@ -157,15 +157,15 @@ class GhostPanel(QWidget):
             self.show_state(None, ())
         self.asked.emit(self.settings)
 
-    def show_state(self, ghost: GhostState | None, links: Sequence[str], waiting: bool = False) -> None:
-        """Show the ghost's distance from the robot with these link names; `waiting`: a ghost is being prepared."""
+    def show_state(self, ghost: GhostState | None, links: Sequence[str], why: str = "–") -> None:
+        """Show the ghost's distance from the robot with these link names; `why` a requested one is missing."""
         self.meet.setEnabled(ghost is not None)
         self.alike.setVisible(ghost is not None and ghost.worst == 0.0 and self.settings == GhostSettings())
         if ghost is None or not len(ghost.deviation):
             for label in (self.now, self.worst, self.by):
                 label.setText("–")
-            if waiting and self.on.isChecked() and not self.refusal.text():
-                self.now.setText(COMING)
+            if self.on.isChecked() and not self.refusal.text():
+                self.now.setText(why)
             return
         far = int(np.argmax(ghost.deviation))
         where = f"  ({links[far]})" if ghost.deviation[far] > 0 else ""

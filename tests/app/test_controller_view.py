@@ -47,6 +47,7 @@ def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, shown, choose)
     wait(qtbot, lambda: bench.newest is not None and not bench.newest.tau.any())
     wait(qtbot, lambda: view.label.isHidden())
     assert bench.settings.held, "as it was before"
+    assert window.statusBar().currentMessage() == "mine.py is stopped; the joints are held again"
 
 
 def test_a_run_after_a_reset_is_the_same_bit_for_bit_and_the_engines_own(qtbot, shown, choose):

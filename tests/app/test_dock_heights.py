@@ -10,7 +10,7 @@ from PyQt6.QtCore import QPoint, QRect, QSize, Qt
 from windows import wait
 
 import engine
-from app.desktop.docks import HIGHEST
+from app.desktop.docks import HIGHEST, LEFT, RIGHT
 from app.features.shortcuts_sheet import ShortcutsSheet
 from app.window import Window
 
@@ -102,3 +102,20 @@ def test_a_height_that_was_dragged_is_kept(qtbot, opened):
     show(qtbot, window, "Plots", False)
     show(qtbot, window, "Plots")
     wait(qtbot, lambda: abs(dock.height() - dragged) <= 2)
+
+
+def test_panels_that_were_moved_are_back_after_a_reset(qtbot, opened):
+    window = opened(engine.find_robot("arm6"))
+    docks, area = window.docks, window.dockWidgetArea
+    docks["Joints"].hide()
+    docks["Plots"].toggleViewAction().trigger()
+    docks["Plots"].setFloating(True)
+    window.addDockWidget(LEFT, docks["Timing"])
+    (reset,) = [each for each in window.menus.view.actions() if each.text() == "Reset layout"]
+    reset.trigger()
+    wait(qtbot, docks["Joints"].isVisible)
+    assert (area(docks["Timing"]), area(docks["Joints"])) == (RIGHT, RIGHT)
+    assert docks["Timing"] in window.tabifiedDockWidgets(docks["Joints"])
+    assert not docks["Plots"].isFloating()
+    assert not docks["Plots"].isVisible()
+    wait(qtbot, lambda: docks["Joints"].width() == 430)

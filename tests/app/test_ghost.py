@@ -16,7 +16,8 @@ from windows import press, wait
 import engine
 from app.desktop.numbers import prefixed
 from app.features.ghost_view import GhostView
-from app.panels.ghost import COMING, GhostPanel
+from app.features.time_view import TimeView
+from app.panels.ghost import COMING, PAST, GhostPanel
 from app.simulation.ghost import STEPS, GhostSettings
 from app.simulation.ghost import _simulation as ghost_of
 from app.simulation.messages import Settings, Stopped
@@ -221,6 +222,10 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     wait(qtbot, lambda: window.workbench.newest.ghost.worst > 1e-3 and "(" in view.panel.now.text())
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: prefixed(window.workbench.newest.ghost.worst, "m") in view.panel.worst.text())
+    window.features[TimeView].back.trigger()
+    wait(qtbot, lambda: view.panel.now.text() == PAST)
+    window.features[TimeView].last.trigger()
+    wait(qtbot, lambda: "(" in view.panel.now.text())
     with_it = pixels(window)
     links = len(window.workbench.model.link_names)
     assert len(window.viewport._view().poses) == 2 * links
@@ -233,16 +238,16 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
 def test_a_ghost_that_is_still_to_come_is_told(qtbot):
     panel = GhostPanel()
     qtbot.addWidget(panel)
-    panel.show_state(None, (), waiting=True)
+    panel.show_state(None, (), COMING)
     assert panel.now.text() == "–"  # none was asked for
     panel.on.click()
-    panel.show_state(None, (), waiting=True)
+    panel.show_state(None, (), COMING)
     assert panel.now.text() == COMING
-    panel.show_state(None, ())  # what is recorded has none
+    panel.show_state(None, ())
     assert panel.now.text() == "–"
-    panel.show_state(None, (), waiting=True)
+    panel.show_state(None, (), COMING)
     panel.refusal.setText("there is no GPU")
-    panel.show_state(None, (), waiting=True)
+    panel.show_state(None, (), COMING)
     assert panel.now.text() == "–"
 
 

@@ -260,7 +260,11 @@ def test_a_view_is_saved_by_name_and_found_again(qtbot, arm, make_window, monkey
     views = arm.features[CameraViews]
     arm.viewport.see(Camera(np.array([0.1, 0.2, 0.3]), 1.5, 0.4, 0.5, parallel=True))
     monkeypatch.setattr(QInputDialog, "getText", lambda *_: ("from the left & above", True))
+    told = arm.statusBar().currentMessage
     views.save.trigger()
+    assert told() == "view saved: View › Saved views › from the left & above"
+    views.save.trigger()
+    assert told() == "view replaced: View › Saved views › from the left & above"
     qtbot.keyClick(arm.viewport, Qt.Key.Key_7)
     arm.close()
     again = make_window()

@@ -15,6 +15,7 @@ from windows import name_file, started, type_in, wait
 
 import engine
 from app.features.ground_view import GroundView
+from app.features.placing import Placing
 from app.features.scene_view import SceneView
 from app.features.sessions import Sessions
 
@@ -154,7 +155,15 @@ def test_an_obstacle_is_moved_by_the_mouse(qtbot, scene):
     assert scene.obstacles[0].pose[2, 3] > after[2, 3] + 0.02
     dragged(qtbot, window, seen_at(window, scene.obstacles[0].pose[:3, 3]), QPoint(60, 0), CTRL)
     assert scene.obstacles[0].pose[0, 0] == pytest.approx(np.cos(np.radians(30)), abs=0.02)
-    place = seen_at(window, scene.obstacles[0].pose[:3, 3])
+    place, before = seen_at(window, scene.obstacles[0].pose[:3, 3]), scene.obstacles[0].pose
+    qtbot.mousePress(window.viewport, RIGHT, pos=place)
+    moved(window, place + QPoint(30, 0), Qt.KeyboardModifier.NoModifier)
+    assert not np.array_equal(window.features[Placing].grip.now, before)
+    qtbot.keyClick(window.viewport, Qt.Key.Key_Escape)
+    moved(window, place + QPoint(60, 0), Qt.KeyboardModifier.NoModifier)
+    qtbot.mouseRelease(window.viewport, RIGHT, pos=place + QPoint(60, 0))
+    assert scene.obstacles[0].pose is before
+    assert window.viewport.overlays.world.poses[0] == pytest.approx(before)
     scene.choose(-1)
     qtbot.mouseClick(window.viewport, Qt.MouseButton.LeftButton, pos=place)
     assert scene.panel.row == 0
