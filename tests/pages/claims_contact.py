@@ -58,7 +58,7 @@ def restitution_and_gaps() -> Iterable[str]:
     """Rebounds, active contacts, and corrected overlaps."""
     yield f"that approaches faster than {g(thresholds.IMPACT)} m/s and closes within"
     by_rows = (ROOT / "engine" / "cpu" / "constraints" / "contact_dynamics.py").read_text("utf-8")
-    by_inertias = (ROOT / "engine" / "kernels" / "contact" / "by_bodies.py").read_text("utf-8")
+    by_inertias = (ROOT / "engine" / "kernels" / "contact" / "restitution.py").read_text("utf-8")
     assert "share = 0.5 * share if attempt < HALVINGS else 0.0" in by_rows
     share = "0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0"
     assert share in " ".join(by_inertias.split())
