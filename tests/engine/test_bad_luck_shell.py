@@ -134,7 +134,7 @@ def test_ctrl_c_in_other_commands_ends_in_a_word(capsys, monkeypatch, words):
 
     monkeypatch.setattr("engine.robot_arguments.load", interrupted)
     monkeypatch.setattr("engine.check_command.examine", interrupted)
-    monkeypatch.setattr("engine.cli.generate.chain", interrupted)
+    monkeypatch.setattr("engine.generate_command.generate.chain", interrupted)
     assert main.main(words) == 130
     assert capsys.readouterr() == ("", "interrupted\n")
 
