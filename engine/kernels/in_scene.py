@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
 from engine.compile.operations import address, least, spread, votes
-from engine.kernels.contact.by_bodies import begin_impulses, check_impulses, free_velocity, store_impulses
+from engine.kernels.contact.by_bodies import accept_or_search, accept_or_search_again, free_velocity, store_impulses
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.overlap_correction import begin_overlap_correction, end_overlap_correction
 from engine.kernels.contact.problem import BEST_RESIDUAL
@@ -135,7 +135,7 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
     inertia = forces.inertia[0]
-    return begin_impulses(contacts, frictional, joints, rows.dt, False, inertia, ground.topology, ground)
+    return accept_or_search(contacts, frictional, joints, rows.dt, False, inertia, ground.topology, ground)
 
 
 @kernel
@@ -157,7 +157,7 @@ def _end(found, robot, watched, phases):
     topology, state, ended = robot.touch.ground.topology, robot.room.state, True
     inertia = robot.room.forces.inertia[0]
     if counts[_OVERLAPS] == 0:
-        if found or check_impulses(contacts, joints, dt, False, inertia, topology, ground):
+        if found or accept_or_search_again(contacts, joints, dt, False, inertia, topology, ground):
             store_impulses(contacts, frictional, joints, ground)
             store_contacts(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
             report(ground.solver.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, touch, 0)

@@ -9,6 +9,7 @@ import equations_contact
 import equations_scheme
 import equations_step
 import pytest
+from page_text import ROOT
 
 ROOMS = (equations_contact, equations_scheme, equations_step)
 MANY = {"docs/scheme.md": 25, "docs/contact.md": 15}
@@ -61,6 +62,19 @@ def test_numbers_of_equations_go_on_without_a_gap_and_what_is_cited_is_there(pag
         r"`[^`]*`|\|.*\||## References.*?(?=\n# |\Z)|\n- \*\*\[.*", "", equations.prose(page), flags=re.DOTALL
     )
     assert {int(n) for n in re.findall(r"(?<!\[Y\] )\((\d{1,2})\)", text)} <= set(numbers)
+
+
+def test_equations_that_sources_cite_are_on_the_page() -> None:
+    """Such as «(10) of docs/contact_solver.md», or «docs/contact.md (2)»."""
+    cited = 0
+    for path in [path for kind in ("*.py", "*.cu", "*.cuh") for path in (ROOT / "engine").rglob(kind)]:
+        text = re.sub(r"\n\s*(//|#)?\s*", " ", path.read_text("utf-8"))
+        before = re.findall(r"\((\d{1,2})\)[^.()]{0,12}of (docs/\w+\.md)", text)
+        after = [(n, page) for page, n in re.findall(r"(docs/\w+\.md),? \((\d{1,2})\)", text)]
+        for number, page in (*before, *after):
+            cited += 1
+            assert any(rf"\tag{{{number}}}" in each for each in equations.displayed(page)), f"{path}: ({number})"
+    assert cited > 2
 
 
 @pytest.mark.parametrize("page", [*MANY, "docs/step.md"])

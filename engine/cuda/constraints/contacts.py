@@ -15,7 +15,7 @@ from engine.model import FREE, WORLD, Model
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
 from engine.scene.points import KEPT, WALKED
 from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
-from engine.step_settings import INTEGRATORS, StepSettings
+from engine.step_settings import StepSettings
 from engine.validation import Array
 
 _CONTACT, _SPHERE_PLACE, _REMEMBERED, _PLACED = 21, 7, 4, 21  # numbers per contact etc., see contact_room.cuh
@@ -47,8 +47,8 @@ class Contacts:
         self._pairs = PairTables(settings.model, settings.pairs) if settings.pairs.capacity else None
         self._meeting = meeting(settings.pairs)
         self._order = np.argsort(self._points.body, kind="stable")
-        self._stages = settings.integrator == INTEGRATORS[1]
-        self._scalar = settings.algorithm == "abia"
+        self._rk4 = settings.integrator == "rk4"
+        self._by_aba = settings.algorithm == "abia"
         self._joint_rows = int(settings.model.constrained.sum()) if settings.has_constraints else 0
         self._seen_numbers = OTHER + 6 * (self._pairs is not None and self._pairs.acts_on_two_links)
         self._refuse_too_many()
@@ -61,9 +61,9 @@ class Contacts:
     @property
     def lanes(self) -> int:
         """The lanes per robot on a plane: a warp, a few where limbs touch by few points, or 1."""
-        found, plane = self._points, self._scalar and isinstance(self._scene.ground, Plane)
+        found, plane = self._points, self._by_aba and isinstance(self._scene.ground, Plane)
         plain = np.all(found.friction > 0) and not np.any(found.restitution > 0) and not self._pairs
-        if not plane or not plain or self._stages or self._model.nv > _MOST_VELOCITIES:
+        if not plane or not plain or self._rk4 or self._model.nv > _MOST_VELOCITIES:
             return 1
         if limbs(self._model):
             return LANES if np.all(np.diff(found.first)[found.body > 0] <= KEPT) else 1
@@ -72,7 +72,7 @@ class Contacts:
     @property
     def may_be_few(self) -> bool:
         """Whether a step with few contacts can use the smaller workspace."""
-        return not self._stages and isinstance(self._scene.ground, Plane) and not self._pairs
+        return not self._rk4 and isinstance(self._scene.ground, Plane) and not self._pairs
 
     @property
     def even_limbs(self) -> bool:

@@ -1,4 +1,4 @@
-// The interior point method of docs/contact.md for one contact and one joint row: their terms in Newton's equations
+// The interior point method of docs/contact_solver.md for one contact and one joint row: their terms in Newton's equations
 // (12) and the step length to the boundary. As in engine/cpu/constraints/interior_point.py; all numbers are scaled.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Newton's steps (10) of docs/contact.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a joint
+// Newton's steps (10) of docs/contact_solver.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a joint
 // row has
 //
 //     dλ = c − Ω du

@@ -109,7 +109,7 @@ def _begin_search(count, joints, left, inertia, topology, ground):
 
 
 @kernel
-def begin_impulses(count, frictional, joints, dt, exact, inertia, topology, ground):
+def accept_or_search(count, frictional, joints, dt, exact, inertia, topology, ground):
     """Return whether the previous step's impulses obey the law; otherwise begin a search from them."""
     search = ground.solver.search
     search.counts[RESTITUTION_ATTEMPT] = 0
@@ -126,7 +126,7 @@ def begin_impulses(count, frictional, joints, dt, exact, inertia, topology, grou
 
 
 @kernel
-def check_impulses(count, joints, dt, exact, inertia, topology, ground):
+def accept_or_search_again(count, joints, dt, exact, inertia, topology, ground):
     """Return whether the search's impulses are those of the step; otherwise begin another search."""
     work, search, p = ground.solver, ground.solver.search, ground.solver.problem
     most = search.numbers[LARGEST_VELOCITY]
@@ -156,9 +156,9 @@ def impulses_by_bodies(count, frictional, joints, dt, exact, forces, topology, g
     `ground.column` (nv,) is their change of v_f.
     """
     inertia = forces.inertia[0]
-    found = begin_impulses(count, frictional, joints, dt, exact, inertia, topology, ground)
+    found = accept_or_search(count, frictional, joints, dt, exact, inertia, topology, ground)
     while not found:
         finish_search(count, joints, inertia, topology, ground)
-        found = check_impulses(count, joints, dt, exact, inertia, topology, ground)
+        found = accept_or_search_again(count, joints, dt, exact, inertia, topology, ground)
     store_impulses(count, frictional, joints, ground)
     return ground.solver.search.numbers[BEST_RESIDUAL]
