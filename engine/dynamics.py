@@ -20,6 +20,7 @@ from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.cpu.runtime.cores import checked
 from engine.cuda import dynamics as on_gpu
 from engine.cuda.runtime import arrays
+from engine.device_arrays import on_device, to_host
 from engine.kernels.status import FITS
 from engine.model import Model, poses
 from engine.model.layout import pack
@@ -137,7 +138,7 @@ class ForwardDynamics:
 
     def _run_on_cpu(self, kernels: on_cpu.Kernels, q: Any, v: Any, tau: Any, out: Array | None) -> Array:
         """Return the result on the CPU. Raises for arguments that do not fit."""
-        if validation.on_device(q):
+        if on_device(q):
             raise TypeError("q is on the GPU, and these dynamics are on the CPU; make them with device='cuda'")
         states, single = validation.states(self.model, self.dtype, q=q, v=v, tau=tau)
         out = validation.result(out, (self.model.nv,) if single else states[1].shape, self.dtype)
@@ -158,7 +159,7 @@ class ForwardDynamics:
         if out is not None and arrays.are(self.model, self._type, q, v, tau, out):
             kernels(q, v, tau, out)
             return out
-        if validation.on_device(q):
+        if on_device(q):
             (q, v, tau), single = arrays.states(self.model, self.dtype, q=q, v=v, tau=tau)
             shape = (self.model.nv,) if single else (len(q), self.model.nv)
             out = arrays.result(out, shape, self.dtype)
@@ -169,7 +170,7 @@ class ForwardDynamics:
         result = arrays.empty(host[1].shape, self.dtype)
         q, v, tau = (arrays.to_device(x) for x in host)
         kernels(q, v, tau, result)
-        out[...] = arrays.to_host(result).reshape(out.shape)
+        out[...] = to_host(result).reshape(out.shape)
         if not np.all(np.isfinite(out)):
             raise self._not_finite()
         return out
@@ -194,7 +195,7 @@ def forward_dynamics(
     faster for repeated calls, for `algorithm`, `device`, `dtype` and errors.
     """
     rows = max(1, np.shape(q)[0]) if np.ndim(q) == 2 else 1
-    device = "cuda" if device == "auto" and validation.on_device(q) else device
+    device = "cuda" if device == "auto" and on_device(q) else device
     return ForwardDynamics(model, rows, algorithm, device, dtype)(q, v, tau, external=external)
 
 
@@ -206,7 +207,7 @@ def inverse_dynamics(
     `external` (links, 6) are wrenches on the links from outside, see `forward_dynamics`. For arrays in a GPU's memory
     it runs there, as does `mass_matrix`.
     """
-    if validation.on_device(q):
+    if on_device(q):
         tau: Array = on_gpu.inverse_dynamics(model, q, v, a, external)
         return tau
     if external is not None:
@@ -227,7 +228,7 @@ def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, *
 
     On the GPU for arrays in its memory, in type `dtype`; else in double precision.
     """
-    if validation.on_device(q):
+    if on_device(q):
         (poses, tau), single = arrays.states(model, dtype, q=q, **forces)
         out = on_gpu.with_external(model, poses, tau, arrays.wrenches(model, dtype, external, len(poses)), sign)
         return out[0] if single else out
@@ -249,7 +250,7 @@ def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, *
 
 def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """τ_bias (nv,): the generalized forces that keep q̈ = 0 at q (nq,), v (nv,), gravity included ([Y] below (7))."""
-    return inverse_dynamics(model, q, v, arrays.zeros_like(v) if validation.on_device(v) else np.zeros(model.nv))
+    return inverse_dynamics(model, q, v, arrays.zeros_like(v) if on_device(v) else np.zeros(model.nv))
 
 
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
@@ -257,7 +258,7 @@ def mass_matrix(model: Model, q: ArrayLike) -> Array:
 
     With mimic joints it is GᵀMG.
     """
-    if validation.on_device(q):
+    if on_device(q):
         M: Array = on_gpu.mass_matrix(model, q)
         return M
     (q,), single = validation.states(model, q=q)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from engine import array_files, files, validation
 from engine.controller import Controller
-from engine.cuda.runtime import arrays
+from engine.device_arrays import on_device, to_host
 from engine.divergence import Diverged
 from engine.model import Model
 from engine.parameters import Parameters
@@ -122,7 +122,7 @@ def rollout(
 def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tuple[Any, int]:
     """Return controls as (1 or batch, steps, nv), or (1, 1, nv) if constant; and the number of steps."""
     array: Any = np.zeros(model.nv) if controls is None else controls
-    if not validation.on_device(array):
+    if not on_device(array):
         try:
             array = reals(array)
         except (TypeError, ValueError) as error:
@@ -143,7 +143,7 @@ def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tup
 
 def _target(model: Model, target: Any, batch: int) -> Any:
     """Return a target unchanged, if it is (nv,) or (1 or batch, nv)."""
-    if not validation.on_device(target):
+    if not on_device(target):
         target, _ = validation.batched("target", target, model.nv, "where the gains pull to")
     if target.shape not in ((model.nv,), (1, model.nv), (batch, model.nv)):
         raise ValueError(f"target has shape {np.shape(target)}; expected ({model.nv},) or ({batch}, {model.nv})")
@@ -176,7 +176,7 @@ class Recorder:
         model, samples = simulation.model, steps // every if keep else 0
         self._keep = keep
         self._q, self._v = (np.empty((simulation.batch, samples + 1, width)) for width in (model.nq, model.nv))
-        self._q[:, 0], self._v[:, 0] = map(arrays.to_host, (simulation.q, simulation.v))
+        self._q[:, 0], self._v[:, 0] = map(to_host, (simulation.q, simulation.v))
         self._phases: list[dict[str, float]] = []
         self._samples, self._done = 1, 0
 
@@ -205,7 +205,7 @@ class Recorder:
         simulation, done, last_look = self._simulation, 0, perf_counter()
         while done < self._steps:
             n = min(self._held, self._steps - done)
-            (q,), (v,) = map(arrays.to_host, (simulation.q, simulation.v))
+            (q,), (v,) = map(to_host, (simulation.q, simulation.v))
             effort = controller(simulation.time, q, v)
             if self._controls is not None:
                 self._controls[:, done : done + n] = effort
@@ -215,7 +215,7 @@ class Recorder:
             kept = kept[kept % self._every == 0]
             if self._keep:
                 self._q[:, kept // self._every], self._v[:, kept // self._every] = (
-                    arrays.to_host(states)[:, kept - done] for states in record
+                    to_host(states)[:, kept - done] for states in record
                 )
             self._samples += len(kept) if self._keep else 0
             done = self._done = done + sound
@@ -238,7 +238,7 @@ class Recorder:
         if record:
             samples = sound // self._every
             here, part = slice(self._samples - 1, self._samples + samples), slice(samples + 1)
-            self._q[:, here], self._v[:, here] = (arrays.to_host(x)[:, part] for x in record)
+            self._q[:, here], self._v[:, here] = (to_host(x)[:, part] for x in record)
             self._samples += samples
         if failure:
             self._done += sound

@@ -20,7 +20,8 @@ from rich.table import Table
 from engine import __version__, array_files, files
 from engine.compilation import Compilation
 from engine.controller import Controller, ControllerError
-from engine.cuda.runtime import arrays, device
+from engine.cuda.runtime import device
+from engine.device_arrays import to_host
 from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
 from engine.recording.files import how_made
@@ -229,7 +230,7 @@ def _gpu_failure(recorder: Recorder, error: Exception) -> str:
 
 def _divergences(simulation: Simulation) -> str:
     """Return the message for a batch's robots that diverged and were frozen; empty if none did."""
-    lost = np.flatnonzero(arrays.to_host(simulation.diverged)).tolist()
+    lost = np.flatnonzero(to_host(simulation.diverged)).tolist()
     if not lost:
         return ""
     first = f"{len(lost)} of {simulation.batch} robots diverged and stay as they were before: "

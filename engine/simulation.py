@@ -12,6 +12,7 @@ from engine import validation
 from engine.checkpoint import Checkpoint
 from engine.cuda.runtime import arrays
 from engine.cuda.runtime import device as gpu
+from engine.device_arrays import on_device, to_host
 from engine.divergence import Diverged, sentence
 from engine.frame import FrameReader
 from engine.kernels.collision.shape_contacts import touching_pairs
@@ -22,7 +23,7 @@ from engine.scene.pairs import NO_PAIRS
 from engine.selection import capabilities, steppers
 from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
 from engine.stepper import UNKNOWN, Stepper, fastest
-from engine.validation import Array, on_device
+from engine.validation import Array
 
 __all__ = ["INTEGRATORS", "Diverged", "Simulation"]
 
@@ -170,9 +171,7 @@ class Simulation:
 
         On the host; waits for the steps. With "implicit" a step's effort is that at its end, see `Simulation`.
         """
-        q, v, tau, target = (
-            arrays.to_host(x).astype(float, copy=False) for x in (self.q, self.v, self.tau, self.target)
-        )
+        q, v, tau, target = (to_host(x).astype(float, copy=False) for x in (self.q, self.v, self.tau, self.target))
         return self.settings.effort(q, v, tau, target)
 
     @property
@@ -228,14 +227,14 @@ class Simulation:
 
     def state(self) -> tuple[Array, Array]:
         """Return copies of q (batch, nq) and v (batch, nv) on the host; waits for the steps."""
-        q, v = (np.array(arrays.to_host(x), float) for x in (self.q, self.v))
+        q, v = (np.array(to_host(x), float) for x in (self.q, self.v))
         return q, v
 
     def checkpoint(self) -> Checkpoint:
         """Return all state on which the next steps depend, copied to the host; waits for the steps. See `restore`."""
-        q, v, tau, target = (np.array(arrays.to_host(x)) for x in (self.q, self.v, self.tau, self.target))
-        wrench = np.array(arrays.to_host(self.wrench)) if self.takes_wrenches else None
-        frozen = np.array(arrays.to_host(self.diverged), bool)
+        q, v, tau, target = (np.array(to_host(x)) for x in (self.q, self.v, self.tau, self.target))
+        wrench = np.array(to_host(self.wrench)) if self.takes_wrenches else None
+        frozen = np.array(to_host(self.diverged), bool)
         divergences = np.array(self._stepper.divergences())
         return Checkpoint(self.steps, q, v, tau, target, wrench, frozen, self._stepper.memory(), divergences)
 
@@ -371,7 +370,7 @@ class Simulation:
         steps, _ = self._stepper.divergences()
         if np.any(steps):
             return self.divergence(int(np.argmin(np.where(steps > 0, steps, np.inf)))) or ""
-        v = arrays.to_host(self.v)
+        v = to_host(self.v)
         first, coordinate = np.unravel_index(np.argmax(~(np.abs(v) < DIVERGED)), v.shape)
         return sentence(self.settings, int(first), self.steps, int(coordinate))
 
@@ -384,7 +383,7 @@ class Simulation:
 
 
 def _chosen(robots: Any, batch: int) -> NDArray[np.int64]:
-    return validation.chosen("robots", arrays.to_host(robots) if on_device(robots) else robots, batch)
+    return validation.chosen("robots", to_host(robots) if on_device(robots) else robots, batch)
 
 
 def _made_again(kind: type[Simulation], how: tuple[Any, ...], checkpoint: Checkpoint, why: str) -> Simulation:

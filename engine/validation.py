@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,14 +9,6 @@ from engine.model import Model
 from engine.real_numbers import reals, shown
 
 Array = NDArray[np.floating]
-_CUDA, _MANAGED = 2, 13  # DLPack's device types of such memory
-
-
-def on_device(x: Any) -> bool:
-    """Return whether x is an array in a GPU's memory, CuPy's or another library's with DLPack."""
-    if isinstance(x, np.ndarray | list | tuple) or not hasattr(x, "__dlpack_device__"):
-        return False
-    return int(x.__dlpack_device__()[0]) in (_CUDA, _MANAGED)
 
 
 def batched(

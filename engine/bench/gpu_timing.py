@@ -12,6 +12,7 @@ import numpy as np
 from engine.bench.states import State, residual, some_rows
 from engine.bench.timer import repeated
 from engine.cuda.runtime import arrays, clock
+from engine.device_arrays import to_host
 from engine.dynamics import ForwardDynamics
 from engine.model import Model
 
@@ -82,7 +83,7 @@ def timed(robots: OnDevice, algorithm: str, seconds: float) -> Timed:
     fd(q, v, tau, out)
     clock.synchronize()
     first = perf_counter() - began
-    left = float(np.max(residual(robots.model, robots.checked, arrays.to_host(out)[robots.rows])))
+    left = float(np.max(residual(robots.model, robots.checked, to_host(out)[robots.rows])))
     call = partial(fd, q, v, tau, out)
     once = clock.median_device_seconds(call, rounds=3)
     inner = int(np.clip(LONG / once, 1, MOST_CALLS))
@@ -122,7 +123,7 @@ def copies(at: State, dtype: str) -> tuple[float, float]:
         clock.synchronize()
         there.append(perf_counter() - start)
         start = perf_counter()
-        arrays.to_host(tau)
+        to_host(tau)
         back.append(perf_counter() - start)
         del q, v, tau
     return float(np.median(there)), float(np.median(back))

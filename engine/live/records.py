@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.recording.frames import StoredFrame, checkpoint_of
 from engine.recording.inputs import Inputs, same
 from engine.recording.packing import Array, Header, alike, pack, pack_touches, same_bits, unbundle
@@ -71,7 +71,7 @@ def record_of(simulation: Simulation, run: int) -> bytes:
     parts = [part for x, packs in zip(memory, packed, strict=True) for part in (pack(x) if packs else (x,))]
     wrenches = simulation.takes_wrenches
     acting = (simulation.tau, simulation.target, *((simulation.wrench,) if wrenches else ()))
-    q, v, tau, target, *wrench = map(arrays.to_host, (simulation.q, simulation.v, *acting))
+    q, v, tau, target, *wrench = map(to_host, (simulation.q, simulation.v, *acting))
     every = q, v, tau, target, divergences, *wrench, *parts, *touched
     data = b"".join([np.ascontiguousarray(x).data for x in every])
     header = tuple((x.dtype.str, x.shape) for x in every)
@@ -83,7 +83,7 @@ def _touched(simulation: Simulation) -> list[Array]:
     """Return the contact fields of the last step; none without contact."""
     touches = simulation.contacts
     most = 0 if touches is None else int(touches.number.max())
-    return [arrays.to_host(x if x.ndim == 1 else x[:, :most]) for x in touches] if touches is not None and most else []
+    return [to_host(x if x.ndim == 1 else x[:, :most]) for x in touches] if touches is not None and most else []
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.recording.packing import Array, Packed, alike, pack, same_bits, unpack
 from engine.recording.setup import Setup
 from engine.simulation import Simulation
@@ -17,10 +17,10 @@ Change = tuple[int, Inputs]
 
 def acting(simulation: Simulation) -> Inputs:
     """Return a simulation's current inputs."""
-    tau, target = (alike(np.asarray(arrays.to_host(x))) for x in (simulation.tau, simulation.target))
+    tau, target = (alike(np.asarray(to_host(x))) for x in (simulation.tau, simulation.target))
     if not simulation.takes_wrenches:
         return tau, target, None
-    return tau, target, pack(arrays.to_host(simulation.wrench))
+    return tau, target, pack(to_host(simulation.wrench))
 
 
 def same(a: Packed | None, b: Packed | None) -> bool:

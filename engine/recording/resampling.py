@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.recording.inputs import act
 from engine.recording.packing import Array
 from engine.recording.recording import Recording, Run
@@ -147,7 +147,7 @@ class _Resampling:
                 before = simulation.state() if after is None else after
                 simulation.step(1)
                 after = simulation.state()
-                tau, target = (arrays.to_host(x).astype(float) for x in (simulation.tau, simulation.target))
+                tau, target = (to_host(x).astype(float) for x in (simulation.tau, simulation.target))
                 self._recording.add(simulation)
                 self._keep(simulation.settings.applied(before, after, tau, target))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engine.compilation import Compilation
 from engine.controller import ControllerError
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.parameters import Parameters
 from engine.recording.files import how_made
 from engine.scene import put_down
@@ -126,14 +126,14 @@ def _stepped(
             if each.follows or start == 0 or start >= steps:
                 each.take(look)
         if len(chosen):
-            q, v = (np.array(arrays.to_host(x[chosen]), float) for x in (simulation.q, simulation.v))
+            q, v = (np.array(to_host(x[chosen]), float) for x in (simulation.q, simulation.v))
             states.append((simulation.time, q, v))
         if start >= steps:
             break
         with clock:
             advance(min(stride, steps - start))
     simulation.check()
-    diverged = np.array(arrays.to_host(simulation.diverged), bool)
+    diverged = np.array(to_host(simulation.diverged), bool)
     at = np.full(len(task.samples), np.nan)
     if np.any(diverged):
         divergences = simulation.checkpoint().divergences
@@ -351,11 +351,11 @@ class _Running:
 
     def result(self, diverged: NDArray[np.bool_]) -> NDArray[Any]:
         """(N,): the number, or whether it is within the bounds."""
-        now = np.array(arrays.to_host(self._now), float)
+        now = np.array(to_host(self._now), float)
         if self.kept.take == "mean":
             now /= self._count
         elif self.kept.take == "change":
-            now -= np.array(arrays.to_host(self._first), float)
+            now -= np.array(to_host(self._first), float)
         if not self.kept.predicate:
             return np.where(diverged, np.nan, now)
         below, above = self.kept.below, self.kept.above

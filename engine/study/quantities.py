@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.model import FREE, Model
 from engine.simulation import Simulation
 from engine.study.frames import Frames, Vector, norm
@@ -101,7 +101,7 @@ class Look:
         found = self._simulation.contacts
         if found is None:
             return 0.0
-        return np.array(arrays.to_host(found.number if at.kind == "contacts" else found.residual), float)
+        return np.array(to_host(found.number if at.kind == "contacts" else found.residual), float)
 
     def _joint(self, at: Quantity) -> Any:
         simulation = self._simulation

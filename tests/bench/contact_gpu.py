@@ -11,7 +11,8 @@ import numpy as np
 from engine import files
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
-from engine.cuda.runtime import arrays, clock, device
+from engine.cuda.runtime import clock, device
+from engine.device_arrays import to_host
 from engine.holding import holding_gains
 from engine.scene import Scene, put_down
 from engine.scene.touches import BEARABLE_SINGLE
@@ -111,7 +112,7 @@ def _measured(work: ContactCase) -> dict[str, Any]:
         clock.synchronize()
         times.append(clock.device_seconds(lambda: robots.step(STEPS)))
         if (found := robots.contacts) is not None:
-            worst, numbers = (np.array(arrays.to_host(x), float) for x in (found.worst, found.number))
+            worst, numbers = (np.array(to_host(x), float) for x in (found.worst, found.number))
             residuals = np.maximum(residuals, worst)
     robots.check()
     step = float(np.median(times)) / STEPS
@@ -165,13 +166,13 @@ def _alike() -> dict[str, Any]:
         together = simulation(work)
         together.v[:] = together.array(push)
         together.step(ALIKE)
-        end, places = arrays.to_host(together.q), range(0, work.batch, work.batch // 7)
+        end, places = to_host(together.q), range(0, work.batch, work.batch // 7)
         count = 0
         for place in places:
             alone = simulation(work._replace(batch=1))
             alone.v[:] = alone.array(push[place])
             alone.step(ALIKE)
-            count += not np.array_equal(arrays.to_host(alone.q)[0], end[place])
+            count += not np.array_equal(to_host(alone.q)[0], end[place])
         differ[dtype] = count
     return {"robots that differ": differ, "compared": len(places)}
 

@@ -22,7 +22,8 @@ from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
 from engine.child_process import Child, Ended, Silence
 from engine.compile import finish_compiling
-from engine.cuda.runtime import arrays, clock, device
+from engine.cuda.runtime import clock, device
+from engine.device_arrays import to_host
 from engine.robot_arguments import positive
 from engine.scene import Scene
 from engine.scene.touches import BEARABLE_SINGLE
@@ -247,7 +248,7 @@ def ours(work: RobotCase, folder: Path) -> Iterator[dict[str, Any]]:
     walk.step(SETTLE[work.way])
     walk.looks.clear()
     times = [walk.seconds(work.steps) for _ in range(WINDOWS)]
-    heights, diverged = arrays.to_host(robots.q)[:, 2], float(np.mean(arrays.to_host(robots.diverged)))
+    heights, diverged = to_host(robots.q)[:, 2], float(np.mean(to_host(robots.diverged)))
     yield {
         **_rate(work, times), "first": first, "algorithm": robots.algorithm, **walk.seen(), "diverged": diverged,
         "heights": [float(heights.min()), float(heights.max())],

@@ -18,7 +18,8 @@ from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
 from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
-from engine.cuda.runtime import arrays, clock, device
+from engine.cuda.runtime import clock, device
+from engine.device_arrays import to_host
 from engine.model import Model, generate
 from engine.selection import capabilities
 from engine.selection.steppers import advancing
@@ -176,7 +177,7 @@ def _timed(model: Model, q: Array, algorithm: str, where: str) -> tuple[float, A
     )  # fmt: skip
     simulation.step(WALKED)
     simulation.check()
-    end = np.array(arrays.to_host(simulation.v))
+    end = np.array(to_host(simulation.v))
     once = _seconds(simulation, q, 2, where) / 2
     steps = max(2, min(STEPS if where == "cuda" else WALKED, int(LONG / once)))
     samples = [_seconds(simulation, q, steps, where) for _ in range(RUNS)]

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 import engine
 from engine.bench import facts
-from engine.cuda.runtime import arrays, device
+from engine.cuda.runtime import device
+from engine.device_arrays import to_host
 from engine.study import results
 from engine.study.frames import Frames, norm, turned_back
 
@@ -119,9 +120,9 @@ def _is_bare(columns: dict[str, NDArray[Any]], how: tuple[str, str, str]) -> boo
         own = columns["friction"] == friction
         simulation = bare(model, float(friction), columns["push direction"][own], how)
         frames = Frames(model, simulation.q, simulation.v)
-        z = np.array(arrays.to_host(frames.pose(trunk).p[2]), float)
-        speed = np.array(arrays.to_host(norm(frames.twist(trunk).velocity)), float)
-        lost = np.array(arrays.to_host(simulation.diverged), bool)
+        z = np.array(to_host(frames.pose(trunk).p[2]), float)
+        speed = np.array(to_host(norm(frames.twist(trunk).velocity)), float)
+        lost = np.array(to_host(simulation.diverged), bool)
         same &= np.array_equal(lost, columns["diverged"][own])
         for x, name in ((z, "trunk position z"), (speed, "trunk |velocity|")):
             same &= np.where(lost, np.nan, x).tobytes() == columns[name][own].tobytes()

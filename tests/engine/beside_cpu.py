@@ -9,7 +9,7 @@ import pytest
 from cuda_on_host import needs_compiler
 
 import engine
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.model import Model
 
 BODY = """<robot name="body"><link name="body">
@@ -79,7 +79,7 @@ def tumbled(model: Model, batch: int, rng, height: float = 0.02) -> tuple[np.nda
 
 def apart(ours, theirs) -> float:
     """Return the distance of two arrays, relative to 1 and to the largest number."""
-    ours, theirs = np.asarray(arrays.to_host(ours), float), np.asarray(theirs)
+    ours, theirs = np.asarray(to_host(ours), float), np.asarray(theirs)
     return float(np.abs(ours - theirs).max() / max(1.0, np.abs(theirs).max()))
 
 
@@ -87,7 +87,7 @@ def told(simulation: engine.Simulation, robot: int) -> dict[str, np.ndarray]:
     """A robot's contacts of the last step."""
     found = simulation.contacts
     number = int(found.number[robot])
-    fields = {name: arrays.to_host(getattr(found, name))[robot] for name in found._fields}
+    fields = {name: to_host(getattr(found, name))[robot] for name in found._fields}
     point = fields["point"][:number].round(6)
     order = np.lexsort((*point.T, fields["other"][:number], fields["link"][:number]))  # of equal places any comes first
     return {name: x if np.ndim(x) == 0 else x[:number][order] for name, x in fields.items()}
@@ -97,7 +97,7 @@ def alike(cpu: engine.Simulation, ours: engine.Simulation, within: float) -> Non
     """Compare the states, and the contacts by place."""
     off = apart(ours.q, cpu.q), apart(ours.v, cpu.v)
     assert max(off) <= within, f"q and v are off by {off}, not by {within} at most"
-    number = arrays.to_host(ours.contacts.number)
+    number = to_host(ours.contacts.number)
     np.testing.assert_array_equal(number, cpu.contacts.number)
     for k in range(cpu.batch):
         mine, theirs = told(ours, k), told(cpu, k)

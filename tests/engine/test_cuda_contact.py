@@ -29,8 +29,9 @@ from cuda_on_host import CHIP, compiled_for_host, cuda_on_host, needs_compiler  
 from mimics import mimics
 
 import engine
-from engine.cuda.runtime import arrays, device
+from engine.cuda.runtime import device
 from engine.cuda.stepping import scene_stepper
+from engine.device_arrays import to_host
 from engine.model import Model
 
 WIDE = pytest.mark.slow_on_host
@@ -99,7 +100,7 @@ def test_the_impulses_of_a_robot_that_moves_are_those_of_the_cpu(rng):
             for field in ("impulse", "wrench", "slip"):
                 np.testing.assert_allclose(mine[field], theirs[field], atol=1e-8)
         assert apart(ours.v, cpu.v) <= 3e-9  # what the CPU's own residual of 1e-9 leaves open
-        np.testing.assert_allclose(arrays.to_host(ours.contact_wrench), cpu.contact_wrench, atol=1e-5)
+        np.testing.assert_allclose(to_host(ours.contact_wrench), cpu.contact_wrench, atol=1e-5)
 
 
 @pytest.mark.usefixtures("cuda")
@@ -218,7 +219,7 @@ def test_what_is_taken_back_moves_joints_to_their_limits_as_on_the_cpu(end):
     q[:, 2] -= [2e-3, 2e-2]
     give((cpu, ours), q=q, v=np.zeros(cpu.v.shape))
     run(cpu, ours, 40)
-    now = arrays.to_host(ours.q)[:, where]
+    now = to_host(ours.q)[:, where]
     assert np.all((now <= model.upper[scalar] + 1e-9) & (now >= model.lower[scalar] - 1e-9))
 
 
@@ -232,9 +233,9 @@ def test_a_box_sticks_on_a_ramp_in_single_precision(body):
     q[:3], q[4], q[6] = 0.05 * np.array([np.sin(tilt), 0, np.cos(tilt)]), np.sin(tilt / 2), np.cos(tilt / 2)
     _, ours = beside(model, 1, "float32", q=q, scene=scene)
     ours.step(500)
-    start = arrays.to_host(ours.q).copy()
+    start = to_host(ours.q).copy()
     ours.step(2000)
-    assert np.abs(arrays.to_host(ours.q) - start).max() < 1e-5
+    assert np.abs(to_host(ours.q) - start).max() < 1e-5
     assert ours.contacts.states(0) == ("stick",) * 4
 
 
@@ -254,7 +255,7 @@ def test_single_precision_takes_the_steps_of_double_precision(how, rng):
         give((cpu, ours), **rounded)
         cpu.step()
         ours.step()
-        residuals += arrays.to_host(ours.contacts.residual).tolist()
+        residuals += to_host(ours.contacts.residual).tolist()
         worst.append(apart(ours.v, cpu.v))
     assert np.mean(np.array(residuals) <= 2e-5) > 0.98
     assert max(residuals) <= 1e-3
@@ -286,21 +287,21 @@ def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice(dtype, rng):
     _, together = standing("quadruped", 5, dtype)
     give((together,), v=push)
     together.step(120)
-    ends = [arrays.to_host(x).copy() for x in (together.q, together.v, together.contacts.impulse)]
+    ends = [to_host(x).copy() for x in (together.q, together.v, together.contacts.impulse)]
     for number in (0, 4):
         _, alone = standing("quadruped", 1, dtype)
         give((alone,), v=push[number])
         alone.step(70)
         alone.step(50)
         for end, mine in zip(ends, (alone.q, alone.v, alone.contacts.impulse), strict=True):
-            np.testing.assert_array_equal(arrays.to_host(mine)[0], end[number])
+            np.testing.assert_array_equal(to_host(mine)[0], end[number])
     first = ends[0]
     start = alone.model.neutral()
     together.reset(engine.put_down(alone.model, engine.Scene(), start))
-    assert not np.any(arrays.to_host(together.contacts.number))
+    assert not np.any(to_host(together.contacts.number))
     give((together,), v=push)
     together.step(120)
-    np.testing.assert_array_equal(arrays.to_host(together.q), first)
+    np.testing.assert_array_equal(to_host(together.q), first)
 
 
 @pytest.mark.usefixtures("cuda")
@@ -310,12 +311,12 @@ def test_a_checkpoint_leads_on_to_the_same_bits(rng):
     ours.step(40)
     kept = ours.checkpoint()
     ours.step(40)
-    end = arrays.to_host(ours.q).copy()
+    end = to_host(ours.q).copy()
     ours.reset()
     ours.step(3)
     ours.restore(kept)
     ours.step(40)
-    np.testing.assert_array_equal(arrays.to_host(ours.q), end)
+    np.testing.assert_array_equal(to_host(ours.q), end)
 
 
 @needs_compiler
@@ -332,7 +333,7 @@ def test_a_checkpoint_of_one_gpu_leads_on_on_another(body, rng, monkeypatch):
         assert 0 < kept[-1].contact[1].sum() < batch * kept[-1].contact[2].shape[1]
         ours.restore(kept[0])
         ours.step(20)
-        ends.append(arrays.to_host(ours.v).copy())
+        ends.append(to_host(ours.v).copy())
     for one, other in zip(kept[0].contact, kept[1].contact, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(*ends)
@@ -346,12 +347,12 @@ def test_thousands_of_robots_come_to_the_bits_of_one(dtype, rng):
     _, together = standing("quadruped", batch, dtype)
     give((together,), v=push)
     together.step(300)
-    end = arrays.to_host(together.q)
+    end = to_host(together.q)
     for number in (0, 4097, batch - 1):
         _, alone = standing("quadruped", 1, dtype)
         give((alone,), v=push[number])
         alone.step(300)
-        np.testing.assert_array_equal(arrays.to_host(alone.q)[0], end[number])
+        np.testing.assert_array_equal(to_host(alone.q)[0], end[number])
 
 
 @WIDE
@@ -379,8 +380,8 @@ def test_a_robot_that_diverges_holds_up_no_other_that_touches(rng):
         if thrown_off:
             ours.v[1, 3] = 1e13
         ours.step(50)
-        ends.append(arrays.to_host(ours.q).copy())
-        np.testing.assert_array_equal(arrays.to_host(ours.diverged), [False, thrown_off, False])
+        ends.append(to_host(ours.q).copy())
+        np.testing.assert_array_equal(to_host(ours.diverged), [False, thrown_off, False])
     np.testing.assert_array_equal(ends[0][[0, 2]], ends[1][[0, 2]])
 
 
@@ -392,11 +393,11 @@ def test_a_rollout_and_a_simulation_without_ground_agree_with_the_cpu(body):
     given = {"dt": 1e-3, "steps": 100, "scene": engine.Scene(), "algorithm": "abia"}
     theirs = engine.rollout(model, q, device="cpu", **given)
     ours = engine.rollout(model, q, device="cuda", **given)
-    np.testing.assert_allclose(arrays.to_host(ours.q), theirs.q, atol=1e-12)
+    np.testing.assert_allclose(to_host(ours.q), theirs.q, atol=1e-12)
     free = engine.Simulation(model, q=q, scene=engine.Scene(ground=None), device="cuda", timed=False)
     free.step(10)
     assert free.contacts is None
-    assert not np.any(arrays.to_host(free.contact_wrench))
+    assert not np.any(to_host(free.contact_wrench))
 
 
 @pytest.mark.usefixtures("cuda")

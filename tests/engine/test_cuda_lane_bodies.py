@@ -18,7 +18,7 @@ from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixture
 import engine
 from engine.cuda.constraints.contacts import Contacts
 from engine.cuda.rigid_body import lane_bodies
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.scene import Scene, points
 
 INERTIA = '<mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
@@ -92,21 +92,21 @@ def test_a_humanoid_pressed_into_the_ground_by_all_it_has_moves_as_on_the_cpu(rn
     cpu.step()
     ours.step()
     assert cpu.contacts.number.max() > 12
-    np.testing.assert_array_equal(arrays.to_host(ours.contacts.number), cpu.contacts.number)
+    np.testing.assert_array_equal(to_host(ours.contacts.number), cpu.contacts.number)
     alike(cpu, ours, 1e-3)
 
 
 @pytest.mark.usefixtures("cuda")
 def test_a_humanoid_comes_to_the_same_bits_in_any_place_of_a_batch(rng):
     _, together = fall(3, "float32", rng)
-    start = [arrays.to_host(x).copy() for x in (together.q, together.v)]
+    start = [to_host(x).copy() for x in (together.q, together.v)]
     together.step(60)
     for k in range(3):
         _, alone = beside(robot("humanoid"), 1, "float32", dt=1e-3, integrator="implicit")
         give((alone,), q=start[0][k], v=start[1][k])
         alone.step(60)
-        np.testing.assert_array_equal(arrays.to_host(alone.q)[0], arrays.to_host(together.q)[k])
-    assert arrays.to_host(together.contacts.number).sum() > 0
+        np.testing.assert_array_equal(to_host(alone.q)[0], to_host(together.q)[k])
+    assert to_host(together.contacts.number).sum() > 0
 
 
 @pytest.mark.slow_on_host
@@ -118,10 +118,10 @@ def test_a_humanoid_stands_lawfully_in_single_precision(rng):
     _, ours = beside(humanoid, 2, "float32", dt=1e-3, integrator="implicit", q=q, kp=kp, kd=kd)
     give((ours,), v=0.05 * rng.standard_normal(ours.v.shape))
     ours.step(300)
-    assert float(arrays.to_host(ours.contacts.residual).max()) <= 1e-4
-    assert arrays.to_host(ours.contacts.number).tolist() == [8, 8]
+    assert float(to_host(ours.contacts.residual).max()) <= 1e-4
+    assert to_host(ours.contacts.number).tolist() == [8, 8]
     assert points(humanoid, scene).capacity > 8
-    assert np.abs(arrays.to_host(ours.v)).max() < 0.2
+    assert np.abs(to_host(ours.v)).max() < 0.2
 
 
 @pytest.mark.usefixtures("cuda")
@@ -129,8 +129,8 @@ def test_a_humanoid_falls_lawfully_in_single_precision(rng):
     """Much of what comes down slides, and friction then follows what presses."""
     _, ours = fall(4, "float32", rng)
     ours.step(200)
-    assert float(arrays.to_host(ours.contacts.worst).max()) <= 1e-4
-    assert arrays.to_host(ours.contacts.number).sum() > 4
+    assert float(to_host(ours.contacts.worst).max()) <= 1e-4
+    assert to_host(ours.contacts.number).sum() > 4
 
 
 @pytest.mark.usefixtures("cuda")

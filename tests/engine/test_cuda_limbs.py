@@ -9,7 +9,7 @@ from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixture
 
 import engine
 from engine.cuda.constraints.contacts import Contacts
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.scene import pairs
 from engine.step_settings import StepSettings
 
@@ -175,12 +175,12 @@ def test_a_push_and_standing_after_it_are_those_of_the_cpu_in_single_precision(r
         assert apart(ours.v, cpu.v) < 5e-3
         assert apart(ours.q, cpu.q) < 1e-5  # which is dt times as much
         touching += int(cpu.contacts.number.sum())
-        assert float(arrays.to_host(ours.contacts.residual).max()) <= 1e-4
+        assert float(to_host(ours.contacts.residual).max()) <= 1e-4
     assert touching > 200
     cpu.step(600)
     ours.step(600)
-    assert float(arrays.to_host(ours.contacts.worst).max()) <= 1e-4
-    assert cpu.contacts.number.tolist() == arrays.to_host(ours.contacts.number).tolist() == [4, 4, 4]
+    assert float(to_host(ours.contacts.worst).max()) <= 1e-4
+    assert cpu.contacts.number.tolist() == to_host(ours.contacts.number).tolist() == [4, 4, 4]
     assert apart(ours.q, cpu.q) < 1e-4
     assert apart(ours.v, cpu.v) < 5e-4
 
@@ -192,13 +192,13 @@ def test_a_checkpoint_in_single_precision_leads_on_to_the_same_bits(rng):
     ours.step(33)
     kept = ours.checkpoint()
     ours.step(40)
-    end = arrays.to_host(ours.q).copy()
+    end = to_host(ours.q).copy()
     ours.reset()
     ours.step(3)
     ours.restore(kept)
     for part in (1, 20, 19):
         ours.step(part)
-    np.testing.assert_array_equal(arrays.to_host(ours.q), end)
+    np.testing.assert_array_equal(to_host(ours.q), end)
 
 
 @pytest.mark.usefixtures("cuda")
@@ -211,4 +211,4 @@ def test_an_overlap_is_taken_back_in_single_precision():
         cpu.step()
         ours.step()
     assert apart(ours.q, cpu.q) < 1e-4
-    assert arrays.to_host(ours.contacts.gap)[0, :4].min() > -1e-5
+    assert to_host(ours.contacts.gap)[0, :4].min() > -1e-5

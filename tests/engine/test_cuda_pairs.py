@@ -12,7 +12,7 @@ from mimics import mimics
 from touching_bodies import NAMES, at, bodies, free, loose
 
 import engine
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from tests.bench.contact_bodies import joint, link
 
 BALL, ROD, BOX = '<sphere radius="0.1"/>', '<capsule radius="0.05" length="0.4"/>', '<box size="0.2 0.3 0.1"/>'
@@ -119,7 +119,7 @@ def test_folded_arms_are_stopped_by_themselves_as_on_the_cpu(tmp_path):
             own += len(mine["link"])
             for name in ("impulse", "wrench", "other_wrench"):
                 np.testing.assert_allclose(mine[name], theirs[name], atol=1e-6)
-        np.testing.assert_allclose(arrays.to_host(ours.contact_wrench), cpu.contact_wrench, atol=2e-3)
+        np.testing.assert_allclose(to_host(ours.contact_wrench), cpu.contact_wrench, atol=2e-3)
     assert own > 10
 
 
@@ -168,14 +168,14 @@ def test_bodies_that_touch_each_other_move_alike_in_any_place_and_from_a_checkpo
     together.step(60)
     alone.step(160)
     for name in ("q", "v"):
-        mine, all_ = (arrays.to_host(getattr(x, name)) for x in (alone, together))
+        mine, all_ = (to_host(getattr(x, name)) for x in (alone, together))
         np.testing.assert_array_equal(mine[0], all_[2])
     for name in ("other", "impulse"):
         np.testing.assert_array_equal(told(alone, 0)[name], told(together, 2)[name])
-    end = arrays.to_host(together.q).copy()
+    end = to_host(together.q).copy()
     together.restore(kept)
     together.step(60)
-    np.testing.assert_array_equal(arrays.to_host(together.q), end)
+    np.testing.assert_array_equal(to_host(together.q), end)
     assert int(together.contacts.number.sum()) > 4
 
 
@@ -197,4 +197,4 @@ def test_single_precision_finds_the_contacts_of_double_precision(tmp_path, rng):
         contacts += int(cpu.contacts.number.sum())
     assert contacts > 300
     assert np.mean(np.array(worst) <= 2e-3) > 0.95
-    assert float(np.max(arrays.to_host(ours.contacts.residual))) <= 1e-3
+    assert float(np.max(to_host(ours.contacts.residual))) <= 1e-3

@@ -11,7 +11,8 @@ from beside_cpu import cuda, give, robot, tumbled  # noqa: F401 - a fixture
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
 
 import engine
-from engine.cuda.runtime import arrays, device
+from engine.cuda.runtime import device
+from engine.device_arrays import to_host
 from tests.bench import contact_gpu
 
 STEPS, LONG, EVERY = 60, 380, 6
@@ -33,7 +34,7 @@ def spread_over(processors: int, monkeypatch) -> None:
 def ends(simulation: engine.Simulation) -> list[np.ndarray]:
     found = simulation.contacts
     told = simulation.q, simulation.v, found.number, found.impulse, found.worst, simulation.diverged
-    return [np.array(arrays.to_host(x)) for x in told]
+    return [np.array(to_host(x)) for x in told]
 
 
 @pytest.mark.usefixtures("cuda")
@@ -69,7 +70,7 @@ def test_every_robot_records_its_own_steps(rng, monkeypatch):
             robot("quadruped"), q, v, dt=2e-3, steps=STEPS, every=EVERY, integrator="implicit", algorithm="abia",
             scene=engine.Scene(), device="cuda", dtype="float32",
         )  # fmt: skip
-        found.append([np.array(arrays.to_host(x)) for x in (motion.q, motion.v)])
+        found.append([np.array(to_host(x)) for x in (motion.q, motion.v)])
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
     assert found[0][0].shape[1] == STEPS // EVERY + 1

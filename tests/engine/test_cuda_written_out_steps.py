@@ -14,8 +14,8 @@ from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixture
 
 import engine
 from engine.compile import inline
-from engine.cuda.runtime import arrays
 from engine.cuda.stepping.written_out_stepper import WrittenOutStepper
+from engine.device_arrays import to_host
 from engine.kernels import joint_forces, steps
 from engine.kernels.joint_constraints import BLOCK_PIVOTS
 from engine.model import Model
@@ -61,7 +61,7 @@ def begin(model: Model, device: str, dtype: str = "float64", **options) -> engin
 
 
 def state(simulation: engine.Simulation) -> list[np.ndarray]:
-    return [np.array(arrays.to_host(x), float) for x in (simulation.q, simulation.v)]
+    return [np.array(to_host(x), float) for x in (simulation.q, simulation.v)]
 
 
 def gains(model: Model, integrator: str) -> dict[str, object]:
@@ -112,7 +112,7 @@ def test_wrenches_controls_and_recordings_are_the_cpus(rows, rng):
     for simulation in (ours, theirs):
         q, v = (simulation.array(np.full((BATCH, 1 + STEPS // 5, width), np.nan)) for width in (model.nq, model.nv))
         simulation.advance(STEPS, simulation.array(controls), 5, (q, v))
-        recorded.append([np.array(arrays.to_host(x), float) for x in (q, v)])
+        recorded.append([np.array(to_host(x), float) for x in (q, v)])
     for found, expected in zip([*state(ours), *recorded[0]], [*state(theirs), *recorded[1]], strict=True):
         assert np.all(np.isfinite(expected))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1 + np.abs(expected).max()))
@@ -144,7 +144,7 @@ def test_robots_that_freeze_stay_and_the_others_go_on():
     v[2] = 1e11
     simulation.reset(before[0], v)
     simulation.step(40)
-    frozen = np.asarray(arrays.to_host(simulation.diverged))
+    frozen = np.asarray(to_host(simulation.diverged))
     assert frozen.tolist() == [robot == 2 for robot in range(BATCH)]
     others = np.arange(BATCH) != 2
     alone = begin(model, "cuda", limits=False, on_divergence="freeze")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import engine
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -34,5 +34,5 @@ def test_a_batch_has_the_energies_of_its_robots(robot, own, device, rng):
         assert (kinetic[k], potential[k]) == pytest.approx(expected, rel=1e-12, abs=1e-12)
     simulation.step(3)
     later = sum(simulation.energy())
-    state = [arrays.to_host(x)[9] for x in (simulation.q, simulation.v)]
+    state = [to_host(x)[9] for x in (simulation.q, simulation.v)]
     assert later[9] == pytest.approx(sum(engine.energy(parameters.robot(9) if own else model, *state)), rel=1e-12)

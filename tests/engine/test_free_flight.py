@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine import lie
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.model import Model
 from engine.model.poses import body_poses
 
@@ -35,7 +35,7 @@ def body(tmp_path):
 
 
 def host(x) -> np.ndarray:
-    return np.array(arrays.to_host(x), np.float64)
+    return np.array(to_host(x), np.float64)
 
 
 def momentum(simulation, robot: int = 0) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 WILD = (3, 4, 12)
@@ -28,7 +28,7 @@ def make(model, q, v, device, **given):
 
 
 def state(simulation):
-    return arrays.to_host(simulation.q).copy(), arrays.to_host(simulation.v).copy()
+    return to_host(simulation.q).copy(), to_host(simulation.v).copy()
 
 
 def last_finite(model, q, v, steps, device, **given):
@@ -62,14 +62,14 @@ def test_who_diverges_stays_where_it_was_and_no_bit_of_the_others_knows(device, 
         simulation.step(count)
         simulation.check()
     wild = np.isin(np.arange(BATCH), WILD)
-    assert arrays.to_host(simulation.diverged).tolist() == wild.tolist()
+    assert to_host(simulation.diverged).tolist() == wild.tolist()
     assert simulation.time == pytest.approx(0.06)
     found = state(simulation)
     calm_v = v.copy()
     calm_v[wild] = 0.0
     calm = make(model, q, calm_v, device, **given)
     calm.step(60)
-    assert not np.any(arrays.to_host(calm.diverged))
+    assert not np.any(to_host(calm.diverged))
     for mine, yours in zip(found, state(calm), strict=True):
         np.testing.assert_array_equal(mine[~wild], yours[~wild])
     for k in WILD:
@@ -90,7 +90,7 @@ def test_a_record_goes_on_with_the_frozen_state(device, algorithm, every):
     record = simulation.empty(BATCH, samples, model.nq), simulation.empty(BATCH, samples, model.nv)
     simulation.advance(40, every=every, record=record)
     simulation.check()
-    found = [arrays.to_host(x) for x in record]
+    found = [to_host(x) for x in record]
     assert np.all(np.isfinite(found[0]))
     for k in WILD:
         (q_end, v_end), steps = last_finite(model, q[k], v[k], 40, device, **given)
@@ -100,7 +100,7 @@ def test_a_record_goes_on_with_the_frozen_state(device, algorithm, every):
     again = simulation.empty(BATCH, samples, model.nq)
     simulation.advance(40, every=every, record=(again, None))
     simulation.check()
-    rest = arrays.to_host(again)[list(WILD)]
+    rest = to_host(again)[list(WILD)]
     np.testing.assert_array_equal(rest, np.repeat(found[0][list(WILD), -1:], samples, 1))
 
 
@@ -116,7 +116,7 @@ def test_a_batch_of_robots_with_numbers_of_their_own_freezes_too(device):
     simulation = make(model, q, v, device, parameters=parameters)
     simulation.step(100)
     simulation.check()
-    assert np.flatnonzero(arrays.to_host(simulation.diverged)).tolist() == list(WILD)
+    assert np.flatnonzero(to_host(simulation.diverged)).tolist() == list(WILD)
     assert all(np.all(np.isfinite(x)) for x in state(simulation))
 
 
@@ -127,7 +127,7 @@ def test_a_reset_sets_all_free_and_where_all_are_frozen_time_goes_on(device):
     simulation = make(model, q, v, device)
     simulation.step(200)
     simulation.check()
-    assert np.all(arrays.to_host(simulation.diverged))
+    assert np.all(to_host(simulation.diverged))
     before = state(simulation)
     simulation.step(10)
     np.testing.assert_array_equal(before, state(simulation))
@@ -135,7 +135,7 @@ def test_a_reset_sets_all_free_and_where_all_are_frozen_time_goes_on(device):
     simulation.reset(q, 0 * v)
     simulation.step(10)
     simulation.check()
-    assert not np.any(arrays.to_host(simulation.diverged))
+    assert not np.any(to_host(simulation.diverged))
 
 
 def test_without_it_the_first_divergence_ends_all_and_other_words_are_refused():
@@ -210,7 +210,7 @@ def test_what_was_rolled_out_before_a_divergence_is_kept(device, every):
         expected = engine.rollout(model, *rows, steps=whole, every=every, **given)
         assert kept.wrench is expected.wrench is None
         for name in ("time", "q", "v", "tau"):
-            np.testing.assert_array_equal(*(arrays.to_host(getattr(x, name)) for x in (kept, expected)))
+            np.testing.assert_array_equal(*(to_host(getattr(x, name)) for x in (kept, expected)))
 
 
 @pytest.mark.parametrize("name", ["tau", "target", "wrench"])

@@ -22,7 +22,7 @@ import pytest
 from stepped_robots import ACTING, CONSTRAINED, ROBOTS, STEPS, Start, robot, start
 
 import engine
-from engine.cuda.runtime import arrays
+from engine.device_arrays import to_host
 from engine.selection import capabilities
 
 ALIKE = {"float64": 1e-9, "float32": 1e-3}
@@ -69,7 +69,7 @@ class Case(NamedTuple):
         simulation, found = self.simulation(), []
         for part in parts:
             simulation.step(part)
-            found.append([np.array(arrays.to_host(x)) for x in (simulation.q, simulation.v)])
+            found.append([np.array(to_host(x)) for x in (simulation.q, simulation.v)])
         simulation.check()
         return found
 

@@ -41,7 +41,7 @@ _CONTACT = (
 ROOMS = {
     "description": Room(("urdf/**/*.py",), (*_FILES, "holding")),
     "model": Room(
-        ("model/*.py", "lie.py", "parameters.py", "validation.py", "real_numbers.py"),
+        ("model/*.py", "lie.py", "parameters.py", "validation.py", "device_arrays.py", "real_numbers.py"),
         (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "inertias", "capabilities", "array_kinds"),
     ),
     "dynamics": Room(

@@ -17,11 +17,12 @@ from engine.bench.states import State, some_rows
 from engine.bench.timer import SLOT, repeated
 from engine.compile import finish_compiling
 from engine.cuda.runtime import arrays, clock, device
+from engine.device_arrays import on_device, to_host
 from engine.dynamics import ForwardDynamics, inverse_dynamics
 from engine.model import Model
 from engine.selection import capabilities
 from engine.selection.choice import LARGEST_RESIDUAL
-from engine.validation import Array, on_device
+from engine.validation import Array
 
 Verdict = Literal["waiting", "ok", "wrong", "refused", "failed"]
 Call = Callable[[], Any]
@@ -179,7 +180,7 @@ class Candidate:
         """Check the last result: compare the worst residual so far with the bound of the number type."""
         assert self._at is not None
         answer, shape = self._answer, self._at.v.shape
-        answer = np.asarray(arrays.to_host(answer) if on_device(answer) else answer)
+        answer = np.asarray(to_host(answer) if on_device(answer) else answer)
         if answer.shape not in (shape, shape[1:] if self.batch == 1 else shape):
             return self._out("wrong", f"its result has the shape {answer.shape}; expected {shape}")
         rows = some_rows(self.batch, CHECKED)

@@ -21,6 +21,7 @@ from engine.bench.timer import alternate
 from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock
+from engine.device_arrays import to_host
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
 from engine.selection import capabilities
@@ -262,7 +263,7 @@ class _Call:
         self(1)
         self.once = perf_counter() - began
         rows = some_rows(len(at.q), CHECKED)
-        answer = np.reshape(arrays.to_host(self._out), at.v.shape)[rows]
+        answer = np.reshape(to_host(self._out), at.v.shape)[rows]
         left, allowed = (
             float(np.max(residual(self._model, State(*(x[rows] for x in at)), answer))),
             LARGEST_RESIDUAL[DTYPE],

@@ -19,6 +19,7 @@ from engine.child_process import Children
 from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import arrays, clock
+from engine.device_arrays import to_host
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
 from engine.selection import capabilities, choice, shipped, timings
@@ -300,4 +301,4 @@ def _on_gpu(fd: ForwardDynamics, arguments: State) -> tuple[_Call, _Call]:
         fd(q, v, tau, out=out)
         clock.synchronize()
 
-    return call, lambda: arrays.to_host(out)
+    return call, lambda: to_host(out)

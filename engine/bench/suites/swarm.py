@@ -12,7 +12,8 @@ from engine import files
 from engine.bench.peers import mujoco
 from engine.bench.peers.peer import Missing
 from engine.bench.states import State
-from engine.cuda.runtime import arrays, clock
+from engine.cuda.runtime import clock
+from engine.device_arrays import to_host
 from engine.dynamics import energy
 from engine.model import Model
 from engine.simulation import Simulation
@@ -46,13 +47,13 @@ def run(_seconds: float, robots: int = ROBOTS, steps: int = STEPS) -> dict[str, 
     simulation.step(TOGETHER)
     clock.synchronize()
     first = perf_counter() - start
-    halfway = arrays.to_host(simulation.q)[:CHECKED].astype(float)
+    halfway = to_host(simulation.q)[:CHECKED].astype(float)
     simulation.reset(q)
     call = perf_counter()
     on_device = clock.device_seconds(lambda: simulation.step(steps))
     call = perf_counter() - call
     simulation.check()
-    end = (arrays.to_host(x)[:CHECKED].astype(float) for x in (simulation.q, simulation.v))
+    end = (to_host(x)[:CHECKED].astype(float) for x in (simulation.q, simulation.v))
     reference = Simulation(model, len(checked), DT, algorithm="abia", limits=False, q=checked, device="cpu")
     reference.step(TOGETHER)
     apart = float(np.max(np.abs(reference.q - halfway)))

@@ -24,6 +24,7 @@ from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch, Wrenches, scratch
 from engine.cpu.stepping.interruptible import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
+from engine.device_arrays import on_device
 from engine.kernels.contact import workspace
 from engine.kernels.contact.workspace import OTHER, SEEN, WRENCH, Touch
 from engine.kernels.joint_rows import JointRows, Robots
@@ -33,7 +34,7 @@ from engine.per_process import OnePerProcess
 from engine.scene import Touches
 from engine.step_settings import StepSettings
 from engine.stepper import Row
-from engine.validation import Array, on_device
+from engine.validation import Array
 
 _NOTHING = np.empty((0, 0, 0))
 SHARE = 2000

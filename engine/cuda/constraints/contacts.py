@@ -10,6 +10,7 @@ from engine.cuda.collision.pair_tables import NO_PAIRS_PREAMBLE, PairTables, mee
 from engine.cuda.rigid_body import joint_space, lane_bodies
 from engine.cuda.rigid_body.limbs import LANES, even, limbs
 from engine.cuda.runtime import arrays, header
+from engine.device_arrays import to_host
 from engine.kernels.contact.workspace import OTHER, WRENCH, reported
 from engine.model import FREE, WORLD, Model
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
@@ -170,9 +171,9 @@ class Contacts:
 
         Unused contacts are zero, so equal states give equal results on any GPU.
         """
-        kept = np.array(arrays.to_host(self._kept)).transpose(0, 2, 1)
+        kept = np.array(to_host(self._kept)).transpose(0, 2, 1)
         kept = kept.reshape(-1, kept.shape[2])[: self._batch]
-        left = tuple(np.array(arrays.to_host(x)) for x in self._report)
+        left = tuple(np.array(to_host(x)) for x in self._report)
         number, C, width = left[0], self.capacity, self._remembered
         unused = np.arange(C) >= number[:, None]
         kept[:, : width * C][np.repeat(unused, width, 1)] = 0

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.cuda.rigid_body import tree
 from engine.cuda.runtime import arrays, compiler, device, header
+from engine.device_arrays import to_host
 from engine.model import Model
 from engine.model.layout import pack
 from engine.parameters import Parameters
@@ -39,5 +40,5 @@ class Energies:
         batch = len(q)
         given = np.int32(batch), q, v, self._constants, self._workspace, self._out[0], self._out[1]
         self._kernel((-(-batch // _THREADS),), (_THREADS,), given)
-        kinetic, potential = arrays.to_host(self._out).astype(float)
+        kinetic, potential = to_host(self._out).astype(float)
         return kinetic, potential

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine.cuda.runtime import device
+from engine.device_arrays import on_device
 from engine.model import Model
-from engine.validation import on_device
 
 
 def to_device(x: Any, dtype: str | None = None) -> Any:
@@ -20,11 +20,6 @@ def to_device(x: Any, dtype: str | None = None) -> Any:
     if not isinstance(x, cupy.ndarray) and on_device(x):
         x = cupy.from_dlpack(x)
     return cupy.asarray(x, dtype, order="C")
-
-
-def to_host(x: Any) -> np.ndarray:
-    """Return x as a NumPy array; waits for the GPU."""
-    return x if isinstance(x, np.ndarray) else np.asarray(x.get())
 
 
 def wait() -> None:

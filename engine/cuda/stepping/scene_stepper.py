@@ -22,6 +22,7 @@ from engine.compile.with_loops import (
 )
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.stepper import Stepper, packed_constants
+from engine.device_arrays import to_host
 from engine.kernels import in_scene
 from engine.kernels.collision import near_points
 from engine.kernels.collision.shape_contacts import OF_ALL_ROBOTS
@@ -161,7 +162,7 @@ class SceneStepper(Stepper):
 
     def memory(self) -> tuple[Array, ...]:
         self._stream.synchronize()
-        left = [arrays.to_host(self._get(own)) for own in self._left]
+        left = [to_host(self._get(own)) for own in self._left]
         left = [x.astype(np.int64) if x.dtype == np.int32 else x for x in left]
         _, summary, *of_contacts = left
         beyond = np.arange(of_contacts[0].shape[1]) >= summary[:, 1:2]
