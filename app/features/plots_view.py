@@ -83,9 +83,11 @@ class PlotsView:
             self._show_moment(frame.time)
         else:
             self._show_present(present)
-            if present is not None and present is self._bench.replay.growing:
-                self._take_of_script(present)
-        self.panel.add([block for block in probe.take() if block.robot == self._robot])
+        blocks = [block for block in probe.take() if block.robot == self._robot]
+        if present is not None and present is self._bench.replay.growing:
+            self._take_of_script(present)
+        else:  # the window's own simulation, which waits while a script is followed
+            self.panel.add(blocks)
         if probe.waits and not self._bench.playing:
             self._bench.probe.send()
 
@@ -103,13 +105,16 @@ class PlotsView:
             return
         known, last = self._taken
         begin = max(last + 1, run.last - AT_ONCE) if known is run else run.last
+        skips = known is not run or begin > last + 1
         self._taken = run, run.last
         wanted = self._wanted(run, self.panel.quantities)
         recording = self._bench.replay.recording
         times, values = evaluate(recording, wanted, range(begin, run.last + 1))
+        if skips:
+            self.panel.interrupt()
         if len(times):
             self.panel.add([Samples(self._robot, wanted.quantities, times, values)])
-        if known is not run or begin > last + 1:  # earlier frames are computed in the background
+        if skips:  # earlier frames are computed in the background
             self._work_out(run, recording.span(run))
 
     def _show_present(self, newest: engine.Run | None) -> None:

@@ -14,6 +14,7 @@ from windows import wait, wait_loaded
 
 import engine
 import main
+from app.features import plots_view
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
 from app.features.kept_runs import KeptRuns
@@ -183,6 +184,29 @@ def test_its_plots_go_on_while_it_runs_and_have_what_came_before(qtbot, window, 
     index = replay.recording.at(replay.growing, times[-5])
     ((time,), ((value,),)) = evaluate(replay.recording, wanted, [index])
     assert (time, value) == (times[-5], values[-5])
+
+
+@pytest.mark.parametrize("when", ["before it connects", "as it connects"])
+def test_a_plot_has_all_frames_of_a_script_that_had_begun(qtbot, window, start, connect, monkeypatch, when):
+    """Also frames that are too many for one update, and although the window's own simulation has samples at 0 s."""
+    monkeypatch.setattr(plots_view, "AT_ONCE", 3)
+    start("double_pendulum", 10**6, "forever")
+    window.open(engine.find_robot("double_pendulum"))
+    wait_loaded(qtbot, window)
+    bench, panel = window.workbench, window.features[PlotsView].panel
+    energy = next(each for each in catalogue(bench.model) if each.label == "kinetic energy")
+    window.docks["Plots"].toggleViewAction().trigger()
+    if when == "before it connects":
+        panel.plot(energy)
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 1)
+    connect()
+    if when == "as it connects":
+        panel.plot(energy)
+    replay = bench.replay
+    wait(qtbot, lambda: len(replay.growing) > 60)
+    recorded = [frame.time for frame in frames(replay.recording, replay.growing)[:40]]
+    wait(qtbot, lambda: np.isin(recorded, panel.series[energy].time).all())
 
 
 def test_a_reset_of_the_script_begins_another_run(qtbot, window, start, connect):
