@@ -85,7 +85,10 @@ def _beyond(model: engine.Model, joint: engine.Joint, values: NDArray[np.floatin
     lower, upper = model.lower[joint.v], model.upper[joint.v]
     slack = SLACK * np.where(np.isfinite(upper - lower), upper - lower, 1.0)
     outside = np.flatnonzero((values < lower - slack) | (values > upper + slack))
-    return None if not len(outside) else f"{lower[outside[0]]:.4g} to {upper[outside[0]]:.4g}"
+    if not len(outside):
+        return None
+    unit = "rad" if joint.type.angular[outside[0]] else "m"
+    return f"{lower[outside[0]]:.4g} to {upper[outside[0]]:.4g} {unit}"
 
 
 def read(text: str) -> Poses:

@@ -85,9 +85,10 @@ class CameraViews:
         if not self._saved:
             self.menu.addAction("No views yet").setEnabled(False)
             return
-        forget = self.menu.addMenu("&Forget")
-        for name in self._saved:
-            self._add(forget, name, self._forget)
+        for text, slot in (("&Rename", self._ask_to_rename), ("&Forget", self._forget)):
+            menu = self.menu.addMenu(text)
+            for name in self._saved:
+                self._add(menu, name, slot)
 
     def _add(self, menu: QMenu, name: str, slot: Callable[[str], None]) -> None:
         action = menu.addAction(name.replace("&", "&&"))
@@ -104,6 +105,19 @@ class CameraViews:
         self._saved[name] = [*at.target.tolist(), at.distance, at.azimuth, at.elevation, float(at.parallel)]
         self._store()
         self._window.statusBar().showMessage(f"view {done}: View › Saved views › {name}", MESSAGE)
+
+    def _ask_to_rename(self, name: str) -> None:
+        new, given = QInputDialog.getText(self._window, "Rename a view", "Name of the view:", text=name)
+        new = new.strip()
+        if not given or new in ("", name):
+            return
+        if new in self._saved:
+            told = f"there is a view {new!r} already; type another name, or forget it first"
+        else:
+            self._saved = {new if each == name else each: view for each, view in self._saved.items()}
+            self._store()
+            told = f"view renamed: View › Saved views › {new}"
+        self._window.statusBar().showMessage(told, MESSAGE)
 
     def _forget(self, name: str) -> None:
         del self._saved[name]

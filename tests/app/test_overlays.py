@@ -280,6 +280,25 @@ def test_a_view_is_saved_by_name_and_found_again(qtbot, arm, make_window, monkey
     assert [each.text() for each in menu.actions() if not each.isSeparator()][1:] == ["No views yet"]
 
 
+def test_a_view_is_renamed_unless_the_name_is_taken(arm, monkeypatch):
+    views, told = arm.features[CameraViews], arm.statusBar().currentMessage
+    for name in ("left", "right"):
+        views.keep(name)
+
+    def rename(new):
+        views.menu.aboutToShow.emit()
+        (renames,) = [each.menu() for each in views.menu.actions() if each.text() == "&Rename"]
+        monkeypatch.setattr(QInputDialog, "getText", lambda *_, text: (f" {new} ", text == "left"))
+        renames.actions()[0].trigger()
+
+    rename("right")
+    assert told() == "there is a view 'right' already; type another name, or forget it first"
+    rename("above")
+    assert told() == "view renamed: View › Saved views › above"
+    views.menu.aboutToShow.emit()
+    assert [each.text() for each in views.menu.actions()[2:4]] == ["above", "right"]
+
+
 def test_f11_fills_the_screen_and_goes_back(qtbot, arm):
     qtbot.keyClick(arm, Qt.Key.Key_F11)
     wait(qtbot, arm.isFullScreen)

@@ -147,7 +147,7 @@ def test_poses_stay_with_their_robot_between_starts(qtbot, make_window, arm, typ
             'name="elbow" type="prismatic"',
             "elbow is a prismatic joint, in the pose a revolute one",
         ),
-        ('lower="-2" upper="2"', 'lower="-0.5" upper="2"', "elbow is outside its limits, -0.5 to 2"),
+        ('lower="-2" upper="2"', 'lower="-0.5" upper="2"', "elbow is outside its limits, -0.5 to 2 rad"),
     ],
 )
 def test_a_pose_that_no_longer_fits_says_why(qtbot, opened, arm, typed, old, new, why):
