@@ -118,10 +118,10 @@ def test_names_that_are_given_where_a_branch_begins_are_kept_without_a_step_of_i
     window = start()
     recording = load(qtbot, window)
     play(qtbot, window, 0.2)
-    for _ in range(2):  # a branch, and one of that
+    for number in (2, 3):  # a branch, and one of that
         qtbot.keyClick(window, Key.Key_Left)
         qtbot.keyClick(window, Key.Key_B, Ctrl)
-        wait(qtbot, lambda: recording.runs[-1].left is not None)
+        wait(qtbot, lambda number=number: (run := recording.runs[-1]).number == number and run.left is not None)
     qtbot.keyClick(window, Key.Key_K)
     (moment,) = window.features[TimeView].keyframes.all
     assert moment in window.features[TimeView].keyframes.seen_in(recording.runs[-1], recording.runs)
