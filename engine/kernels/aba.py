@@ -9,9 +9,9 @@ gravity cause, so that a body's velocity is not needed after it is entered:
     q̈ = (u − Uᵀ X a_parent)/D,   a = X a_parent + S q̈
 
 Bodies are entered on the way out from the base and left on the way back, branch by branch. A ball joint is three such
-joints about z, y and x with massless bodies between. A free joint's acceleration depends on its own force alone, which
-is passed on to the parent. A held joint keeps its I, adds U q̈ to its p, and has the reaction r = Uᵀ a − u. Implicit
-damping and gains add to D.
+joints with massless bodies between, of which the one about z is eliminated first. A free joint's acceleration depends
+on its own force alone, which is passed on to the parent. A held joint keeps its I, adds U q̈ to its p, and has the
+reaction r = Uᵀ a − u. Implicit damping and gains add to D.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ dynamics (Featherstone 2008, section 9.2).
 
 A ball joint is three joints in one body, about its axes x, y and z: from the tips each subtracts its UUᵀ/D from what
 the one before left, from the base each adds its q̈. That is Gaussian elimination of its 3×3 ``SᵀIS + E``, and each axis
-can be locked alone.
+can be locked alone. `kernels.aba` eliminates z first: its results differ by rounding.
 """
 
 from __future__ import annotations
