@@ -44,7 +44,7 @@ def test_a_snapshot_is_the_state_of_the_robot_that_is_looked_at(chance, tmp_path
         running = batch_of(model, chance, kp=kp, kd=0.1 * kp)
         play(running, (), chance)
         running.look_at(int(chance.integers(3)))
-        running.look_at(99)  # whom there is not
+        running.look_at(99)  # a robot that does not exist
         k, frame = running.robot, Snapshot(model)
         running.collect(frame)
         q, v = running.simulation.state()

@@ -90,7 +90,7 @@ def test_steps_one_by_one_are_those_of_one_launch(monkeypatch):
         for part in parts:
             ours.step(part)
         q_end, v_end, number, impulse = ends(ours)[:4]
-        acting = np.arange(impulse.shape[1]) < number[:, None]  # what is told behind those is of steps before
+        acting = np.arange(impulse.shape[1]) < number[:, None]  # later entries are of earlier steps
         found.append((q_end, v_end, number, np.where(acting[..., None], impulse, 0)))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)

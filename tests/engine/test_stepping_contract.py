@@ -1,9 +1,9 @@
 """Every algorithm that steps, on every device, with every integrator: the motion of ABIA on the CPU, whatever acts.
 
-What steps is read from the engine (`steppers.advancing`): an algorithm that comes to step, or to step other robots,
-is held to this from then on, and what it does not step it refuses in one sentence. Motions are compared after 200
-steps, relative to the largest number of q and of v. That says something of an algorithm only where ABIA's own motion
-does not grow apart from that of a neighbour, so that is asked first.
+The algorithms are those that the engine lists (`steppers.advancing`), so new ones are tested too; robots that one does
+not step it refuses in one sentence. Motions are compared after 200 steps, relative to the largest number of q and of v.
+A difference is the algorithm's only where ABIA's own motion is not chaotic: a first test compares it with that of a
+slightly different state.
 """
 
 from __future__ import annotations
