@@ -273,7 +273,8 @@ exempt(
 exempt(
     RULES,
     "examples, and times of a day",
-    "from bare Debian 12 upwards", '"-screen 0 2200x1300x24"', "which took 40 s from", "one pass takes 0.3 s and LLVM 0.2 s",
+    "from bare Debian 12 upwards", '"-screen 0 2200x1300x24"', "which took 40 s from",
+    "one pass takes 0.3 s and LLVM 0.2 s",
     "--inputs 1000000 --processes 16 --seconds 7200 --keep findings", "10⁷ steps", "50 000 files to each reader",
     "--count 40 --out contact.json --processes 2", "in under 72 characters", "and ends with 1 where there is any.",
     "Without `--room` it takes a sample of each, another every day; `--seed` names a day.",
