@@ -18,7 +18,8 @@ def _numbers(values: np.ndarray | tuple[float, ...]) -> str:
     return " ".join(repr(float(value) + 0.0) for value in np.ravel(values))
 
 
-def _origin(R: np.ndarray, p: np.ndarray) -> str:
+def origin_element(R: np.ndarray, p: np.ndarray) -> str:
+    """Return the element of a pose: R (3, 3) and p (3,), m."""
     return f'<origin xyz="{_numbers(p)}" rpy="{_numbers(lie.rpy_from_rotation(R))}"/>'
 
 
@@ -33,7 +34,7 @@ def _inertial(model: Model, body: int) -> str:
 
 
 def _geometry(shape: Visual | Collision) -> str:
-    origin = _origin(shape.pose[:3, :3], shape.pose[:3, 3])
+    origin = origin_element(shape.pose[:3, :3], shape.pose[:3, 3])
     if shape.shape == "mesh":
         attributes = f'filename={quoteattr(shape.mesh or "")} scale="{_numbers(shape.size)}"'
     elif shape.shape == "box":
@@ -90,7 +91,7 @@ def urdf(model: Model) -> str:
         parent = model.link_names[int(model.parent[i]) + 1]
         lines += [
             f'  <joint name="{joint.name}" type="{joint.kind}">',
-            f"    {_origin(model.home_rotation[i], model.home_position[i])}",
+            f"    {origin_element(model.home_rotation[i], model.home_position[i])}",
             f"    <parent link={quoteattr(parent)}/><child link={quoteattr(model.link_names[i + 1])}/>",
             '    <axis xyz="0 0 1"/>',
         ]

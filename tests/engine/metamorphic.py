@@ -11,7 +11,7 @@ from lxml import etree
 
 import engine
 from engine import lie
-from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, generate
+from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, urdf_text
 from engine.model.model import Model
 
 _HALF = "_half"
@@ -56,7 +56,7 @@ def _moved(element: etree._Element, frame: np.ndarray) -> etree._Element:
 
 
 def _origin(pose: np.ndarray) -> etree._Element:
-    return etree.fromstring(generate._origin(pose[:3, :3], pose[:3, 3]))
+    return etree.fromstring(urdf_text.origin_element(pose[:3, :3], pose[:3, 3]))
 
 
 def shuffled(source: Path, path: Path, rng: np.random.Generator) -> tuple[Path, dict[str, str]]:
