@@ -283,7 +283,7 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
         if opened == "last run":
             bench.branch()
         wait(qtbot, lambda bench=bench: bench.newest is not None and np.array_equal(bench.newest.q, q))
-        assert [each.name for each in view.things] == ["Ball 1", "cube"]
+        wait(qtbot, lambda view=view: [each.name for each in view.things] == ["Ball 1", "cube"])
         window.run.play.trigger()
         wait(qtbot, lambda bench=bench: bench.newest.time > 0.3)
         window.close()
