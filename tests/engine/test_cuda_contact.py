@@ -30,7 +30,6 @@ from mimics import mimics
 
 import engine
 from engine.cuda.runtime import device
-from engine.cuda.stepping import scene_stepper
 from engine.device_arrays import to_host
 from engine.model import Model
 
@@ -419,10 +418,9 @@ def test_what_does_not_touch_a_scene_on_a_gpu_is_refused_in_one_sentence():
     ("shapes", "said"),
     [(1001, "4004 contacts at a time, .* at most 4000 "), (600, "2400 contacts at a time, more than a GPU's ind")],
 )
-def test_more_contacts_than_a_gpu_solves_are_refused_in_one_sentence(shapes, said, tmp_path, monkeypatch):
-    if shapes == 600:
-        monkeypatch.setattr(scene_stepper, "CONTACTS", 4000)  # what has pairs, or height fields, has these kernels
+def test_more_contacts_than_handwritten_kernels_solve_are_refused_in_one_sentence(shapes, said, tmp_path):
+    """Which step by rk4, and what has pairs."""
     path = tmp_path / "hedgehog.urdf"
     path.write_text(BODY.format(shapes * SHAPES["box"]))
     with pytest.raises(ValueError, match=said):
-        engine.Simulation(engine.load(path, floating=True), scene=engine.Scene(), device="cuda")
+        engine.Simulation(engine.load(path, floating=True), scene=engine.Scene(), device="cuda", integrator="rk4")
