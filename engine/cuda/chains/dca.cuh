@@ -1,5 +1,5 @@
 // DCA-ABA: forward dynamics of one long serial chain by a group of blocks, a warp for each chunk, after [B] and
-// engine/algorithms/dca.py. Equations and symbols as in engine/cpu/chains/dca.py.
+// engine/algorithms/dca.py. Equations and symbols as in engine/cpu/trees/dca.py.
 //
 // All of a chunk is expressed in one frame, that of the link before it, so that the recursion over its links has no
 // transform: S, J, c of every link are transformed at once, a lane each, and the recursion is
