@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.cpu.constraints.contact_law import EPS
 from engine.kernels.contact.detection import exchange
-from engine.kernels.contact.properties import bodies_of, friction_of, restitution_of
+from engine.kernels.contact.properties import bodies_of, coefficients_of
 from engine.kernels.contact.restitution import rebound_velocity
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
@@ -84,7 +84,7 @@ def contact_rows(count, v, topology, ground):
     while i < count:
         shape = touching.shape[i]
         bodies, x = bodies_of(shape, ground), load3(touching.at[i], 0, 1)
-        friction = friction_of(shape, ground)
+        friction = coefficients_of(shape, ground)[0]
         rubs, moves = friction > 0.0, True
         first = 3 * i if rubs else 2 * frictional + i
         for r in range(3 if rubs else 1):
@@ -205,7 +205,7 @@ def right_side(count, frictional, n, share, dt, exact, ground):
         k = 3 * i if i < frictional else 2 * frictional + i
         gap, before = touching.gap[i], ground.before[k]
         c = gap / dt if gap > SHUT else 0.0
-        e = share * restitution_of(touching.shape[i], ground)
+        e = share * coefficients_of(touching.shape[i], ground)[1]
         if e > 0.0 and before < -IMPACT and gap + dt * b[k] <= 0.0:
             springs = True
             c = min(c, -rebound_velocity(e * before, b[k] - before) if exact else e * before)

@@ -6,7 +6,7 @@ from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.collision.ground import ground_contacts
 from engine.kernels.collision.shape_contacts import shape_contacts
-from engine.kernels.contact.properties import friction_of
+from engine.kernels.contact.properties import coefficients_of
 from engine.kernels.coordinates import expand
 from engine.kernels.spatial import load3, load9, store3, store9
 from engine.kernels.world import place
@@ -33,7 +33,7 @@ def frictional_first(count, ground):
     for _ in spread(1):  # one thread: a second one would swap back what the first has swapped
         frictional = 0
         for i in range(count):
-            if friction_of(touching.shape[i], ground) > 0.0:
+            if coefficients_of(touching.shape[i], ground)[0] > 0.0:
                 if i > frictional:
                     exchange(touching, i, frictional)
                 frictional += 1

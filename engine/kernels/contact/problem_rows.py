@@ -8,7 +8,7 @@ from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
 from engine.kernels.contact.immobile_contacts import leave_out_immobile
 from engine.kernels.contact.newton import relative_mobilities
-from engine.kernels.contact.properties import bodies_of, friction_of
+from engine.kernels.contact.properties import bodies_of, coefficients_of
 from engine.kernels.contact.recursion import (
     GATHERS,
     TO_PARENT,
@@ -54,7 +54,7 @@ def _contacts(count, topology, ground):
         ground.before[i] = _velocity_before(body, n, x, bodies)
         if len(ground.solver.tree.pairs) > 0 and other != WORLD:
             ground.before[i] -= _velocity_before(other, n, x, bodies)
-        p.mu[i] = friction_of(touching.shape[i], ground)
+        p.mu[i] = coefficients_of(touching.shape[i], ground)[0]
         store3(p.arm[i], 0, 1, sub(x, load3(bodies.position[body], 0, 1)))
         store9(p.frame[i], 0, 1, load9(touching.frame[i], 0, 1))
     if len(ground.solver.tree.pairs) > 0:

@@ -16,18 +16,10 @@ def bodies_of(shape, ground):
 
 
 @inline
-def friction_of(shape, ground):
+def coefficients_of(shape, ground):
+    """Return friction and restitution of a contact's shape with what it touches."""
     if len(ground.pairs) > 0:
         k = shape - ground.points.body.size
         if k >= 0:
-            return ground.pairs.friction[k]
-    return ground.points.friction[shape]
-
-
-@inline
-def restitution_of(shape, ground):
-    if len(ground.pairs) > 0:
-        k = shape - ground.points.body.size
-        if k >= 0:
-            return ground.pairs.restitution[k]
-    return ground.points.restitution[shape]
+            return ground.pairs.friction[k], ground.pairs.restitution[k]
+    return ground.points.friction[shape], ground.points.restitution[shape]

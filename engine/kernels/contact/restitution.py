@@ -7,7 +7,7 @@ import numpy as np
 from engine.compile import inline
 from engine.compile.operations import most_of, spread
 from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT, RESTITUTION_SHARE
-from engine.kernels.contact.properties import restitution_of
+from engine.kernels.contact.properties import coefficients_of
 from engine.kernels.contact.rounding import closing_gap
 from engine.kernels.spatial import add, dot, load3
 from engine.scene.thresholds import HALVINGS, IMPACT
@@ -35,7 +35,7 @@ def restitution_offsets(count, share, dt, exact, ground):
     for i in spread(count):
         gap, before = touching.gap[i], ground.before[i]
         c = closing_gap(gap, load3(touching.frame[i], 0, 1), load3(touching.at[i], 0, 1)) / dt
-        e = share * restitution_of(touching.shape[i], ground)
+        e = share * coefficients_of(touching.shape[i], ground)[1]
         if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
             springs = 1.0
             c = min(c, -rebound_velocity(e * before, p.along[i] - before) if exact else e * before)
