@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine import __version__
+from engine.cuda.runtime import device
 from engine.study.batch import Batch, simulate
 from engine.study.description import Description
 from engine.study.plan import NONE, Group, Plan, Task, decide
@@ -38,7 +39,9 @@ class Cluster(Here):
 
     def __enter__(self) -> Self:
         how: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
-        if self._address != "local-cluster":
+        if self._address == "local-cluster":
+            how |= {"include_dashboard": False}  # which takes two seconds to start
+        else:
             package = Path(__file__).parents[1]
             how |= {"address": self._address, "runtime_env": {"py_modules": [str(package)]}}
         self._ours = not self._ray.is_initialized()
@@ -68,19 +71,21 @@ class Cluster(Here):
     def decide(self, plan: Plan) -> dict[str, list[Any]]:
         """See `plan.decide`; run on a worker, with a GPU if there is one, since this machine may have none."""
         choices = list(plan.choices())
-        gpus = self._ray.cluster_resources().get("GPU", 0) > 0
-        if not gpus and any(device == "cuda" for _, _, device, _ in choices):
+        gpus = int(self._ray.cluster_resources().get("GPU", 0))
+        if not gpus and any(on == "cuda" for _, _, on, _ in choices):
             raise ValueError("the study asks for device 'cuda', and no node of the cluster has a GPU; add one that has")
         task = self.task("cuda" if gpus else "cpu").remote(__version__, decide, self._study, plan.robots, choices)
+        for _ in range(1, gpus):  # meanwhile the other GPUs' processes start
+            self.task("cuda").remote(__version__, device.describe)
         found: dict[str, list[Any]] = self._got(task, "the choice of algorithms")
-        self._gpu = any(device == "cuda" for _, device, *_ in found.values())
+        self._gpu = any(on == "cuda" for _, on, *_ in found.values())
         return found
 
     def carry_out(self, works: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
         """Yield all batches as they finish. Raises RuntimeError if one fails, or is lost more than `RETRIES` times."""
         ray = self._ray
         study, groups, running = ray.put(self._study), dict[int, Any](), dict[Any, BatchJob]()
-        tasks = {device: self.task(device) for device in ("cpu", "cuda")}
+        tasks = {on: self.task(on) for on in ("cpu", "cuda")}
         works_left = True
         while True:
             while works_left and len(running) < AHEAD * self.seats:
@@ -96,10 +101,10 @@ class Cluster(Here):
             work = running.pop(ready)
             yield work, self._got(ready, f"the batch of sample {int(work.task.samples[0])}").of(work.task)
 
-    def task(self, device: str) -> Any:
+    def task(self, on: str) -> Any:
         """Return the remote `_called`, whose processes go on to further calls: a start with a GPU takes seconds."""
-        on = {"num_cpus": 1} if device == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 0}
-        return self._ray.remote(max_retries=RETRIES, **on)(_called)
+        needs = {"num_cpus": 1} if on == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 0}
+        return self._ray.remote(max_retries=RETRIES, **needs)(_called)
 
     def _got(self, task: Any, what: str) -> Any:
         """Return a task's result; re-raise ValueError, and turn any other failure into RuntimeError with a sentence."""
