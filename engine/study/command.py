@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -68,7 +70,8 @@ def run_study(args: argparse.Namespace) -> int:
             bar.update(task, completed=now.done, description=f"{now.seats} at work, {now.diverged} diverged")
 
         try:
-            study.run(folder, args.on, args.processes, args.batch, report)
+            with redirect_stdout(sys.stderr if args.json else sys.stdout):  # Ray and controllers may print
+                study.run(folder, args.on, args.processes, args.batch, report)
         except KeyboardInterrupt:
             interrupted = True
         except RuntimeError as error:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine import __version__
-from engine.cuda.runtime import device
 from engine.study.batch import Batch, simulate
 from engine.study.description import Description
 from engine.study.plan import NONE, Group, Plan, Task, decide
@@ -45,6 +44,7 @@ class Cluster(Here):
             package = Path(__file__).parents[1]
             how |= {"address": self._address, "runtime_env": {"py_modules": [str(package)]}}
         self._ours = not self._ray.is_initialized()
+        self._local = self._ours and self._address == "local-cluster"
         if not self._ours:
             return self
         try:
@@ -69,15 +69,16 @@ class Cluster(Here):
         return max(1, int(self._ray.cluster_resources().get("GPU" if self._gpu else "CPU", 1)))
 
     def decide(self, plan: Plan) -> dict[str, list[Any]]:
-        """See `plan.decide`; run on a worker, with a GPU if there is one, since this machine may have none."""
+        """See `plan.decide`; run on a node of a cluster, since this machine may have no GPU."""
         choices = list(plan.choices())
-        gpus = int(self._ray.cluster_resources().get("GPU", 0))
+        gpus = self._ray.cluster_resources().get("GPU", 0) > 0
         if not gpus and any(on == "cuda" for _, _, on, _ in choices):
             raise ValueError("the study asks for device 'cuda', and no node of the cluster has a GPU; add one that has")
-        task = self.task("cuda" if gpus else "cpu").remote(__version__, decide, self._study, plan.robots, choices)
-        for _ in range(1, gpus):  # meanwhile the other GPUs' processes start
-            self.task("cuda").remote(__version__, device.describe)
-        found: dict[str, list[Any]] = self._got(task, "the choice of algorithms")
+        if self._local:
+            found = super().decide(plan)
+        else:
+            task = self.task("cuda" if gpus else "cpu").remote(__version__, decide, self._study, plan.robots, choices)
+            found = self._got(task, "the choice of algorithms")
         self._gpu = any(on == "cuda" for _, on, *_ in found.values())
         return found
 

@@ -45,6 +45,16 @@ def test_the_command_reports_writes_csv_and_refuses_to_resume_nothing(
     assert "4 of 4 samples, 1 diverged" in capsys.readouterr().out
 
 
+def test_what_is_printed_meanwhile_does_not_spoil_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine.Study, "run", lambda *_: print("(raylet) A worker died"))
+    assert cli.main(["study", str(named(tmp_path, SWUNG)), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["done"] == 0
+    assert err == "(raylet) A worker died\n"
+
+
 def test_wilsons_interval() -> None:
     """For 8 of 10: Brown, Cai, DasGupta (2001) have 0.490 to 0.943."""
     assert wilson(8, 10)[::2] == pytest.approx((0.490, 0.943), abs=5e-4)
