@@ -168,6 +168,8 @@ class Frame(Expressions):
         super().__init__(builder, function)
         self.emitted = emitted
         self._source = source.of(function)
+        if missing := len(self._source.parameters) - len(arguments):
+            arguments = [*arguments, *(function.__defaults__ or ())[-missing:]]
         if len(arguments) != len(self._source.parameters):
             raise Untranslatable(f"{function.__name__} takes {len(self._source.parameters)} arguments, not so many")
         self._inlined = False

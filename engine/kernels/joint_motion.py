@@ -18,13 +18,13 @@ def _advance_free(x, at_q, way, v, at_v, dt):
     """
     before = (x[at_q + 3], x[at_q + 4], x[at_q + 5], x[at_q + 6])
     R = rotation_from_quaternion(before[0], before[1], before[2], before[3])
-    turn = exponential(load3(way, at_v, 1), dt)
-    shift, after = mul(R, load3(way, at_v + 3, 1)), unit_product(before, turn)
+    turn = exponential(load3(way, at_v), dt)
+    shift, after = mul(R, load3(way, at_v + 3)), unit_product(before, turn)
     for r in range(3):
         x[at_q + r] += dt * shift[r]
     for r in range(4):
         x[at_q + 3 + r] = after[r]
-    store3(v, at_v + 3, 1, turned_back(turn, load3(v, at_v + 3, 1)))
+    store3(v, turned_back(turn, load3(v, at_v + 3)), at_v + 3)
 
 
 @inline
@@ -62,8 +62,8 @@ def stop_turning(before, dt, v, rotations):
     free = rotations.free
     for f in range(free.shape[0]):
         c = free[f, 1]
-        turning = cross(load3(before, c, 1), load3(before, c + 3, 1))
-        store3(v, c + 3, 1, add(load3(v, c + 3, 1), scale(dt, turning)))
+        turning = cross(load3(before, c), load3(before, c + 3))
+        store3(v, add(load3(v, c + 3), scale(dt, turning)), c + 3)
 
 
 @inline
@@ -93,8 +93,8 @@ def advance_joint(robot, i, q, v, after, dt):
     """
     kind, a, c = robot.tree[i, KIND], robot.tree[i, Q_START], robot.tree[i, V_START]
     if kind == FREE:
-        w, turning = load3(after, c, 1), cross(load3(v, c, 1), load3(v, c + 3, 1))
-        linear = add(load3(after, c + 3, 1), scale(dt, turning))
+        w, turning = load3(after, c), cross(load3(v, c), load3(v, c + 3))
+        linear = add(load3(after, c + 3), scale(dt, turning))
         x = q[a + 3], q[a + 4], q[a + 5], q[a + 6]
         turn, shift = exponential(w, dt), mul(rotation_from_quaternion(x[0], x[1], x[2], x[3]), linear)
         x, u = unit_product(x, turn), turned_back(turn, linear)
@@ -104,7 +104,7 @@ def advance_joint(robot, i, q, v, after, dt):
         for r in range(4):
             q[a + 3 + r] = x[r]
     elif kind == SPHERICAL:
-        w = load3(after, c, 1)
+        w = load3(after, c)
         x = unit_product((q[a], q[a + 1], q[a + 2], q[a + 3]), exponential(w, dt))
         for r in range(3):
             v[c + r] = w[r]

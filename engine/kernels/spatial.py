@@ -14,36 +14,36 @@ ZERO9 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @inline
-def load3(row, at, L):
+def load3(row, at=0, L=1):
     return row[at], row[at + L], row[at + 2 * L]
 
 
 @inline
-def load6(row, at, L):
+def load6(row, at=0, L=1):
     return row[at], row[at + L], row[at + 2 * L], row[at + 3 * L], row[at + 4 * L], row[at + 5 * L]
 
 
 @inline
-def load9(row, at, L):
+def load9(row, at=0, L=1):
     a, b = load6(row, at, L), load3(row, at + 6 * L, L)
     return a[0], a[1], a[2], a[3], a[4], a[5], b[0], b[1], b[2]
 
 
 @inline
-def store3(row, at, L, x):
+def store3(row, x, at=0, L=1):
     row[at], row[at + L], row[at + 2 * L] = x[0], x[1], x[2]
 
 
 @inline
-def store6(row, at, L, x):
-    store3(row, at, L, (x[0], x[1], x[2]))
-    store3(row, at + 3 * L, L, (x[3], x[4], x[5]))
+def store6(row, x, at=0, L=1):
+    store3(row, (x[0], x[1], x[2]), at, L)
+    store3(row, (x[3], x[4], x[5]), at + 3 * L, L)
 
 
 @inline
-def store9(row, at, L, x):
-    store6(row, at, L, (x[0], x[1], x[2], x[3], x[4], x[5]))
-    store3(row, at + 6 * L, L, (x[6], x[7], x[8]))
+def store9(row, x, at=0, L=1):
+    store6(row, (x[0], x[1], x[2], x[3], x[4], x[5]), at, L)
+    store3(row, (x[6], x[7], x[8]), at + 6 * L, L)
 
 
 @inline

@@ -72,7 +72,7 @@ def _sine_and_cosine(x):
 @inline
 def _in_parent(kind, c, q, at):
     """Rotation and position of a body in its parent's frame."""
-    R, p = load9(c, layout.HOME_ROTATION, 1), load3(c, layout.HOME_POSITION, 1)
+    R, p = load9(c, layout.HOME_ROTATION), load3(c, layout.HOME_POSITION)
     if kind == REVOLUTE:
         s, o = _sine_and_cosine(q[at])
         return turned_about_z(R, s, o), p
@@ -80,7 +80,7 @@ def _in_parent(kind, c, q, at):
         return R, add(p, scale(q[at], (R[2], R[5], R[8])))
     if kind == FREE:
         turned = rotation_from_quaternion(q[at + 3], q[at + 4], q[at + 5], q[at + 6])
-        return matmul(R, turned), add(p, mul(R, load3(q, at, 1)))
+        return matmul(R, turned), add(p, mul(R, load3(q, at)))
     return matmul(R, rotation_from_quaternion(q[at], q[at + 1], q[at + 2], q[at + 3])), p
 
 
@@ -92,8 +92,8 @@ def joint_twist(kind, R, v, at):
     if kind == PRISMATIC:
         return ZERO, scale(v[at], (R[2], R[5], R[8]))
     if kind == FREE:
-        return mul(R, load3(v, at, 1)), mul(R, load3(v, at + 3, 1))
-    return mul(R, load3(v, at, 1)), ZERO
+        return mul(R, load3(v, at)), mul(R, load3(v, at + 3))
+    return mul(R, load3(v, at)), ZERO
 
 
 @inline
@@ -103,32 +103,32 @@ def _place_body(i, q, v, wrenches, topology, constants, bodies):
     R, p = _in_parent(kind, c, q, topology[i, Q_START])
     omega, velocity, arm = ZERO, ZERO, p
     if parent != WORLD:
-        above = load9(bodies.rotation[parent], 0, 1)
+        above = load9(bodies.rotation[parent])
         arm, R = mul(above, p), matmul(above, R)
-        p = add(load3(bodies.position[parent], 0, 1), arm)
-        omega = load3(bodies.twist[parent], 0, 1)
-        velocity = add(load3(bodies.twist[parent], 3, 1), cross(omega, arm))
-    store9(bodies.rotation[i], 0, 1, R)
-    store3(bodies.position[i], 0, 1, p)
-    store3(bodies.arm[i], 0, 1, arm)
+        p = add(load3(bodies.position[parent]), arm)
+        omega = load3(bodies.twist[parent])
+        velocity = add(load3(bodies.twist[parent], 3), cross(omega, arm))
+    store9(bodies.rotation[i], R)
+    store3(bodies.position[i], p)
+    store3(bodies.arm[i], arm)
     turning, shifting = joint_twist(kind, R, v, topology[i, V_START])
-    store3(bodies.product[i], 0, 1, cross(omega, turning))
-    store3(bodies.product[i], 3, 1, add(cross(velocity, turning), cross(omega, shifting)))
+    store3(bodies.product[i], cross(omega, turning))
+    store3(bodies.product[i], add(cross(velocity, turning), cross(omega, shifting)), 3)
     omega, velocity = add(omega, turning), add(velocity, shifting)
-    store3(bodies.twist[i], 0, 1, omega)
-    store3(bodies.twist[i], 3, 1, velocity)
-    m, h = c[layout.MASS], mul(R, load3(c, layout.FIRST_MOMENT, 1))
-    inertia = rotate_symmetric(R, load6(c, layout.INERTIA, 1))
+    store3(bodies.twist[i], omega)
+    store3(bodies.twist[i], velocity, 3)
+    m, h = c[layout.MASS], mul(R, load3(c, layout.FIRST_MOMENT))
+    inertia = rotate_symmetric(R, load6(c, layout.INERTIA))
     rigid = bodies.rigid[i]
     rigid[MASS] = m
-    store3(rigid, FIRST_MOMENT, 1, h)
-    store6(rigid, INERTIA, 1, inertia)
+    store3(rigid, h, FIRST_MOMENT)
+    store6(rigid, inertia, INERTIA)
     n, f = momentum(m, h, full(inertia), omega, velocity)
     n, f = add(cross(omega, n), cross(velocity, f)), cross(omega, f)
     if len(wrenches) > 0:
-        n, f = sub(n, mul(R, load3(wrenches[i], 0, 1))), sub(f, mul(R, load3(wrenches[i], 3, 1)))
-    store3(bodies.bias[i], 0, 1, n)
-    store3(bodies.bias[i], 3, 1, f)
+        n, f = sub(n, mul(R, load3(wrenches[i]))), sub(f, mul(R, load3(wrenches[i], 3)))
+    store3(bodies.bias[i], n)
+    store3(bodies.bias[i], f, 3)
 
 
 @apart

@@ -14,14 +14,7 @@ from scipy.spatial import ConvexHull
 import engine
 from engine import lie
 from engine.compile import kernel
-from engine.kernels.collision.near_points import (
-    Motion,
-    _clear_height,
-    _is_above,
-    near_points,
-    of_thread,
-    room,
-)
+from engine.kernels.collision.near_points import Motion, _clear_height, _is_above, near_points, of_thread, room
 from engine.kernels.collision.surfaces import UPWARDS, surface
 from engine.kernels.spatial import load3, load9
 from engine.model import Collision
@@ -34,14 +27,14 @@ DT = 2e-3
 @kernel
 def found_near(points, pose, speed, dt, ground, near):
     """Return the number of near points of the only shape; pose (12,) rotation and position, speed (6,)."""
-    motion = Motion(load9(pose, 0, 1), load3(pose, 9, 1), load3(speed, 0, 1), load3(speed, 3, 1))
+    motion = Motion(load9(pose), load3(pose, 9), load3(speed), load3(speed, 3))
     return near_points(0, points, motion, dt, ground, near)
 
 
 @kernel
 def is_above(points, pose, speed, dt, ground):
     """Return whether the only shape is known to be above a height field."""
-    motion = Motion(load9(pose, 0, 1), load3(pose, 9, 1), load3(speed, 0, 1), load3(speed, 3, 1))
+    motion = Motion(load9(pose), load3(pose, 9), load3(speed), load3(speed, 3))
     return _is_above(0, points, motion, _clear_height(0, points, motion, dt, ground))
 
 

@@ -60,6 +60,16 @@ def first(table):
 ORDINARY = {
     "sound": Text("counts, n", "return -n if n < ticked(counts) else 0", (np.zeros(1, np.int64), 2), "", TICKED),
     "plus": Text("x", "return +x", (2.0,), ""),
+    "default": Text("n", "return more(n) + 10 * more(n, 5) + 100 * most(n)", (2,), "", """
+@inline
+def more(n, by=3):
+    return n + by
+
+
+@kernel
+def most(n, of=7):
+    return max(n, of)
+"""),
     "invert": Text("n", "return ~n", (2,), ""),
     "for else": Text("n", """
         found = 0

@@ -23,17 +23,7 @@ from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import copy_row
 from engine.cpu.runtime.cores import checked
 from engine.kernels.robot import KIND
-from engine.kernels.spatial import (
-    add,
-    force_to_parent,
-    full,
-    load3,
-    load6,
-    load9,
-    momentum,
-    motion_to_child,
-    store3,
-)
+from engine.kernels.spatial import add, force_to_parent, full, load3, load6, load9, momentum, motion_to_child, store3
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import REVOLUTE, Model, layout
 from engine.model.layout import pack
@@ -70,24 +60,24 @@ def inertia_times(x, extra, out, topology, constants, w):
         row, c = w[i], constants[i]
         o, v = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         if i > 0:
-            R, p = load9(row, at.R, 1), load3(row, at.P, 1)
-            o, v = motion_to_child(R, p, load3(w[i - 1], at.ACC, 1), load3(w[i - 1], at.ACC + 3, 1))
-        store3(row, at.ACC, 1, o)
-        store3(row, at.ACC + 3, 1, v)
+            R, p = load9(row, at.R), load3(row, at.P)
+            o, v = motion_to_child(R, p, load3(w[i - 1], at.ACC), load3(w[i - 1], at.ACC + 3))
+        store3(row, o, at.ACC)
+        store3(row, v, at.ACC + 3)
         row[at.ACC + (2 if topology[i, KIND] == REVOLUTE else 5)] += x[i]
-        inertia = full(load6(c, layout.INERTIA, 1))
-        o, v = load3(row, at.ACC, 1), load3(row, at.ACC + 3, 1)
-        force, moment = momentum(c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), inertia, o, v)
-        store3(row, at.BIAS, 1, force)
-        store3(row, at.BIAS + 3, 1, moment)
+        inertia = full(load6(c, layout.INERTIA))
+        o, v = load3(row, at.ACC), load3(row, at.ACC + 3)
+        force, moment = momentum(c[layout.MASS], load3(c, layout.FIRST_MOMENT), inertia, o, v)
+        store3(row, force, at.BIAS)
+        store3(row, moment, at.BIAS + 3)
     for i in range(n - 1, -1, -1):
         row = w[i]
         out[i] = row[at.BIAS + (2 if topology[i, KIND] == REVOLUTE else 5)] + extra[i] * x[i]
         if i > 0:
-            below, R, p = w[i - 1], load9(row, at.R, 1), load3(row, at.P, 1)
-            force, moment = force_to_parent(R, p, load3(row, at.BIAS, 1), load3(row, at.BIAS + 3, 1))
-            store3(below, at.BIAS, 1, add(load3(below, at.BIAS, 1), force))
-            store3(below, at.BIAS + 3, 1, add(load3(below, at.BIAS + 3, 1), moment))
+            below, R, p = w[i - 1], load9(row, at.R), load3(row, at.P)
+            force, moment = force_to_parent(R, p, load3(row, at.BIAS), load3(row, at.BIAS + 3))
+            store3(below, add(load3(below, at.BIAS), force), at.BIAS)
+            store3(below, add(load3(below, at.BIAS + 3), moment), at.BIAS + 3)
 
 
 @kernel

@@ -23,7 +23,7 @@ def axial_inertias(topology, constants, q, out):
         B = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         for i in range(n - 1, -1, -1):
             c, U, revolute = constants[i], out[k, i], topology[i, KIND] == REVOLUTE
-            m, (x, y, z), own = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), load6(c, layout.INERTIA, 1)
+            m, (x, y, z), own = c[layout.MASS], load3(c, layout.FIRST_MOMENT), load6(c, layout.INERTIA)
             A = (A[0] + own[0], A[1] + own[1], A[2] + own[2], A[3] + own[3], A[4] + own[4], A[5] + own[5])
             B = (B[0], B[1] - z, B[2] + y, B[3] + z, B[4], B[5] - x, B[6] - y, B[7] + x, B[8])
             C = (C[0] + m, C[1], C[2], C[3] + m, C[4], C[5] + m)
@@ -32,7 +32,7 @@ def axial_inertias(topology, constants, q, out):
             if i == 0:
                 continue
             A, B, C = less_rank_one(A, B, C, x, y, 1 / (x[2] if revolute else y[2]))
-            R, p = load9(c, layout.HOME_ROTATION, 1), load3(c, layout.HOME_POSITION, 1)
+            R, p = load9(c, layout.HOME_ROTATION), load3(c, layout.HOME_POSITION)
             angle = q[k, i]
             if revolute:
                 s, o = sincos(angle) if abs(angle) <= LARGEST_ANGLE else (np.sin(angle), np.cos(angle))

@@ -97,8 +97,8 @@ def _mobility(c, A, m):
 @inline
 def _over_J(row, n, f):
     """J⁻¹ (n, f)."""
-    c = load3(row, CENTRE, 1)
-    o = mul(full(load6(row, INVERSE, 1)), sub(n, cross(c, f)))
+    c = load3(row, CENTRE)
+    o = mul(full(load6(row, INVERSE)), sub(n, cross(c, f)))
     return o, add(scale(row[LIGHTNESS], f), cross(c, o))
 
 
@@ -121,14 +121,14 @@ def _put(row, start, rows, columns, A):
 @kernel
 def _set_body(row, c):
     """Compute J⁻¹ of a body about its centre of mass, from its constants."""
-    m, h, I = 1.0 / c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1), load6(c, layout.INERTIA, 1)
+    m, h, I = 1.0 / c[layout.MASS], load3(c, layout.FIRST_MOMENT), load6(c, layout.INERTIA)
     x = scale(m, h)
     about = (
         I[0] - h[1] * x[1] - h[2] * x[2], I[1] + h[0] * x[1], I[2] + h[0] * x[2],
         I[3] - h[0] * x[0] - h[2] * x[2], I[4] + h[1] * x[2], I[5] - h[0] * x[0] - h[1] * x[1],
     )  # fmt: skip
-    store3(row, CENTRE, 1, x)
-    store6(row, INVERSE, 1, _inverse3(about))
+    store3(row, x, CENTRE)
+    store6(row, _inverse3(about), INVERSE)
     row[LIGHTNESS] = m
 
 
@@ -142,11 +142,11 @@ def assemble(blocks, topology, constants, w):
         row = blocks[i]
         _set_body(row, constants[i])
         first, last = _places(topology[i, KIND])
-        A, B, C = _mobility(load3(row, CENTRE, 1), load6(row, INVERSE, 1), row[LIGHTNESS])
+        A, B, C = _mobility(load3(row, CENTRE), load6(row, INVERSE), row[LIGHTNESS])
         if i > 0:
-            above, R, p = blocks[i - 1], load9(w[i], at.R, 1), load3(w[i], at.P, 1)
-            centre = mul_t(R, sub(load3(above, CENTRE, 1), p))
-            inverse = rotate_symmetric(transpose(R), load6(above, INVERSE, 1))
+            above, R, p = blocks[i - 1], load9(w[i], at.R), load3(w[i], at.P)
+            centre = mul_t(R, sub(load3(above, CENTRE), p))
+            inverse = rotate_symmetric(transpose(R), load6(above, INVERSE))
             A1, B1, C1 = _mobility(centre, inverse, above[LIGHTNESS])
             RA, RBt = matmul(R, A1), matmul(R, transpose(B1))
             before, behind = _places(topology[i - 1, KIND])
@@ -207,21 +207,21 @@ def eliminate(blocks, extra, locked):
 def _motion(blocks, w, i, n, f, n1, f1):
     """Compute J⁻¹ (I − Γ)ᵀ F of link i into its row, from the forces (n, f) in its joint and (n1, f1) in the next."""
     if i + 1 < blocks.shape[0]:
-        n1, f1 = force_to_parent(load9(w[i + 1], at.R, 1), load3(w[i + 1], at.P, 1), n1, f1)
+        n1, f1 = force_to_parent(load9(w[i + 1], at.R), load3(w[i + 1], at.P), n1, f1)
         n, f = sub(n, n1), sub(f, f1)
     o, v = _over_J(blocks[i], n, f)
-    store3(blocks[i], MOTION, 1, o)
-    store3(blocks[i], MOTION + 3, 1, v)
+    store3(blocks[i], o, MOTION)
+    store3(blocks[i], v, MOTION + 3)
 
 
 @inline
 def _across(blocks, w, i):
     """(H F)ᵢ: the motion of link i relative to the link before."""
-    o, v = load3(blocks[i], MOTION, 1), load3(blocks[i], MOTION + 3, 1)
+    o, v = load3(blocks[i], MOTION), load3(blocks[i], MOTION + 3)
     if i > 0:
         above = blocks[i - 1]
-        R, p = load9(w[i], at.R, 1), load3(w[i], at.P, 1)
-        o1, v1 = motion_to_child(R, p, load3(above, MOTION, 1), load3(above, MOTION + 3, 1))
+        R, p = load9(w[i], at.R), load3(w[i], at.P)
+        o1, v1 = motion_to_child(R, p, load3(above, MOTION), load3(above, MOTION + 3))
         o, v = sub(o, o1), sub(v, v1)
     return o, v
 
@@ -270,10 +270,10 @@ def solve(blocks, topology, w, locked, tau, qdd):
         revolute, third = topology[i, KIND] == REVOLUTE, row[X + 2]
         fn = (row[X], row[X + 1], own if revolute else third)
         ff = (row[X + 3], row[X + 4], third if revolute else own)
-        store3(row, FORCE, 1, fn)
-        store3(row, FORCE + 3, 1, ff)
+        store3(row, fn, FORCE)
+        store3(row, ff, FORCE + 3)
         beyond = blocks[min(i + 1, n - 1)]
-        _motion(blocks, w, i, fn, ff, load3(beyond, FORCE, 1), load3(beyond, FORCE + 3, 1))
+        _motion(blocks, w, i, fn, ff, load3(beyond, FORCE), load3(beyond, FORCE + 3))
     for i in range(n):
         row = blocks[i]
         o, v = _across(blocks, w, i)

@@ -19,7 +19,7 @@ from engine.scene.thresholds import HELD, IMPACT, REACH, SHUT
 def _add_joint(row, direction, x, i, topology, ground):
     """Add the velocity of a point x along a direction by body i's joint."""
     index, factor = ground.rows.coupling_index, ground.rows.coupling_factor
-    R, p = load9(ground.bodies.rotation[i], 0, 1), load3(ground.bodies.position[i], 0, 1)
+    R, p = load9(ground.bodies.rotation[i]), load3(ground.bodies.position[i])
     kind, start = topology[i, KIND], topology[i, V_START]
     turn, shift = mul_t(R, cross(sub(x, p), direction)), mul_t(R, direction)
     if kind == REVOLUTE:
@@ -83,12 +83,12 @@ def contact_rows(count, v, topology, ground):
     frictional, i = 0, 0
     while i < count:
         shape = touching.shape[i]
-        bodies, x = bodies_of(shape, ground), load3(touching.at[i], 0, 1)
+        bodies, x = bodies_of(shape, ground), load3(touching.at[i])
         friction = coefficients_of(shape, ground)[0]
         rubs, moves = friction > 0.0, True
         first = 3 * i if rubs else 2 * frictional + i
         for r in range(3 if rubs else 1):
-            _jacobian_row(ground.rows.J[first + r], load3(touching.frame[i], 3 * r, 1), x, bodies, topology, ground)
+            _jacobian_row(ground.rows.J[first + r], load3(touching.frame[i], 3 * r), x, bodies, topology, ground)
             ground.before[first + r] = _product(ground.rows.J[first + r], v)
             if r == 0 and not _moves(ground.rows.J[first]):
                 moves = False

@@ -100,10 +100,10 @@ def _free(row, L):
         o, v = _solve6(A, B, C, n, f)
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
         n, f = force_to_parent(R, p, load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L))
-        store3(row, at.BIAS * L + k, L, n)
-        store3(row, (at.BIAS + 3) * L + k, L, f)
-        store3(row, at.ACC * L + k, L, o)
-        store3(row, (at.ACC + 3) * L + k, L, v)
+        store3(row, n, at.BIAS * L + k, L)
+        store3(row, f, (at.BIAS + 3) * L + k, L)
+        store3(row, o, at.ACC * L + k, L)
+        store3(row, v, (at.ACC + 3) * L + k, L)
 
 
 @inline
@@ -112,13 +112,13 @@ def _joint(row, L, revolute):
     if revolute:
         for k in range(L):
             A, B = load6(row, at.I * L + k, L), load3(row, (at.I_B + 6) * L + k, L)
-            store6(row, at.U * L + k, L, (A[2], A[4], A[5], B[0], B[1], B[2]))
+            store6(row, (A[2], A[4], A[5], B[0], B[1], B[2]), at.U * L + k, L)
             row[at.D * L + k] = A[5] + row[at.E * L + k]
             row[at.TAU * L + k] -= row[(at.BIAS + 2) * L + k]
     else:
         for k in range(L):
             B, C = load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
-            store6(row, at.U * L + k, L, (B[2], B[5], B[8], C[2], C[4], C[5]))
+            store6(row, (B[2], B[5], B[8], C[2], C[4], C[5]), at.U * L + k, L)
             row[at.D * L + k] = C[5] + row[at.E * L + k]
             row[at.TAU * L + k] -= row[(at.BIAS + 5) * L + k]
     for k in range(L):
@@ -140,10 +140,10 @@ def _to_parent(row, L):
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
         A, B, C = inertia_to_parent(R, p, A, B, C)
         n, f = force_to_parent(R, p, n, f)
-        store6(row, at.I * L + k, L, A)
-        store9(row, at.I_B * L + k, L, B)
-        store6(row, at.I_C * L + k, L, C)
-        store6(row, at.BIAS * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
+        store6(row, A, at.I * L + k, L)
+        store9(row, B, at.I_B * L + k, L)
+        store6(row, C, at.I_C * L + k, L)
+        store6(row, (n[0], n[1], n[2], f[0], f[1], f[2]), at.BIAS * L + k, L)
 
 
 @inline
@@ -152,7 +152,7 @@ def _ball_axis(row, L, k, axis, A, B, C, n, f):
     x = ((A[0], A[1], A[2]), (A[1], A[3], A[4]), (A[2], A[4], A[5]))[axis]
     y = ((B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8]))[axis]
     D, u = x[axis] + row[(at.BALL_E + axis) * L + k], row[(at.BALL_TAU + axis) * L + k] - n[axis]
-    store6(row, (at.BALL_U + 6 * axis) * L + k, L, (x[0], x[1], x[2], y[0], y[1], y[2]))
+    store6(row, (x[0], x[1], x[2], y[0], y[1], y[2]), (at.BALL_U + 6 * axis) * L + k, L)
     row[(at.BALL_D + axis) * L + k] = D
     row[(at.BALL_TAU + axis) * L + k] = u
     locked, inverse = row[(at.BALL_LOCK + axis) * L + k] != 0.0, 1.0 / D
@@ -179,13 +179,13 @@ def _ball(w, i, parent, L):
             A, B, C = inertia_to_parent(R, p, A, B, C)
             n, f = force_to_parent(R, p, n, f)
             below = w[parent]
-            store6(below, at.I * L + k, L, plus(load6(below, at.I * L + k, L), A))
+            store6(below, plus(load6(below, at.I * L + k, L), A), at.I * L + k, L)
             a, b = load6(below, at.I_B * L + k, L), load3(below, (at.I_B + 6) * L + k, L)
-            store6(below, at.I_B * L + k, L, plus(a, (B[0], B[1], B[2], B[3], B[4], B[5])))
-            store3(below, (at.I_B + 6) * L + k, L, add(b, (B[6], B[7], B[8])))
-            store6(below, at.I_C * L + k, L, plus(load6(below, at.I_C * L + k, L), C))
-            store3(below, at.BIAS * L + k, L, add(load3(below, at.BIAS * L + k, L), n))
-            store3(below, (at.BIAS + 3) * L + k, L, add(load3(below, (at.BIAS + 3) * L + k, L), f))
+            store6(below, plus(a, (B[0], B[1], B[2], B[3], B[4], B[5])), at.I_B * L + k, L)
+            store3(below, add(b, (B[6], B[7], B[8])), (at.I_B + 6) * L + k, L)
+            store6(below, plus(load6(below, at.I_C * L + k, L), C), at.I_C * L + k, L)
+            store3(below, add(load3(below, at.BIAS * L + k, L), n), at.BIAS * L + k, L)
+            store3(below, add(load3(below, (at.BIAS + 3) * L + k, L), f), (at.BIAS + 3) * L + k, L)
 
 
 @apart
@@ -231,7 +231,7 @@ def _ball_accelerations(row, L):
         o = o[0], o[1], o[2] + _ball_axis_acceleration(row, L, k, 2, o, v)
         o = o[0], o[1] + _ball_axis_acceleration(row, L, k, 1, o, v), o[2]
         o = o[0] + _ball_axis_acceleration(row, L, k, 0, o, v), o[1], o[2]
-        store6(row, at.ACC * L + k, L, (o[0], o[1], o[2], v[0], v[1], v[2]))
+        store6(row, (o[0], o[1], o[2], v[0], v[1], v[2]), at.ACC * L + k, L)
 
 
 @kernel
@@ -259,7 +259,7 @@ def accelerations(topology, w, lanes, gravity):
             v = add(load3(row, (at.ACC + 3) * L + k, L), load3(row, (at.VXS + 3) * L + k, L))
             Ua = dot(load3(row, at.U * L + k, L), o) + dot(load3(row, (at.U + 3) * L + k, L), v)
             acceleration = row[at.UD * L + k] - Ua * row[at.DINV * L + k]
-            store6(row, at.ACC * L + k, L, (o[0], o[1], o[2], v[0], v[1], v[2]))
+            store6(row, (o[0], o[1], o[2], v[0], v[1], v[2]), at.ACC * L + k, L)
             row[at.QDD * L + k] = acceleration
             row[at.REACTION * L + k] = Ua + row[at.D * L + k] * acceleration - row[at.TAU * L + k]
         for k in range(L):
@@ -297,8 +297,8 @@ def _right_side(row, L, axis):
         row[at.TAU * L + k] -= row[(at.BIAS + axis) * L + k]
         row[at.UD * L + k] = row[at.TAU * L + k] * row[at.DINV * L + k]
         ud, x, y = row[at.UD * L + k], load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L)
-        store3(row, at.BIAS * L + k, L, add(load3(row, at.BIAS * L + k, L), scale(ud, x)))
-        store3(row, (at.BIAS + 3) * L + k, L, add(load3(row, (at.BIAS + 3) * L + k, L), scale(ud, y)))
+        store3(row, add(load3(row, at.BIAS * L + k, L), scale(ud, x)), at.BIAS * L + k, L)
+        store3(row, add(load3(row, (at.BIAS + 3) * L + k, L), scale(ud, y)), (at.BIAS + 3) * L + k, L)
 
 
 @inline
@@ -317,7 +317,7 @@ def _ball_right_side(row, L):
         n, f = _ball_axis_right_side(row, L, k, 0, n, f)
         n, f = _ball_axis_right_side(row, L, k, 1, n, f)
         n, f = _ball_axis_right_side(row, L, k, 2, n, f)
-        store6(row, at.BIAS * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
+        store6(row, (n[0], n[1], n[2], f[0], f[1], f[2]), at.BIAS * L + k, L)
 
 
 @kernel
@@ -341,8 +341,8 @@ def solve(topology, w, lanes, weightless):
                 n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
                 if kind != FREE:
                     n, f = force_to_parent(load9(row, at.R * L + k, L), load3(row, at.P * L + k, L), n, f)
-                store3(below, at.BIAS * L + k, L, add(load3(below, at.BIAS * L + k, L), n))
-                store3(below, (at.BIAS + 3) * L + k, L, add(load3(below, (at.BIAS + 3) * L + k, L), f))
+                store3(below, add(load3(below, at.BIAS * L + k, L), n), at.BIAS * L + k, L)
+                store3(below, add(load3(below, (at.BIAS + 3) * L + k, L), f), (at.BIAS + 3) * L + k, L)
     accelerations(topology, w, lanes, weightless)
 
 

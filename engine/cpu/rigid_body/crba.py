@@ -22,7 +22,7 @@ def _column(row, k, L, kind, j):
         (B[1], B[4], B[7], C[1], C[3], C[4]),
         (B[2], B[5], B[8], C[2], C[4], C[5]),
     )
-    store6(row, at.ACC * L + k, L, columns[at.AXIS[kind] + j])
+    store6(row, columns[at.AXIS[kind] + j], at.ACC * L + k, L)
 
 
 @inline
@@ -58,16 +58,12 @@ def composite_bodies(M, topology, constants, w, lanes):
                     F, j = (n[0], n[1], n[2], f[0], f[1], f[2]), above
         if parent >= 0:
             for k in range(L):
-                A, B, C = (
-                    load6(row, at.I * L + k, L),
-                    load9(row, at.I_B * L + k, L),
-                    load6(row, at.I_C * L + k, L),
-                )
+                A, B, C = (load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L))
                 R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
                 A, B, C = inertia_to_parent(R, p, A, B, C)
-                store6(row, at.I * L + k, L, A)
-                store9(row, at.I_B * L + k, L, B)
-                store6(row, at.I_C * L + k, L, C)
+                store6(row, A, at.I * L + k, L)
+                store9(row, B, at.I_B * L + k, L)
+                store6(row, C, at.I_C * L + k, L)
             below = w[parent]
             for k in range(21 * L):
                 below[at.I * L + k] += row[at.I * L + k]

@@ -31,8 +31,8 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c, kind = w[i], constants[i], topology[i, KIND]
-        m, h = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1)
-        inertia = full(load6(c, layout.INERTIA, 1))
+        m, h = c[layout.MASS], load3(c, layout.FIRST_MOMENT)
+        inertia = full(load6(c, layout.INERTIA))
         tree_passes.base_accelerations(topology, w, lanes, gravity, i)
         for k in range(6 * L):
             row[at.ACC * L + k] += row[at.VXS * L + k]
@@ -42,8 +42,8 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
                 row[axis * L + k] += row[source * L + k]
         for k in range(L):
             n, f = momentum(m, h, inertia, load3(row, at.ACC * L + k, L), load3(row, (at.ACC + 3) * L + k, L))
-            store3(row, at.BIAS * L + k, L, add(n, load3(row, at.BIAS * L + k, L)))
-            store3(row, (at.BIAS + 3) * L + k, L, add(f, load3(row, (at.BIAS + 3) * L + k, L)))
+            store3(row, add(n, load3(row, at.BIAS * L + k, L)), at.BIAS * L + k, L)
+            store3(row, add(f, load3(row, (at.BIAS + 3) * L + k, L)), (at.BIAS + 3) * L + k, L)
     joint_forces(topology, w, lanes)
 
 
@@ -62,8 +62,8 @@ def joint_forces(topology, w, lanes):
             for k in range(L):
                 R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
                 n, f = force_to_parent(R, p, load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L))
-                store3(below, at.BIAS * L + k, L, add(load3(below, at.BIAS * L + k, L), n))
-                store3(below, (at.BIAS + 3) * L + k, L, add(load3(below, (at.BIAS + 3) * L + k, L), f))
+                store3(below, add(load3(below, at.BIAS * L + k, L), n), at.BIAS * L + k, L)
+                store3(below, add(load3(below, (at.BIAS + 3) * L + k, L), f), (at.BIAS + 3) * L + k, L)
 
 
 @kernel
@@ -88,12 +88,12 @@ def world_poses(q, rotations, positions, topology, constants, w, lanes):
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
         tree_passes.poses(topology, constants, w, lanes)
         for i in range(topology.shape[0]):
-            parent, R, p = topology[i, PARENT], load9(w[i], at.R, 1), load3(w[i], at.P, 1)
+            parent, R, p = topology[i, PARENT], load9(w[i], at.R), load3(w[i], at.P)
             if parent >= 0:
-                Rp = load9(rotations[b, parent], 0, 1)
-                R, p = matmul(Rp, R), add(load3(positions[b, parent], 0, 1), mul(Rp, p))
-            store9(rotations[b, i], 0, 1, R)
-            store3(positions[b, i], 0, 1, p)
+                Rp = load9(rotations[b, parent])
+                R, p = matmul(Rp, R), add(load3(positions[b, parent]), mul(Rp, p))
+            store9(rotations[b, i], R)
+            store3(positions[b, i], p)
 
 
 @kernel
@@ -106,7 +106,7 @@ def energies(q, v, kinetic, positions, rotations, potential, topology, each, w, 
     world_poses(q, rotations, positions, topology, each[0], w, lanes)
     for b in range(q.shape[0]):
         constants = each[min(b, each.shape[0] - 1)]
-        gravity = load3(constants[n], 0, 1)
+        gravity = load3(constants[n])
         tree_passes.scatter_q(q, b, topology, constants, w, lanes)
         tree_passes.scatter_v(v, b, topology, w, lanes, at.OF_QD)
         tree_passes.poses(topology, constants, w, lanes)
@@ -114,13 +114,13 @@ def energies(q, v, kinetic, positions, rotations, potential, topology, each, w, 
         kinetic[b], potential[b] = 0.0, 0.0
         for i in range(n):
             c = constants[i]
-            inertia = full(load6(c, layout.INERTIA, 1))
-            o, u = load3(w[i], at.V, 1), load3(w[i], at.V + 3, 1)
-            h = load3(c, layout.FIRST_MOMENT, 1)
+            inertia = full(load6(c, layout.INERTIA))
+            o, u = load3(w[i], at.V), load3(w[i], at.V + 3)
+            h = load3(c, layout.FIRST_MOMENT)
             angular, linear = momentum(c[layout.MASS], h, inertia, o, u)
             kinetic[b] += 0.5 * (dot(o, angular) + dot(u, linear))
-            moment = mul(load9(rotations[b, i], 0, 1), h)
-            x = load3(positions[b, i], 0, 1)
+            moment = mul(load9(rotations[b, i]), h)
+            x = load3(positions[b, i])
             potential[b] -= c[layout.MASS] * dot(gravity, x) + dot(gravity, moment)
 
 

@@ -65,18 +65,18 @@ def scatter_q(q, start, topology, constants, w, lanes):
             for k in range(L):
                 row[at.Q * L + k] = q[min(start + k, last), j]
             continue
-        R0, p0 = load9(constants[i], layout.HOME_ROTATION, 1), load3(constants[i], layout.HOME_POSITION, 1)
+        R0, p0 = load9(constants[i], layout.HOME_ROTATION), load3(constants[i], layout.HOME_POSITION)
         if kind == SPHERICAL:
             for k in range(L):
                 x = q[min(start + k, last)]
                 R = rotation_from_quaternion(x[j], x[j + 1], x[j + 2], x[j + 3])
-                store9(row, at.R * L + k, L, matmul(R0, R))
-                store3(row, at.P * L + k, L, p0)
+                store9(row, matmul(R0, R), at.R * L + k, L)
+                store3(row, p0, at.P * L + k, L)
             continue
         for k in range(L):
             x = q[min(start + k, last)]
-            store9(row, at.R * L + k, L, matmul(R0, rotation_from_quaternion(x[j + 3], x[j + 4], x[j + 5], x[j + 6])))
-            store3(row, at.P * L + k, L, add(p0, mul(R0, (x[j], x[j + 1], x[j + 2]))))
+            store9(row, matmul(R0, rotation_from_quaternion(x[j + 3], x[j + 4], x[j + 5], x[j + 6])), at.R * L + k, L)
+            store3(row, add(p0, mul(R0, (x[j], x[j + 1], x[j + 2]))), at.P * L + k, L)
 
 
 @kernel
@@ -128,28 +128,28 @@ def _revolute(row, constants, i, L):
     for k in range(L):
         largest = max(largest, abs(row[at.Q * L + k]))
     c = constants[i]
-    R = load9(c, layout.HOME_ROTATION, 1)
+    R = load9(c, layout.HOME_ROTATION)
     for k in range(L):
         s, o = sine_and_cosine(row[at.Q * L + k]) if is_single(row[at.Q * L + k]) else sincos(row[at.Q * L + k])
-        store9(row, at.R * L + k, L, turned_about_z(R, s, o))
+        store9(row, turned_about_z(R, s, o), at.R * L + k, L)
     if not largest <= LARGEST_ANGLE:
         for k in range(L):  # a large angle must not affect the other robots of the block
             if not abs(row[at.Q * L + k]) <= LARGEST_ANGLE:
                 s, o = sine_and_cosine(row[at.Q * L + k])
-                store9(row, at.R * L + k, L, turned_about_z(R, s, o))
-    p = load3(c, layout.HOME_POSITION, 1)
+                store9(row, turned_about_z(R, s, o), at.R * L + k, L)
+    p = load3(c, layout.HOME_POSITION)
     for k in range(L):
-        store3(row, at.P * L + k, L, p)
+        store3(row, p, at.P * L + k, L)
 
 
 @inline
 def _prismatic(row, constants, i, L):
     c = constants[i]
-    R0, p0 = load9(c, layout.HOME_ROTATION, 1), load3(c, layout.HOME_POSITION, 1)
+    R0, p0 = load9(c, layout.HOME_ROTATION), load3(c, layout.HOME_POSITION)
     _, _, axis = columns(R0)
     for k in range(L):
-        store9(row, at.R * L + k, L, R0)
-        store3(row, at.P * L + k, L, add(p0, scale(row[at.Q * L + k], axis)))
+        store9(row, R0, at.R * L + k, L)
+        store3(row, add(p0, scale(row[at.Q * L + k], axis)), at.P * L + k, L)
 
 
 @kernel
@@ -174,8 +174,8 @@ def velocities(topology, w, lanes):
                 R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
                 o, v = load3(above, at.V * L + k, L), load3(above, (at.V + 3) * L + k, L)
                 o, v = motion_to_child(R, p, o, v)
-                store3(row, at.V * L + k, L, o)
-                store3(row, (at.V + 3) * L + k, L, v)
+                store3(row, o, at.V * L + k, L)
+                store3(row, v, (at.V + 3) * L + k, L)
         else:
             for k in range(6 * L):
                 row[at.V * L + k] = 0.0
@@ -183,29 +183,29 @@ def velocities(topology, w, lanes):
             for k in range(L):
                 rate, x, y = row[at.QD * L + k], load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
                 row[(at.V + 2) * L + k] = x[2] + rate
-                store3(row, at.VXS * L + k, L, (x[1] * rate, -x[0] * rate, 0.0))
-                store3(row, (at.VXS + 3) * L + k, L, (y[1] * rate, -y[0] * rate, 0.0))
+                store3(row, (x[1] * rate, -x[0] * rate, 0.0), at.VXS * L + k, L)
+                store3(row, (y[1] * rate, -y[0] * rate, 0.0), (at.VXS + 3) * L + k, L)
         elif topology[i, KIND] == FREE:
             for k in range(L):
                 o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
                 do, dv = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L)
-                store3(row, at.V * L + k, L, add(o, do))
-                store3(row, (at.V + 3) * L + k, L, add(v, dv))
-                store3(row, at.VXS * L + k, L, cross(o, do))
-                store3(row, (at.VXS + 3) * L + k, L, add(cross(v, do), cross(o, dv)))
+                store3(row, add(o, do), at.V * L + k, L)
+                store3(row, add(v, dv), (at.V + 3) * L + k, L)
+                store3(row, cross(o, do), at.VXS * L + k, L)
+                store3(row, add(cross(v, do), cross(o, dv)), (at.VXS + 3) * L + k, L)
         elif topology[i, KIND] == SPHERICAL:
             for k in range(L):
                 o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
                 do = load3(row, at.VXS * L + k, L)
-                store3(row, at.V * L + k, L, add(o, do))
-                store3(row, at.VXS * L + k, L, cross(o, do))
-                store3(row, (at.VXS + 3) * L + k, L, cross(v, do))
+                store3(row, add(o, do), at.V * L + k, L)
+                store3(row, cross(o, do), at.VXS * L + k, L)
+                store3(row, cross(v, do), (at.VXS + 3) * L + k, L)
         else:
             for k in range(L):
                 rate, x = row[at.QD * L + k], load3(row, at.V * L + k, L)
                 row[(at.V + 5) * L + k] += rate
-                store3(row, at.VXS * L + k, L, (0.0, 0.0, 0.0))
-                store3(row, (at.VXS + 3) * L + k, L, (x[1] * rate, -x[0] * rate, 0.0))
+                store3(row, (0.0, 0.0, 0.0), at.VXS * L + k, L)
+                store3(row, (x[1] * rate, -x[0] * rate, 0.0), (at.VXS + 3) * L + k, L)
 
 
 @kernel
@@ -214,13 +214,13 @@ def bias_forces(topology, constants, w, lanes):
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c = w[i], constants[i]
-        m, h = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1)
-        inertia = full(load6(c, layout.INERTIA, 1))
+        m, h = c[layout.MASS], load3(c, layout.FIRST_MOMENT)
+        inertia = full(load6(c, layout.INERTIA))
         for k in range(L):
             o, v = load3(row, at.V * L + k, L), load3(row, (at.V + 3) * L + k, L)
             n, f = momentum(m, h, inertia, o, v)
             n, f = add(cross(o, n), cross(v, f)), cross(o, f)
-            store6(row, at.BIAS * L + k, L, (n[0], n[1], n[2], f[0], f[1], f[2]))
+            store6(row, (n[0], n[1], n[2], f[0], f[1], f[2]), at.BIAS * L + k, L)
 
 
 @kernel
@@ -229,12 +229,12 @@ def rigid_inertias(topology, constants, w, lanes):
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c = w[i], constants[i]
-        m, (x, y, z) = c[layout.MASS], load3(c, layout.FIRST_MOMENT, 1)
-        block = load6(c, layout.INERTIA, 1)
+        m, (x, y, z) = c[layout.MASS], load3(c, layout.FIRST_MOMENT)
+        block = load6(c, layout.INERTIA)
         for k in range(L):
-            store6(row, at.I * L + k, L, block)
-            store9(row, at.I_B * L + k, L, (0.0, -z, y, z, 0.0, -x, -y, x, 0.0))
-            store6(row, at.I_C * L + k, L, (m, 0.0, 0.0, m, 0.0, m))
+            store6(row, block, at.I * L + k, L)
+            store9(row, (0.0, -z, y, z, 0.0, -x, -y, x, 0.0), at.I_B * L + k, L)
+            store6(row, (m, 0.0, 0.0, m, 0.0, m), at.I_C * L + k, L)
 
 
 @inline
@@ -248,10 +248,10 @@ def base_accelerations(topology, w, lanes, gravity, i):
             R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
             o, v = load3(above, at.ACC * L + k, L), load3(above, (at.ACC + 3) * L + k, L)
             o, v = motion_to_child(R, p, o, v)
-            store3(row, at.ACC * L + k, L, o)
-            store3(row, (at.ACC + 3) * L + k, L, v)
+            store3(row, o, at.ACC * L + k, L)
+            store3(row, v, (at.ACC + 3) * L + k, L)
     else:
         up = (-gravity[0], -gravity[1], -gravity[2])
         for k in range(L):
-            store3(row, at.ACC * L + k, L, (0.0, 0.0, 0.0))
-            store3(row, (at.ACC + 3) * L + k, L, mul_t(load9(row, at.R * L + k, L), up))
+            store3(row, (0.0, 0.0, 0.0), at.ACC * L + k, L)
+            store3(row, mul_t(load9(row, at.R * L + k, L), up), (at.ACC + 3) * L + k, L)

@@ -45,12 +45,12 @@ def on_bodies(on_links, start, links, out, lanes):
     for link in range(links.body.size):
         if links.body[link] < 0:
             continue
-        row, R, p = out[links.body[link]], load9(links.rotation[link], 0, 1), load3(links.position[link], 0, 1)
+        row, R, p = out[links.body[link]], load9(links.rotation[link]), load3(links.position[link])
         for k in range(L):
             wrench = on_links[min(start + k, last), link]
-            n, f = force_to_parent(R, p, load3(wrench, 0, 1), load3(wrench, 3, 1))
-            store3(row, k, L, add(load3(row, k, L), n))
-            store3(row, 3 * L + k, L, add(load3(row, 3 * L + k, L), f))
+            n, f = force_to_parent(R, p, load3(wrench), load3(wrench, 3))
+            store3(row, add(load3(row, k, L), n), k, L)
+            store3(row, add(load3(row, 3 * L + k, L), f), 3 * L + k, L)
 
 
 @kernel

@@ -56,29 +56,29 @@ def velocities(group, q, v, wrenches):
         row_of.joint_of_several_rows(w, joint[0], 0, 1, constants, q[joint[2] :], v[joint[3] :], joint[4])
     for i in range(base):
         which, k, before = group.nodes[i, 0], group.nodes[i, 1], group.values[group.nodes[i, 2]]
-        own, o, u = group.values[i], load3(before, at.MOTION, 1), load3(before, at.MOTION + 3, 1)
+        own, o, u = group.values[i], load3(before, at.MOTION), load3(before, at.MOTION + 3)
         if which == 0:
             none = (0.0, 0.0, 0.0)
             o, u, do, du = row_of.velocity(w[k], constants[k], (o, u, none, none), group.node_v[k], ONE, v)
-            store3(own, at.MOTION + 6, 1, do)
-            store3(own, at.MOTION + 9, 1, du)
+            store3(own, do, at.MOTION + 6)
+            store3(own, du, at.MOTION + 9)
             if wrenches.shape[0] > 0:
                 row_of.less_wrenches(w[k], group.node_body[k], wrenches, 1)
         else:
             chunk = group.chunk[k]
-            store3(ports[k], at.MOTION, 1, o)
-            store3(ports[k], at.MOTION + 3, 1, u)
-            o, u = motion_to_child(load9(chunk, at.CR, 1), load3(chunk, at.CP, 1), o, u)
-            o, u = add(o, load3(chunk, at.CV, 1)), add(u, load3(chunk, at.CV + 3, 1))
-        store3(own, at.MOTION, 1, o)
-        store3(own, at.MOTION + 3, 1, u)
+            store3(ports[k], o, at.MOTION)
+            store3(ports[k], u, at.MOTION + 3)
+            o, u = motion_to_child(load9(chunk, at.CR), load3(chunk, at.CP), o, u)
+            o, u = add(o, load3(chunk, at.CV)), add(u, load3(chunk, at.CV + 3))
+        store3(own, o, at.MOTION)
+        store3(own, u, at.MOTION + 3)
         _to_ports(group, i, at.MOTION, own, at.MOTION, 12)
 
 
 @inline
 def _share_at(row, place):
-    A, B, C = load6(row, place, 1), load9(row, place + 6, 1), load6(row, place + 15, 1)
-    return A, B, C, load3(row, place + 21, 1), load3(row, place + 24, 1)
+    A, B, C = load6(row, place), load9(row, place + 6), load6(row, place + 15)
+    return A, B, C, load3(row, place + 21), load3(row, place + 24)
 
 
 @inline
@@ -123,7 +123,7 @@ def inertias(group, acting, added):
         which, k, before = group.nodes[i, 0], group.nodes[i, 1], group.values[group.nodes[i, 2]]
         own = group.values[i]
         if which == 0:
-            o, v = load3(own, at.MOTION + 6, 1), load3(own, at.MOTION + 9, 1)
+            o, v = load3(own, at.MOTION + 6), load3(own, at.MOTION + 9)
             _keep_share(own, _with_force(_share_at(own, at.FELT), o, v))
             for p in range(group.node_first[i], group.node_first[i + 1]):
                 port = group.ports[group.node_ports[p]]
@@ -135,7 +135,7 @@ def inertias(group, acting, added):
         else:
             chunk = group.chunk[k]
             _join(chunk, own, before, group.scratch)
-            o, v = load3(chunk, at.END, 1), load3(chunk, at.END + 3, 1)
+            o, v = load3(chunk, at.END), load3(chunk, at.END + 3)
             _keep_share(own, _with_force(_share_at(own, at.FELT), o, v))
             _copy(own, at.FELT, chunk, at.DISTAL, at.SHARE)
 
@@ -173,18 +173,18 @@ def _expand(M, r, A, B, C, n, f):
     A, C = full(A), full(C)
     for s in range(6):
         M[r + s, 7] = 0.0
-    store3(M[r], 0, 1, (A[0], A[1], A[2]))
-    store3(M[r + 1], 0, 1, (A[3], A[4], A[5]))
-    store3(M[r + 2], 0, 1, (A[6], A[7], A[8]))
-    store3(M[r], 3, 1, (B[0], B[1], B[2]))
-    store3(M[r + 1], 3, 1, (B[3], B[4], B[5]))
-    store3(M[r + 2], 3, 1, (B[6], B[7], B[8]))
-    store3(M[r + 3], 0, 1, (B[0], B[3], B[6]))
-    store3(M[r + 4], 0, 1, (B[1], B[4], B[7]))
-    store3(M[r + 5], 0, 1, (B[2], B[5], B[8]))
-    store3(M[r + 3], 3, 1, (C[0], C[1], C[2]))
-    store3(M[r + 4], 3, 1, (C[3], C[4], C[5]))
-    store3(M[r + 5], 3, 1, (C[6], C[7], C[8]))
+    store3(M[r], (A[0], A[1], A[2]))
+    store3(M[r + 1], (A[3], A[4], A[5]))
+    store3(M[r + 2], (A[6], A[7], A[8]))
+    store3(M[r], (B[0], B[1], B[2]), 3)
+    store3(M[r + 1], (B[3], B[4], B[5]), 3)
+    store3(M[r + 2], (B[6], B[7], B[8]), 3)
+    store3(M[r + 3], (B[0], B[3], B[6]))
+    store3(M[r + 4], (B[1], B[4], B[7]))
+    store3(M[r + 5], (B[2], B[5], B[8]))
+    store3(M[r + 3], (C[0], C[1], C[2]), 3)
+    store3(M[r + 4], (C[3], C[4], C[5]), 3)
+    store3(M[r + 5], (C[6], C[7], C[8]), 3)
     M[r, 6], M[r + 1, 6], M[r + 2, 6] = n[0], n[1], n[2]
     M[r + 3, 6], M[r + 4, 6], M[r + 5, 6] = f[0], f[1], f[2]
 
@@ -253,12 +253,12 @@ def accelerations(group, acting, gravity, added):
     finite."""
     base, finite = group.nodes.shape[0] - 1, True
     ground = group.values[base]
-    store3(ground, at.A, 1, (0.0, 0.0, 0.0))
-    store3(ground, at.A + 3, 1, (-gravity[0], -gravity[1], -gravity[2]))
+    store3(ground, (0.0, 0.0, 0.0), at.A)
+    store3(ground, (-gravity[0], -gravity[1], -gravity[2]), at.A + 3)
     _to_ports(group, base, at.A, ground, at.A, 6)
     for i in range(base):
         which, k, before = group.nodes[i, 0], group.nodes[i, 1], group.values[group.nodes[i, 2]]
-        own, o, v = group.values[i], load3(before, at.A, 1), load3(before, at.A + 3, 1)
+        own, o, v = group.values[i], load3(before, at.A), load3(before, at.A + 3)
         if which == 0:
             row, c, j = group.node_w[k], group.node_constants[k], group.node_v[k, 0]
             o, v, qdd, reaction = row_of.accelerated(row, c, o, v, ONE, added)
@@ -266,16 +266,16 @@ def accelerations(group, acting, gravity, added):
             finite &= np.isfinite(qdd)
             if added != "":
                 acting.reaction[j] = reaction
-            store3(own, at.A, 1, o)
-            store3(own, at.A + 3, 1, v)
+            store3(own, o, at.A)
+            store3(own, v, at.A + 3)
             _to_ports(group, i, at.A, own, at.A, 6)
-            o, v = add(o, load3(own, at.MOTION + 6, 1)), add(v, load3(own, at.MOTION + 9, 1))
-            store3(own, at.A, 1, o)
-            store3(own, at.A + 3, 1, v)
+            o, v = add(o, load3(own, at.MOTION + 6)), add(v, load3(own, at.MOTION + 9))
+            store3(own, o, at.A)
+            store3(own, v, at.A + 3)
         else:
             chunk = group.chunk[k]
-            store3(group.ports[k], at.A, 1, o)
-            store3(group.ports[k], at.A + 3, 1, v)
+            store3(group.ports[k], o, at.A)
+            store3(group.ports[k], v, at.A + 3)
             for r in range(6):
                 y = chunk[at.SHIFT + r] + chunk[at.MAP + r] * o[0] + chunk[at.MAP + 6 + r] * o[1]
                 y += chunk[at.MAP + 12 + r] * o[2] + chunk[at.MAP + 18 + r] * v[0]

@@ -140,12 +140,12 @@ def joint_of_several_rows(w, i, k, L, constants, x, u, kind):
     _inner(w[i + 2], k, L, u[0], u[1], 0.0, 0.0)
     if kind == SPHERICAL:
         R = matmul(R0, rotation_from_quaternion(x[0], x[1], x[2], x[3]))
-        store9(row, at.R * L + k, L, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]))
-        store3(row, at.P * L + k, L, p)
+        store9(row, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]), at.R * L + k, L)
+        store3(row, p, at.P * L + k, L)
     else:
         R = matmul(R0, rotation_from_quaternion(x[3], x[4], x[5], x[6]))
-        store9(row, at.R * L + k, L, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]))
-        store3(row, at.P * L + k, L, add(p, mul(R0, (x[0], x[1], x[2]))))
+        store9(row, (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]), at.R * L + k, L)
+        store3(row, add(p, mul(R0, (x[0], x[1], x[2]))), at.P * L + k, L)
         _inner(w[i + 3], k, L, u[1], u[2], 0.0, 0.0)
         _inner(w[i + 4], k, L, u[2], u[0], 0.0, u[3])
         _inner(w[i + 5], k, L, u[0], u[1], u[3], u[4])

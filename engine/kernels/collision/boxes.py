@@ -20,7 +20,7 @@ _FACES_FIRST = 1e-10  # relative to the boxes: by how much the gap of edges must
 @inline
 def _half(k, shapes):
     """Half of a box's edges, or of a capsule's axis."""
-    size = load3(shapes.size[k], 0, 1)
+    size = load3(shapes.size[k])
     box = shapes.kind[k] == BOX
     return 0.5 * size[0] if box else 0.0, 0.5 * size[1] if box else 0.0, 0.5 * size[2] if box else 0.5 * size[1]
 
@@ -37,7 +37,7 @@ def separating_axis(a, b, shapes, rotation, d, work):
 
     The shapes are boxes or capsules' axes, without radii, at d and 0.
     """
-    first, second = columns(load9(rotation[a], 0, 1)), columns(load9(rotation[b], 0, 1))
+    first, second = columns(load9(rotation[a])), columns(load9(rotation[b]))
     half, other = _half(a, shapes), _half(b, shapes)
     axis = work.axis
     axis[3] = -1e30
@@ -48,7 +48,7 @@ def separating_axis(a, b, shapes, rotation, d, work):
             gap = abs(along) - _reach(n, first, half) - _reach(n, second, other)
             if gap > axis[3]:
                 axis[3] = gap
-                store3(axis, 0, 1, scale(1.0 if along >= 0.0 else -1.0, n))
+                store3(axis, scale(1.0 if along >= 0.0 else -1.0, n))
     least = axis[3] + _FACES_FIRST * (half[0] + half[1] + half[2] + other[0] + other[1] + other[2])
     for i in range(3):
         for j in range(3):
@@ -62,4 +62,4 @@ def separating_axis(a, b, shapes, rotation, d, work):
                 if gap > least:
                     least = gap
                     axis[3] = gap
-                    store3(axis, 0, 1, scale(1.0 if along >= 0.0 else -1.0, n))
+                    store3(axis, scale(1.0 if along >= 0.0 else -1.0, n))

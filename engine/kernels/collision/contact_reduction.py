@@ -34,13 +34,13 @@ def _is_better(worth, k, most, best, near):
 def swap_near_points(one, other, near):
     """Swap two near points."""
     point, gap, ahead = near.point[one], near.gap[one], near.ahead[one]
-    x, n = load3(near.at[one], 0, 1), load3(near.normal[one], 0, 1)
+    x, n = load3(near.at[one]), load3(near.normal[one])
     near.point[one], near.gap[one], near.ahead[one] = near.point[other], near.gap[other], near.ahead[other]
-    store3(near.at[one], 0, 1, load3(near.at[other], 0, 1))
-    store3(near.normal[one], 0, 1, load3(near.normal[other], 0, 1))
+    store3(near.at[one], load3(near.at[other]))
+    store3(near.normal[one], load3(near.normal[other]))
     near.point[other], near.gap[other], near.ahead[other] = point, gap, ahead
-    store3(near.at[other], 0, 1, x)
-    store3(near.normal[other], 0, 1, n)
+    store3(near.at[other], x)
+    store3(near.normal[other], n)
 
 
 @inline
@@ -51,12 +51,12 @@ def best_near_point(kept, found, near, lean):
     ground stops the deepest point, so its own descent does not count.
     """
     best, most, highest, stops = kept, -1e30 if kept == 0 else 0.0, near.gap[0], near.gap[0] - near.ahead[0]
-    n, a = load3(near.normal[0], 0, 1), load3(near.at[0], 0, 1)
-    over, b, c, turn = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1], 0, 1), load3(near.at[2], 0, 1), 1.0
+    n, a = load3(near.normal[0]), load3(near.at[0])
+    over, b, c, turn = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1]), load3(near.at[2]), 1.0
     if kept == 3:
         turn = 1.0 if _area_along(a, b, c, n) >= 0.0 else -1.0  # the largest area outside a side of the triangle
     for k in range(kept, found):
-        x, off = load3(near.at[k], 0, 1), over * max(min(near.ahead[k] + stops, near.gap[k]) - highest, 0.0)
+        x, off = load3(near.at[k]), over * max(min(near.ahead[k] + stops, near.gap[k]) - highest, 0.0)
         if kept == 0:
             worth = -near.gap[k]
         elif kept == 1:
@@ -120,7 +120,7 @@ def _next(work, offers, i0, i1, i2, kept):
 @inline
 def _take(found, slot, k, frame, o):
     """Store an offer as a contact."""
-    x = add(o, mul_t(frame, load3(found.work.offer[k], 0, 1)))
+    x = add(o, mul_t(frame, load3(found.work.offer[k])))
     put(found, slot, x, (frame[6], frame[7], frame[8]), found.work.offer[k, 3], found.work.offer_of[k])
 
 

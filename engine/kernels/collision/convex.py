@@ -36,11 +36,11 @@ def _settle(a, b, shapes, rotation, d, n, work):
         shift = scale(_SHIFT * small - gap, best)
         if closest_points(a, b, shapes, rotation, add(d, shift), 1e300, work) != APART:
             break
-        n = load3(work.axis, 0, 1)
-        x = sub(load3(work.axis, 4, 1), shift)
+        n = load3(work.axis)
+        x = sub(load3(work.axis, 4), shift)
         new = gap_along(a, b, shapes, rotation, d, n, work)
         if turn == 0 or new > gap:
-            middle = scale(0.5, add(x, load3(work.axis, 7, 1)))
+            middle = scale(0.5, add(x, load3(work.axis, 7)))
         if new < gap:
             break
         change, gain = sub(n, best), new - gap
@@ -56,15 +56,15 @@ def _settle(a, b, shapes, rotation, d, n, work):
             new = gap_along(a, b, shapes, rotation, d, ahead, work)
             if new > gap:
                 best, gap, before = ahead, new, (0.0, 0.0, 0.0)
-    store3(work.axis, 0, 1, best)
+    store3(work.axis, best)
     work.axis[3] = gap
-    store3(work.axis, 4, 1, middle)
+    store3(work.axis, middle, 4)
 
 
 @inline
 def _face_normal(k, side, shapes, rotation, e, work):
     """The outward normal of a shape's face most aligned with e, or of its curved side if e is nearly that."""
-    R = load9(rotation[k], 0, 1)
+    R = load9(rotation[k])
     inside, kind = mul_t(R, e), shapes.kind[k]
     n = inside
     if kind == BOX:
@@ -79,7 +79,7 @@ def _face_normal(k, side, shapes, rotation, e, work):
         elif kind == CYLINDER:
             n = 0.0, 0.0, (1.0 if inside[2] >= 0.0 else -1.0)
     elif kind == HULL:
-        n = load3(shapes.plane[facing(side, shapes, inside, work)], 0, 1)
+        n = load3(shapes.plane[facing(side, shapes, inside, work)])
     return mul(R, n)
 
 
@@ -88,7 +88,7 @@ def _snap(a, b, shapes, rotation, d, work):
     """Replace a normal by that of a nearly parallel face, if the gap along it is no smaller."""
     large = max(shapes.bound[a, 3], shapes.bound[b, 3])
     for side in range(2):
-        n, gap = load3(work.axis, 0, 1), work.axis[3]
+        n, gap = load3(work.axis), work.axis[3]
         m = n
         if side == 0:
             m = scale(-1.0, _face_normal(a, 0, shapes, rotation, scale(-1.0, n), work))
@@ -98,7 +98,7 @@ def _snap(a, b, shapes, rotation, d, work):
         if dot(change, change) < _ALIKE * _ALIKE:
             along = gap_along(a, b, shapes, rotation, d, m, work)
             if along >= gap - _ROUNDING * large:
-                store3(work.axis, 0, 1, m)
+                store3(work.axis, m)
                 work.axis[3] = along
 
 
@@ -116,16 +116,16 @@ def signed_distance(a, b, shapes, rotation, d, reach, work):
     outcome = closest_points(a, b, shapes, rotation, d, reach + radii, work)
     if outcome == FAR or (outcome == APART and work.axis[3] > reach + radii):
         return FAR
-    x, y = load3(work.axis, 4, 1), load3(work.axis, 7, 1)
+    x, y = load3(work.axis, 4), load3(work.axis, 7)
     if outcome == APART and work.axis[3] > _NEAR * small:
-        store3(work.axis, 4, 1, scale(0.5, add(x, y)))
+        store3(work.axis, scale(0.5, add(x, y)), 4)
     else:
         if outcome >= OVERLAP:
             least_overlap(a, b, shapes, rotation, d, outcome - OVERLAP + 1, work)
-        _settle(a, b, shapes, rotation, d, load3(work.axis, 0, 1), work)
+        _settle(a, b, shapes, rotation, d, load3(work.axis), work)
     _snap(a, b, shapes, rotation, d, work)
-    n = load3(work.axis, 0, 1)
+    n = load3(work.axis)
     # Midway between the surfaces, not between the core points.
-    store3(work.axis, 4, 1, add(load3(work.axis, 4, 1), scale(0.5 * (radius_b - radius_a), n)))
+    store3(work.axis, add(load3(work.axis, 4), scale(0.5 * (radius_b - radius_a), n)), 4)
     work.axis[3] -= radii
     return APART if work.axis[3] <= reach else FAR

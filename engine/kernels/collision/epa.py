@@ -23,25 +23,25 @@ _NEVER = 1e300
 def _new_vertex(a, b, shapes, rotation, d, e, slot, work):
     """Put the support point of the difference along e into a vertex."""
     w, x = farthest(a, b, shapes, rotation, d, e, work)
-    store3(work.vertex[slot], 0, 1, w)
-    store3(work.vertex[slot], 3, 1, x)
+    store3(work.vertex[slot], w)
+    store3(work.vertex[slot], x, 3)
     return w
 
 
 @inline
 def _put_triangle(work, slot, i, j, k):
     """Put a triangle with its outward normal and offset; a degenerate one is never the nearest."""
-    a = load3(work.vertex[i], 0, 1)
-    ab, ac = sub(load3(work.vertex[j], 0, 1), a), sub(load3(work.vertex[k], 0, 1), a)
+    a = load3(work.vertex[i])
+    ab, ac = sub(load3(work.vertex[j]), a), sub(load3(work.vertex[k]), a)
     n = cross(ab, ac)
     area = dot(n, n)
     row = work.triangle[slot]
     if area > _THIN * _THIN * _THIN * dot(ab, ab) * dot(ac, ac):
         n = scale(1.0 / np.sqrt(area), n)
-        store3(row, 0, 1, n)
+        store3(row, n)
         row[3] = dot(n, a)
     else:
-        store3(row, 0, 1, (0.0, 0.0, 0.0))
+        store3(row, (0.0, 0.0, 0.0))
         row[3] = _NEVER
     work.of[slot, 0], work.of[slot, 1], work.of[slot, 2] = i, j, k
 
@@ -51,7 +51,7 @@ def _far_from(a, b, shapes, rotation, d, e, count, size, work):
     """Add a vertex along e or −e, if one is off the point, line or plane of the others; return their number."""
     for turn in range(2):
         w = _new_vertex(a, b, shapes, rotation, d, e if turn == 0 else scale(-1.0, e), count, work)
-        if abs(dot(sub(w, load3(work.vertex[0], 0, 1)), e)) > _THIN * size * np.sqrt(dot(e, e)):
+        if abs(dot(sub(w, load3(work.vertex[0])), e)) > _THIN * size * np.sqrt(dot(e, e)):
             return count + 1
     return count
 
@@ -69,20 +69,20 @@ def _across(x, turn):
 def _first_vertices(a, b, shapes, rotation, d, count, size, work):
     """Find four vertices that span a volume, beginning with the simplex; return their number."""
     for k in range(count):
-        store6(work.vertex[k], 0, 1, load6(work.simplex[k], 0, 1))
+        store6(work.vertex[k], load6(work.simplex[k]))
     if count == 1:
         for axis in range(3):
             if count == 1:
                 e = (1.0 if axis == 0 else 0.0), (1.0 if axis == 1 else 0.0), (1.0 if axis == 2 else 0.0)
                 count = _far_from(a, b, shapes, rotation, d, e, count, size, work)
     if count == 2:
-        along = sub(load3(work.vertex[1], 0, 1), load3(work.vertex[0], 0, 1))
+        along = sub(load3(work.vertex[1]), load3(work.vertex[0]))
         for turn in range(2):
             if count == 2:
                 count = _far_from(a, b, shapes, rotation, d, _across(along, turn), count, size, work)
     if count == 3:
-        p = load3(work.vertex[0], 0, 1)
-        n = cross(sub(load3(work.vertex[1], 0, 1), p), sub(load3(work.vertex[2], 0, 1), p))
+        p = load3(work.vertex[0])
+        n = cross(sub(load3(work.vertex[1]), p), sub(load3(work.vertex[2]), p))
         count = _far_from(a, b, shapes, rotation, d, n, count, size, work)
     return count
 
@@ -108,7 +108,7 @@ def _opened(work, triangles, nearest, w, margin):
     """Remove the triangles visible from w; return the number of the others and of the edges of the hole's rim."""
     edges, k = 0, triangles - 1
     while k >= 0:
-        if k == nearest or dot(load3(work.triangle[k], 0, 1), w) - work.triangle[k, 3] > margin:
+        if k == nearest or dot(load3(work.triangle[k]), w) - work.triangle[k, 3] > margin:
             for c in range(3):
                 edges = _toggle(work, edges, work.of[k, c], work.of[k, (c + 1) % 3])
             triangles -= 1
@@ -123,9 +123,9 @@ def _opened(work, triangles, nearest, w, margin):
 @inline
 def _first_triangles(work):
     """Put the faces of the tetrahedron of the first four vertices."""
-    p = load3(work.vertex[0], 0, 1)
-    n = cross(sub(load3(work.vertex[1], 0, 1), p), sub(load3(work.vertex[2], 0, 1), p))
-    above = dot(n, sub(load3(work.vertex[3], 0, 1), p)) > 0.0
+    p = load3(work.vertex[0])
+    n = cross(sub(load3(work.vertex[1]), p), sub(load3(work.vertex[2]), p))
+    above = dot(n, sub(load3(work.vertex[3]), p)) > 0.0
     i, j = (2 if above else 1), (1 if above else 2)
     _put_triangle(work, 0, 0, i, j)
     _put_triangle(work, 1, 0, 3, i)
@@ -152,7 +152,7 @@ def least_overlap(a, b, shapes, rotation, d, count, work):
     small, large = shapes.bound[a, 3], shapes.bound[b, 3]
     small, large = min(small, large), max(small, large)
     size = small + large + np.sqrt(dot(d, d))
-    store3(work.axis, 0, 1, (0.0, 0.0, 1.0))
+    store3(work.axis, (0.0, 0.0, 1.0))
     if _first_vertices(a, b, shapes, rotation, d, count, small + large, work) < 4:
         return
     _first_triangles(work)
@@ -162,7 +162,7 @@ def least_overlap(a, b, shapes, rotation, d, count, work):
     while vertices < work.vertex.shape[0] and triangles + vertices + 2 <= work.of.shape[0]:
         if work.triangle[best, 3] < offset - _FOLDED * size:
             break  # a growing polytope's depth cannot decrease: rounding has folded it
-        n, offset = load3(work.triangle[best], 0, 1), work.triangle[best, 3]
+        n, offset = load3(work.triangle[best]), work.triangle[best, 3]
         way = scale(-1.0, n)
         w = _new_vertex(a, b, shapes, rotation, d, n, vertices, work)
         if dot(n, w) - offset <= _ENOUGH * small + _VISIBLE * size:
@@ -175,4 +175,4 @@ def least_overlap(a, b, shapes, rotation, d, count, work):
         triangles += edges
         vertices += 1
         best = _nearest(work, triangles)
-    store3(work.axis, 0, 1, way)
+    store3(work.axis, way)

@@ -23,7 +23,7 @@ _SLENDER = 1e-8  # relative: the triangle's height below which its edges alone a
 
 @inline
 def _put(work, slot, x):
-    store3(work.nearest[slot], 0, 1, x)
+    store3(work.nearest[slot], x)
     work.nearest[slot, 3] = dot(x, x)
 
 
@@ -40,7 +40,7 @@ def _on_line(a, b):
 def _edge(work, i, j, slot, mask, limit):
     """Put an edge's nearest point into the slot, if nearer than the limit; return the mask of its corners, else the
     mask given."""
-    a, b = load3(work.simplex[i], 0, 1), load3(work.simplex[j], 0, 1)
+    a, b = load3(work.simplex[i]), load3(work.simplex[j])
     x, share = _on_line(a, b)
     found = (1 << i) + (1 << j)
     if share <= 0.0:
@@ -56,7 +56,7 @@ def _edge(work, i, j, slot, mask, limit):
 @kernel
 def _triangle(work, i, j, k, slot):
     """Put a triangle's nearest point into the slot; return the bit mask of the corners that support it."""
-    a, b, c = load3(work.simplex[i], 0, 1), load3(work.simplex[j], 0, 1), load3(work.simplex[k], 0, 1)
+    a, b, c = load3(work.simplex[i]), load3(work.simplex[j]), load3(work.simplex[k])
     ab, ac = sub(b, a), sub(c, a)
     n = cross(ab, ac)
     area = dot(n, n)
@@ -86,9 +86,9 @@ def _inside(work):
     inside = True
     for face in range(4):
         i, j, k, other = _face(face)
-        a = load3(work.simplex[i], 0, 1)
-        ab, ac = sub(load3(work.simplex[j], 0, 1), a), sub(load3(work.simplex[k], 0, 1), a)
-        ad = sub(load3(work.simplex[other], 0, 1), a)
+        a = load3(work.simplex[i])
+        ab, ac = sub(load3(work.simplex[j]), a), sub(load3(work.simplex[k]), a)
+        ad = sub(load3(work.simplex[other]), a)
         n = cross(ab, ac)
         here, there = -dot(n, a), dot(n, ad)
         flat = there * there <= _FLAT * _FLAT * dot(ab, ab) * dot(ac, ac) * dot(ad, ad)
@@ -108,7 +108,7 @@ def _tetrahedron(work):
         mask = _triangle(work, i, j, k, 1)
         if work.nearest[1, 3] < distance:
             best, distance = mask, work.nearest[1, 3]
-            _put(work, 0, load3(work.nearest[1], 0, 1))
+            _put(work, 0, load3(work.nearest[1]))
     return best
 
 
@@ -116,7 +116,7 @@ def _tetrahedron(work):
 def _reduce(work, count):
     """Put the simplex's nearest point into slot 0; return the bit mask of its corners."""
     if count == 1:
-        _put(work, 0, load3(work.simplex[0], 0, 1))
+        _put(work, 0, load3(work.simplex[0]))
         return 1
     if count == 2:
         return _edge(work, 0, 1, 0, 0, 1e300)
@@ -131,7 +131,7 @@ def _keep(work, count, mask):
     kept = 0
     for k in range(count):
         if (mask >> k) & 1 == 1:
-            store6(work.simplex[kept], 0, 1, load6(work.simplex[k], 0, 1))
+            store6(work.simplex[kept], load6(work.simplex[k]))
             kept += 1
     return kept
 
@@ -139,24 +139,24 @@ def _keep(work, count, mask):
 @kernel
 def _answer(work, count):
     """Compute the normal, the distance and the witness points from the simplex and its nearest point in slot 0."""
-    v = load3(work.nearest[0], 0, 1)
-    a, p = load3(work.simplex[0], 0, 1), load3(work.simplex[0], 3, 1)
+    v = load3(work.nearest[0])
+    a, p = load3(work.simplex[0]), load3(work.simplex[0], 3)
     x = p
     if count == 2:
-        x = add(p, scale(_on_line(a, load3(work.simplex[1], 0, 1))[1], sub(load3(work.simplex[1], 3, 1), p)))
+        x = add(p, scale(_on_line(a, load3(work.simplex[1]))[1], sub(load3(work.simplex[1], 3), p)))
     if count == 3:
-        b, c = load3(work.simplex[1], 0, 1), load3(work.simplex[2], 0, 1)
+        b, c = load3(work.simplex[1]), load3(work.simplex[2])
         n = cross(sub(b, a), sub(c, a))
         u, s, t = dot(n, cross(b, c)), dot(n, cross(c, a)), dot(n, cross(a, b))
         share = 1.0 / (u + s + t)
         x = scale(u * share, p)
-        x = add(x, scale(s * share, load3(work.simplex[1], 3, 1)))
-        x = add(x, scale(t * share, load3(work.simplex[2], 3, 1)))
+        x = add(x, scale(s * share, load3(work.simplex[1], 3)))
+        x = add(x, scale(t * share, load3(work.simplex[2], 3)))
     distance = np.sqrt(work.nearest[0, 3])
-    store3(work.axis, 0, 1, scale(1.0 / distance, v))
+    store3(work.axis, scale(1.0 / distance, v))
     work.axis[3] = distance
-    store3(work.axis, 4, 1, x)
-    store3(work.axis, 7, 1, sub(x, v))
+    store3(work.axis, x, 4)
+    store3(work.axis, sub(x, v), 7)
 
 
 @kernel
@@ -167,8 +167,8 @@ def closest_points(a, b, shapes, rotation, d, limit, work):
     witness points. OVERLAP + k: `simplex` holds k + 1 points whose hull contains the origin. Radii of spheres and
     capsules do not count.
     """
-    centre_a = add(d, mul(load9(rotation[a], 0, 1), load3(shapes.bound[a], 0, 1)))
-    v = sub(centre_a, mul(load9(rotation[b], 0, 1), load3(shapes.bound[b], 0, 1)))
+    centre_a = add(d, mul(load9(rotation[a]), load3(shapes.bound[a])))
+    v = sub(centre_a, mul(load9(rotation[b]), load3(shapes.bound[b])))
     vv = dot(v, v)
     size = np.sqrt(vv) + shapes.bound[a, 3] + shapes.bound[b, 3]
     if vv <= _TOUCHING * _TOUCHING * size * size:
@@ -181,15 +181,15 @@ def closest_points(a, b, shapes, rotation, d, limit, work):
             return FAR
         known = False
         for k in range(count):
-            known |= load3(work.simplex[k], 0, 1) == w
+            known |= load3(work.simplex[k]) == w
         if known or (count > 0 and vv - vw <= _CLOSE * vv):
             break
-        store3(work.simplex[count], 0, 1, w)
-        store3(work.simplex[count], 3, 1, x)
+        store3(work.simplex[count], w)
+        store3(work.simplex[count], x, 3)
         mask = _reduce(work, count + 1)
         if mask == 15:
             return OVERLAP + 3
-        before, vv, v = vv, work.nearest[0, 3], load3(work.nearest[0], 0, 1)
+        before, vv, v = vv, work.nearest[0, 3], load3(work.nearest[0])
         count = _keep(work, count + 1, mask)
         if vv <= _TOUCHING * _TOUCHING * size * size:
             return OVERLAP + count - 1

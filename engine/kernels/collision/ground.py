@@ -43,10 +43,10 @@ def put(out, slot, k, s, x, n, gap):
     """Store a contact in a slot."""
     t1, t2 = tangents(n)
     out.point[slot], out.shape[slot], out.gap[slot] = k, s, gap
-    store3(out.at[slot], 0, 1, x)
-    store3(out.frame[slot], 0, 1, n)
-    store3(out.frame[slot], 3, 1, t1)
-    store3(out.frame[slot], 6, 1, t2)
+    store3(out.at[slot], x)
+    store3(out.frame[slot], n)
+    store3(out.frame[slot], t1, 3)
+    store3(out.frame[slot], t2, 6)
 
 
 @inline
@@ -62,7 +62,7 @@ def _contacts_of(place, points, bodies, surface, dt, near, out):
             break
         if k != kept:
             swap_near_points(k, kept, near)
-        x, n = load3(near.at[kept], 0, 1), load3(near.normal[kept], 0, 1)
+        x, n = load3(near.at[kept]), load3(near.normal[kept])
         put(out, slot + kept, near.point[kept], s, x, n, near.gap[kept])
         kept += 1
     return kept
@@ -72,8 +72,8 @@ def _contacts_of(place, points, bodies, surface, dt, near, out):
 def _move(i, to, out):
     """Move a contact to another slot."""
     out.point[to], out.shape[to], out.gap[to] = out.point[i], out.shape[i], out.gap[i]
-    store3(out.at[to], 0, 1, load3(out.at[i], 0, 1))
-    store9(out.frame[to], 0, 1, load9(out.frame[i], 0, 1))
+    store3(out.at[to], load3(out.at[i]))
+    store9(out.frame[to], load9(out.frame[i]))
 
 
 @inline

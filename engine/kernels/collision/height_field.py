@@ -98,8 +98,8 @@ def highest_around(field, x, radius):
 def _put(nearest, k, n, place, gap):
     """Store the normal, place and gap of one of a sphere's points."""
     row = nearest[k]
-    store3(row, NORMAL, 1, n)
-    store3(row, PLACE, 1, place)
+    store3(row, n, NORMAL)
+    store3(row, place, PLACE)
     row[GAP] = gap
 
 
@@ -160,7 +160,7 @@ def _offer(field, found, x, radius, place, nearest):
     slot, worst = found, distance - radius
     for m in range(found):
         row = nearest[m]
-        n = load3(row, NORMAL, 1)
+        n = load3(row, NORMAL)
         away = sub(sub(x, scale(row[GAP] + radius, n)), place)
         if dot(away, away) < limit * limit:
             return found

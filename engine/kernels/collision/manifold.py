@@ -35,7 +35,7 @@ def _edges(count):
 def _inside(side, count, x, y, beside, work):
     """Whether a place, projected along the normal, is in a polygon or beside it."""
     if work.face[side, 4] > 0.0 and count > 2:
-        n, r = load3(work.face[side], 0, 1), work.face[side, 4] + beside
+        n, r = load3(work.face[side]), work.face[side, 4] + beside
         middle = work.corner[side, 0]
         opposite = work.corner[side, count // 2]
         dx, dy = x - 0.5 * (middle[0] + opposite[0]), y - 0.5 * (middle[1] + opposite[1])
@@ -67,7 +67,7 @@ def _height(side, count, x, y, work):
         along = (x - here[0]) * edge[0] + (y - here[1]) * edge[1]
         share = max(0.0, min(1.0, along / edge[2])) if edge[2] > 0.0 else 0.0
         return here[2] + share * (work.corner[side, 1, 2] - here[2])
-    n = load3(work.face[side], 0, 1)
+    n = load3(work.face[side])
     if abs(n[2]) < _STEEP:
         return _NOWHERE if side == 0 else -_NOWHERE
     return (work.face[side, 3] - n[0] * x - n[1] * y) / n[2]
@@ -90,7 +90,7 @@ def _at_corners(side, own, others, gap, reach, beside, offers, work):
     """Offer the corners of one polygon inside the other."""
     other = 1 - side
     for c in range(own):
-        x, y, z = load3(work.corner[side, c], 0, 1)
+        x, y, z = load3(work.corner[side, c])
         if not _inside(other, others, x, y, beside, work):
             continue
         known = False
@@ -117,10 +117,10 @@ def _edge_number(side, c, following, work):
 def _at_crossings(first, second, gap, reach, beside, offers, work):
     """Offer the crossings of the two polygons' edges."""
     for i in range(_edges(first)):
-        a, e = load3(work.corner[0, i], 0, 1), load3(work.edge[0, i], 0, 1)
+        a, e = load3(work.corner[0, i]), load3(work.edge[0, i])
         i_next = (i + 1) % first
         for j in range(_edges(second)):
-            b, f = load3(work.corner[1, j], 0, 1), load3(work.edge[1, j], 0, 1)
+            b, f = load3(work.corner[1, j]), load3(work.edge[1, j])
             across = e[0] * f[1] - e[1] * f[0]
             if abs(across) < _ALONG:
                 continue
@@ -139,12 +139,12 @@ def _at_crossings(first, second, gap, reach, beside, offers, work):
 @inline
 def _taking_part(work, offers, frame, o):
     """Drop the offers that are not near, now or within two steps; return the number of those left."""
-    omega, v, left = load3(work.nearing, 0, 1), load3(work.nearing, 3, 1), 0
+    omega, v, left = load3(work.nearing), load3(work.nearing, 3), 0
     for k in range(offers):
-        x = add(o, mul_t(frame, load3(work.offer[k], 0, 1)))
+        x = add(o, mul_t(frame, load3(work.offer[k])))
         closing = -dot((frame[6], frame[7], frame[8]), add(v, cross(omega, x)))
         if work.offer[k, 3] <= work.nearing[6] + max(closing, 0.0):
-            store3(work.offer[left], 0, 1, load3(work.offer[k], 0, 1))
+            store3(work.offer[left], load3(work.offer[k]))
             work.offer[left, 3], work.offer_of[left] = work.offer[k, 3], work.offer_of[k]
             left += 1
     return left

@@ -15,15 +15,7 @@ from numpy.typing import NDArray
 from engine.compile import inline, kernel
 from engine.compile.operations import place_of_thread, spread
 from engine.kernels.collision.frames import tangents
-from engine.kernels.collision.height_field import (
-    GAP,
-    NEAREST,
-    NORMAL,
-    PLACE,
-    highest_around,
-    near_sphere,
-    under,
-)
+from engine.kernels.collision.height_field import GAP, NEAREST, NORMAL, PLACE, highest_around, near_sphere, under
 from engine.kernels.collision.surfaces import UPWARDS
 from engine.kernels.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.points import KEPT, Points
@@ -98,10 +90,10 @@ def _rim_direction(axis, n, number):
 @inline
 def _surface_point(k, points, number, motion, n):
     """The place of point k in the world, the lowest one of its sphere."""
-    x = add(motion.p, mul(motion.R, load3(points.position[k], 0, 1)))
+    x = add(motion.p, mul(motion.R, load3(points.position[k])))
     if points.rim[k] > 0.0:
         # The axis and the direction in the body, where a flat rim's points are fixed.
-        inside = _rim_direction(load3(points.axis[k], 0, 1), mul_t(motion.R, n), number % 3)
+        inside = _rim_direction(load3(points.axis[k]), mul_t(motion.R, n), number % 3)
         x = add(x, scale(points.rim[k], mul(motion.R, inside)))
     return sub(x, scale(points.radius[k], n))
 
@@ -112,8 +104,8 @@ def _take(count, k, x, n, gap, motion, dt, near):
     way = dt * max(-dot(n, add(motion.velocity, cross(motion.omega, sub(x, motion.p)))), 0.0)
     if gap <= NEAR + 2.0 * way:
         near.point[count], near.gap[count], near.ahead[count] = k, gap, gap - way
-        store3(near.at[count], 0, 1, x)
-        store3(near.normal[count], 0, 1, n)
+        store3(near.at[count], x)
+        store3(near.normal[count], n)
         return count + 1
     return count
 
@@ -122,14 +114,14 @@ def _take(count, k, x, n, gap, motion, dt, near):
 def motion_of(s, points, bodies):
     """The motion of the body of shape s."""
     body = points.body[s]
-    R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
-    return Motion(R, p, load3(bodies.twist[body], 0, 1), load3(bodies.twist[body], 3, 1))
+    R, p = load9(bodies.rotation[body]), load3(bodies.position[body])
+    return Motion(R, p, load3(bodies.twist[body]), load3(bodies.twist[body], 3))
 
 
 @inline
 def _is_far(s, points, motion, dt, n, offset):
     """Whether a shape's bounding ball stays away from a plane."""
-    arm, radius = mul(motion.R, load3(points.bound[s], 0, 1)), points.bound[s, 3]
+    arm, radius = mul(motion.R, load3(points.bound[s])), points.bound[s, 3]
     towards = -dot(n, add(motion.velocity, cross(motion.omega, arm)))
     closing = max(0.0, towards + radius * np.sqrt(dot(motion.omega, motion.omega)))
     return dot(n, add(motion.p, arm)) - offset - radius > NEAR + 2.0 * dt * closing
@@ -138,12 +130,12 @@ def _is_far(s, points, motion, dt, n, offset):
 @inline
 def _lowest(k, e, points):
     """The lowest corner of a hull along e, in its body's frame, by a walk from corner k to lower neighbours."""
-    least, here = dot(load3(points.position[k], 0, 1), e), -1
+    least, here = dot(load3(points.position[k]), e), -1
     while here != k:
         here = k
         for place in range(points.first_neighbour[here], points.first_neighbour[here + 1]):
             other = points.neighbour[place]
-            height = dot(load3(points.position[other], 0, 1), e)
+            height = dot(load3(points.position[other]), e)
             if height < least:
                 k, least = other, height
     return k
@@ -201,10 +193,10 @@ def _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, nea
     gap, way, arm = plane[1] + dot(plane[0], corner), _way(corner, rate, dt), sub(corner, lowest.corner)
     higher = max(gap - max(way - lowest.stops, 0.0) - lowest.highest, 0.0)
     if gap <= NEAR + 2.0 * way and higher * higher <= lowest.turn * lowest.turn * dot(arm, arm):
-        n, x = load3(surface.plane, 0, 1), add(motion.p, mul(motion.R, corner))
+        n, x = load3(surface.plane), add(motion.p, mul(motion.R, corner))
         near.point[count], near.gap[count], near.ahead[count] = k, dot(n, x) - surface.plane[3], gap - way
-        store3(near.at[count], 0, 1, x)
-        store3(near.normal[count], 0, 1, n)
+        store3(near.at[count], x)
+        store3(near.normal[count], n)
         return count + 1
     return count
 
@@ -212,20 +204,20 @@ def _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, nea
 @inline
 def _walk(s, points, motion, dt, surface, near):
     """Find the near corners of a hull along edges, from the lowest one now and from the lowest one after the step."""
-    first, n = points.first[s], load3(surface.plane, 0, 1)
+    first, n = points.first[s], load3(surface.plane)
     for word in range((points.first[s + 1] - first + 31) >> 5):
         near.seen[word] = 0
     plane, rate = (mul_t(motion.R, n), dot(n, motion.p) - surface.plane[3]), _rate(motion, n)
     k = _lowest(near.lowest[s], plane[0], points)
     near.lowest[s] = k
     _is_new(k, first, near)
-    corner = load3(points.position[k], 0, 1)
+    corner = load3(points.position[k])
     stops, highest = _way(corner, rate, dt), plane[1] + dot(plane[0], corner) + LEAN * dt * 2.0 * points.bound[s, 3]
     lowest = _Lowest(corner, stops, turn(s, points, stops), highest)
     count = _take_corner(0, k, corner, plane, rate, motion, dt, surface, lowest, near)
     k = _lowest(k, add(plane[0], scale(dt, rate[0])), points)
     if _is_new(k, first, near):
-        corner = load3(points.position[k], 0, 1)
+        corner = load3(points.position[k])
         count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near)
     done, place, end = 0, 0, 0
     while place < end or done < count:
@@ -235,7 +227,7 @@ def _walk(s, points, motion, dt, surface, near):
         k = points.neighbour[place]
         place += 1
         if _is_new(k, first, near):
-            corner = load3(points.position[k], 0, 1)
+            corner = load3(points.position[k])
             count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near)
     return count
 
@@ -247,7 +239,7 @@ def _clear_height(s, points, motion, dt, field):
     A gap is at least the height above all of the ground below the bounding ball, times the least z of a normal: the
     ground beside it rises no faster than its steepest triangle.
     """
-    arm, radius = mul(motion.R, load3(points.bound[s], 0, 1)), points.bound[s, 3]
+    arm, radius = mul(motion.R, load3(points.bound[s])), points.bound[s, 3]
     own, omega = add(motion.velocity, cross(motion.omega, arm)), motion.omega
     fastest = np.sqrt(dot(own, own)) + radius * np.sqrt(dot(omega, omega))
     top = highest_around(field, add(motion.p, arm), radius)
@@ -257,7 +249,7 @@ def _clear_height(s, points, motion, dt, field):
 @inline
 def _is_above(s, points, motion, height):
     """Whether a shape's bounding ball is above a height."""
-    return motion.p[2] + mul(motion.R, load3(points.bound[s], 0, 1))[2] - points.bound[s, 3] > height
+    return motion.p[2] + mul(motion.R, load3(points.bound[s]))[2] - points.bound[s, 3] > height
 
 
 @inline
@@ -266,7 +258,7 @@ def _over_field(s, points, motion, dt, field, near):
     first, height, count = points.first[s], _clear_height(s, points, motion, dt, field), 0
     for k in range(first, points.first[s + 1]):
         number = k - first
-        arm = mul(motion.R, load3(points.position[k], 0, 1))
+        arm = mul(motion.R, load3(points.position[k]))
         x = add(motion.p, arm)
         if points.radius[k] > 0.0:  # a sphere has several points
             row = near.nearest[number % KEPT]
@@ -275,7 +267,7 @@ def _over_field(s, points, motion, dt, field, near):
                 turning = points.radius[k] * np.sqrt(dot(motion.omega, motion.omega))
                 ahead = NEAR + 2.0 * dt * (np.sqrt(dot(own, own)) + turning)
                 near_sphere(field, x, points.radius[k], ahead, near.nearest)
-            count = _take(count, k, load3(row, PLACE, 1), load3(row, NORMAL, 1), row[GAP], motion, dt, near)
+            count = _take(count, k, load3(row, PLACE), load3(row, NORMAL), row[GAP], motion, dt, near)
         elif points.rim[k] > 0.0 or not x[2] > height:
             x = _surface_point(k, points, number, motion, under(field, x)[0])
             n, gap = under(field, x)
@@ -290,7 +282,7 @@ def near_shapes(points, bodies, surface, dt, near):
     for s in spread(points.body.size):
         motion = motion_of(s, points, bodies)
         if len(surface) == 1:
-            far = _is_far(s, points, motion, dt, load3(surface.plane, 0, 1), surface.plane[3])
+            far = _is_far(s, points, motion, dt, load3(surface.plane), surface.plane[3])
         else:
             far = _is_above(s, points, motion, _clear_height(s, points, motion, dt, surface))
         near.kept[s] = 0 if far else 1
@@ -317,7 +309,7 @@ def near_points(s, points, motion, dt, surface, near):
     number."""
     if len(surface) > 1:
         return _over_field(s, points, motion, dt, surface, near)
-    first, n, count = points.first[s], load3(surface.plane, 0, 1), 0
+    first, n, count = points.first[s], load3(surface.plane), 0
     if points.first_neighbour[first + 1] > points.first_neighbour[first]:
         return _walk(s, points, motion, dt, surface, near)
     for k in range(first, points.first[s + 1]):

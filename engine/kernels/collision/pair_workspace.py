@@ -93,8 +93,8 @@ def workspace(shapes: Shapes) -> PairContacts:
 @inline
 def put(found, slot, x, n, gap, feature):
     """Store a contact in a slot."""
-    store3(found.at[slot], 0, 1, x)
-    store3(found.normal[slot], 0, 1, n)
+    store3(found.at[slot], x)
+    store3(found.normal[slot], n)
     found.gap[slot], found.feature[slot] = gap, feature
 
 

@@ -23,8 +23,8 @@ from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 @inline
 def distance_bound(a, b, shapes, rotation, position):
     """A lower bound of the distance between two shapes, m: that between their bounding balls."""
-    p = add(load3(position[a], 0, 1), mul(load9(rotation[a], 0, 1), load3(shapes.bound[a], 0, 1)))
-    q = add(load3(position[b], 0, 1), mul(load9(rotation[b], 0, 1), load3(shapes.bound[b], 0, 1)))
+    p = add(load3(position[a]), mul(load9(rotation[a]), load3(shapes.bound[a])))
+    q = add(load3(position[b]), mul(load9(rotation[b]), load3(shapes.bound[b])))
     d = sub(p, q)
     return np.sqrt(dot(d, d)) - shapes.bound[a, 3] - shapes.bound[b, 3]
 
@@ -45,21 +45,21 @@ def _sphere(a, b, shapes, rotation, d, o, reach, found):
     if kind == CAPSULE:
         return sphere_capsule(d, _half_axis(b, shapes, rotation), o, radius, other, reach, found)
     if kind == BOX:
-        return sphere_box(d, load3(shapes.size[b], 0, 1), load9(rotation[b], 0, 1), o, radius, reach, found)
+        return sphere_box(d, load3(shapes.size[b]), load9(rotation[b]), o, radius, reach, found)
     if kind == CYLINDER:
-        return sphere_cylinder(d, other, shapes.size[b, 1], load9(rotation[b], 0, 1), o, radius, reach, found)
+        return sphere_cylinder(d, other, shapes.size[b, 1], load9(rotation[b]), o, radius, reach, found)
     if signed_distance(a, b, shapes, rotation, d, reach, found.work) == FAR:
         return 0
     axis = found.work.axis
-    put(found, 0, add(o, load3(axis, 4, 1)), load3(axis, 0, 1), axis[3], CLOSEST)
+    put(found, 0, add(o, load3(axis, 4)), load3(axis), axis[3], CLOSEST)
     return 1
 
 
 @inline
 def _ordered(a, b, shapes, rotation, position, reach, found):
     """Find the contacts of an ordered pair."""
-    o = load3(position[b], 0, 1)
-    d = sub(load3(position[a], 0, 1), o)
+    o = load3(position[b])
+    d = sub(load3(position[a]), o)
     if shapes.kind[a] == SPHERE:
         return _sphere(a, b, shapes, rotation, d, o, reach, found)
     if shapes.kind[b] == CAPSULE:
@@ -71,13 +71,13 @@ def _ordered(a, b, shapes, rotation, position, reach, found):
         axis[3] -= core_radius(a, shapes)
         if axis[3] > reach:
             return 0
-        n, gap = load3(axis, 0, 1), axis[3]
+        n, gap = load3(axis), axis[3]
         count = manifold(a, b, shapes, rotation, d, o, n, gap, (0.0, 0.0, 0.0), False, reach, found)
         if count >= 0:
             return count
     if signed_distance(a, b, shapes, rotation, d, reach, found.work) == FAR:
         return 0
-    n, middle, gap = load3(axis, 0, 1), load3(axis, 4, 1), axis[3]
+    n, middle, gap = load3(axis), load3(axis, 4), axis[3]
     return manifold(a, b, shapes, rotation, d, o, n, gap, middle, True, reach, found)
 
 
@@ -97,5 +97,5 @@ def pair_contacts(a, b, shapes, rotation, position, reach, found):
     count = _ordered(first, second, shapes, rotation, position, reach, found)
     if turned:
         for k in range(count):
-            store3(found.normal[k], 0, 1, scale(-1.0, load3(found.normal[k], 0, 1)))
+            store3(found.normal[k], scale(-1.0, load3(found.normal[k])))
     return count

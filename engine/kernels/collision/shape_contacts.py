@@ -92,38 +92,38 @@ def _move(pairs, bodies):
     for s in range(pairs.body.size):
         body = pairs.body[s]
         if body != WORLD:
-            R, p = load9(bodies.rotation[body], 0, 1), load3(bodies.position[body], 0, 1)
-            turn = matmul(R, load9(pairs.inner[s], 0, 1))
-            shift = mul(R, load3(pairs.inner[s], 9, 1))
-            arm = add(shift, mul(turn, load3(pairs.shapes.bound[s], 0, 1)))
-            omega = load3(bodies.twist[body], 0, 1)
-            store9(pairs.rotation[s], 0, 1, turn)
-            store3(pairs.position[s], 0, 1, add(p, shift))
-            store3(pairs.middle[s], 0, 1, add(p, arm))
-            store3(pairs.omega[s], 0, 1, omega)
-            store3(pairs.velocity[s], 0, 1, add(load3(bodies.twist[body], 3, 1), cross(omega, arm)))
+            R, p = load9(bodies.rotation[body]), load3(bodies.position[body])
+            turn = matmul(R, load9(pairs.inner[s]))
+            shift = mul(R, load3(pairs.inner[s], 9))
+            arm = add(shift, mul(turn, load3(pairs.shapes.bound[s])))
+            omega = load3(bodies.twist[body])
+            store9(pairs.rotation[s], turn)
+            store3(pairs.position[s], add(p, shift))
+            store3(pairs.middle[s], add(p, arm))
+            store3(pairs.omega[s], omega)
+            store3(pairs.velocity[s], add(load3(bodies.twist[body], 3), cross(omega, arm)))
 
 
 @inline
 def _reach(s, pairs):
     """The maximum speed of a shape's points relative to its centre."""
-    omega = load3(pairs.omega[s], 0, 1)
+    omega = load3(pairs.omega[s])
     return np.sqrt(dot(omega, omega)) * pairs.shapes.bound[s, 3]
 
 
 @inline
 def _velocity(s, x, pairs):
     """The velocity of a shape's body at a place in the world."""
-    return add(load3(pairs.velocity[s], 0, 1), cross(load3(pairs.omega[s], 0, 1), sub(x, load3(pairs.middle[s], 0, 1))))
+    return add(load3(pairs.velocity[s]), cross(load3(pairs.omega[s]), sub(x, load3(pairs.middle[s]))))
 
 
 @inline
 def _relative(a, b, dt, pairs):
     """Put what of two shapes takes part in the step into the workspace, see `pair_workspace`."""
     nearing, origin = pairs.found.work.nearing, (0.0, 0.0, 0.0)
-    turn = sub(load3(pairs.omega[a], 0, 1), load3(pairs.omega[b], 0, 1))
-    store3(nearing, 0, 1, scale(2.0 * dt, turn))
-    store3(nearing, 3, 1, scale(2.0 * dt, sub(_velocity(a, origin, pairs), _velocity(b, origin, pairs))))
+    turn = sub(load3(pairs.omega[a]), load3(pairs.omega[b]))
+    store3(nearing, scale(2.0 * dt, turn))
+    store3(nearing, scale(2.0 * dt, sub(_velocity(a, origin, pairs), _velocity(b, origin, pairs))), 3)
     nearing[6] = NEAR
 
 
@@ -136,8 +136,8 @@ def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
     _move(pairs, bodies)
     for k in range(pairs.one.size):
         a, b = pairs.one[k], pairs.other[k]
-        apart = sub(load3(pairs.middle[a], 0, 1), load3(pairs.middle[b], 0, 1))
-        speed = sub(load3(pairs.velocity[a], 0, 1), load3(pairs.velocity[b], 0, 1))
+        apart = sub(load3(pairs.middle[a]), load3(pairs.middle[b]))
+        speed = sub(load3(pairs.velocity[a]), load3(pairs.velocity[b]))
         fastest = np.sqrt(dot(speed, speed)) + _reach(a, pairs) + _reach(b, pairs)
         reach = NEAR + 2.0 * dt * fastest
         limit = pairs.shapes.bound[a, 3] + pairs.shapes.bound[b, 3] + reach
@@ -146,7 +146,7 @@ def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
         _relative(a, b, dt, pairs)
         found = pair_contacts(a, b, pairs.shapes, pairs.rotation, pairs.position, reach, pairs.found)
         for c in range(min(found, pairs.first[k + 1] - pairs.first[k])):
-            x, n = load3(pairs.found.at[c], 0, 1), load3(pairs.found.normal[c], 0, 1)
+            x, n = load3(pairs.found.at[c]), load3(pairs.found.normal[c])
             gap = pairs.found.gap[c]
             closing = -dot(n, sub(_velocity(a, x, pairs), _velocity(b, x, pairs)))
             if gap <= NEAR + 2.0 * dt * max(closing, 0.0):

@@ -38,13 +38,13 @@ def begin(a, b, shapes, work):
 def _vertex(side, shapes, e, work):
     """The support corner of a hull along e, by a walk to farther neighbours."""
     best = work.farthest[side]
-    most = dot(load3(shapes.vertices[best], 0, 1), e)
+    most = dot(load3(shapes.vertices[best]), e)
     here = -1
     while here != best:
         here = best
         for k in range(shapes.first_neighbour[here], shapes.first_neighbour[here + 1]):
             v = shapes.neighbour[k]
-            along = dot(load3(shapes.vertices[v], 0, 1), e)
+            along = dot(load3(shapes.vertices[v]), e)
             if along > most:
                 best, most = v, along
     work.farthest[side] = best
@@ -58,7 +58,7 @@ def facing(side, shapes, e, work):
     best, most = -1, -2.0
     for k in range(shapes.first_face_at[v], shapes.first_face_at[v + 1]):
         f = shapes.face_at[k]
-        along = dot(load3(shapes.plane[f], 0, 1), e)
+        along = dot(load3(shapes.plane[f]), e)
         if along > most:
             best, most = f, along
     return best
@@ -67,9 +67,9 @@ def facing(side, shapes, e, work):
 @kernel
 def _support(k, side, shapes, rotation, e, work):
     """Compute the support point of a shape along e, relative to its origin, into `support`."""
-    R = load9(rotation[k], 0, 1)
+    R = load9(rotation[k])
     e = mul_t(R, e)
-    kind, size = shapes.kind[k], load3(shapes.size[k], 0, 1)
+    kind, size = shapes.kind[k], load3(shapes.size[k])
     x = (0.0, 0.0, 0.0)
     if kind == CAPSULE:
         x = (0.0, 0.0, _signed(e[2], 0.5 * size[1]))
@@ -80,8 +80,8 @@ def _support(k, side, shapes, rotation, e, work):
         share = size[0] / across if across > 0.0 else 0.0
         x = (share * e[0], share * e[1], _signed(e[2], 0.5 * size[1]))
     elif kind == HULL:
-        x = load3(shapes.vertices[_vertex(side, shapes, e, work)], 0, 1)
-    store3(work.support[side], 0, 1, mul(R, x))
+        x = load3(shapes.vertices[_vertex(side, shapes, e, work)])
+    store3(work.support[side], mul(R, x))
 
 
 @inline
@@ -90,8 +90,8 @@ def farthest(a, b, shapes, rotation, d, e, work):
     0."""
     _support(a, 0, shapes, rotation, e, work)
     _support(b, 1, shapes, rotation, scale(-1.0, e), work)
-    x = add(d, load3(work.support[0], 0, 1))
-    return sub(x, load3(work.support[1], 0, 1)), x
+    x = add(d, load3(work.support[0]))
+    return sub(x, load3(work.support[1])), x
 
 
 @inline

@@ -20,7 +20,7 @@ _EIGHTH = 0.7071067811865476
 @inline
 def _put(work, side, k, x, frame, number):
     """Store corner k of a polygon."""
-    store3(work.corner[side, k], 0, 1, mul(frame, x))
+    store3(work.corner[side, k], mul(frame, x))
     work.number[side, k] = number
 
 
@@ -28,7 +28,7 @@ def _put(work, side, k, x, frame, number):
 def _put_plane(work, side, m, x, frame, round_):
     """Store the plane of a polygon, with outward normal m and through x, and its radius if it is a disc."""
     m = mul(frame, m)
-    store3(work.face[side], 0, 1, m)
+    store3(work.face[side], m)
     work.face[side, 3] = dot(m, mul(frame, x))
     work.face[side, 4] = round_
 
@@ -36,7 +36,7 @@ def _put_plane(work, side, m, x, frame, round_):
 @inline
 def _box(k, side, shapes, R, p, e, frame, work):
     """The side of a box most aligned with e, in its own frame."""
-    size = load3(shapes.size[k], 0, 1)
+    size = load3(shapes.size[k])
     x, y, z = abs(e[0]), abs(e[1]), abs(e[2])
     i = 0 if x >= y and x >= z else (1 if y >= z else 2)
     along = 1.0 if (e[0] if i == 0 else (e[1] if i == 1 else e[2])) >= 0.0 else -1.0
@@ -88,11 +88,9 @@ def _hull(k, side, shapes, R, p, e, frame, work):
     count = shapes.first_loop[best + 1] - start
     for c in range(count):
         v = shapes.loop[start + c]
-        _put(work, side, c, add(p, mul(R, load3(shapes.vertices[v], 0, 1))), frame, v - shapes.first[k])
+        _put(work, side, c, add(p, mul(R, load3(shapes.vertices[v]))), frame, v - shapes.first[k])
     v = shapes.loop[start]
-    _put_plane(
-        work, side, mul(R, load3(shapes.plane[best], 0, 1)), add(p, mul(R, load3(shapes.vertices[v], 0, 1))), frame, 0.0
-    )
+    _put_plane(work, side, mul(R, load3(shapes.plane[best])), add(p, mul(R, load3(shapes.vertices[v]))), frame, 0.0)
     return count
 
 
@@ -100,7 +98,7 @@ def _hull(k, side, shapes, R, p, e, frame, work):
 def touching_face(k, side, shapes, rotation, d, frame, work):
     """Compute the polygon of shape k at d that faces down (side 0, the first shape) or up (1); return its corners'
     number."""
-    R = load9(rotation[k], 0, 1)
+    R = load9(rotation[k])
     e = (-frame[6], -frame[7], -frame[8]) if side == 0 else (frame[6], frame[7], frame[8])
     inside = mul_t(R, e)
     kind, radius = shapes.kind[k], shapes.size[k, 0]
@@ -120,9 +118,9 @@ def touching_face(k, side, shapes, rotation, d, frame, work):
     else:
         count = _hull(k, side, shapes, R, d, inside, frame, work)
     for c in range(count):
-        here, there = load3(work.corner[side, c], 0, 1), load3(work.corner[side, (c + 1) % count], 0, 1)
+        here, there = load3(work.corner[side, c]), load3(work.corner[side, (c + 1) % count])
         x, y = there[0] - here[0], there[1] - here[1]
         length = np.sqrt(x * x + y * y)
         share = 1.0 / length if length > 0.0 else 0.0
-        store3(work.edge[side, c], 0, 1, (share * x, share * y, length))
+        store3(work.edge[side, c], (share * x, share * y, length))
     return count

@@ -101,8 +101,8 @@ def add_contact(i, a, b, x, bodies, p, pairs):
         return False
     if j == count:
         pairs.counts[TOUCH], pairs.body[j, 0], pairs.body[j, 1], pairs.first[j] = count + 1, a, b, 3
-        store3(pairs.arm[j], 0, 1, sub(x, load3(bodies.position[a], 0, 1)))
-        store3(pairs.arm[j], 3, 1, sub(x, load3(bodies.position[b], 0, 1)))
+        store3(pairs.arm[j], sub(x, load3(bodies.position[a])))
+        store3(pairs.arm[j], sub(x, load3(bodies.position[b])), 3)
         p.following[i] = -1
     else:
         pairs.first[j], p.following[i] = 0, pairs.contact[j]
@@ -114,30 +114,30 @@ def add_contact(i, a, b, x, bodies, p, pairs):
 def relative_velocity(j, k, twists, p, pairs):
     """The relative velocity of contact k of pair j in its frame, the first body's minus the second's, from all
     twists."""
-    a, b, arm = twists[pairs.body[j, 0]], twists[pairs.body[j, 1]], load3(p.arm[k], 0, 1)
-    other = add(sub(arm, load3(pairs.arm[j], 0, 1)), load3(pairs.arm[j], 3, 1))
-    one = add(load3(a, 3, 1), cross(load3(a, 0, 1), arm))
-    u, F = sub(one, add(load3(b, 3, 1), cross(load3(b, 0, 1), other))), p.frame[k]
-    return dot(load3(F, 0, 1), u), dot(load3(F, 3, 1), u), dot(load3(F, 6, 1), u)
+    a, b, arm = twists[pairs.body[j, 0]], twists[pairs.body[j, 1]], load3(p.arm[k])
+    other = add(sub(arm, load3(pairs.arm[j])), load3(pairs.arm[j], 3))
+    one = add(load3(a, 3), cross(load3(a), arm))
+    u, F = sub(one, add(load3(b, 3), cross(load3(b), other))), p.frame[k]
+    return dot(load3(F), u), dot(load3(F, 3), u), dot(load3(F, 6), u)
 
 
 @inline
 def clear_pushes(pairs):
     """Clear the wrenches on bodies."""
     for i in range(pairs.push.shape[0]):
-        store3(pairs.push[i], 0, 1, ZERO)
-        store3(pairs.push[i], 3, 1, ZERO)
+        store3(pairs.push[i], ZERO)
+        store3(pairs.push[i], ZERO, 3)
 
 
 @inline
 def add_push(j, n, f, pairs):
     """Add a wrench about the place of pair j to its first body, and subtract it from the second."""
     a, b = pairs.push[pairs.body[j, 0]], pairs.push[pairs.body[j, 1]]
-    r, q = load3(pairs.arm[j], 0, 1), load3(pairs.arm[j], 3, 1)
-    store3(a, 0, 1, add(load3(a, 0, 1), add(n, cross(r, f))))
-    store3(a, 3, 1, add(load3(a, 3, 1), f))
-    store3(b, 0, 1, sub(load3(b, 0, 1), add(n, cross(q, f))))
-    store3(b, 3, 1, sub(load3(b, 3, 1), f))
+    r, q = load3(pairs.arm[j]), load3(pairs.arm[j], 3)
+    store3(a, add(load3(a), add(n, cross(r, f))))
+    store3(a, add(load3(a, 3), f), 3)
+    store3(b, sub(load3(b), add(n, cross(q, f))))
+    store3(b, sub(load3(b, 3), f), 3)
 
 
 @inline
@@ -150,7 +150,7 @@ def any_touch(tree):
 def with_pair_wrench(i, n, f, tree):
     """The wrench (n, f) of body i plus those of pairs."""
     if any_touch(tree):
-        n, f = sub(n, load3(tree.pairs.push[i], 0, 1)), sub(f, load3(tree.pairs.push[i], 3, 1))
+        n, f = sub(n, load3(tree.pairs.push[i])), sub(f, load3(tree.pairs.push[i], 3))
     return n, f
 
 
@@ -168,10 +168,10 @@ def _begin_side(side, body, arm, sign, pairs):
     for c in range(3):
         e = (sign if c == 0 else 0.0), (sign if c == 1 else 0.0), (sign if c == 2 else 0.0)
         turned = cross(arm, e)
-        store3(w, 6 * c, 1, e)
-        store3(w, 6 * c + 3, 1, ZERO)
-        store3(w, 18 + 6 * c, 1, turned)
-        store3(w, 21 + 6 * c, 1, e)
+        store3(w, e, 6 * c)
+        store3(w, ZERO, 6 * c + 3)
+        store3(w, turned, 18 + 6 * c)
+        store3(w, e, 21 + 6 * c)
     for k in range(36):
         u[k] = -w[k]
     pairs.at[side], pairs.next_side[side], pairs.head[body] = body, pairs.head[body], side
@@ -199,10 +199,10 @@ def add_unknowns(j, moment, force, pairs):
     """Add the unknowns of pair j, and its s about its place."""
     arm, before, first = pairs.arm[j], pairs.counts[UNKNOWNS], pairs.first[j]
     pairs.begin[j], pairs.counts[UNKNOWNS] = before - first, before + ALL - first
-    store3(pairs.s[j], 0, 1, moment)
-    store3(pairs.s[j], 3, 1, force)
-    _begin_side(2 * j, pairs.body[j, 0], load3(arm, 0, 1), 1.0, pairs)
-    _begin_side(2 * j + 1, pairs.body[j, 1], load3(arm, 3, 1), -1.0, pairs)
+    store3(pairs.s[j], moment)
+    store3(pairs.s[j], force, 3)
+    _begin_side(2 * j, pairs.body[j, 0], load3(arm), 1.0, pairs)
+    _begin_side(2 * j + 1, pairs.body[j, 1], load3(arm, 3), -1.0, pairs)
 
 
 @kernel
@@ -225,8 +225,8 @@ def clear_sums(tree):
 @inline
 def keep_column(i, k, x, y, over, pairs):
     """Store the column (x, y) and 1/D of axis k of body i's joint."""
-    store3(pairs.column[i], 6 * k, 1, x)
-    store3(pairs.column[i], 6 * k + 3, 1, y)
+    store3(pairs.column[i], x, 6 * k)
+    store3(pairs.column[i], y, 6 * k + 3)
     pairs.over[i, k] = over
 
 
@@ -240,14 +240,14 @@ def eliminate(i, kind, e, x, y, z, w, over, q, row, pairs):
     while side >= 0:
         before, u, v = pairs.begin[side // 2], pairs.u[side], pairs.w[side]
         for c in range(pairs.first[side // 2], ALL):
-            a, b = dot(e, load3(u, 6 * c + at, 1)), dot(e, load3(v, 6 * c + at, 1))
+            a, b = dot(e, load3(u, 6 * c + at)), dot(e, load3(v, 6 * c + at))
             if row >= 0:
                 a, b = a + pairs.stays[row, 0, before + c], b + pairs.stays[row, 1, before + c]
             pairs.alpha[before + c], pairs.beta[before + c] = a, b
-            store3(u, 6 * c, 1, sub(load3(u, 6 * c, 1), scale(over * a, x)))
-            store3(u, 6 * c + 3, 1, sub(load3(u, 6 * c + 3, 1), scale(over * a, y)))
-            store3(v, 6 * c, 1, sub(load3(v, 6 * c, 1), scale(b, z)))
-            store3(v, 6 * c + 3, 1, sub(load3(v, 6 * c + 3, 1), scale(b, w)))
+            store3(u, sub(load3(u, 6 * c), scale(over * a, x)), 6 * c)
+            store3(u, sub(load3(u, 6 * c + 3), scale(over * a, y)), 6 * c + 3)
+            store3(v, sub(load3(v, 6 * c), scale(b, z)), 6 * c)
+            store3(v, sub(load3(v, 6 * c + 3), scale(b, w)), 6 * c + 3)
         side = pairs.next_side[side]
     side = pairs.head[i]
     while side >= 0:
@@ -270,8 +270,8 @@ def keep_coordinate(i, kind, e, row, pairs):
     while side >= 0:
         before = pairs.begin[side // 2]
         for c in range(pairs.first[side // 2], ALL):
-            pairs.stays[row, 0, before + c] += dot(e, load3(pairs.u[side], 6 * c + at, 1))
-            pairs.stays[row, 1, before + c] += dot(e, load3(pairs.w[side], 6 * c + at, 1))
+            pairs.stays[row, 0, before + c] += dot(e, load3(pairs.u[side], 6 * c + at))
+            pairs.stays[row, 1, before + c] += dot(e, load3(pairs.w[side], 6 * c + at))
         side = pairs.next_side[side]
 
 
@@ -283,16 +283,16 @@ def pass_on(i, parent, arm, pairs):
         after, other = pairs.next_side[side], side + 1 - 2 * (side % 2)
         u, w, meets = pairs.u[side], pairs.w[side], pairs.at[other] == to
         for c in range(pairs.first[side // 2], ALL):
-            n, f = add(load3(u, 6 * c, 1), cross(arm, load3(u, 6 * c + 3, 1))), load3(u, 6 * c + 3, 1)
-            m, g = add(load3(w, 6 * c, 1), cross(arm, load3(w, 6 * c + 3, 1))), load3(w, 6 * c + 3, 1)
+            n, f = add(load3(u, 6 * c), cross(arm, load3(u, 6 * c + 3))), load3(u, 6 * c + 3)
+            m, g = add(load3(w, 6 * c), cross(arm, load3(w, 6 * c + 3))), load3(w, 6 * c + 3)
             if meets:
-                n, f = add(n, load3(pairs.u[other], 6 * c, 1)), add(f, load3(pairs.u[other], 6 * c + 3, 1))
-                m, g = add(m, load3(pairs.w[other], 6 * c, 1)), add(g, load3(pairs.w[other], 6 * c + 3, 1))
+                n, f = add(n, load3(pairs.u[other], 6 * c)), add(f, load3(pairs.u[other], 6 * c + 3))
+                m, g = add(m, load3(pairs.w[other], 6 * c)), add(g, load3(pairs.w[other], 6 * c + 3))
             for_u, for_w = pairs.u[other if meets else side], pairs.w[other if meets else side]
-            store3(for_u, 6 * c, 1, n)
-            store3(for_u, 6 * c + 3, 1, f)
-            store3(for_w, 6 * c, 1, m)
-            store3(for_w, 6 * c + 3, 1, g)
+            store3(for_u, n, 6 * c)
+            store3(for_u, f, 6 * c + 3)
+            store3(for_w, m, 6 * c)
+            store3(for_w, g, 6 * c + 3)
         if meets:
             pairs.at[side] = _NOWHERE
         else:
@@ -321,10 +321,10 @@ def mobility(j, pairs):
 @inline
 def add_stiffness(K, a, b, c, d):
     """Add [a b; c d] to K."""
-    store9(K, 0, 1, plus(load9(K, 0, 1), a))
-    store9(K, 9, 1, plus(load9(K, 9, 1), b))
-    store9(K, 18, 1, plus(load9(K, 18, 1), c))
-    store9(K, 27, 1, plus(load9(K, 27, 1), d))
+    store9(K, plus(load9(K), a))
+    store9(K, plus(load9(K, 9), b), 9)
+    store9(K, plus(load9(K, 18), c), 18)
+    store9(K, plus(load9(K, 27), d), 27)
 
 
 @inline
@@ -358,8 +358,8 @@ def solve(pairs):
         if before != _NONE:
             n = ZERO
             if first == 0:
-                n = load3(x, before, 1)
-            add_push(j, n, load3(x, before + 3, 1), pairs)
+                n = load3(x, before)
+            add_push(j, n, load3(x, before + 3), pairs)
 
 
 @inline

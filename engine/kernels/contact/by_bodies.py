@@ -22,19 +22,8 @@ from engine.kernels.contact.problem import (
 )
 from engine.kernels.contact.recursion import accelerations, factorise
 from engine.kernels.contact.restitution import adds_no_energy, restitution_offsets
-from engine.kernels.contact.rounding import (
-    acceptable_residual,
-    extra_step_factor,
-    residual_tolerance,
-    target_residual,
-)
-from engine.kernels.contact.search import (
-    COLD_START,
-    WARM_START,
-    begin,
-    finish_search,
-    restore_significant,
-)
+from engine.kernels.contact.rounding import acceptable_residual, extra_step_factor, residual_tolerance, target_residual
+from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, restore_significant
 from engine.kernels.spatial import load3, store3
 
 MOST_RESTARTS = 3
@@ -71,9 +60,9 @@ def _load_impulses(count, frictional, joints, ground):
     p = ground.solver.problem
     for i in spread(count):
         k = 3 * i if i < frictional else 2 * frictional + i
-        store3(p.impulse[i], 0, 1, (ground.impulses[k], 0.0, 0.0))
+        store3(p.impulse[i], (ground.impulses[k], 0.0, 0.0))
         if i < frictional:
-            store3(p.impulse[i], 0, 1, load3(ground.impulses, k, 1))
+            store3(p.impulse[i], load3(ground.impulses, k))
     for j in spread(joints):
         p.joint_impulse[j] = ground.impulses[2 * frictional + count + j]
 

@@ -18,12 +18,12 @@ def exchange(touching, i, j):
     touching.point[i], touching.point[j] = touching.point[j], touching.point[i]
     touching.shape[i], touching.shape[j] = touching.shape[j], touching.shape[i]
     touching.gap[i], touching.gap[j] = touching.gap[j], touching.gap[i]
-    x, y = load3(touching.at[i], 0, 1), load3(touching.at[j], 0, 1)
-    store3(touching.at[i], 0, 1, y)
-    store3(touching.at[j], 0, 1, x)
-    A, B = load9(touching.frame[i], 0, 1), load9(touching.frame[j], 0, 1)
-    store9(touching.frame[i], 0, 1, B)
-    store9(touching.frame[j], 0, 1, A)
+    x, y = load3(touching.at[i]), load3(touching.at[j])
+    store3(touching.at[i], y)
+    store3(touching.at[j], x)
+    A, B = load9(touching.frame[i]), load9(touching.frame[j])
+    store9(touching.frame[i], B)
+    store9(touching.frame[j], A)
 
 
 @inline

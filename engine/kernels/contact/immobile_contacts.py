@@ -17,8 +17,8 @@ def _moves(body, n, x, topology, ground):
     """Whether any joint moves the place x of a body along n."""
     i, moves = body, False
     while i != WORLD and not moves:
-        kind, R = topology[i, KIND], load9(ground.bodies.rotation[i], 0, 1)
-        arm = sub(x, load3(ground.bodies.position[i], 0, 1))
+        kind, R = topology[i, KIND], load9(ground.bodies.rotation[i])
+        arm = sub(x, load3(ground.bodies.position[i]))
         turn, shift = mul_t(R, cross(arm, n)), mul_t(R, n)
         if kind == REVOLUTE:
             moves = abs(turn[2]) > HELD
@@ -34,8 +34,8 @@ def _moves(body, n, x, topology, ground):
 @inline
 def _add_motion(i, sign, n, x, topology, ground):
     """Add to `column`, times `sign`, the velocity along n of a place x by body i's joint."""
-    kind, start, row, R = topology[i, KIND], topology[i, V_START], ground.column, load9(ground.bodies.rotation[i], 0, 1)
-    turn, shift = mul_t(R, cross(sub(x, load3(ground.bodies.position[i], 0, 1)), n)), mul_t(R, n)
+    kind, start, row, R = topology[i, KIND], topology[i, V_START], ground.column, load9(ground.bodies.rotation[i])
+    turn, shift = mul_t(R, cross(sub(x, load3(ground.bodies.position[i])), n)), mul_t(R, n)
     if has_one_axis(kind):
         factor = sign * ground.solver.tree.mimics.factor[i] if len(ground.solver.tree.mimics) > 0 else sign
         row[start] += factor * (turn[2] if kind == REVOLUTE else shift[2])
@@ -69,7 +69,7 @@ def leave_out_immobile(count, topology, ground):
     """Move the contacts that no joint moves along their normal behind the others; return the number of others."""
     touching, i = ground.contacts, 0
     while i < count:
-        (a, b), x, n = bodies_of(touching.shape[i], ground), load3(touching.at[i], 0, 1), load3(touching.frame[i], 0, 1)
+        (a, b), x, n = bodies_of(touching.shape[i], ground), load3(touching.at[i]), load3(touching.frame[i])
         moves = False
         if len(ground.pairs) > 0 and b != WORLD:
             moves = _moves_apart(a, b, n, x, topology, ground)

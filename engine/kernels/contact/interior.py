@@ -56,7 +56,7 @@ def _size(contacts, joints, p):
     """The largest scaled velocity without impulses."""
     size = 1e-30
     for i in spread(contacts):
-        d, b = np.sqrt(p.r[i]), load3(p.free[i], 0, 1)
+        d, b = np.sqrt(p.r[i]), load3(p.free[i])
         size = max(size, d * max(abs(b[0]), max(abs(b[1]), abs(b[2]))))
     for j in spread(joints):
         size = max(size, abs(p.joint_free[j]) / np.sqrt(p.g[j]))
@@ -69,15 +69,15 @@ def _guess(contacts, joints, size, inertia, topology, bodies, work):
     p = work.problem
     for i in spread(contacts):
         k = p.r[i] / _GUESS
-        store9(p.omega[i], 0, 1, (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
-        store3(p.s[i], 0, 1, scale(-k, load3(p.free[i], 0, 1)))
+        store9(p.omega[i], (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
+        store3(p.s[i], scale(-k, load3(p.free[i])))
     for j in spread(joints):
         k = 1.0 / (p.g[j] * _GUESS)
         p.joint_omega[j], p.joint_s[j] = k, -k * p.joint_free[j]
     direction(contacts, joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
     wide = 1.0
     for i in spread(contacts):
-        x = scale(1.0 / (size * np.sqrt(p.r[i])), load3(p.change[i], 0, 1))
+        x = scale(1.0 / (size * np.sqrt(p.r[i])), load3(p.change[i]))
         wide = max(wide, max(abs(x[0]), np.sqrt(x[1] * x[1] + x[2] * x[2]) / p.mu[i]))
     return min(most_of(wide), _WIDEST)
 
@@ -91,8 +91,8 @@ def begin_interior(contacts, joints, inertia, topology, bodies, work):
     numbers[VELOCITY_UNIT], numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = size, 1.0, 0.0
     for i in spread(contacts):
         row = p.inner[i]
-        store3(row, _LAMBDA, 1, (wide, 0.0, 0.0))
-        store3(row, _W, 1, (1.0, 0.0, 0.0))
+        store3(row, (wide, 0.0, 0.0), _LAMBDA)
+        store3(row, (1.0, 0.0, 0.0), _W)
     for j in spread(joints):
         row, e = p.pairs[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
@@ -111,7 +111,7 @@ def begin_interior(contacts, joints, inertia, topology, bodies, work):
 def _put_impulses(contacts, joints, size, p):
     """Unscale the iterate's impulses, N s."""
     for i in spread(contacts):
-        store3(p.impulse[i], 0, 1, scale(size * np.sqrt(p.r[i]), load3(p.inner[i], _LAMBDA, 1)))
+        store3(p.impulse[i], scale(size * np.sqrt(p.r[i]), load3(p.inner[i], _LAMBDA)))
     for j in spread(joints):
         p.joint_impulse[j] = p.pairs[j, _IMPULSE] * size / np.sqrt(p.g[j])
 
@@ -120,7 +120,7 @@ def _put_impulses(contacts, joints, size, p):
 def _gap(contacts, joints, p):
     """ν: the mean complementarity product."""
     for i in spread(contacts):
-        p.part[i] = dot(load3(p.inner[i], _LAMBDA, 1), load3(p.inner[i], _W, 1))
+        p.part[i] = dot(load3(p.inner[i], _LAMBDA), load3(p.inner[i], _W))
     for j in spread(joints):
         row, products = p.pairs[j], 0.0
         for pair in range(4):
@@ -149,7 +149,7 @@ def _damping(row):
 @inline
 def _velocity(i, size, p):
     """The scaled velocity u' of a contact."""
-    return scale(np.sqrt(p.r[i]) / size, load3(p.u[i], 0, 1))
+    return scale(np.sqrt(p.r[i]) / size, load3(p.u[i]))
 
 
 @inline
@@ -157,7 +157,7 @@ def _equations(contacts, joints, smooth, p):
     """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth."""
     for i in spread(contacts):
         row, mu = p.inner[i], p.mu[i]
-        x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
+        x, w = load3(row, _LAMBDA), load3(row, _W)
         first_of = (mu * x[0], x[1], x[2])
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
         q, slope = (w[0] / mu, w[1], w[2]), (mu / t if t > 0.0 else 0.0)
@@ -168,7 +168,7 @@ def _equations(contacts, joints, smooth, p):
         c = add((c[0] / mu, c[1], c[2]), scale(slope * w[2], a))
         r = p.r[i]
         A = (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])
-        store9(p.omega[i], 0, 1, (
+        store9(p.omega[i], (
             r * A[0], r * A[1], r * A[2], r * A[3], r * A[4], r * A[5], r * A[6], r * A[7], r * A[8],
         ))  # fmt: skip
     for j in spread(joints):
@@ -178,7 +178,7 @@ def _equations(contacts, joints, smooth, p):
 @inline
 def _rest(i, size, smooth, p):
     """The residual r of a contact's w, with De Saxcé's correction."""
-    w, mu = load3(p.inner[i], _W, 1), p.mu[i]
+    w, mu = load3(p.inner[i], _W), p.mu[i]
     square = w[1] * w[1] + w[2] * w[2]
     t, r = np.sqrt(square + smooth * smooth), sub(_velocity(i, size, p), w)
     return r[0] + (mu * square / (t + smooth) if t > 0.0 else 0.0), r[1], r[2]
@@ -189,14 +189,14 @@ def _targets(contacts, joints, size, smooth, aim, p):
     """Compute s of all rows, the impulse change at du = 0, for complementarity products of `aim`."""
     for i in spread(contacts):
         row, mu, k = p.inner[i], p.mu[i], 1.0 / p.r[i]
-        x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
+        x, w = load3(row, _LAMBDA), load3(row, _W)
         first_of, second_of = (mu * x[0], x[1], x[2]), (w[0] / mu, w[1], w[2])
         o = jordan(first_of, second_of)
         y = divided(second_of, (aim - o[0], -o[1], -o[2]))
-        against = scale(k, mul(load9(p.omega[i], 0, 1), _rest(i, size, smooth, p)))
+        against = scale(k, mul(load9(p.omega[i]), _rest(i, size, smooth, p)))
         step = sub((y[0] / mu, y[1], y[2]), against)
-        store3(row, _STEP, 1, step)
-        store3(p.s[i], 0, 1, scale(size * np.sqrt(p.r[i]), step))
+        store3(row, step, _STEP)
+        store3(p.s[i], scale(size * np.sqrt(p.r[i]), step))
     for j in spread(joints):
         row, u = p.pairs[j], p.joint_u[j] / (np.sqrt(p.g[j]) * size)
         apart = row[_IMPULSE] - (row[_X] - row[_X + 2]) / 2.0 - row[_X + 4] + row[_X + 6]
@@ -213,13 +213,13 @@ def _reach(contacts, joints, size, smooth, aim, p):
     reach = INFINITE
     for i in spread(contacts):
         row, mu, d = p.inner[i], p.mu[i], np.sqrt(p.r[i])
-        x, w = load3(row, _LAMBDA, 1), load3(row, _W, 1)
-        step = scale(1.0 / (size * d), load3(p.change[i], 0, 1))
+        x, w = load3(row, _LAMBDA), load3(row, _W)
+        step = scale(1.0 / (size * d), load3(p.change[i]))
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
-        du = add(scale(d / size, load3(p.motion[i], 0, 1)), _rest(i, size, smooth, p))
+        du = add(scale(d / size, load3(p.motion[i])), _rest(i, size, smooth, p))
         dw = (du[0] + (mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
-        store3(row, _STEP, 1, step)
-        store3(row, _DW, 1, dw)
+        store3(row, step, _STEP)
+        store3(row, dw, _DW)
         dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
         reach = min(reach, to_boundary((mu * x[0], x[1], x[2]), dp))
         reach = min(reach, to_boundary((w[0] / mu, w[1], w[2]), dq))
@@ -248,9 +248,9 @@ def _take_step(contacts, joints, length, size, p):
     """Advance the iterate, its impulses and velocities by `length` of the step."""
     for i in spread(contacts):
         row = p.inner[i]
-        store3(row, _LAMBDA, 1, add(load3(row, _LAMBDA, 1), scale(length, load3(row, _STEP, 1))))
-        store3(row, _W, 1, add(load3(row, _W, 1), scale(length, load3(row, _DW, 1))))
-        store3(p.u[i], 0, 1, add(load3(p.u[i], 0, 1), scale(length, load3(p.motion[i], 0, 1))))
+        store3(row, add(load3(row, _LAMBDA), scale(length, load3(row, _STEP))), _LAMBDA)
+        store3(row, add(load3(row, _W), scale(length, load3(row, _DW))), _W)
+        store3(p.u[i], add(load3(p.u[i]), scale(length, load3(p.motion[i]))))
     for j in spread(joints):
         row = p.pairs[j]
         row[_IMPULSE] += length * row[_CHANGE]

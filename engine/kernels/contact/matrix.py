@@ -60,16 +60,16 @@ NOTHING = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
 def contact_step(i, share, eps, p):
     """Ω and s of a contact, in its frame."""
     mu, r = p.mu[i], share * p.r[i]
-    x, u, s, omega = load3(p.impulse[i], 0, 1), load3(p.u[i], 0, 1), p.s[i], p.omega[i]
+    x, u, s, omega = load3(p.impulse[i]), load3(p.u[i]), p.s[i], p.omega[i]
     z = sub(x, scale(r, u))
     t, weight = np.sqrt(z[1] * z[1] + z[2] * z[2]), 1.0 / (1.0 + eps)
     if z[0] <= 0.0:
-        store3(s, 0, 1, scale(-weight, x))
-        store9(omega, 0, 1, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+        store3(s, scale(-weight, x))
+        store9(omega, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     elif mu > 0.0 and t <= mu * z[0]:
         stiff = r / eps
-        store3(s, 0, 1, scale(-stiff, u))
-        store9(omega, 0, 1, (stiff, 0.0, 0.0, 0.0, stiff, 0.0, 0.0, 0.0, stiff))
+        store3(s, scale(-stiff, u))
+        store9(omega, (stiff, 0.0, 0.0, 0.0, stiff, 0.0, 0.0, 0.0, stiff))
     else:
         # In (n, along the slip, across it) A = [[1, 0, 0], [μ, 0, 0], [0, 0, κ]], κ = μ z_n/|z_t|.
         a, b = (z[1] / t, z[2] / t) if t > 0.0 else (1.0, 0.0)
@@ -77,12 +77,10 @@ def contact_step(i, share, eps, p):
         curve = disk / t if t > 0.0 else 0.0
         d1, d2, s0 = disk * a - x[1], disk * b - x[2], -normal * u[0]
         along, across = weight * (a * d1 + b * d2 + mu * s0), (a * d2 - b * d1) / (1.0 + eps - curve)
-        store3(s, 0, 1, (s0, a * along - b * across, b * along + a * across))
+        store3(s, (s0, a * along - b * across, b * along + a * across))
         push, turn = mu * normal, curve * r / (1.0 + eps - curve)
-        store9(
-            omega, 0, 1,
-            (normal, 0.0, 0.0, a * push, turn * b * b, -turn * a * b, b * push, -turn * a * b, turn * a * a),
-        )  # fmt: skip
+        mixed = -turn * a * b
+        store9(omega, (normal, 0.0, 0.0, a * push, turn * b * b, mixed, b * push, mixed, turn * a * a))
 
 
 @inline
@@ -103,10 +101,10 @@ def _with_contacts(i, p, body):
     """Add to the inertia and the wrench of body i those of its contacts."""
     (a, b, c, d, n, f), k = body, p.head[i]
     while k >= 0:
-        F, r = load9(p.frame[k], 0, 1), load3(p.arm[k], 0, 1)
-        w, x, y, z = at_place(r, matmul(transpose(F), matmul(load9(p.omega[k], 0, 1), F)))
+        F, r = load9(p.frame[k]), load3(p.arm[k])
+        w, x, y, z = at_place(r, matmul(transpose(F), matmul(load9(p.omega[k]), F)))
         a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
-        push = mul_t(F, add(load3(p.s[k], 0, 1), load3(p.impulse[k], 0, 1)))
+        push = mul_t(F, add(load3(p.s[k]), load3(p.impulse[k])))
         n, f = sub(n, cross(r, push)), sub(f, push)
         k = p.following[k]
     return a, b, c, d, n, f
@@ -115,10 +113,10 @@ def _with_contacts(i, p, body):
 @inline
 def _momentum(i, part, tree):
     """The momentum of body i, whose twist is advanced by `part` of the last step."""
-    omega = add(load3(tree.moved[i], 0, 1), scale(part, load3(tree.step[i], 0, 1)))
-    velocity = add(load3(tree.moved[i], 3, 1), scale(part, load3(tree.step[i], 3, 1)))
-    store3(tree.moved[i], 0, 1, omega)
-    store3(tree.moved[i], 3, 1, velocity)
+    omega = add(load3(tree.moved[i]), scale(part, load3(tree.step[i])))
+    velocity = add(load3(tree.moved[i], 3), scale(part, load3(tree.step[i], 3)))
+    store3(tree.moved[i], omega)
+    store3(tree.moved[i], velocity, 3)
     return momentum(i, omega, velocity, tree)
 
 
@@ -140,8 +138,8 @@ def _without_axis(i, k, kind, e, forces, right, added, row, body, tree):
     over = 1.0 / (D + added)
     q = over * (right - along)
     z, w = scale(over, z), scale(over, w)
-    store3(G, 6 * k, 1, z)
-    store3(G, 6 * k + 3, 1, w)
+    store3(G, z, 6 * k)
+    store3(G, w, 6 * k + 3)
     tree.t[i, k] = q
     if body_pairs.have_unknowns(tree):
         body_pairs.keep_column(i, k, x, y, over, tree.pairs)
@@ -193,12 +191,12 @@ def _pass_on(i, parent, hands, r, body, tree):
     if hands == NEXT:
         return a, b, c, d, n, f
     sums = tree.sums[i]
-    store3(sums, 0, 1, n)
-    store3(sums, 3, 1, f)
-    store9(sums, 6, 1, a)
-    store9(sums, 15, 1, b)
-    store9(sums, 24, 1, c)
-    store9(sums, 33, 1, d)
+    store3(sums, n)
+    store3(sums, f, 3)
+    store9(sums, a, 6)
+    store9(sums, b, 15)
+    store9(sums, c, 24)
+    store9(sums, d, 33)
     return NOTHING
 
 
@@ -211,9 +209,9 @@ def _with_limbs(i, body, tree):
             child = tree.limbs.child[k]
             if tree.loaded[child, TO_PARENT] == WAITS:
                 sums = tree.sums[child]
-                n, f = add(n, load3(sums, 0, 1)), add(f, load3(sums, 3, 1))
-                a, b = plus(a, load9(sums, 6, 1)), plus(b, load9(sums, 15, 1))
-                c, d = plus(c, load9(sums, 24, 1)), plus(d, load9(sums, 33, 1))
+                n, f = add(n, load3(sums)), add(f, load3(sums, 3))
+                a, b = plus(a, load9(sums, 6)), plus(b, load9(sums, 15))
+                c, d = plus(c, load9(sums, 24)), plus(d, load9(sums, 33))
     return a, b, c, d, n, f
 
 
@@ -249,15 +247,15 @@ def inward(part, topology, bodies, tree, p):
                         met = start if tree.mimics.waits[i] == JOINS else -1
                         forces = mimics.received(i, kind, e, forces, rows, tree.mimics)
                         if stays:
-                            mimics.pass_on(parent, load3(bodies.arm[i], 0, 1), forces, rows)
+                            mimics.pass_on(parent, load3(bodies.arm[i]), forces, rows)
                             if body_pairs.have_unknowns(tree):
                                 body_pairs.keep_coordinate(i, kind, e, start, tree.pairs)
                     if not stays:
                         right, added = p.right[start], p.added[start]
                         body = _without_axis(i, 0, kind, e, forces, right, added, met, body, tree)
                 elif kind == FREE:
-                    R = load9(bodies.rotation[i], 0, 1)
-                    moment, force = mul(R, load3(p.right, start, 1)), mul(R, load3(p.right, start + 3, 1))
+                    R = load9(bodies.rotation[i])
+                    moment, force = mul(R, load3(p.right, start)), mul(R, load3(p.right, start + 3))
                     body = _without_free(i, moment, force, body, tree)
                 else:
                     for k in range(3):
@@ -265,9 +263,9 @@ def inward(part, topology, bodies, tree, p):
                         forces = _axis_forces(REVOLUTE, e, body)
                         body = _without_axis(i, k, REVOLUTE, e, forces, right, added, -1, body, tree)
                 if body_pairs.have_unknowns(tree) and kind != FREE:
-                    body_pairs.pass_on(i, parent, load3(bodies.arm[i], 0, 1), tree.pairs)
+                    body_pairs.pass_on(i, parent, load3(bodies.arm[i]), tree.pairs)
                 hands = tree.loaded[i, TO_PARENT]
-                a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i], 0, 1), body, tree)
+                a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i]), body, tree)
     if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
         mimics.eliminate_coordinate(topology.shape[0], p.right, p.added, tree.mimics.newton, tree.mimics)
         if body_pairs.have_unknowns(tree):
@@ -280,7 +278,7 @@ def _axis_again(i, k, along, n, f, tree):
     column = tree.pairs.column[i]
     q = -tree.pairs.over[i, k] * along
     tree.t[i, k] += q
-    return add(n, scale(q, load3(column, 6 * k, 1))), add(f, scale(q, load3(column, 6 * k + 3, 1)))
+    return add(n, scale(q, load3(column, 6 * k))), add(f, scale(q, load3(column, 6 * k + 3)))
 
 
 @kernel
@@ -330,11 +328,11 @@ def set_up_pairs(whole, tree, p):
     body_pairs.clear(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         gives, n, f, moment, force = whole, ZERO, ZERO, ZERO, ZERO
-        k, place = pairs.contact[j], load3(pairs.arm[j], 0, 1)
+        k, place = pairs.contact[j], load3(pairs.arm[j])
         body_pairs.clear_stiffness(j, pairs)
         while k >= 0:
-            F, r, omega = load9(p.frame[k], 0, 1), sub(load3(p.arm[k], 0, 1), place), load9(p.omega[k], 0, 1)
-            push, s = mul_t(F, load3(p.impulse[k], 0, 1)), mul_t(F, load3(p.s[k], 0, 1))
+            F, r, omega = load9(p.frame[k]), sub(load3(p.arm[k]), place), load9(p.omega[k])
+            push, s = mul_t(F, load3(p.impulse[k])), mul_t(F, load3(p.s[k]))
             n, f = add(n, cross(r, push)), add(f, push)
             moment, force = add(moment, cross(r, s)), add(force, s)
             if omega[0] != 0.0:

@@ -125,7 +125,7 @@ def axis(i, e, tree):
 def add_drift(i, omega, velocity, rows):
     """Add to r of the coordinate at body i the effect of an added motion (ω, v) of the body."""
     held = rows[i]
-    held[_R] += dot(load3(held, _W, 1), omega) + dot(load3(held, _W + 3, 1), velocity)
+    held[_R] += dot(load3(held, _W), omega) + dot(load3(held, _W + 3), velocity)
 
 
 @inline
@@ -134,7 +134,7 @@ def received(i, kind, s, forces, rows, mimics):
     x, y, z, w, D, along = forces
     if mimics.waits[i] == JOINS:
         held = rows[i]
-        a, b, c, d = load3(held, _U, 1), load3(held, _U + 3, 1), load3(held, _W, 1), load3(held, _W + 3, 1)
+        a, b, c, d = load3(held, _U), load3(held, _U + 3), load3(held, _W), load3(held, _W + 3)
         D += held[_D] + (dot(s, a) + dot(s, c) if kind == REVOLUTE else dot(s, b) + dot(s, d))
         along += held[_R]
         x, y, z, w = add(x, a), add(y, b), add(z, c), add(w, d)
@@ -145,10 +145,10 @@ def received(i, kind, s, forces, rows, mimics):
 def pass_on(parent, arm, forces, rows):
     """Pass on a coordinate's column, row, d and r to the parent, which may be the world."""
     held, (x, y, z, w, D, along) = rows[parent if parent != WORLD else rows.shape[0] - 1], forces
-    store3(held, _U, 1, add(load3(held, _U, 1), add(x, cross(arm, y))))
-    store3(held, _U + 3, 1, add(load3(held, _U + 3, 1), y))
-    store3(held, _W, 1, add(load3(held, _W, 1), add(z, cross(arm, w))))
-    store3(held, _W + 3, 1, add(load3(held, _W + 3, 1), w))
+    store3(held, add(load3(held, _U), add(x, cross(arm, y))), _U)
+    store3(held, add(load3(held, _U + 3), y), _U + 3)
+    store3(held, add(load3(held, _W), add(z, cross(arm, w))), _W)
+    store3(held, add(load3(held, _W + 3), w), _W + 3)
     held[_D] += D
     held[_R] += along
 
@@ -159,15 +159,15 @@ def eliminate_coordinate(i, right, added, rows, mimics):
     held, y = rows[i], mimics.row[i]
     over = 1.0 / (held[_D] + added[y])
     held[_T], held[_D] = over * (right[y] - held[_R]), over
-    store3(held, _W, 1, scale(over, load3(held, _W, 1)))
-    store3(held, _W + 3, 1, scale(over, load3(held, _W + 3, 1)))
+    store3(held, scale(over, load3(held, _W)), _W)
+    store3(held, scale(over, load3(held, _W + 3)), _W + 3)
 
 
 @inline
 def with_coordinate_force(i, n, f, rows):
     """The wrench of body i plus that of the coordinate eliminated there."""
     held = rows[i]
-    return add(n, scale(held[_T], load3(held, _U, 1))), add(f, scale(held[_T], load3(held, _U + 3, 1)))
+    return add(n, scale(held[_T], load3(held, _U))), add(f, scale(held[_T], load3(held, _U + 3)))
 
 
 @inline
@@ -176,14 +176,14 @@ def update_with_wrench(i, n, f, rows):
     held = rows[i]
     t = -held[_D] * held[_R]
     held[_T] += t
-    return add(n, scale(t, load3(held, _U, 1))), add(f, scale(t, load3(held, _U + 3, 1)))
+    return add(n, scale(t, load3(held, _U))), add(f, scale(t, load3(held, _U + 3)))
 
 
 @inline
 def without_coordinate(i, body, rows):
     """Eliminate the coordinate that ends at body i from its inertia [a b; c d] and its wrench (n, f)."""
     held, (a, b, c, d, n, f) = rows[i], body
-    x, y, z, w = load3(held, _U, 1), load3(held, _U + 3, 1), load3(held, _W, 1), load3(held, _W + 3, 1)
+    x, y, z, w = load3(held, _U), load3(held, _U + 3), load3(held, _W), load3(held, _W + 3)
     a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
     n, f = with_coordinate_force(i, n, f, rows)
     return a, b, c, d, n, f
@@ -193,16 +193,16 @@ def without_coordinate(i, body, rows):
 def without_coordinate_symmetric(i, A, B, C, rows):
     """Eliminate the coordinate that ends at body i from a symmetric inertia; A and C are upper triangles."""
     held = rows[i]
-    return less_rank_one(A, B, C, load3(held, _U, 1), load3(held, _U + 3, 1), held[_D])
+    return less_rank_one(A, B, C, load3(held, _U), load3(held, _U + 3), held[_D])
 
 
 @inline
 def eliminate_in_pairs(i, tree):
     """Eliminate the coordinate that ends at body i from what pairs of bodies pass on, after `eliminate_coordinate`."""
     held, y = tree.mimics.newton[i], tree.mimics.row[i]
-    x, z = load3(held, _U, 1), load3(held, _W, 1)
+    x, z = load3(held, _U), load3(held, _W)
     eliminate(
-        i, REVOLUTE, ZERO, x, load3(held, _U + 3, 1), z, load3(held, _W + 3, 1), held[_D], held[_T], y, tree.pairs
+        i, REVOLUTE, ZERO, x, load3(held, _U + 3), z, load3(held, _W + 3), held[_D], held[_T], y, tree.pairs
     )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def eliminate_again(i, right, mimics):
 def coordinate_velocity(i, omega, velocity, rows, mimics, out):
     """Compute the velocity of the coordinate eliminated in body i, whose twist is (ω, v), into `out`."""
     held = rows[i]
-    out[mimics.row[i]] = held[_T] - dot(load3(held, _W, 1), omega) - dot(load3(held, _W + 3, 1), velocity)
+    out[mimics.row[i]] = held[_T] - dot(load3(held, _W), omega) - dot(load3(held, _W + 3), velocity)
 
 
 @inline

@@ -36,20 +36,7 @@ from engine.kernels.contact.recursion import (
 )
 from engine.kernels.contact.reduced import LEFT_OUT
 from engine.kernels.robot import KIND, PARENT, V_START
-from engine.kernels.spatial import (
-    ZERO9,
-    add,
-    cross,
-    dot,
-    load3,
-    load9,
-    mul,
-    mul_t,
-    scale,
-    store3,
-    store9,
-    sub,
-)
+from engine.kernels.spatial import ZERO9, add, cross, dot, load3, load9, mul, mul_t, scale, store3, store9, sub
 from engine.kernels.world import ZERO
 from engine.model import FREE, REVOLUTE
 
@@ -60,9 +47,9 @@ def _free_twist(G, t):
     it."""
     y = t[4] - G[26] * t[5]
     omega = t[3] - G[19] * y - G[20] * t[5], y, t[5]
-    v = t[2] - dot(load3(G, 12, 1), omega)
-    w = t[1] - dot(load3(G, 6, 1), omega) - G[11] * v
-    return omega, (t[0] - dot(load3(G, 0, 1), omega) - G[4] * w - G[5] * v, w, v)
+    v = t[2] - dot(load3(G, 12), omega)
+    w = t[1] - dot(load3(G, 6), omega) - G[11] * v
+    return omega, (t[0] - dot(load3(G), omega) - G[4] * w - G[5] * v, w, v)
 
 
 @inline
@@ -71,20 +58,20 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
     kind, start, t, G = topology[i, KIND], topology[i, V_START], tree.t[i], tree.G[i]
     if has_one_axis(kind):
         if mimics.has_own(i, tree):
-            out[start] = t[0] - (dot(load3(G, 0, 1), omega) + dot(load3(G, 3, 1), velocity))
+            out[start] = t[0] - (dot(load3(G), omega) + dot(load3(G, 3), velocity))
         along = scale(out[start], mimics.axis(i, axis_of(bodies.rotation[i]), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
         else:
             velocity = add(velocity, along)
     elif kind == FREE:
-        R, (a, b) = load9(bodies.rotation[i], 0, 1), _free_twist(G, t)
-        store3(out, start, 1, mul_t(R, sub(a, omega)))
-        store3(out, start + 3, 1, mul_t(R, sub(b, velocity)))
+        R, (a, b) = load9(bodies.rotation[i]), _free_twist(G, t)
+        store3(out, mul_t(R, sub(a, omega)), start)
+        store3(out, mul_t(R, sub(b, velocity)), start + 3)
         omega, velocity = a, b
     else:
         for k in range(2, -1, -1):
-            x = t[k] - (dot(load3(G, 6 * k, 1), omega) + dot(load3(G, 6 * k + 3, 1), velocity))
+            x = t[k] - (dot(load3(G, 6 * k), omega) + dot(load3(G, 6 * k + 3), velocity))
             out[start + k] = x
             omega = add(omega, scale(x, column(bodies.rotation[i], k)))
     if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
@@ -99,13 +86,13 @@ def relative_mobilities(contacts, inertia, topology, bodies, work):
     for j in range(inertia.size):
         p.added[j], p.right[j] = inertia[j], 0.0
     for k in range(contacts):
-        store9(p.omega[k], 0, 1, ZERO9)
+        store9(p.omega[k], ZERO9)
     set_up_pairs(True, tree, p)
     inward(0.0, topology, bodies, tree, p)
     for j in range(pairs.counts[body_pairs.TOUCH]):
-        k, place, (E, F, H) = pairs.contact[j], load3(pairs.arm[j], 0, 1), body_pairs.mobility(j, pairs)
+        k, place, (E, F, H) = pairs.contact[j], load3(pairs.arm[j]), body_pairs.mobility(j, pairs)
         while k >= 0:
-            A = mobility_at(E, F, H, sub(load3(p.arm[k], 0, 1), place))
+            A = mobility_at(E, F, H, sub(load3(p.arm[k]), place))
             p.r[k] = 3.0 / (A[0] + A[4] + A[8])
             k = p.following[k]
 
@@ -117,8 +104,8 @@ def _move_pairs(tree, p):
         k = tree.pairs.contact[j]
         while k >= 0:
             motion = body_pairs.relative_velocity(j, k, tree.step, p, tree.pairs)
-            store3(p.motion[k], 0, 1, motion)
-            store3(p.change[k], 0, 1, sub(load3(p.s[k], 0, 1), mul(load9(p.omega[k], 0, 1), motion)))
+            store3(p.motion[k], motion)
+            store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
             k = p.following[k]
 
 
@@ -159,13 +146,13 @@ def direction(contacts, joints, part, share, eps, inertia, topology, bodies, wor
                 omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
                 omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
                 keep_twist(i, omega, velocity, tree)
-                store3(tree.step[i], 0, 1, omega)
-                store3(tree.step[i], 3, 1, velocity)
+                store3(tree.step[i], omega)
+                store3(tree.step[i], velocity, 3)
                 k = p.head[i]
                 while k >= 0:
-                    motion = velocity_at(omega, velocity, load3(p.arm[k], 0, 1), load9(p.frame[k], 0, 1))
-                    store3(p.motion[k], 0, 1, motion)
-                    store3(p.change[k], 0, 1, sub(load3(p.s[k], 0, 1), mul(load9(p.omega[k], 0, 1), motion)))
+                    motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
+                    store3(p.motion[k], motion)
+                    store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
                     k = p.following[k]
     if body_pairs.any_touch(tree):
         _move_pairs(tree, p)
@@ -178,13 +165,13 @@ def direction(contacts, joints, part, share, eps, inertia, topology, bodies, wor
 def clear_step(contacts, joints, p, tree):
     """Set the step to zero."""
     for i in spread(tree.step.shape[0]):
-        store3(tree.step[i], 0, 1, ZERO)
-        store3(tree.step[i], 3, 1, ZERO)
+        store3(tree.step[i], ZERO)
+        store3(tree.step[i], ZERO, 3)
     for j in spread(p.dv.size):
         p.dv[j] = 0.0
     for i in spread(contacts):
-        store3(p.change[i], 0, 1, (0.0, 0.0, 0.0))
-        store3(p.motion[i], 0, 1, (0.0, 0.0, 0.0))
+        store3(p.change[i], (0.0, 0.0, 0.0))
+        store3(p.motion[i], (0.0, 0.0, 0.0))
     for j in spread(joints):
         p.joint_change[j], p.joint_motion[j] = 0.0, 0.0
 
@@ -196,8 +183,8 @@ def _pair_wrenches(pairs, p):
     for j in range(pairs.counts[body_pairs.TOUCH]):
         n, f, k = ZERO, ZERO, pairs.contact[j]
         while k >= 0:
-            push = mul_t(load9(p.frame[k], 0, 1), load3(p.impulse[k], 0, 1))
-            r = sub(load3(p.arm[k], 0, 1), load3(pairs.arm[j], 0, 1))
+            push = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
+            r = sub(load3(p.arm[k]), load3(pairs.arm[j]))
             n, f, k = add(n, cross(r, push)), add(f, push), p.following[k]
         body_pairs.add_push(j, n, f, pairs)
 
@@ -222,8 +209,8 @@ def respond(contacts, joints, topology, bodies, work, out):
                 n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
                 k = p.head[i]
                 while k >= 0:
-                    push = mul_t(load9(p.frame[k], 0, 1), load3(p.impulse[k], 0, 1))
-                    n, f = sub(n, cross(load3(p.arm[k], 0, 1), push)), sub(f, push)
+                    push = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
+                    n, f = sub(n, cross(load3(p.arm[k]), push)), sub(f, push)
                     k = p.following[k]
                 n, f = body_pairs.with_pair_wrench(i, n, f, tree)
                 n, f = inward_wrench(i, n, f, p.right, topology, bodies, tree)
@@ -240,19 +227,19 @@ def respond(contacts, joints, topology, bodies, work, out):
                 omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
                 omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
                 keep_twist(i, omega, velocity, tree)
-                store3(tree.moved[i], 0, 1, omega)
-                store3(tree.moved[i], 3, 1, velocity)
+                store3(tree.moved[i], omega)
+                store3(tree.moved[i], velocity, 3)
                 k = p.head[i]
                 while k >= 0:
-                    motion = velocity_at(omega, velocity, load3(p.arm[k], 0, 1), load9(p.frame[k], 0, 1))
-                    store3(p.u[k], 0, 1, add(load3(p.free[k], 0, 1), motion))
+                    motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
+                    store3(p.u[k], add(load3(p.free[k]), motion))
                     k = p.following[k]
     if body_pairs.any_touch(tree):
         for j in range(tree.pairs.counts[body_pairs.TOUCH]):
             k = tree.pairs.contact[j]
             while k >= 0:
                 motion = body_pairs.relative_velocity(j, k, tree.moved, p, tree.pairs)
-                store3(p.u[k], 0, 1, add(load3(p.free[k], 0, 1), motion))
+                store3(p.u[k], add(load3(p.free[k]), motion))
                 k = p.following[k]
     for j in spread(joints):
         p.joint_u[j] = p.joint_free[j] + out[p.joint[j]]

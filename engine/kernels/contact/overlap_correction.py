@@ -33,7 +33,7 @@ def begin_overlap_correction(count, dt, inertia, topology, ground):
     for i in spread(count):
         gap = touching.gap[i]
         p.mu[i], p.offset[i] = 0.0, (BACK * gap if gap < 0.0 else gap) / dt
-        store3(p.free[i], 0, 1, (p.offset[i], 0.0, 0.0))
+        store3(p.free[i], (p.offset[i], 0.0, 0.0))
     tolerance = overlap_target_residual(dt)
     begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, ground.bodies, ground.solver)
     return True

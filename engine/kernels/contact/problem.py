@@ -165,8 +165,8 @@ def residual(contacts, joints, p, part, most):
     worst = 0.0
     for i in spread(contacts):
         mu, r = p.mu[i], p.r[i]
-        x = add(load3(p.impulse[i], 0, 1), scale(part, load3(p.change[i], 0, 1)))
-        u = add(load3(p.u[i], 0, 1), scale(part, load3(p.motion[i], 0, 1)))
+        x = add(load3(p.impulse[i]), scale(part, load3(p.change[i])))
+        u = add(load3(p.u[i]), scale(part, load3(p.motion[i])))
         slip = mu * np.sqrt(u[1] * u[1] + u[2] * u[2])
         d = sub(x, _project((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
         off = np.sqrt(dot(d, d)) / r
@@ -196,8 +196,8 @@ def merit(contacts, joints, p, share, part, most):
     `most`."""
     for i in spread(contacts):
         mu, r = p.mu[i], share * p.r[i]
-        x = add(load3(p.impulse[i], 0, 1), scale(part, load3(p.change[i], 0, 1)))
-        u = add(load3(p.u[i], 0, 1), scale(part, load3(p.motion[i], 0, 1)))
+        x = add(load3(p.impulse[i]), scale(part, load3(p.change[i])))
+        u = add(load3(p.u[i]), scale(part, load3(p.motion[i])))
         z = sub(x, scale(r, u))
         n, t = max(z[0], 0.0), np.sqrt(z[1] * z[1] + z[2] * z[2])
         k = mu * n / t if t > mu * n else 1.0

@@ -35,8 +35,8 @@ from engine.scene.thresholds import REACH
 @inline
 def _velocity_before(body, n, x, bodies):
     """The velocity along n of a body's place x at the beginning of the step."""
-    arm = sub(x, load3(bodies.position[body], 0, 1))
-    return dot(n, add(load3(bodies.twist[body], 3, 1), cross(load3(bodies.twist[body], 0, 1), arm)))
+    arm = sub(x, load3(bodies.position[body]))
+    return dot(n, add(load3(bodies.twist[body], 3), cross(load3(bodies.twist[body]), arm)))
 
 
 @inline
@@ -50,19 +50,19 @@ def _contacts(count, topology, ground):
         p.head[i] = -1
     for i in spread(count):
         body, other = bodies_of(touching.shape[i], ground)
-        x, n = load3(touching.at[i], 0, 1), load3(touching.frame[i], 0, 1)
+        x, n = load3(touching.at[i]), load3(touching.frame[i])
         ground.before[i] = _velocity_before(body, n, x, bodies)
         if len(ground.solver.tree.pairs) > 0 and other != WORLD:
             ground.before[i] -= _velocity_before(other, n, x, bodies)
         p.mu[i] = coefficients_of(touching.shape[i], ground)[0]
-        store3(p.arm[i], 0, 1, sub(x, load3(bodies.position[body], 0, 1)))
-        store9(p.frame[i], 0, 1, load9(touching.frame[i], 0, 1))
+        store3(p.arm[i], sub(x, load3(bodies.position[body])))
+        store9(p.frame[i], load9(touching.frame[i]))
     if len(ground.solver.tree.pairs) > 0:
         ground.solver.tree.pairs.counts[TOUCH], ground.solver.tree.pairs.counts[UNKNOWNS] = 0, 0
     for i in range(count - 1, -1, -1):
         body, other = bodies_of(touching.shape[i], ground)
         if len(ground.solver.tree.pairs) > 0 and other != WORLD:
-            x = load3(touching.at[i], 0, 1)
+            x = load3(touching.at[i])
             has_room = add_contact(i, body, other, x, bodies, p, ground.solver.tree.pairs) and has_room
         else:
             p.following[i], p.head[body] = p.head[body], i
@@ -97,7 +97,7 @@ def _joints(q, v, rows, ground):
 def _own_mobility(offset, rotation, inverse):
     """The mobility of a ball joint's axis by its own inertia alone; a row's law holds for any positive number here."""
     e = (rotation[offset], rotation[3 + offset], rotation[6 + offset])
-    return dot(e, mul(load9(inverse, 0, 1), e))
+    return dot(e, mul(load9(inverse), e))
 
 
 @kernel
@@ -120,10 +120,10 @@ def _mobilities(joints, topology, ground):
                 else:
                     if parent != i - 1:
                         above = tree.sums[parent]
-                        E, F, H = load6(above, 0, 1), load9(above, 6, 1), load6(above, 15, 1)
-                    E, F, H = shifted_mobility(load3(bodies.arm[i], 0, 1), E, F, H)
+                        E, F, H = load6(above), load9(above, 6), load6(above, 15)
+                    E, F, H = shifted_mobility(load3(bodies.arm[i]), E, F, H)
                 omega, velocity = carried_twist(i, parent, bodies, ZERO, omega, velocity, tree)
-                turning, shifting = joint_twist(kind, load9(bodies.rotation[i], 0, 1), free, start)
+                turning, shifting = joint_twist(kind, load9(bodies.rotation[i]), free, start)
                 omega = add(omega, mimics.axis(i, turning, tree))
                 velocity = add(velocity, mimics.axis(i, shifting, tree))
                 if not mimics.has_own(i, tree):
@@ -138,20 +138,20 @@ def _mobilities(joints, topology, ground):
                         p.dv[start + k] = _own_mobility(k, bodies.rotation[i], tree.inverse[i])
                 keep_twist(i, omega, velocity, tree)
                 if len(tree.pairs) > 0:
-                    store3(tree.step[i], 0, 1, omega)
-                    store3(tree.step[i], 3, 1, velocity)
+                    store3(tree.step[i], omega)
+                    store3(tree.step[i], velocity, 3)
                 if tree.flow[i, GATHERS] == 1:
-                    store6(sums, 0, 1, E)
-                    store9(sums, 6, 1, F)
-                    store6(sums, 15, 1, H)
+                    store6(sums, E)
+                    store9(sums, F, 6)
+                    store6(sums, H, 15)
                 k = p.head[i]
                 while k >= 0:
-                    arm = load3(p.arm[k], 0, 1)
+                    arm = load3(p.arm[k])
                     A = mobility_at(E, F, H, arm)
                     p.r[k] = 3.0 / (A[0] + A[4] + A[8])
-                    u = velocity_at(omega, velocity, arm, load9(p.frame[k], 0, 1))
+                    u = velocity_at(omega, velocity, arm, load9(p.frame[k]))
                     p.along[k] = u[0]
-                    store3(p.free[k], 0, 1, u)
+                    store3(p.free[k], u)
                     k = p.following[k]
     for j in range(joints):
         p.g[j] = p.dv[p.joint[j]]
@@ -166,7 +166,7 @@ def _pair_rows(count, inertia, topology, ground):
         while k >= 0:
             u = relative_velocity(j, k, twists, p, pairs)
             p.along[k] = u[0]
-            store3(p.free[k], 0, 1, u)
+            store3(p.free[k], u)
             k = p.following[k]
     if pairs.counts[TOUCH] > 0:
         relative_mobilities(count, inertia, topology, ground.bodies, ground.solver)

@@ -136,9 +136,9 @@ def dofs(kind):
 @inline
 def rigid_at(rigid):
     """[A B; Bᵀ C] of a rigid body, from its numbers."""
-    m, h = rigid[MASS], load3(rigid, FIRST_MOMENT, 1)
+    m, h = rigid[MASS], load3(rigid, FIRST_MOMENT)
     B = (0.0, -h[2], h[1], h[2], 0.0, -h[0], -h[1], h[0], 0.0)
-    return load6(rigid, INERTIA, 1), B, (m, 0.0, 0.0, m, 0.0, m)
+    return load6(rigid, INERTIA), B, (m, 0.0, 0.0, m, 0.0, m)
 
 
 @inline
@@ -156,14 +156,14 @@ def with_waiting_wrenches(i, n, f, flow, tree):
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             c = tree.limbs.child[k]
             if flow[c, TO_PARENT] == WAITS:
-                n, f = add(n, load3(tree.sums[c], 0, 1)), add(f, load3(tree.sums[c], 3, 1))
+                n, f = add(n, load3(tree.sums[c])), add(f, load3(tree.sums[c], 3))
     return n, f
 
 
 @inline
 def passed_inertia(i, tree):
     """Load the inertia that body i passed to its parent."""
-    return load6(tree.G[i], 0, 1), load9(tree.G[i], 6, 1), load6(tree.G[i], 15, 1)
+    return load6(tree.G[i]), load9(tree.G[i], 6), load6(tree.G[i], 15)
 
 
 @inline
@@ -173,13 +173,13 @@ def _pass_on(i, parent, hands, r, A, B, C, n, f, tree):
         return ZERO6, ZERO9, ZERO6, ZERO, ZERO
     A, B, C = inertia_shifted(r, A, B, C)
     n = add(n, cross(r, f))
-    store6(tree.G[i], 0, 1, A)
-    store9(tree.G[i], 6, 1, B)
-    store6(tree.G[i], 15, 1, C)
+    store6(tree.G[i], A)
+    store9(tree.G[i], B, 6)
+    store6(tree.G[i], C, 15)
     if hands == NEXT:
         return A, B, C, n, f
-    store3(tree.sums[i], 0, 1, n)
-    store3(tree.sums[i], 3, 1, f)
+    store3(tree.sums[i], n)
+    store3(tree.sums[i], f, 3)
     return ZERO6, ZERO9, ZERO6, ZERO, ZERO
 
 
@@ -205,13 +205,13 @@ def factorise(tau, added, topology, bodies, tree):
             A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # passed on by body i + 1
             for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
                 kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
-                R, U, D, t = load9(bodies.rotation[i], 0, 1), tree.U[i], tree.inverse[i], tree.t[i]
+                R, U, D, t = load9(bodies.rotation[i]), tree.U[i], tree.inverse[i], tree.t[i]
                 A, B, C = rigid_at(bodies.rigid[i])
                 A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
-                n, f = add(load3(bodies.bias[i], 0, 1), n0), add(load3(bodies.bias[i], 3, 1), f0)
+                n, f = add(load3(bodies.bias[i]), n0), add(load3(bodies.bias[i], 3), f0)
                 n, f = with_waiting_wrenches(i, n, f, tree.flow, tree)
                 A, B, C = _with_limbs(i, A, B, C, tree)
-                turning, shifting = load3(bodies.product[i], 0, 1), load3(bodies.product[i], 3, 1)
+                turning, shifting = load3(bodies.product[i]), load3(bodies.product[i], 3)
                 n = add(n, add(mul(full(A), turning), mul(B, shifting)))
                 f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
                 if len(tree.mimics) > 0 and tree.mimics.waits[i] != 0:
@@ -228,38 +228,38 @@ def factorise(tau, added, topology, bodies, tree):
                         stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.mass
                         x, y, _, _, d, along = mimics.received(i, kind, e, (x, y, x, y, d, along), rows, tree.mimics)
                         if stays:
-                            mimics.pass_on(parent, load3(bodies.arm[i], 0, 1), (x, y, x, y, d, along), rows)
+                            mimics.pass_on(parent, load3(bodies.arm[i]), (x, y, x, y, d, along), rows)
                     if not stays:
                         k = 1.0 / (d + added[start])
                         w = k * (tau[start] - along)
-                        store3(U, 0, 1, x)
-                        store3(U, 3, 1, y)
+                        store3(U, x)
+                        store3(U, y, 3)
                         D[0], t[0] = k, w
                         A, B, C = less_rank_one(A, B, C, x, y, k)
                         n, f = add(n, scale(w, x)), add(f, scale(w, y))
                 elif kind == FREE:
                     E, F, H = _inverse(A, B, C)
-                    store9(D, 0, 1, E)
-                    store9(D, 9, 1, F)
-                    store9(D, 18, 1, H)
-                    a, b = mul(R, load3(tau, start, 1)), mul(R, load3(tau, start + 3, 1))
+                    store9(D, E)
+                    store9(D, F, 9)
+                    store9(D, H, 18)
+                    a, b = mul(R, load3(tau, start)), mul(R, load3(tau, start + 3))
                     x, y = sub(a, n), sub(b, f)
-                    store3(t, 0, 1, add(mul(E, x), mul(F, y)))
-                    store3(t, 3, 1, add(mul_t(F, x), mul(H, y)))
+                    store3(t, add(mul(E, x), mul(F, y)))
+                    store3(t, add(mul_t(F, x), mul(H, y)), 3)
                     A, B, C, n, f = ZERO6, ZERO9, ZERO6, a, b
                 else:
                     S = full(A)
                     E = inverse(plus(S, turned_diagonal(R, added, start)))
-                    store9(U, 0, 1, S)
-                    store9(U, 9, 1, B)
-                    store9(D, 0, 1, E)
-                    w, X = mul(E, sub(mul(R, load3(tau, start, 1)), n)), matmul(E, B)
-                    store3(t, 0, 1, w)
+                    store9(U, S)
+                    store9(U, B, 9)
+                    store9(D, E)
+                    w, X = mul(E, sub(mul(R, load3(tau, start)), n)), matmul(E, B)
+                    store3(t, w)
                     n, f = add(n, mul(S, w)), add(f, mul_t(B, w))
                     A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
                     B = minus(B, matmul(S, X))
                 hands = tree.flow[i, TO_PARENT]
-                A0, B0, C0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i], 0, 1), A, B, C, n, f, tree)
+                A0, B0, C0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i]), A, B, C, n, f, tree)
     if len(tree.mimics) > 0:
         if tree.mimics.waits[topology.shape[0]] == ENDS:
             mimics.eliminate_coordinate(topology.shape[0], tau, added, tree.mimics.mass, tree.mimics)
@@ -284,39 +284,39 @@ def carried_twist(i, parent, bodies, base, omega, velocity, tree):
     if parent == WORLD:
         return ZERO, base
     if parent != i - 1:
-        omega, velocity = load3(tree.twist[parent], 0, 1), load3(tree.twist[parent], 3, 1)
-    return omega, add(velocity, cross(omega, load3(bodies.arm[i], 0, 1)))
+        omega, velocity = load3(tree.twist[parent]), load3(tree.twist[parent], 3)
+    return omega, add(velocity, cross(omega, load3(bodies.arm[i])))
 
 
 @inline
 def _ball_velocity(U, E, t, above):
     """t − G a of a ball joint, from the twist of its body before the joint."""
-    n = add(mul(load9(U, 0, 1), above[0]), mul(load9(U, 9, 1), above[1]))
-    return sub(load3(t, 0, 1), mul(load9(E, 0, 1), n))
+    n = add(mul(load9(U), above[0]), mul(load9(U, 9), above[1]))
+    return sub(load3(t), mul(load9(E), n))
 
 
 @inline
 def move(i, omega, velocity, topology, bodies, tree, out):
     """Compute dv of body i's joint into `out` (nv,) by the factors of M + d; return its twist, from that by its
     parent."""
-    kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i], 0, 1)
+    kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i])
     U, D = tree.U[i], tree.inverse[i]
     if has_one_axis(kind):
         if mimics.has_own(i, tree):
-            out[start] = t[0] - D[0] * (dot(load3(U, 0, 1), omega) + dot(load3(U, 3, 1), velocity))
+            out[start] = t[0] - D[0] * (dot(load3(U), omega) + dot(load3(U, 3), velocity))
         along = scale(out[start], mimics.axis(i, axis_of(R), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
         else:
             velocity = add(velocity, along)
     elif kind == FREE:
-        a, b = load3(t, 0, 1), load3(t, 3, 1)
-        store3(out, start, 1, mul_t(R, sub(a, omega)))
-        store3(out, start + 3, 1, mul_t(R, sub(b, velocity)))
+        a, b = load3(t), load3(t, 3)
+        store3(out, mul_t(R, sub(a, omega)), start)
+        store3(out, mul_t(R, sub(b, velocity)), start + 3)
         omega, velocity = a, b
     else:
         x = _ball_velocity(U, D, t, (omega, velocity))
-        store3(out, start, 1, mul_t(R, x))
+        store3(out, mul_t(R, x), start)
         omega = add(omega, x)
     if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
         mimics.coordinate_velocity(i, omega, velocity, tree.mimics.mass, tree.mimics, out)
@@ -334,8 +334,8 @@ def world_coordinate(n, base, rows, tree, out):
 def keep_twist(i, omega, velocity, tree):
     """Store the twist of body i where limbs are attached to it."""
     if tree.flow[i, GATHERS] == 1:
-        store3(tree.twist[i], 0, 1, omega)
-        store3(tree.twist[i], 3, 1, velocity)
+        store3(tree.twist[i], omega)
+        store3(tree.twist[i], velocity, 3)
 
 
 @kernel
@@ -351,15 +351,15 @@ def accelerations(gravity, topology, bodies, tree, out):
             for i in range(limbs.begin[limb], limbs.end[limb]):
                 omega, velocity = carried_twist(i, topology[i, PARENT], bodies, up, omega, velocity, tree)
                 omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
-                omega = add(omega, load3(bodies.product[i], 0, 1))
-                velocity = add(velocity, load3(bodies.product[i], 3, 1))
+                omega = add(omega, load3(bodies.product[i]))
+                velocity = add(velocity, load3(bodies.product[i], 3))
                 keep_twist(i, omega, velocity, tree)
 
 
 @inline
 def inward_wrench(i, n, f, tau, topology, bodies, tree):
     """Compute t of body i from p = (n, f) and τ (nv,) by the factors of M + d; return p + U t, about its own origin."""
-    kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i], 0, 1)
+    kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i])
     U, D = tree.U[i], tree.inverse[i]
     if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
         mimics.eliminate_again(i, tau, tree.mimics)
@@ -372,17 +372,17 @@ def inward_wrench(i, n, f, tau, topology, bodies, tree):
         if mimics.has_own(i, tree):
             w = D[0] * (tau[start] - along)
             t[0] = w
-            n, f = add(n, scale(w, load3(U, 0, 1))), add(f, scale(w, load3(U, 3, 1)))
+            n, f = add(n, scale(w, load3(U))), add(f, scale(w, load3(U, 3)))
     elif kind == FREE:
-        a, b = mul(R, load3(tau, start, 1)), mul(R, load3(tau, start + 3, 1))
-        x, y, F = sub(a, n), sub(b, f), load9(D, 9, 1)
-        store3(t, 0, 1, add(mul(load9(D, 0, 1), x), mul(F, y)))
-        store3(t, 3, 1, add(mul_t(F, x), mul(load9(D, 18, 1), y)))
+        a, b = mul(R, load3(tau, start)), mul(R, load3(tau, start + 3))
+        x, y, F = sub(a, n), sub(b, f), load9(D, 9)
+        store3(t, add(mul(load9(D), x), mul(F, y)))
+        store3(t, add(mul_t(F, x), mul(load9(D, 18), y)), 3)
         n, f = a, b
     else:
-        w = mul(load9(D, 0, 1), sub(mul(R, load3(tau, start, 1)), n))
-        store3(t, 0, 1, w)
-        n, f = add(n, mul(load9(U, 0, 1), w)), add(f, mul_t(load9(U, 9, 1), w))
+        w = mul(load9(D), sub(mul(R, load3(tau, start)), n))
+        store3(t, w)
+        n, f = add(n, mul(load9(U), w)), add(f, mul_t(load9(U, 9), w))
     return n, f
 
 
@@ -391,11 +391,11 @@ def pass_wrench(i, hands, n, f, topology, bodies, tree):
     """Pass a wrench (n, f) of body i to its parent; return what body i − 1 receives in registers."""
     if topology[i, PARENT] == WORLD:
         return ZERO, ZERO
-    n = add(n, cross(load3(bodies.arm[i], 0, 1), f))
+    n = add(n, cross(load3(bodies.arm[i]), f))
     if hands == NEXT:
         return n, f
-    store3(tree.sums[i], 0, 1, n)
-    store3(tree.sums[i], 3, 1, f)
+    store3(tree.sums[i], n)
+    store3(tree.sums[i], f, 3)
     return ZERO, ZERO
 
 
@@ -421,10 +421,10 @@ def mobility_of(i, E, F, H, topology, bodies, tree):
     """
     kind, U, D = topology[i, KIND], tree.U[i], tree.inverse[i]
     if kind == FREE:
-        return upper(load9(D, 0, 1)), load9(D, 9, 1), upper(load9(D, 18, 1)), 0.0
+        return upper(load9(D)), load9(D, 9), upper(load9(D, 18)), 0.0
     if has_one_axis(kind):
         e, k = mimics.axis(i, axis_of(bodies.rotation[i]), tree), D[0]
-        x, y = scale(k, load3(U, 0, 1)), scale(k, load3(U, 3, 1))
+        x, y = scale(k, load3(U)), scale(k, load3(U, 3))
         a, b = add(mul(full(E), x), mul(F, y)), add(mul_t(F, x), mul(full(H), y))
         own = k + dot(x, a) + dot(y, b)
         if kind == REVOLUTE:
@@ -434,8 +434,8 @@ def mobility_of(i, E, F, H, topology, bodies, tree):
         b = sub(b, scale(0.5 * own, e))
         C = minus_outer(minus_outer(full(H), e, b), b, e)
         return E, minus_outer(F, a, e), upper(C), own
-    inv = load9(D, 0, 1)
-    P, Q = matmul(inv, load9(U, 0, 1)), matmul(inv, load9(U, 9, 1))  # G
+    inv = load9(D)
+    P, Q = matmul(inv, load9(U)), matmul(inv, load9(U, 9))  # G
     X = plus(matmul(P, full(E)), matmul(Q, transpose(F)))  # G Y
     Z = plus(matmul(P, F), matmul(Q, full(H)))
     K = plus(inv, plus(matmul(X, transpose(P)), matmul(Z, transpose(Q))))  # D⁻¹ + G Y Gᵀ

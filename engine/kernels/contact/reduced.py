@@ -22,15 +22,15 @@ LEFT_OUT, ACTS = -1, 0
 @inline
 def keep_composite(i, A, B, C, tree):
     """Store [A B; Bᵀ C] of body i with the articulated inertia of the bodies on it that are left out."""
-    store6(tree.composite[i], 0, 1, A)
-    store9(tree.composite[i], 6, 1, B)
-    store6(tree.composite[i], 15, 1, C)
+    store6(tree.composite[i], A)
+    store9(tree.composite[i], B, 6)
+    store6(tree.composite[i], C, 15)
 
 
 @inline
 def composite_at(i, tree):
     """Load what `keep_composite` stored."""
-    return load6(tree.composite[i], 0, 1), load9(tree.composite[i], 6, 1), load6(tree.composite[i], 15, 1)
+    return load6(tree.composite[i]), load9(tree.composite[i], 6), load6(tree.composite[i], 15)
 
 
 @inline

@@ -34,7 +34,7 @@ def restitution_offsets(count, share, dt, exact, ground):
     touching, p, springs = ground.contacts, ground.solver.problem, 0.0
     for i in spread(count):
         gap, before = touching.gap[i], ground.before[i]
-        c = closing_gap(gap, load3(touching.frame[i], 0, 1), load3(touching.at[i], 0, 1)) / dt
+        c = closing_gap(gap, load3(touching.frame[i]), load3(touching.at[i])) / dt
         e = share * coefficients_of(touching.shape[i], ground)[1]
         if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
             springs = 1.0
@@ -48,7 +48,7 @@ def _added_energy(count, joints, p):
     """Twice the kinetic energy that the impulses add."""
     total = 0.0
     for i in range(count):
-        x, u, b = load3(p.impulse[i], 0, 1), load3(p.u[i], 0, 1), load3(p.free[i], 0, 1)
+        x, u, b = load3(p.impulse[i]), load3(p.u[i]), load3(p.free[i])
         total += dot(x, add(u, b)) - 2.0 * x[0] * p.offset[i]
     for j in range(joints):
         total += p.joint_impulse[j] * (p.joint_u[j] + p.joint_free[j])

@@ -53,8 +53,8 @@ _FAR = 1e30
 def _take_step(contacts, joints, part, p):
     """Advance λ and u by `part` of the step."""
     for i in spread(contacts):
-        store3(p.impulse[i], 0, 1, add(load3(p.impulse[i], 0, 1), scale(part, load3(p.change[i], 0, 1))))
-        store3(p.u[i], 0, 1, add(load3(p.u[i], 0, 1), scale(part, load3(p.motion[i], 0, 1))))
+        store3(p.impulse[i], add(load3(p.impulse[i]), scale(part, load3(p.change[i]))))
+        store3(p.u[i], add(load3(p.u[i]), scale(part, load3(p.motion[i]))))
     for j in spread(joints):
         p.joint_impulse[j] += part * p.joint_change[j]
         p.joint_u[j] += part * p.joint_motion[j]
@@ -64,7 +64,7 @@ def _take_step(contacts, joints, part, p):
 def _keep_best(contacts, joints, p):
     """Store the present impulses as the best iterate."""
     for i in spread(contacts):
-        store3(p.best[i], 0, 1, load3(p.impulse[i], 0, 1))
+        store3(p.best[i], load3(p.impulse[i]))
     for j in spread(joints):
         p.joint_best[j] = p.joint_impulse[j]
 
@@ -73,7 +73,7 @@ def _keep_best(contacts, joints, p):
 def _restore_best(contacts, joints, p):
     """Restore the best iterate's impulses."""
     for i in spread(contacts):
-        store3(p.impulse[i], 0, 1, load3(p.best[i], 0, 1))
+        store3(p.impulse[i], load3(p.best[i]))
     for j in spread(joints):
         p.joint_impulse[j] = p.joint_best[j]
 
@@ -82,13 +82,13 @@ def _restore_best(contacts, joints, p):
 def _start_from_zero(contacts, joints, p, tree):
     """Set all impulses and the motion that they cause to zero."""
     for i in spread(contacts):
-        store3(p.impulse[i], 0, 1, (0.0, 0.0, 0.0))
-        store3(p.u[i], 0, 1, load3(p.free[i], 0, 1))
+        store3(p.impulse[i], (0.0, 0.0, 0.0))
+        store3(p.u[i], load3(p.free[i]))
     for j in spread(joints):
         p.joint_impulse[j], p.joint_u[j] = 0.0, p.joint_free[j]
     for i in spread(tree.moved.shape[0]):
-        store3(tree.moved[i], 0, 1, ZERO)
-        store3(tree.moved[i], 3, 1, ZERO)
+        store3(tree.moved[i], ZERO)
+        store3(tree.moved[i], ZERO, 3)
     for j in spread(p.total.size):
         p.total[j] = 0.0
     clear_step(contacts, joints, p, tree)
@@ -285,8 +285,8 @@ def restore_significant(count, joints, most, p):
     """Restore the best impulses; those that move their contact by less than the tolerance become 0, as an open
     contact's are."""
     for i in spread(count):
-        x = load3(p.best[i], 0, 1)
+        x = load3(p.best[i])
         least = 0.1 * residual_tolerance(most) * most * p.r[i]
-        store3(p.impulse[i], 0, 1, x if dot(x, x) > least * least else (0.0, 0.0, 0.0))
+        store3(p.impulse[i], x if dot(x, x) > least * least else (0.0, 0.0, 0.0))
     for j in spread(joints):
         p.joint_impulse[j] = p.joint_best[j]

@@ -27,7 +27,7 @@ def _impulse_before(i, touch, robot):
     shape, key, found = touch.ground.contacts.shape[i], _key(i, touch.ground), (0.0, 0.0, 0.0)
     for k in range(int(touch.summary[robot, 1])):
         if touch.which[robot, k] == shape and touch.key[robot, k] == key:
-            found = load3(touch.seen[robot, k], IMPULSE, 1)
+            found = load3(touch.seen[robot, k], IMPULSE)
     return found
 
 
@@ -40,7 +40,7 @@ def load_warm_start(count, frictional, n, touch, robot):
         before = _impulse_before(i, touch, robot)
         for r in range(3 if i < frictional else 1):
             k = 3 * i + r if i < frictional else 2 * frictional + i
-            impulses[k] = dot(load3(touching.frame[i], 3 * r, 1), before)
+            impulses[k] = dot(load3(touching.frame[i], 3 * r), before)
     first = 2 * frictional + count
     for k in spread(n - first):
         impulses[first + k] = joint_memory[ground.joint_of[k]]
@@ -50,12 +50,12 @@ def load_warm_start(count, frictional, n, touch, robot):
 def _put_wrench(seen, place, body, x, impulse, ground):
     """Store an impulse at a place x as a wrench on a body, in its frame; on fixed geometry in the world's."""
     if len(ground.pairs) > 0 and body < 0:
-        store3(seen, place, 1, cross(x, impulse))
-        store3(seen, place + 3, 1, impulse)
+        store3(seen, cross(x, impulse), place)
+        store3(seen, impulse, place + 3)
         return
-    R, p = load9(ground.bodies.rotation[body], 0, 1), load3(ground.bodies.position[body], 0, 1)
-    store3(seen, place, 1, mul_t(R, cross(sub(x, p), impulse)))
-    store3(seen, place + 3, 1, mul_t(R, impulse))
+    R, p = load9(ground.bodies.rotation[body]), load3(ground.bodies.position[body])
+    store3(seen, mul_t(R, cross(sub(x, p), impulse)), place)
+    store3(seen, mul_t(R, impulse), place + 3)
 
 
 @inline
@@ -71,17 +71,17 @@ def store_contacts(count, frictional, n, touch, robot):
         if i < frictional:
             x = (impulses[k], impulses[k + 1], impulses[k + 2])
             slip = np.sqrt(u[k + 1] * u[k + 1] + u[k + 2] * u[k + 2])
-        world = mul_t(load9(touching.frame[i], 0, 1), x)
+        world = mul_t(load9(touching.frame[i]), x)
         seen = touch.seen[robot, i]
         touch.which[robot, i], touch.key[robot, i] = touching.shape[i], _key(i, ground)
         seen[GAP], seen[SLIP] = touching.gap[i], slip
-        store3(seen, PLACE, 1, load3(touching.at[i], 0, 1))
-        store3(seen, NORMAL, 1, load3(touching.frame[i], 0, 1))
-        store3(seen, IMPULSE, 1, world)
+        store3(seen, load3(touching.at[i]), PLACE)
+        store3(seen, load3(touching.frame[i]), NORMAL)
+        store3(seen, world, IMPULSE)
         bodies = bodies_of(touching.shape[i], ground)
-        _put_wrench(seen, WRENCH, bodies[0], load3(touching.at[i], 0, 1), world, ground)
+        _put_wrench(seen, WRENCH, bodies[0], load3(touching.at[i]), world, ground)
         if len(ground.pairs) > 0:
-            _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i], 0, 1), scale(-1.0, world), ground)
+            _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i]), scale(-1.0, world), ground)
     first = 2 * frictional + count
     for k in spread(n - first):
         joint_memory[ground.joint_of[k]] = impulses[first + k]
