@@ -33,11 +33,9 @@ from engine.kernels.contact.problem import (
 )
 from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, store9, sub
 
-_LAMBDA, _W, _STEP, _DW = 0, 3, 6, 9
-"""Where a contact's row of `ProblemArrays.inner` has λ', w' and a step's changes of them, three numbers each."""
-_ON, _LAW, _X, _DX, _IMPULSE, _CHANGE = 0, 3, 6, 14, 22, 23
-"""Where a joint's row of `ProblemArrays.pairs` has flags, 1 where there is friction, a lower, an upper limit; f, lo
-and hi; pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u); a step's changes of these; λ', its change."""
+_FRICTION, _LOWER, _UPPER = range(3)
+_UP, _BETA, _DOWN, _ALPHA, _BELOW, _TO_LOWER, _ABOVE, _TO_UPPER = range(8)
+"""The numbers of `RowIterate.on` and of `RowIterate.x`."""
 _FAR, _GUESS, _WIDEST = 1e9, 1e-4, 1e3
 """The velocity from which a bound is no limit; and of `_guess` the rows' compliance, in units of 1/r and g, and the
 largest estimate."""
@@ -90,19 +88,18 @@ def begin_interior(contacts, joints, inertia, topology, bodies, work):
     wide = _guess(contacts, joints, size, inertia, topology, bodies, work)
     numbers[VELOCITY_UNIT], numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = size, 1.0, 0.0
     for i in spread(contacts):
-        row = p.inner[i]
-        store3(row, (wide, 0.0, 0.0), _LAMBDA)
-        store3(row, (1.0, 0.0, 0.0), _W)
+        store3(p.cones.impulse[i], (wide, 0.0, 0.0))
+        store3(p.cones.w[i], (1.0, 0.0, 0.0))
     for j in spread(joints):
-        row, e = p.pairs[j], 1.0 / np.sqrt(p.g[j])
+        on, law, x, e = p.rows.on[j], p.rows.law[j], p.rows.x[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
-        row[_ON], row[_LAW] = (1.0 if f > 0.0 else 0.0), f / e / size
-        row[_ON + 1], row[_LAW + 1] = (1.0 if low > -_FAR else 0.0), (low * e / size if low > -_FAR else 0.0)
-        row[_ON + 2], row[_LAW + 2] = (1.0 if high < _FAR else 0.0), (high * e / size if high < _FAR else 0.0)
-        friction = row[_LAW] if f > 0.0 else 1.0
-        row[_X], row[_X + 1], row[_X + 2], row[_X + 3] = friction, row[_ON], friction, row[_ON]
-        row[_X + 4], row[_X + 5], row[_X + 6], row[_X + 7] = row[_ON + 1], 1.0, row[_ON + 2], 1.0
-        row[_IMPULSE] = row[_X + 4] - row[_X + 6]
+        on[_FRICTION], law[_FRICTION] = (1.0 if f > 0.0 else 0.0), f / e / size
+        on[_LOWER], law[_LOWER] = (1.0 if low > -_FAR else 0.0), (low * e / size if low > -_FAR else 0.0)
+        on[_UPPER], law[_UPPER] = (1.0 if high < _FAR else 0.0), (high * e / size if high < _FAR else 0.0)
+        friction = law[_FRICTION] if f > 0.0 else 1.0
+        x[_UP], x[_BETA], x[_DOWN], x[_ALPHA] = friction, on[_FRICTION], friction, on[_FRICTION]
+        x[_BELOW], x[_TO_LOWER], x[_ABOVE], x[_TO_UPPER] = on[_LOWER], 1.0, on[_UPPER], 1.0
+        p.rows.impulse[j] = x[_BELOW] - x[_ABOVE]
     _put_impulses(contacts, joints, size, p)
     respond(contacts, joints, topology, bodies, work, p.total)
 
@@ -111,39 +108,40 @@ def begin_interior(contacts, joints, inertia, topology, bodies, work):
 def _put_impulses(contacts, joints, size, p):
     """Unscale the iterate's impulses, N s."""
     for i in spread(contacts):
-        store3(p.impulse[i], scale(size * np.sqrt(p.r[i]), load3(p.inner[i], _LAMBDA)))
+        store3(p.impulse[i], scale(size * np.sqrt(p.r[i]), load3(p.cones.impulse[i])))
     for j in spread(joints):
-        p.joint_impulse[j] = p.pairs[j, _IMPULSE] * size / np.sqrt(p.g[j])
+        p.joint_impulse[j] = p.rows.impulse[j] * size / np.sqrt(p.g[j])
 
 
 @inline
 def _gap(contacts, joints, p):
     """ν: the mean complementarity product."""
     for i in spread(contacts):
-        p.part[i] = dot(load3(p.inner[i], _LAMBDA), load3(p.inner[i], _W))
+        p.part[i] = dot(load3(p.cones.impulse[i]), load3(p.cones.w[i]))
     for j in spread(joints):
-        row, products = p.pairs[j], 0.0
+        x, products = p.rows.x[j], 0.0
         for pair in range(4):
-            products += row[_X + 2 * pair] * row[_X + 2 * pair + 1]
+            products += x[2 * pair] * x[2 * pair + 1]
         p.joint_part[j] = products
     total = sum_of_parts(contacts, joints, p)
     for j in spread(joints):
-        row = p.pairs[j]
-        p.joint_part[j] = 2.0 * row[_ON] + row[_ON + 1] + row[_ON + 2]
+        on = p.rows.on[j]
+        p.joint_part[j] = 2.0 * on[_FRICTION] + on[_LOWER] + on[_UPPER]
     return total / max(sum_of_parts(0, joints, p) + contacts, 1.0)
 
 
 @inline
-def _friction_damping(row):
+def _friction_damping(j, rows):
     """The damping that eliminating a joint row's friction leaves."""
-    on = row[_ON]
-    return on / (row[_X + 1] / row[_X] + row[_X + 3] / row[_X + 2] + (1.0 - on))
+    on, x = rows.on[j, _FRICTION], rows.x[j]
+    return on / (x[_BETA] / x[_UP] + x[_ALPHA] / x[_DOWN] + (1.0 - on))
 
 
 @inline
-def _damping(row):
+def _damping(j, rows):
     """The damping that eliminating a joint row leaves."""
-    return _friction_damping(row) + row[_X + 4] / row[_X + 5] + row[_X + 6] / row[_X + 7]
+    x = rows.x[j]
+    return _friction_damping(j, rows) + x[_BELOW] / x[_TO_LOWER] + x[_ABOVE] / x[_TO_UPPER]
 
 
 @inline
@@ -156,8 +154,7 @@ def _velocity(i, size, p):
 def _equations(contacts, joints, smooth, p):
     """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth."""
     for i in spread(contacts):
-        row, mu = p.inner[i], p.mu[i]
-        x, w = load3(row, _LAMBDA), load3(row, _W)
+        mu, x, w = p.mu[i], load3(p.cones.impulse[i]), load3(p.cones.w[i])
         first_of = (mu * x[0], x[1], x[2])
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
         q, slope = (w[0] / mu, w[1], w[2]), (mu / t if t > 0.0 else 0.0)
@@ -172,13 +169,13 @@ def _equations(contacts, joints, smooth, p):
             r * A[0], r * A[1], r * A[2], r * A[3], r * A[4], r * A[5], r * A[6], r * A[7], r * A[8],
         ))  # fmt: skip
     for j in spread(joints):
-        p.joint_omega[j] = _damping(p.pairs[j]) / p.g[j]
+        p.joint_omega[j] = _damping(j, p.rows) / p.g[j]
 
 
 @inline
 def _rest(i, size, smooth, p):
     """The residual r of a contact's w, with De Saxcé's correction."""
-    w, mu = load3(p.inner[i], _W), p.mu[i]
+    w, mu = load3(p.cones.w[i]), p.mu[i]
     square = w[1] * w[1] + w[2] * w[2]
     t, r = np.sqrt(square + smooth * smooth), sub(_velocity(i, size, p), w)
     return r[0] + (mu * square / (t + smooth) if t > 0.0 else 0.0), r[1], r[2]
@@ -188,23 +185,22 @@ def _rest(i, size, smooth, p):
 def _targets(contacts, joints, size, smooth, aim, p):
     """Compute s of all rows, the impulse change at du = 0, for complementarity products of `aim`."""
     for i in spread(contacts):
-        row, mu, k = p.inner[i], p.mu[i], 1.0 / p.r[i]
-        x, w = load3(row, _LAMBDA), load3(row, _W)
+        mu, k, x, w = p.mu[i], 1.0 / p.r[i], load3(p.cones.impulse[i]), load3(p.cones.w[i])
         first_of, second_of = (mu * x[0], x[1], x[2]), (w[0] / mu, w[1], w[2])
         o = jordan(first_of, second_of)
         y = divided(second_of, (aim - o[0], -o[1], -o[2]))
         against = scale(k, mul(load9(p.omega[i]), _rest(i, size, smooth, p)))
         step = sub((y[0] / mu, y[1], y[2]), against)
-        store3(row, step, _STEP)
+        store3(p.cones.impulse_step[i], step)
         store3(p.s[i], scale(size * np.sqrt(p.r[i]), step))
     for j in spread(joints):
-        row, u = p.pairs[j], p.joint_u[j] / (np.sqrt(p.g[j]) * size)
-        apart = row[_IMPULSE] - (row[_X] - row[_X + 2]) / 2.0 - row[_X + 4] + row[_X + 6]
-        c = -_friction_damping(row) * (u - aim / row[_X] + aim / row[_X + 2])
-        c += row[_ON + 1] * (aim - row[_X + 4] * (u - row[_LAW + 1])) / row[_X + 5]
-        c -= row[_ON + 2] * (aim + row[_X + 6] * (u - row[_LAW + 2])) / row[_X + 7]
-        row[_CHANGE] = c - apart
-        p.joint_s[j] = row[_CHANGE] * size / np.sqrt(p.g[j])
+        on, law, x, u = p.rows.on[j], p.rows.law[j], p.rows.x[j], p.joint_u[j] / (np.sqrt(p.g[j]) * size)
+        apart = p.rows.impulse[j] - (x[_UP] - x[_DOWN]) / 2.0 - x[_BELOW] + x[_ABOVE]
+        c = -_friction_damping(j, p.rows) * (u - aim / x[_UP] + aim / x[_DOWN])
+        c += on[_LOWER] * (aim - x[_BELOW] * (u - law[_LOWER])) / x[_TO_LOWER]
+        c -= on[_UPPER] * (aim + x[_ABOVE] * (u - law[_UPPER])) / x[_TO_UPPER]
+        p.rows.impulse_step[j] = c - apart
+        p.joint_s[j] = p.rows.impulse_step[j] * size / np.sqrt(p.g[j])
 
 
 @inline
@@ -212,34 +208,31 @@ def _reach(contacts, joints, size, smooth, aim, p):
     """Compute the steps of impulses, w and pairs; return the step length to the boundary."""
     reach = INFINITE
     for i in spread(contacts):
-        row, mu, d = p.inner[i], p.mu[i], np.sqrt(p.r[i])
-        x, w = load3(row, _LAMBDA), load3(row, _W)
+        mu, d, x, w = p.mu[i], np.sqrt(p.r[i]), load3(p.cones.impulse[i]), load3(p.cones.w[i])
         step = scale(1.0 / (size * d), load3(p.change[i]))
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
         du = add(scale(d / size, load3(p.motion[i])), _rest(i, size, smooth, p))
         dw = (du[0] + (mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
-        store3(row, step, _STEP)
-        store3(row, dw, _DW)
+        store3(p.cones.impulse_step[i], step)
+        store3(p.cones.w_step[i], dw)
         dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
         reach = min(reach, to_boundary((mu * x[0], x[1], x[2]), dp))
         reach = min(reach, to_boundary((w[0] / mu, w[1], w[2]), dq))
     for j in spread(joints):
-        row = p.pairs[j]
+        on, law, x, step = p.rows.on[j], p.rows.law[j], p.rows.x[j], p.rows.step[j]
         u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * size)
-        d0 = -_friction_damping(row) * (u - aim / row[_X] + aim / row[_X + 2])
-        on, low, high = row[_ON], row[_ON + 1], row[_ON + 2]
-        row[_DX], row[_DX + 2] = d0, -d0
-        row[_DX + 1] = on * ((aim - row[_X + 1] * d0) / row[_X] - row[_X + 1])
-        row[_DX + 3] = on * ((aim + row[_X + 3] * d0) / row[_X + 2] - row[_X + 3])
-        row[_DX + 5] = low * (u - row[_LAW + 1] - row[_X + 5])
-        row[_DX + 7] = high * (row[_LAW + 2] - u - row[_X + 7])
-        row[_DX + 4] = low * ((aim - row[_X + 4] * row[_DX + 5]) / row[_X + 5] - row[_X + 4])
-        row[_DX + 6] = high * ((aim - row[_X + 6] * row[_DX + 7]) / row[_X + 7] - row[_X + 6])
-        row[_CHANGE] = p.joint_change[j] * np.sqrt(p.g[j]) / size
-        for pair in range(8):
-            here, way = row[_X + pair], row[_DX + pair]
-            if here > 0.0 and way < 0.0:
-                reach = min(reach, -here / way)
+        d0 = -_friction_damping(j, p.rows) * (u - aim / x[_UP] + aim / x[_DOWN])
+        step[_UP], step[_DOWN] = d0, -d0
+        step[_BETA] = on[_FRICTION] * ((aim - x[_BETA] * d0) / x[_UP] - x[_BETA])
+        step[_ALPHA] = on[_FRICTION] * ((aim + x[_ALPHA] * d0) / x[_DOWN] - x[_ALPHA])
+        step[_TO_LOWER] = on[_LOWER] * (u - law[_LOWER] - x[_TO_LOWER])
+        step[_TO_UPPER] = on[_UPPER] * (law[_UPPER] - u - x[_TO_UPPER])
+        step[_BELOW] = on[_LOWER] * ((aim - x[_BELOW] * step[_TO_LOWER]) / x[_TO_LOWER] - x[_BELOW])
+        step[_ABOVE] = on[_UPPER] * ((aim - x[_ABOVE] * step[_TO_UPPER]) / x[_TO_UPPER] - x[_ABOVE])
+        p.rows.impulse_step[j] = p.joint_change[j] * np.sqrt(p.g[j]) / size
+        for k in range(8):
+            if x[k] > 0.0 and step[k] < 0.0:
+                reach = min(reach, -x[k] / step[k])
     return least_of(reach)
 
 
@@ -247,16 +240,15 @@ def _reach(contacts, joints, size, smooth, aim, p):
 def _take_step(contacts, joints, length, size, p):
     """Advance the iterate, its impulses and velocities by `length` of the step."""
     for i in spread(contacts):
-        row = p.inner[i]
-        store3(row, add(load3(row, _LAMBDA), scale(length, load3(row, _STEP))), _LAMBDA)
-        store3(row, add(load3(row, _W), scale(length, load3(row, _DW))), _W)
+        impulse, w = p.cones.impulse[i], p.cones.w[i]
+        store3(impulse, add(load3(impulse), scale(length, load3(p.cones.impulse_step[i]))))
+        store3(w, add(load3(w), scale(length, load3(p.cones.w_step[i]))))
         store3(p.u[i], add(load3(p.u[i]), scale(length, load3(p.motion[i]))))
     for j in spread(joints):
-        row = p.pairs[j]
-        row[_IMPULSE] += length * row[_CHANGE]
+        p.rows.impulse[j] += length * p.rows.impulse_step[j]
         p.joint_u[j] += length * p.joint_motion[j]
-        for pair in range(8):
-            row[_X + pair] += length * row[_DX + pair]
+        for k in range(8):
+            p.rows.x[j, k] += length * p.rows.step[j, k]
     _put_impulses(contacts, joints, size, p)
 
 

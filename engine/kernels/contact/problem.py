@@ -55,6 +55,31 @@ class Search(NamedTuple):
     counts: NDArray[np.int64]
 
 
+class ConeIterate(NamedTuple):
+    """The iterate of `interior` for C contacts, scaled: λ and w, and their changes in a step; (C, 3) each."""
+
+    impulse: NDArray[np.floating]
+    w: NDArray[np.floating]
+    impulse_step: NDArray[np.floating]
+    w_step: NDArray[np.floating]
+
+
+class RowIterate(NamedTuple):
+    """The iterate of `interior` for R joint rows, scaled.
+
+    `on` (R, 3) is 1 where there is friction, a lower, an upper limit, and `law` (R, 3) holds f, lo and hi. The
+    complementarity pairs `x` (R, 8) are (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), and change by
+    `step` (R, 8); λ (R,) by `impulse_step` (R,).
+    """
+
+    on: NDArray[np.floating]
+    law: NDArray[np.floating]
+    x: NDArray[np.floating]
+    step: NDArray[np.floating]
+    impulse: NDArray[np.floating]
+    impulse_step: NDArray[np.floating]
+
+
 class ProblemArrays(NamedTuple):
     """C contacts and R joint rows of a robot of n bodies and nv velocities; the leading ones are in use.
 
@@ -69,8 +94,8 @@ class ProblemArrays(NamedTuple):
 
     Joint rows have the fields of contacts with the prefix `joint_`; `joint` (R,) is their velocity, `law` (R, 3) holds
     f, lo, hi, and `g` (R,) is their mobility. (nv,) each: d `added` to the mass matrix and the right-hand side `right`
-    of a step, its solution `dv`, and `total`, the velocity change by all impulses. `inner` (C, 12) and `pairs` (R, 24)
-    are the iterate of `interior`; `part` (C,) and `joint_part` (R,) the terms of `sum_of_parts`.
+    of a step, its solution `dv`, and `total`, the velocity change by all impulses; `part` (C,) and `joint_part` (R,)
+    are the terms of `sum_of_parts`.
     """
 
     head: NDArray[np.int64]
@@ -106,8 +131,8 @@ class ProblemArrays(NamedTuple):
     right: NDArray[np.floating]
     dv: NDArray[np.floating]
     total: NDArray[np.floating]
-    inner: NDArray[np.floating]
-    pairs: NDArray[np.floating]
+    cones: ConeIterate
+    rows: RowIterate
 
 
 class ImpulseWorkspace(NamedTuple):
@@ -131,7 +156,8 @@ def impulse_workspace(
     problem = ProblemArrays(
         head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
-        inner=np.zeros((C, 12)), pairs=np.zeros((R, 24)),
+        cones=ConeIterate(*(np.zeros((C, 3)) for _ in range(4))),
+        rows=RowIterate(*(np.zeros((R, *n)) for n in ((3,), (3,), (8,), (8,), (), ()))),
     )  # fmt: skip
     return ImpulseWorkspace(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(8, np.int64)))
 
