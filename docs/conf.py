@@ -34,7 +34,7 @@ PAGES = {
     "Use": "docs/installing docs/window docs/shell docs/python docs/examples docs/studies docs/live docs/papers",
     "Understand": "docs/scheme docs/scheme_gpu docs/contact docs/contact_solver docs/collision docs/step docs/lessons",
     "Measured": "docs/measured docs/measured_algorithms docs/measured_contact docs/measured_kernels docs/robustness",
-    "Change": "CONTRIBUTING docs/architecture docs/kernels docs/friction CHANGELOG",
+    "Change": "CONTRIBUTING docs/architecture docs/extending docs/testing docs/kernels docs/friction CHANGELOG",
     "Interface": "docs/api/engine docs/api/robots docs/api/dynamics docs/api/simulation docs/api/contact "
     "docs/api/control docs/api/recording docs/api/studies docs/api/comparing docs/api/window",
 }

@@ -154,11 +154,11 @@ def test_links_lead_somewhere(name: str) -> None:
     assert [target for target in targets if "://" not in target and not ((ROOT / name).parent / target).exists()] == []
 
 
-_FLOORS = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("| of | floors |")[2].partition("\n\n")[0]
+_FLOORS = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("| of | floors |")[2].partition("\n\n")[0]
 
 
 def test_the_table_of_floors_is_that_of_the_contracts() -> None:
-    """CONTRIBUTING's floors, from the top down, a semicolon between them, against the layers of import-linter."""
+    """The floors of docs/architecture.md, top down, a semicolon between them, against import-linter's layers."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     layers: dict[str, list[set[str]]] = {}
     for contract in contracts:
@@ -173,8 +173,8 @@ def test_the_table_of_floors_is_that_of_the_contracts() -> None:
 
 
 def test_the_places_where_things_go_are_there() -> None:
-    """CONTRIBUTING's table; a name without a folder lies where the one before it does."""
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    """The table of docs/extending.md; a name without a folder lies where the one before it does."""
+    text = (ROOT / "docs" / "extending.md").read_text("utf-8")
     rows = re.findall(r"^\| (?!new|---)(.+?) \| (.+) \|$", text, re.MULTILINE)
     assert len(rows) >= 10
     missing = []

@@ -158,7 +158,7 @@ def test_a_head_that_is_killed_loses_no_part(alone: dict[str, np.ndarray], tmp_p
 @pytest.mark.timeout(3000)
 def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) -> None:
     """Ten nodes at times of chance, then the head with the program that leads the study; ten more as it goes on."""
-    chance, text = random.Random(8), PUSHED.replace("samples = 4", "samples = 100")
+    chance, text = random.Random(8), PUSHED.replace("samples = 4", "samples = 400")
     undisturbed = engine.Study.read(named(tmp_path, text))
     undisturbed.run(tmp_path / "undisturbed", processes=0)
     folder, count = tmp_path / "s.results", undisturbed.count

@@ -159,8 +159,8 @@ def geometry() -> Iterable[str]:
     )
     kept = word(KEPT)
     yield f"At most {kept} points of a shape are contacts at a time: the deepest, the one farthest from it, and two"
-    yield f"Of a hull with {WALKED} corners or more, a corner must be lower the nearer it is"
-    yield f"The angle is that of {g(thresholds.LEAN)} rad/s, and the way that the deepest"
+    yield f"Of a hull with {WALKED} corners or more, height counts too"
+    yield f"at {g(thresholds.LEAN)} rad/s, or at the speed of the deepest corner"
     yield f"touch in up to {kept} places, on triangles, edges and corners"
     yield f"Of more than {kept} the deepest, the farthest and the two that widen the area most are kept."
     shape, pair, ball = room()
