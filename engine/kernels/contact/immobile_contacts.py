@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.kernels.contact.detection import exchange
 from engine.kernels.contact.properties import bodies_of
-from engine.kernels.contact.recursion import has_one_axis
+from engine.kernels.contact.tree import has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import cross, load3, load9, mul_t, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD

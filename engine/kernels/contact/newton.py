@@ -20,11 +20,7 @@ from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact.matrix import add_wrenches, contact_step, inward, joint_step, set_up_pairs
 from engine.kernels.contact.mimics import ENDS
 from engine.kernels.contact.recursion import (
-    TO_PARENT,
-    axis_of,
     carried_twist,
-    column,
-    has_one_axis,
     inward_wrench,
     keep_twist,
     mobility_at,
@@ -35,6 +31,7 @@ from engine.kernels.contact.recursion import (
     world_coordinate,
 )
 from engine.kernels.contact.reduced import LEFT_OUT
+from engine.kernels.contact.tree import TO_PARENT, axis_of, column, has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO9, add, cross, dot, load3, load9, mul, mul_t, scale, store3, store9, sub
 from engine.kernels.world import ZERO

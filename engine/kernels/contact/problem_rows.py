@@ -10,11 +10,7 @@ from engine.kernels.contact.immobile_contacts import leave_out_immobile
 from engine.kernels.contact.newton import relative_mobilities
 from engine.kernels.contact.properties import bodies_of, coefficients_of
 from engine.kernels.contact.recursion import (
-    GATHERS,
-    TO_PARENT,
-    axis_of,
     carried_twist,
-    has_one_axis,
     keep_twist,
     mobility_at,
     mobility_of,
@@ -23,6 +19,7 @@ from engine.kernels.contact.recursion import (
 )
 from engine.kernels.contact.reduced import LEFT_OUT, leave_out_unloaded
 from engine.kernels.contact.rounding import limit_slack
+from engine.kernels.contact.tree import GATHERS, TO_PARENT, axis_of, has_one_axis
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.robot import KIND, PARENT, V_START

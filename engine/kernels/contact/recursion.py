@@ -12,17 +12,11 @@ and writes only what the outward pass needs.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
-
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact import mimics
-from engine.kernels.contact.body_pairs import BodyPairs
-from engine.kernels.contact.limbs import Limbs, limbs
-from engine.kernels.contact.mimics import ENDS, STAYS, Mimics
+from engine.kernels.contact.mimics import ENDS, STAYS
+from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, has_one_axis, rigid_at
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
     ZERO6,
@@ -53,92 +47,8 @@ from engine.kernels.spatial import (
     transpose,
     upper,
 )
-from engine.kernels.world import FIRST_MOMENT, INERTIA, MASS, ZERO
-from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
-
-TO_PARENT, GATHERS = 0, 1
-"""Columns of `Tree.flow` and `Tree.loaded`: how a body passes its share to its parent; whether shares wait for it."""
-NEXT, WAITS = 1, 2
-"""Passed in registers to the body before, of the same limb; or left in its row of `sums` for a body of another limb."""
-_SUMS = 42
-
-
-class Tree(NamedTuple):
-    """The workspace of the passes, for n bodies.
-
-    Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; `inverse` (n, 27),
-    D⁻¹, of a free joint (I^A)⁻¹ by blocks. Of Newton's matrix: `G` (n, 36), six numbers an axis; before its first step,
-    the inertias (21) passed on for M + d. Of the last right-hand side: `t` and `twist` (n, 6). `sums` (n, 42) is passed
-    between limbs. `moved` (n, 6) are the twists by all impulses, `step` (n, 6) by Newton's last step. `loaded` (n, 2)
-    is the `flow` among the bodies of Newton's steps, `composite` (n, 21) their inertias, see `reduced`.
-    """
-
-    limbs: Limbs
-    flow: NDArray[np.int64]
-    loaded: NDArray[np.int64]
-    U: NDArray[np.floating]
-    inverse: NDArray[np.floating]
-    G: NDArray[np.floating]
-    t: NDArray[np.floating]
-    twist: NDArray[np.floating]
-    sums: NDArray[np.floating]
-    composite: NDArray[np.floating]
-    moved: NDArray[np.floating]
-    step: NDArray[np.floating]
-    mimics: Mimics | tuple[()]
-    pairs: BodyPairs | tuple[()]
-
-
-def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs | tuple[()]) -> Tree:
-    """Return the workspace for bodies with these parents, which precede their children, mimic joints and pairs."""
-    n = len(parent)
-    flow = np.zeros((n, 2), np.int64)
-    for i in range(n):
-        flow[i, TO_PARENT] = NEXT if parent[i] == i - 1 and parent[i] != WORLD else WAITS
-        if parent[i] != WORLD and parent[i] != i - 1:
-            flow[parent[i], GATHERS] = 1
-    widths, loaded = (18, 27, 36, 6, 6, _SUMS, 21, 6, 6), np.zeros((n, 2), np.int64)
-    U, inverse, G, t, twist, sums, composite, moved, step = (np.zeros((n, width)) for width in widths)
-    stays = mimic.role == STAYS if mimic else np.zeros(n, np.bool_)
-    return Tree(limbs(parent, stays), flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs)
-
-
-@inline
-def column(rotation, k):
-    """Axis k of a body."""
-    return rotation[k], rotation[3 + k], rotation[6 + k]
-
-
-@inline
-def row(A, k):
-    """Row k of a 3 × 3 matrix."""
-    return A[3 * k], A[3 * k + 1], A[3 * k + 2]
-
-
-@inline
-def axis_of(rotation):
-    """The axis of a revolute or prismatic joint: z of its body."""
-    return column(rotation, 2)
-
-
-@inline
-def has_one_axis(kind):
-    """Whether a joint of this kind is revolute or prismatic."""
-    return kind <= PRISMATIC
-
-
-@inline
-def dofs(kind):
-    """The number of velocities of a joint of this kind."""
-    return 1 if kind <= PRISMATIC else (6 if kind == FREE else 3)
-
-
-@inline
-def rigid_at(rigid):
-    """[A B; Bᵀ C] of a rigid body, from its numbers."""
-    m, h = rigid[MASS], load3(rigid, FIRST_MOMENT)
-    B = (0.0, -h[2], h[1], h[2], 0.0, -h[0], -h[1], h[0], 0.0)
-    return load6(rigid, INERTIA), B, (m, 0.0, 0.0, m, 0.0, m)
+from engine.kernels.world import ZERO
+from engine.model import FREE, REVOLUTE, WORLD
 
 
 @inline
@@ -193,6 +103,63 @@ def _with_limbs(i, A, B, C, tree):
     return A, B, C
 
 
+@inline
+def _without_axis(i, kind, parent, tau, added, bodies, tree, body):
+    """Eliminate the joint of body i with one axis from its inertia and wrench, `body` (A, B, C, n, f); return these.
+
+    The coordinate of a mimic joint may stay, see `mimics`.
+    """
+    (A, B, C, n, f), U, t = body, tree.U[i], tree.t[i]
+    e, stays = mimics.axis(i, axis_of(load9(bodies.rotation[i])), tree), False
+    x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
+    d, along = dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
+    if len(tree.mimics) > 0:
+        stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.mass
+        x, y, _, _, d, along = mimics.received(i, kind, e, (x, y, x, y, d, along), rows, tree.mimics)
+        if stays:
+            mimics.pass_on(parent, load3(bodies.arm[i]), (x, y, x, y, d, along), rows)
+    if not stays:
+        k = 1.0 / (d + added)
+        w = k * (tau - along)
+        store3(U, x)
+        store3(U, y, 3)
+        tree.inverse[i, 0], t[0] = k, w
+        A, B, C = less_rank_one(A, B, C, x, y, k)
+        n, f = add(n, scale(w, x)), add(f, scale(w, y))
+    return A, B, C, n, f
+
+
+@inline
+def _solve_free(i, R, tau, start, tree, body):
+    """Solve for a body with a free joint, `body` (A, B, C, n, f); return the wrench that it passes on."""
+    (A, B, C, n, f), D, t = body, tree.inverse[i], tree.t[i]
+    E, F, H = _inverse(A, B, C)
+    store9(D, E)
+    store9(D, F, 9)
+    store9(D, H, 18)
+    a, b = mul(R, load3(tau, start)), mul(R, load3(tau, start + 3))
+    x, y = sub(a, n), sub(b, f)
+    store3(t, add(mul(E, x), mul(F, y)))
+    store3(t, add(mul_t(F, x), mul(H, y)), 3)
+    return a, b
+
+
+@inline
+def _without_ball(i, R, tau, added, start, tree, body):
+    """Eliminate the ball joint of body i from its inertia and wrench, `body` (A, B, C, n, f); return these."""
+    (A, B, C, n, f), U = body, tree.U[i]
+    S = full(A)
+    E = inverse(plus(S, turned_diagonal(R, added, start)))
+    store9(U, S)
+    store9(U, B, 9)
+    store9(tree.inverse[i], E)
+    w, X = mul(E, sub(mul(R, load3(tau, start)), n)), matmul(E, B)
+    store3(tree.t[i], w)
+    n, f = add(n, mul(S, w)), add(f, mul_t(B, w))
+    A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
+    return A, minus(B, matmul(S, X)), C, n, f
+
+
 @kernel
 def factorise(tau, added, topology, bodies, tree):
     """Factorise M + d, and compute t of τ − bias; τ and d are (nv,)."""
@@ -205,7 +172,7 @@ def factorise(tau, added, topology, bodies, tree):
             A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # passed on by body i + 1
             for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
                 kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
-                R, U, D, t = load9(bodies.rotation[i]), tree.U[i], tree.inverse[i], tree.t[i]
+                R = load9(bodies.rotation[i])
                 A, B, C = rigid_at(bodies.rigid[i])
                 A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
                 n, f = add(load3(bodies.bias[i]), n0), add(load3(bodies.bias[i], 3), f0)
@@ -221,43 +188,14 @@ def factorise(tau, added, topology, bodies, tree):
                     A, B, C = mimics.without_coordinate_symmetric(i, A, B, C, tree.mimics.mass)
                     n, f = mimics.with_coordinate_force(i, n, f, tree.mimics.mass)
                 if has_one_axis(kind):
-                    e, stays = mimics.axis(i, axis_of(R), tree), False
-                    x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
-                    d, along = dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
-                    if len(tree.mimics) > 0:
-                        stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.mass
-                        x, y, _, _, d, along = mimics.received(i, kind, e, (x, y, x, y, d, along), rows, tree.mimics)
-                        if stays:
-                            mimics.pass_on(parent, load3(bodies.arm[i]), (x, y, x, y, d, along), rows)
-                    if not stays:
-                        k = 1.0 / (d + added[start])
-                        w = k * (tau[start] - along)
-                        store3(U, x)
-                        store3(U, y, 3)
-                        D[0], t[0] = k, w
-                        A, B, C = less_rank_one(A, B, C, x, y, k)
-                        n, f = add(n, scale(w, x)), add(f, scale(w, y))
+                    A, B, C, n, f = _without_axis(
+                        i, kind, parent, tau[start], added[start], bodies, tree, (A, B, C, n, f)
+                    )
                 elif kind == FREE:
-                    E, F, H = _inverse(A, B, C)
-                    store9(D, E)
-                    store9(D, F, 9)
-                    store9(D, H, 18)
-                    a, b = mul(R, load3(tau, start)), mul(R, load3(tau, start + 3))
-                    x, y = sub(a, n), sub(b, f)
-                    store3(t, add(mul(E, x), mul(F, y)))
-                    store3(t, add(mul_t(F, x), mul(H, y)), 3)
-                    A, B, C, n, f = ZERO6, ZERO9, ZERO6, a, b
+                    n, f = _solve_free(i, R, tau, start, tree, (A, B, C, n, f))
+                    A, B, C = ZERO6, ZERO9, ZERO6
                 else:
-                    S = full(A)
-                    E = inverse(plus(S, turned_diagonal(R, added, start)))
-                    store9(U, S)
-                    store9(U, B, 9)
-                    store9(D, E)
-                    w, X = mul(E, sub(mul(R, load3(tau, start)), n)), matmul(E, B)
-                    store3(t, w)
-                    n, f = add(n, mul(S, w)), add(f, mul_t(B, w))
-                    A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
-                    B = minus(B, matmul(S, X))
+                    A, B, C, n, f = _without_ball(i, R, tau, added, start, tree, (A, B, C, n, f))
                 hands = tree.flow[i, TO_PARENT]
                 A0, B0, C0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i]), A, B, C, n, f, tree)
     if len(tree.mimics) > 0:

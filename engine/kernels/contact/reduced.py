@@ -10,7 +10,8 @@ from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact.body_pairs import TOUCH, any_touch
 from engine.kernels.contact.mimics import STAYS
-from engine.kernels.contact.recursion import GATHERS, NEXT, TO_PARENT, WAITS, dofs, passed_inertia, rigid_at
+from engine.kernels.contact.recursion import passed_inertia
+from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, dofs, rigid_at
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import add, full, load6, load9, mul, mul_t, plus, store6, store9
 from engine.model import WORLD

@@ -1,0 +1,100 @@
+"""The workspace of the articulated-body recursion for one robot: what its passes store of each body, and their flow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile import inline
+from engine.kernels.contact.body_pairs import BodyPairs
+from engine.kernels.contact.limbs import Limbs, limbs
+from engine.kernels.contact.mimics import STAYS, Mimics
+from engine.kernels.spatial import load3, load6
+from engine.kernels.world import FIRST_MOMENT, INERTIA, MASS
+from engine.model import FREE, PRISMATIC, WORLD
+
+TO_PARENT, GATHERS = 0, 1
+"""Columns of `Tree.flow` and `Tree.loaded`: how a body passes its share to its parent; whether shares wait for it."""
+NEXT, WAITS = 1, 2
+"""Passed in registers to the body before, of the same limb; or left in its row of `sums` for a body of another limb."""
+_SUMS = 42
+
+
+class Tree(NamedTuple):
+    """The workspace of the passes, for n bodies.
+
+    Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; `inverse` (n, 27),
+    D⁻¹, of a free joint (I^A)⁻¹ by blocks. Of Newton's matrix: `G` (n, 36), six numbers an axis; before its first step,
+    the inertias (21) passed on for M + d. Of the last right-hand side: `t` and `twist` (n, 6). `sums` (n, 42) is passed
+    between limbs. `moved` (n, 6) are the twists by all impulses, `step` (n, 6) by Newton's last step. `loaded` (n, 2)
+    is the `flow` among the bodies of Newton's steps, `composite` (n, 21) their inertias, see `reduced`.
+    """
+
+    limbs: Limbs
+    flow: NDArray[np.int64]
+    loaded: NDArray[np.int64]
+    U: NDArray[np.floating]
+    inverse: NDArray[np.floating]
+    G: NDArray[np.floating]
+    t: NDArray[np.floating]
+    twist: NDArray[np.floating]
+    sums: NDArray[np.floating]
+    composite: NDArray[np.floating]
+    moved: NDArray[np.floating]
+    step: NDArray[np.floating]
+    mimics: Mimics | tuple[()]
+    pairs: BodyPairs | tuple[()]
+
+
+def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs | tuple[()]) -> Tree:
+    """Return the workspace for bodies with these parents, which precede their children, mimic joints and pairs."""
+    n = len(parent)
+    flow = np.zeros((n, 2), np.int64)
+    for i in range(n):
+        flow[i, TO_PARENT] = NEXT if parent[i] == i - 1 and parent[i] != WORLD else WAITS
+        if parent[i] != WORLD and parent[i] != i - 1:
+            flow[parent[i], GATHERS] = 1
+    widths, loaded = (18, 27, 36, 6, 6, _SUMS, 21, 6, 6), np.zeros((n, 2), np.int64)
+    U, inverse, G, t, twist, sums, composite, moved, step = (np.zeros((n, width)) for width in widths)
+    stays = mimic.role == STAYS if mimic else np.zeros(n, np.bool_)
+    return Tree(limbs(parent, stays), flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs)
+
+
+@inline
+def column(rotation, k):
+    """Axis k of a body."""
+    return rotation[k], rotation[3 + k], rotation[6 + k]
+
+
+@inline
+def row(A, k):
+    """Row k of a 3 × 3 matrix."""
+    return A[3 * k], A[3 * k + 1], A[3 * k + 2]
+
+
+@inline
+def axis_of(rotation):
+    """The axis of a revolute or prismatic joint: z of its body."""
+    return column(rotation, 2)
+
+
+@inline
+def has_one_axis(kind):
+    """Whether a joint of this kind is revolute or prismatic."""
+    return kind <= PRISMATIC
+
+
+@inline
+def dofs(kind):
+    """The number of velocities of a joint of this kind."""
+    return 1 if kind <= PRISMATIC else (6 if kind == FREE else 3)
+
+
+@inline
+def rigid_at(rigid):
+    """[A B; Bᵀ C] of a rigid body, from its numbers."""
+    m, h = rigid[MASS], load3(rigid, FIRST_MOMENT)
+    B = (0.0, -h[2], h[1], h[2], 0.0, -h[0], -h[1], h[0], 0.0)
+    return load6(rigid, INERTIA), B, (m, 0.0, 0.0, m, 0.0, m)
