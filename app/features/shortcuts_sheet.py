@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from PyQt6.QtCore import QSize, Qt
@@ -94,7 +94,7 @@ def _add(tree: QTreeWidget, menu: str, rows: list[Shortcut]) -> None:
 def shortcuts(window: QMainWindow) -> Iterator[Shortcut]:
     """Yield all actions of a window that have keys, in menu order; actions without a menu are last."""
     seen: set[QAction] = set()
-    for menu, name, action in of_menus(window):
+    for menu, name, action in of_menus(window, QAction.iconText):
         if action.shortcuts() and action not in seen:
             seen.add(action)
             yield Shortcut(menu, name, action.toolTip(), keys_of(action))
@@ -104,12 +104,15 @@ def shortcuts(window: QMainWindow) -> Iterator[Shortcut]:
             yield Shortcut(OTHER, _plain(action.text()), action.toolTip(), keys_of(action))
 
 
-def of_menus(window: QMainWindow) -> Iterator[tuple[str, str, QAction]]:
-    """Yield all actions in a window's menus, each with its top menu and its name with any submenus."""
+def of_menus(window: QMainWindow, text: Callable[[QAction], str] = QAction.text) -> Iterator[tuple[str, str, QAction]]:
+    """Yield all actions in a window's menus, each with its top menu and its name with any submenus.
+
+    By `QAction.iconText` a name is constant: Undo, without what it would undo.
+    """
     for top in window.menuBar().actions():
         if top.menu() is not None:
             for within, action in _in_menu(top.menu()):
-                yield _plain(top.text()), within + _plain(action.text()), action
+                yield _plain(top.text()), within + _plain(text(action)), action
 
 
 def keys_of(action: QAction) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 MOST = 200
 """The maximum number of actions that can be undone."""
+UNDO_TIP, REDO_TIP = "Undo the last change (Ctrl+Z)", "Redo the change that was undone last (Ctrl+Shift+Z)"
 TOGETHER = 1.0  # s within which actions of one kind are merged, such as steps of a slider
 
 
@@ -38,7 +39,9 @@ class UndoView:
         )
         self.undo.setShortcuts([QKeySequence("Ctrl+Z")])
         self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
-        for action in (self.undo, self.redo):
+        for action, name, tip in ((self.undo, "Undo", UNDO_TIP), (self.redo, "Redo", REDO_TIP)):
+            action.setIconText(name)
+            action.setToolTip(tip)
             window.addAction(action)
         window.menus.edit.put(self.undo, self.redo)
         self._robot: engine.Model | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtWidgets import QTreeWidget
+from test_help import rows
 from test_scene_view import dragged, entry, seen_at, settled, shown, type_in
 from windows import wait
 
@@ -12,6 +14,7 @@ import engine
 from app.acting.drives import Drive
 from app.features.ground_view import GroundView
 from app.features.scene_view import SceneView
+from app.features.shortcuts_sheet import ShortcutsSheet, shortcuts
 from app.features.undo_view import UndoView
 from app.simulation.spread import Spread
 
@@ -56,6 +59,23 @@ def test_a_joint_moved_by_its_slider_goes_back_in_one_step(qtbot, undoing):
     redo(qtbot, undoing)
     wait(qtbot, lambda: joint(undoing) == 0.4 and joint(undoing, 1) == 0.3)
     np.testing.assert_array_equal(undoing._bench.initial[:2], [0.4, 0.3])
+
+
+def test_the_sheet_of_keys_has_undo_and_redo_without_what_they_would_change(qtbot, undoing):
+    window = undoing._window
+    window.joints.moved.emit(0, 0.3)
+    window.joints.moved.emit(1, 0.3)
+    undo(qtbot, undoing)
+    wait(qtbot, undoing.redo.isEnabled)
+    assert [each.text() for each in (undoing.undo, undoing.redo)] == [
+        "&Undo Move joint1 to 17.2 °",
+        "&Redo Move joint2 to 17.2 °",
+    ]
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    dialog = window.features[ShortcutsSheet].dialog
+    assert {("Undo", "Ctrl+Z"), ("Redo", "Ctrl+Shift+Z or Ctrl+Y")} <= rows(dialog.findChild(QTreeWidget))
+    assert not any("joint" in f"{each.name} {each.tip}" for each in shortcuts(window) if each.menu == "Edit")
+    dialog.close()
 
 
 def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
