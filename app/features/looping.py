@@ -33,7 +33,7 @@ class Looping:
             return
         first, last = replay.recording.span(run)
         here = last if replay.frame is None else replay.frame.time
-        known = (first, last) if replay.loop is None or replay.loop[0] is not run else replay.loop[1:]
+        known = replay.loop_of(run) or (first, last)
         start, end = (here, known[1]) if which == 0 else (known[0], here)
         if start >= end:
             start, end = (here, last) if which == 0 else (first, here)
@@ -59,6 +59,6 @@ class Looping:
         there = run is not None and replay.recording.span(run)[1] > replay.recording.span(run)[0]
         for action in self.actions:
             action.setEnabled(there)
-        loop = replay.loop[1:] if replay.loop is not None and replay.loop[0] is run else None
+        loop = replay.loop_of(run)
         check(self.on, loop is not None)
         self._track.show_loop(loop)

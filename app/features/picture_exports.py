@@ -80,8 +80,10 @@ class PictureExports:
         if (reason := why_no_film()) is not None:
             self._window.statusBar().showMessage(reason, MESSAGE)
             return
-        run = self._bench.replay.chosen
-        dialog = FilmDialog(self._window, self._shown_size(), LARGEST, self._bench.replay.recording.span(run))
+        replay, run = self._bench.replay, self._bench.replay.chosen
+        span = replay.recording.span(run)
+        loop = loop if (loop := replay.loop_of(run)) is not None and loop[1] > span[0] else None
+        dialog = FilmDialog(self._window, self._shown_size(), LARGEST, span, loop)
         if dialog.exec() == QDialog.DialogCode.Accepted and (path := self._ask_path("mp4", "Videos (*.mp4)")):
             self.save_film(path, dialog.order)
         dialog.deleteLater()

@@ -101,7 +101,7 @@ class RunExports:
         (begin, end), setup = replay.recording.span(run), replay.recording.frame(run, run.last).setup
         first = engine.first_resampled(replay.recording, run)
         start, rows = replay.recording.frame(run, first).time, run.last - first + 1
-        loop = replay.loop[1:] if replay.loop is not None and replay.loop[0] is run and replay.loop[2] > start else None
+        loop = loop if (loop := replay.loop_of(run)) is not None and loop[1] > start else None
         dialog = RunDialog(self._window, title, end - start, setup.settings.dt, rows, max(start - begin, 0.0), loop)
         if dialog.exec() == QDialog.DialogCode.Accepted and (
             path := ask_path(self._window, title, name, filters, kind)

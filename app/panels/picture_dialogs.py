@@ -78,9 +78,15 @@ class FilmOrder:
 
 
 class FilmDialog(QDialog):
-    """Asks for a film's size, frame rate, speed, and part of the run."""
+    """Asks for a film's size, frame rate, speed, and part of the run; `span` and `loop` from and to in s.
 
-    def __init__(self, parent: QWidget, size: tuple[int, int], largest: int, span: tuple[float, float]):
+    With a `loop`, that span alone can be shown.
+    """
+
+    def __init__(
+        self, parent: QWidget, size: tuple[int, int], largest: int, span: tuple[float, float],
+        loop: tuple[float, float] | None = None,
+    ):  # fmt: skip
         super().__init__(parent)
         self.setWindowTitle("Video of the run")
         self.choice, self.rate, self.speed = SizeChoice(size, largest), QComboBox(), QComboBox()
@@ -107,10 +113,22 @@ class FilmDialog(QDialog):
             ("Size", self.choice), ("Frame rate", self.rate), ("Speed", self.speed), ("From", part),
         ):  # fmt: skip
             form.addRow(name, widget)
+        self.loop = QCheckBox(self)
+        self.loop.setVisible(loop is not None)
+        if loop is not None:
+            self.loop.setText(f"Only the loop, {loop[0]:.3f} to {loop[1]:.3f} s")
+            self.loop.toggled.connect(lambda alone: self._take_span(loop if alone else span, alone))
+            form.addRow("", self.loop)
         note = QLabel("Rendered from the current camera, with the overlays that are shown.")
         note.setWordWrap(True)
         form.addRow("", note)
         form.addRow(_buttons(self, "Save…"))
+
+    def _take_span(self, span: tuple[float, float], fixed: bool) -> None:
+        """Set the part of the run; a `fixed` one cannot be edited."""
+        for box, value in ((self.start, span[0]), (self.end, span[1])):
+            box.setValue(value)
+            box.setDisabled(fixed)
 
     @property
     def order(self) -> FilmOrder:

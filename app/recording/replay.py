@@ -164,10 +164,14 @@ class Replay:
         if self.at_end and not self._loops:
             self.playing = False
 
+    def loop_of(self, run: engine.Run | None) -> tuple[float, float] | None:
+        """Return the start and end, s, of a run's loop; None if it has none."""
+        return self.loop[1:] if self.loop is not None and self.loop[0] is run else None
+
     @property
     def _loops(self) -> bool:
         """Whether the loop is of the run shown."""
-        return self.loop is not None and self.loop[0] is self.run
+        return self.loop_of(self.run) is not None
 
     def take(self) -> Snapshot | None:
         """Return the current frame as a snapshot; None if it did not change since the last call."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from app.features.context_menus import ContextMenus
 from app.features.looping import SHORTEST
 from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
+from app.panels.picture_dialogs import FilmDialog
 from app.panels.run_dialog import RECORDED, STEPS, RunDialog
 from engine import cli
 
@@ -139,8 +141,40 @@ def test_the_loop_alone_is_exported_and_repeats_to_the_bit(qtbot, replayed, tmp_
     assert len(times) == steps + 1
 
 
-def test_without_a_loop_the_dialog_offers_none(replayed):
+def test_the_loop_alone_is_written_as_a_video(qtbot, replayed, tmp_path, monkeypatch):
+    av = pytest.importorskip("av", reason="PyAV is not installed (extra video)")
+    exports, replay, path = replayed.features[RunExports], replayed.workbench.replay, tmp_path / "loop.mp4"
+    mark(replayed, 0.1, 0.3)
+    _, start, end = replay.loop
+    name_file(monkeypatch, path)
+
+    def exec_(dialog: FilmDialog) -> int:
+        dialog.show()
+        whole = replay.recording.span(replay.chosen)
+        assert dialog.loop.text() == f"Only the loop, {start:.3f} to {end:.3f} s"
+        dialog.loop.click()
+        assert not dialog.start.isEnabled()
+        dialog.loop.click()
+        assert (dialog.order.start, dialog.order.end) == pytest.approx(whole, abs=1e-3)
+        assert dialog.start.isEnabled()
+        dialog.loop.click()
+        assert (dialog.order.start, dialog.order.end) == pytest.approx((start, end), abs=1e-3)
+        dialog.choice.choose((160, 120))
+        return QDialog.DialogCode.Accepted
+
+    monkeypatch.setattr(FilmDialog, "exec", exec_)
+    exports.pictures.film.trigger()
+    wait(qtbot, lambda: not exports.writing.running)
+    with av.open(str(path)) as film:
+        count = sum(1 for _ in film.decode(film.streams.video[0]))
+    assert count == math.floor(30 * (round(end, 3) - round(start, 3)) + 1e-9) + 1
+
+
+def test_without_a_loop_the_dialogs_offer_none(replayed):
     dialog = RunDialog(replayed, "Export", 1.0, 1e-3, 60)
-    dialog.show()
-    assert not dialog.loop.isVisible()
+    film = FilmDialog(replayed, (160, 120), 8192, (0.0, 1.0))
+    for each in (dialog, film):
+        each.show()
+        assert not each.loop.isVisible()
     assert dialog.span is None
+    assert (film.order.start, film.order.end) == (0.0, 1.0)
