@@ -20,6 +20,7 @@ RIGHT, BOTTOM, LEFT = (
     Qt.DockWidgetArea.LeftDockWidgetArea,
 )
 SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px, minimum widths of the panels on the right and on the left
+CLOSABLE = 54  # px of a tab with a button that closes it, beside its title
 HIGHEST = 0.45  # of the window's height, at most, for a bottom dock when it is shown
 
 
@@ -62,6 +63,10 @@ class Docks(QObject):
     def __getitem__(self, title: str) -> QDockWidget:
         return self._docks[title]
 
+    @property
+    def titles(self) -> tuple[str, ...]:
+        return tuple(self._docks)
+
     def add(self, dock: Dock) -> QAction:
         """Add a dock to the window; return the action that shows and hides it."""
         widget = QDockWidget(dock.title, self._window)
@@ -90,8 +95,10 @@ class Docks(QObject):
             self._as_restored = {title for title in self._heights if not self._docks[title].isHidden()}
 
     def eventFilter(self, dock: QObject, event: QEvent) -> bool:
-        """Remember the height to which the user drags a dock."""
-        if event.type() == QEvent.Type.Resize and QApplication.mouseButtons() and isinstance(dock, QDockWidget):
+        """Remember the height to which the user drags a dock; fit tabs to the width of their bar."""
+        if event.type() == QEvent.Type.Resize and isinstance(dock, QTabBar):
+            self._naming.start(0)
+        elif event.type() == QEvent.Type.Resize and QApplication.mouseButtons() and isinstance(dock, QDockWidget):
             self._heights[dock.windowTitle()] = dock.height()
         return False
 
@@ -110,7 +117,7 @@ class Docks(QObject):
                 QTimer.singleShot(0, before[-1].raise_)
 
     def _name_once(self) -> None:
-        """Hide the title bar of a tabbed dock; its tab closes and floats it instead."""
+        """Hide the title bar of a tabbed dock; its tab floats it instead, and closes it where all tabs have room."""
         for dock in self._docks.values():
             beside = [each for each in self._window.tabifiedDockWidgets(dock) if not each.isHidden()]
             tabbed = bool(beside) and not dock.isFloating()
@@ -120,8 +127,11 @@ class Docks(QObject):
                 dock.setTitleBarWidget(None)
                 bare.deleteLater()
         for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            bar.setTabsClosable(True)
+            words = sum(bar.fontMetrics().horizontalAdvance(bar.tabText(k)) for k in range(bar.count()))
+            bar.setTabsClosable(words + CLOSABLE * bar.count() <= bar.width())
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
             bar.setDrawBase(False)
+            bar.installEventFilter(self)
             for signal, slot in ((bar.tabCloseRequested, self._close), (bar.tabBarDoubleClicked, self._float)):
                 with suppress(TypeError):  # Qt drops the connections of a bar that was empty meanwhile
                     signal.disconnect(slot)

@@ -64,7 +64,7 @@ class BesideView(QObject):
         self._asked: Asked | None = None  # its position and initial state
         self._kept: Kept | None = None  # its data in a session, until it is placed
         self._opening: tuple[str, Kept | None] | None = None  # the file being read, and its data in a session
-        self._note = ""
+        self._note = EMPTY
         self._scene: Scene | None = None
         self._placed = self._fit_due = False  # `_fit_due`: fit both robots in view once the second is drawn
         self._first = ""  # the first robot's file

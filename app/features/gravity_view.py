@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from PyQt6.QtGui import QActionGroup
 from PyQt6.QtWidgets import QMenu
@@ -21,7 +21,7 @@ class GravityView:
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
-        self.form = cast(ScenePanel, window.docks["Scene"].widget()).gravity
+        self.form = window.docks["Scene"].findChild(ScenePanel).gravity
         self.form.changed.connect(self.set)
         self.menu, group = QMenu("Gravity &vector", window), QActionGroup(window)
         self.menu.setToolTipsVisible(True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QTimer
@@ -55,7 +55,7 @@ class GroundView:
         self.from_file = self._add(group, "Height &field…", "Heights in m from a file of numpy.save", self._ask)
         self.menu.addSeparator()
         self.menu.addAction(make_action(window, "S&ettings…", self._show_form, tip=SETTINGS_TIP))
-        self.form = cast(ScenePanel, window.docks["Scene"].widget()).terrain
+        self.form = window.docks["Scene"].findChild(ScenePanel).terrain
         self.form.chosen.connect(self.choose)
         self.form.changed.connect(self.take)
         self._present = engine.Scene(), Terrain(grounds.FLAT)

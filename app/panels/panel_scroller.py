@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QEvent, QObject, Qt
+from PyQt6.QtCore import QEvent, QObject, QSize, Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QScrollArea, QWidget
 
@@ -17,7 +17,14 @@ class PanelScroller(QScrollArea):
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if event is not None and event.type() == QEvent.Type.LayoutRequest:
             self._fit()
+            self.updateGeometry()
         return super().eventFilter(watched, event)
+
+    def minimumSizeHint(self) -> QSize:
+        hint = super().minimumSizeHint()
+        if self.horizontalScrollBarPolicy() == Qt.ScrollBarPolicy.ScrollBarAlwaysOff:
+            hint.setWidth(self.widget().minimumSizeHint().width() + self.verticalScrollBar().sizeHint().width())
+        return hint
 
     def _fit(self) -> None:
         room, least = self.maximumViewportSize(), self.widget().minimumSizeHint()
@@ -26,8 +33,13 @@ class PanelScroller(QScrollArea):
         self.widget().resize(room.expandedTo(least))
 
 
-def scrolled(panel: QWidget) -> PanelScroller:
-    """Return a scroll area for a panel, so that it widens no window; it scrolls to the focused widget."""
+def scrolled(panel: QWidget, sideways: bool = True) -> PanelScroller:
+    """Return a scroll area for a panel, so that it enlarges no window; it scrolls to the focused widget.
+
+    Unless it scrolls `sideways`, it is as wide as the panel needs.
+    """
     scroller = PanelScroller(frameShape=QFrame.Shape.NoFrame, focusPolicy=Qt.FocusPolicy.NoFocus)
     scroller.setWidget(panel)
+    if not sideways:
+        scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return scroller

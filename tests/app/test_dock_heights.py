@@ -7,11 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 from PyQt6.QtCore import QPoint, QRect, QSize, Qt
+from PyQt6.QtWidgets import QTabBar, QToolButton
 from windows import wait
 
 import engine
 from app.desktop.docks import HIGHEST, LEFT, RIGHT
+from app.features.beside_view import BesideView
+from app.features.scene_view import SceneView
 from app.features.shortcuts_sheet import ShortcutsSheet
+from app.panels.beside import EMPTY
 from app.window import Window
 
 AT_SCALE_2 = QSize(960, 600)
@@ -43,6 +47,41 @@ def test_no_dock_lies_over_another_in_a_small_window(qtbot, opened, titles):
     assert len(seen) >= 2
     assert not any(one.intersects(other) for one, other in combinations([*seen, window.centralWidget().geometry()], 2))
     assert all(window.rect().contains(each) for each in seen)
+
+
+def test_all_docks_at_once_can_be_used_in_a_window_of_1280_by_800(qtbot, opened):
+    window, size = opened(engine.find_robot("arm7")), QSize(1280, 800)
+    window.resize(size)
+    for title in window.docks.titles:
+        show(qtbot, window, title)
+    scene = window.features[SceneView]
+    scene.add("box", False)  # its numbers are the tallest form
+    window.docks["Scene"].raise_()
+    wait(qtbot, lambda: scene.panel.form.isVisible() and scene.panel.row == 0)
+    assert window.size() == size
+    area = scene.panel.parent().parent()
+    wait(qtbot, lambda: area.verticalScrollBar().maximum() > 0)
+    assert scene.panel.width() <= area.viewport().width()
+    scene.panel.friction.setFocus()
+    qtbot.keyClick(scene.panel.friction, Qt.Key.Key_Backtab)
+    wait(qtbot, lambda: area.verticalScrollBar().value() > 0)
+    bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    (right,) = (bar for bar in bars if "Joints" in [bar.tabText(k) for k in range(bar.count())])
+    wait(qtbot, lambda: not right.tabsClosable())
+    titles = [right.tabText(k) for k in range(right.count())]
+    assert len(titles) == 7
+    for k, title in enumerate(titles):
+        assert right.tabRect(k).width() > right.fontMetrics().horizontalAdvance(title)
+        window.docks[title].raise_()
+        wait(qtbot, lambda k=k: right.currentIndex() == k and right.rect().contains(right.tabRect(k).center()))
+        wait(qtbot, lambda title=title: window.rect().contains(window.docks[title].geometry()))
+    assert any(each.isVisible() for each in right.findChildren(QToolButton))  # to the tabs beyond the bar
+    window.docks["Second robot"].raise_()
+    wait(qtbot, window.features[BesideView].panel.note.isVisible)
+    assert window.features[BesideView].panel.note.text() == EMPTY
+    for title in ("Batch", "Forces", "Second robot", "Lesson"):
+        show(qtbot, window, title, on=False)
+    wait(qtbot, right.tabsClosable)
 
 
 def test_a_new_window_lies_on_a_small_screen(make_window, monkeypatch):

@@ -389,7 +389,7 @@ class Tour(DialogTour):
 FEATURES = (
     "empty", "diagnostics", "held", "drive", "pull", "pose", "forces", "link", "glass", "trails", "plots", "groups",
     "recording", "contact", "scene", "ghost", "lesson", "study", "beside", "batch", "compare", "timing", "full",
-    "full_screen", "controller", "menus", "hiding_and_distance", "submenus", "modal", "dialogs",
+    "crowd", "full_screen", "controller", "menus", "hiding_and_distance", "submenus", "modal", "dialogs",
 )  # fmt: skip
 
 

@@ -90,6 +90,24 @@ class Visitor(User):
 class DialogTour(Visitor):
     """A simulated user who opens every menu and dialog."""
 
+    def crowd(self) -> Iterator[None]:
+        """Show all docks at once, then each in front of those beside it."""
+        self.robot("arm7")
+        self.spin(0.3)
+        docks = self.window.docks.titles
+        shown = {title for title in docks if not self.window.docks[title].isHidden()}
+        for title in docks:
+            self.dock(title)
+            self.spin(0.1)
+        self.rest()
+        yield
+        for title in docks:
+            self.window.docks[title].raise_()
+            self.spin(0.3)
+            yield
+        for title in docks:
+            self.dock(title, title in shown)
+
     def dialogs(self) -> Iterator[None]:
         """Show the dialogs that are windows, one after another."""
         from PyQt6.QtWidgets import QApplication
