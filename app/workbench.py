@@ -23,7 +23,7 @@ from app.acting.forces import ForceControls, Forces
 from app.acting.joint_driving import JointDriving
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import Posing
-from app.acting.surroundings import Parts, Surroundings, beside, file_of
+from app.acting.surroundings import Left, Parts, Surroundings, beside, file_of
 from app.acting.undoing import Actions, State, undoable
 from app.plotting.probe import Probe
 from app.recording import run_files
@@ -88,6 +88,9 @@ class Workbench:
         self.package_dirs: tuple[str, ...] = ()
         """Folders searched for packages, besides those that `engine.load` knows."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
+        self._leaves = False
+        self.left: Left | None = None
+        """The objects around the previous robot that another one, opened since, lacks; None if there are none."""
         self._robots_of_runs: dict[str, str] = {}  # by the run's path, if other than the robot that the run names
         self.trusted = False
         """Whether the file was allowed to run any Python, if it was a xacro file."""
@@ -163,14 +166,15 @@ class Workbench:
         source: str | Path | engine.Model,
         floating: bool = False,
         trust_xacro: bool = False,
-        parts: Parts = lambda _: (),
+        parts: Parts | None = None,
     ) -> None:
         """Load a URDF, or a run (.npz) with its robot, or use a given model.
 
-        The current robot stays until the new one has been loaded; it also stays if that fails.
+        The current robot stays until the new one has been loaded; it also stays if that fails. The objects around it
+        do not go on to another robot, see `left`.
 
         `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python; `parts`
-        are added to a robot from a file.
+        are added to a robot from a file, and nothing is `left` then.
         """
         self.pause()
         self._opening_file, self.opening_floating, self._opening_trusted = "", floating, trust_xacro
@@ -178,13 +182,15 @@ class Workbench:
             self.loading = source.source or source.name
         else:
             source = self.loading = self._opening_file = _resolved(source)
-        settings = replace(self.settings, spread=ALONE)
+        settings, self._leaves = replace(self.settings, spread=ALONE), parts is None
+        if self.model is not None and self.loading != self.path:
+            settings = replace(settings, scene=replace(settings.scene, obstacles=()))
         arguments = source, settings, floating, self.package_dirs, trust_xacro
         if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)):
             robot = self._robots_of_runs.get(source, "")
             self._worker.open(*arguments, lambda load: run_files.opener(load, self._recorder, robot))
         else:
-            self._worker.open(*arguments, lambda load: beside(load, parts))
+            self._worker.open(*arguments, lambda load: beside(load, parts or (lambda _: ())))
 
     def open_again(self, floating: bool) -> None:
         """Reload the robot's file, with the root link free or not; other parts stay."""
@@ -194,7 +200,7 @@ class Workbench:
     def _exchange(self, model: engine.Model) -> None:
         """Start a new run with another model, under the current file's name if there is one."""
         self.pause()
-        self.loading = self.path
+        self.loading, self._leaves = self.path, False
         source = self.path if Path(self.path).is_file() else model
         self._worker.open(source, self.settings, self.floating, opener=lambda _: lambda *_, **__: model)
 
@@ -354,6 +360,7 @@ class Workbench:
         return events
 
     def _adopt(self, event: Loaded) -> None:
+        self.left = self.surroundings.left_by(event) if self._leaves and self.model is not None else None
         self.robot.take(event)
         self.shown = None
         self.path, self.loading = event.path, ""

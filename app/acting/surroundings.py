@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from app.acting.configuring import Configuring
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import put_base
 from app.acting.undoing import Action, Actions, undoable
+from app.simulation.messages import Loaded
 from app.simulation.worker import Worker
 
 Load = Callable[..., engine.Model]
@@ -21,6 +22,14 @@ Parts = Callable[[Load], Sequence[engine.Part]]
 """Returns parts, given a function such as `engine.load` to read their files."""
 Exchange = Callable[[engine.Model], None]
 """Starts a new run with another model of the robot and its surroundings."""
+
+
+class Left(NamedTuple):
+    """Objects that were around a robot, by its name."""
+
+    robot: str
+    obstacles: tuple[engine.Obstacle, ...]
+    parts: tuple[engine.Part, ...]
 
 
 class Surroundings:
@@ -50,6 +59,25 @@ class Surroundings:
         model = engine.compose(first, *parts) if parts else first.model
         self.actions.report(Action(told, before, replace(before, parts=model.parts)))
         self._exchange(model)
+
+    def left_by(self, event: Loaded) -> Left | None:
+        """Return the objects that are around the robot, and not around the loaded one that follows it."""
+        model, kept = self._robot.model, event.settings.scene.obstacles
+        obstacles = () if kept else self._robot.settings.scene.obstacles
+        every = () if event.model.parts else self._robot.parts
+        parts = tuple(replace(part, pose=self.part_pose(k)) for k, part in enumerate(every))
+        name = model.parts[0].model.name if model.parts else model.name
+        return Left(name, obstacles, parts) if obstacles or parts else None
+
+    def report_left(self, left: Left) -> int:
+        """Report the objects that a previous robot left as removed from this one's scene; return their number."""
+        after, count = self.actions.state, len(left.obstacles) + len(left.parts)
+        own = after.parts or (engine.Part(after.model, prefix=""),)
+        scene = replace(after.settings.scene, obstacles=left.obstacles or after.settings.scene.obstacles)
+        parts = (*own, *left.parts) if left.parts else after.parts
+        before = replace(after, settings=replace(after.settings, scene=scene), parts=parts)
+        self.actions.report(Action(f"Remove {count} {'object' if count == 1 else 'objects'}", before, after))
+        return count
 
     def part_pose(self, number: int) -> np.ndarray:
         """Return the pose (4, 4) of a part's root; `number` is its index in `parts`."""

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 LINE = 160  # characters of a message in the status bar, at most
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
+LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
+LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
 OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: edge lengths of new objects
 MESHES = "Meshes (*.stl *.obj *.dae *.ply *.glb *.gltf *.off);;All files (*)"
 ROBOTS = "Robots (*.urdf *.xacro *.xml);;All files (*)"
@@ -267,6 +269,10 @@ class SceneView(QObject):
         before, self._before = self._before, None
         if before is None:
             self.panel.choose(-1)
+            if (left := self._bench.left) is not None:
+                count = self._bench.surroundings.report_left(left)
+                text = LEFT_ONE if count == 1 else LEFT_MANY
+                self._window.statusBar().showMessage(text.format(robot=left.robot, count=count), MESSAGE)
             self.show()
             return
         bench = self._bench

@@ -14,6 +14,7 @@ import engine
 from app.acting.drives import Drive
 from app.features.ground_view import GroundView
 from app.features.scene_view import SceneView
+from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet, shortcuts
 from app.features.undo_view import UndoView
 from app.simulation.spread import Spread
@@ -190,4 +191,66 @@ def test_another_robot_begins_with_nothing_to_undo(qtbot, undoing):
     assert undoing.undo.isEnabled()
     undoing._window.open(engine.find_robot("pendulum"))
     wait(qtbot, lambda: undoing._bench.model.name == "pendulum" and not undoing._bench.loading)
+    assert not undoing.undo.isEnabled()
+
+
+def test_objects_stay_with_the_robot_that_is_left_and_undo_adds_them_to_the_next(qtbot, undoing):
+    window, bench = undoing._window, undoing._bench
+    scene, ground = window.features[SceneView], window.features[GroundView]
+    ground.shapes[1].trigger()
+    scene.add("cylinder", False)
+    scene.add("box", True)
+    settled(qtbot, scene)
+    wait(qtbot, lambda: len(bench.parts) == 1 and bench.newest is not None)
+    pose = np.eye(4)
+    pose[:3, 3] = 0.9, -0.7, 0.4
+    bench.surroundings.place_part(0, pose)
+    wait(qtbot, lambda: np.allclose(bench.surroundings.part_pose(0), pose))
+    (cylinder,), terrain = scene.obstacles, bench.settings.scene.ground
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
+    assert (scene.obstacles, bench.parts) == ((), ())
+    assert bench.settings.scene.ground == terrain
+    assert window.statusBar().currentMessage() == "2 objects around arm7 were removed; Undo (Ctrl+Z) adds them here"
+    assert undoing.undo.text() == "&Undo Remove 2 objects"
+    undo(qtbot, undoing)
+    settled(qtbot, scene)
+    wait(qtbot, lambda: len(bench.parts) == 1 and not bench.loading and bench.newest is not None)
+    assert scene.obstacles == (cylinder,)
+    np.testing.assert_allclose(bench.surroundings.part_pose(0), pose)
+    assert bench.model.parts[0].model.name == "pendulum"
+    redo(qtbot, undoing)
+    wait(qtbot, lambda: not bench.parts and not bench.loading)
+    assert scene.obstacles == ()
+
+
+def test_a_robot_that_is_opened_again_keeps_its_obstacles(qtbot, undoing):
+    window, bench = undoing._window, undoing._bench
+    scene = window.features[SceneView]
+    scene.add("box", False)
+    before = bench.model
+    bench.open_again(floating=True)
+    wait(qtbot, lambda: bench.model is not before and not bench.loading)
+    window.open(bench.path)
+    floating = bench.model
+    wait(qtbot, lambda: bench.model is not floating and not bench.loading)
+    assert len(scene.obstacles) == 1
+    assert not undoing.undo.isEnabled()
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
+    assert window.statusBar().currentMessage() == "the object around arm7 was removed; Undo (Ctrl+Z) adds it here"
+
+
+def test_a_session_has_its_own_scene_and_nothing_to_undo(qtbot, undoing, tmp_path):
+    window, bench = undoing._window, undoing._bench
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading and bench.newest is not None)
+    window.features[Sessions].save(str(tmp_path / "own.catena"))
+    wait(qtbot, (tmp_path / "own.catena").is_file)
+    window.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: bench.model.name == "arm7" and not bench.loading)
+    window.features[SceneView].add("box", False)
+    window.open(tmp_path / "own.catena")
+    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
+    assert window.features[SceneView].obstacles == ()
     assert not undoing.undo.isEnabled()
