@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 import engine
+from app.desktop.actions import MESSAGE, make_action
+from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
-from app.panels.ghost import COMING, PAST, GhostPanel, tints
+from app.desktop.reasons import reason
+from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, tints
+from app.recording.recorded_ghost import RecordedGhost
 from app.simulation.ghost import GhostSettings
 from app.simulation.messages import Loaded, Snapshot
 
@@ -18,6 +24,8 @@ if TYPE_CHECKING:
     from app.window import Window
 
 REFRESH = 0.1  # s between two updates of the numbers while it plays
+RUNS = "Trajectories (*.npz)"
+CROWDED = "none: the batch has several robots"
 TIP = "A second simulation of the robot, with another algorithm, time step or precision (Shift+G)"
 
 
@@ -25,20 +33,29 @@ class GhostView(QObject):
     """Requests a ghost from the workbench, and shows the one in the snapshots."""
 
     _told = pyqtSignal(str)
+    _read = pyqtSignal(object, object)
+    """A `RecordedGhost` or the reason why it cannot be read, and the model for which it was; from another thread."""
 
     def __init__(self, window: Window):
         super().__init__(window)
-        self._bench, self._viewport = window.workbench, window.viewport
+        self._window, self._bench, self._viewport = window, window.workbench, window.viewport
         self.panel = GhostPanel()
         dock = Dock("Ghost", self.panel, RIGHT, beside="Timing", icon="ghost", key="Shift+G", tip=TIP)
         self.action = window.docks.add(dock)
+        tip = f"{RECORDING_TIP}; Show a ghost in its dock ends it"
+        self.recording = make_action(window, "G&host from a recording…", self._ask_recording, tip=tip)
+        window.menus.file.put(self.recording)
+        self._recorded: RecordedGhost | None = None
         self._due = 0.0
         self._bench.ghost.listen(self._told.emit)  # from other threads
         self._told.connect(self.panel.refusal.setText)
         self.panel.asked.connect(self._ask)
+        self.panel.recording.clicked.connect(self.recording.trigger)
+        self._read.connect(self._take_recording)
         self.panel.met.connect(self._bench.ghost.meet)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
+        window.refreshed.connect(self._refresh)
         window.closing.connect(self._end)
 
     def _end(self) -> None:
@@ -50,13 +67,67 @@ class GhostView(QObject):
         lower, upper = self._viewport.robot_bounds
         self.panel.legend.size_of_robot = float(np.linalg.norm(upper - lower))
         self.panel.show_state(None, ())
-        self._bench.ghost.set(self.panel.settings)
+        if (recorded := self._recorded) is None:
+            self._bench.ghost.set(self.panel.settings)
+        else:
+            self._end_recording()
+            self.open(recorded.path)
+
+    def _refresh(self) -> None:
+        for control in (self.recording, self.panel.recording):
+            control.setEnabled(self._bench.model is not None)
 
     def _ask(self, settings: GhostSettings | None) -> None:
-        self._bench.ghost.set(settings)
+        if self._recorded is not None:
+            self._end_recording()
+            self._show_again()
+        else:
+            self._bench.ghost.set(settings)
+
+    def _end_recording(self) -> None:
+        self._recorded = None
+        self.panel.take_recording(False)
+
+    def _show_again(self) -> None:
+        if self._bench.shown is not None:
+            self._show(self._bench.shown)
+
+    def _ask_recording(self) -> None:
+        if path := ask_file(self._window, "Ghost from a recording", kinds=RUNS):
+            self.open(path)
+
+    def open(self, path: str) -> None:
+        """Read a run of the robot in a thread, and show it as the ghost; another robot's is refused."""
+        model, source = self._bench.model, self._bench.source
+
+        def read() -> None:
+            try:
+                found: RecordedGhost | str = RecordedGhost(path, model, source)
+            except (ValueError, OSError, MemoryError) as error:
+                found = reason(error)
+            with suppress(RuntimeError):  # the window is closed
+                self._read.emit(found, model)
+
+        threading.Thread(target=read, name="recorded ghost", daemon=True).start()
+
+    def _take_recording(self, found: RecordedGhost | str, model: engine.Model) -> None:
+        if model is not self._bench.model:
+            return
+        if isinstance(found, str):
+            self.panel.refusal.setText(found)
+            self._window.statusBar().showMessage(found, MESSAGE)
+            return
+        self._bench.ghost.set(None)
+        self._recorded = found
+        self.panel.take_recording(True)
+        self._window.docks["Ghost"].show()
+        self._window.docks["Ghost"].raise_()
+        self._show_again()
 
     def _show(self, frame: Snapshot) -> None:
         ghost = frame.ghost
+        if self._recorded is not None:
+            ghost = None if frame.batch is not None else self._recorded.state(frame)
         if ghost is None:
             self._viewport.overlays.set_ghost(None)
         else:
@@ -65,4 +136,5 @@ class GhostView(QObject):
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.playing):
             self._due = now + REFRESH
-            self.panel.show_state(ghost, self._bench.model.link_names, PAST if frame.recorded else COMING)
+            why = CROWDED if frame.batch is not None else PAST if frame.recorded else COMING
+            self.panel.show_state(ghost, self._bench.model.link_names, why)

@@ -22,6 +22,7 @@ COMING, PAST = "preparing …", "none: recordings keep no ghost"
 ALIKE = "Same settings as the robot: select what should differ"
 STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}
 PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
+RECORDING_TIP = "A saved run of the same robot (.npz) as the ghost, at the times of the run shown"
 SCALE = ((0.16, 0.72, 0.86), (0.98, 0.90, 0.35), (0.90, 0.16, 0.20))
 """The colours of a ghost from near to far, distinguishable also with red-green colour blindness."""
 NEAR, FAR = -6.0, -1.0
@@ -92,6 +93,8 @@ class GhostPanel(QWidget):
         theme.tint(self.alike, "accent")
         self.alike.hide()
         self.meet = QPushButton("Reset to robot")
+        self.recording = QPushButton("From a recording…")
+        self.recording.setToolTip(RECORDING_TIP)
         self.meet.setToolTip("Copy the robot's state to the ghost; the deviation starts from here")
         self.legend = Legend()
         self._lay_out()
@@ -122,10 +125,20 @@ class GhostPanel(QWidget):
         layout.setContentsMargins(12, 8, 12, 8)
         layout.addLayout(top)
         layout.addLayout(form)
+        layout.addWidget(self.recording)
         layout.addWidget(self.legend)
         layout.addWidget(self.alike)
         layout.addWidget(self.refusal)
         layout.addStretch()
+
+    def take_recording(self, on: bool) -> None:
+        """Show that the ghost is a recorded run, without settings, or no longer."""
+        for box in (self.algorithm, self.integrator, self.step, self.precision):
+            box.setDisabled(on)
+        with QSignalBlocker(self.on):
+            self.on.setChecked(on)
+        self.refusal.clear()
+        self.show_state(None, ())
 
     @property
     def settings(self) -> GhostSettings | None:
@@ -159,8 +172,9 @@ class GhostPanel(QWidget):
 
     def show_state(self, ghost: GhostState | None, links: Sequence[str], why: str = "–") -> None:
         """Show the ghost's distance from the robot with these link names; `why` a requested one is missing."""
-        self.meet.setEnabled(ghost is not None)
-        self.alike.setVisible(ghost is not None and ghost.worst == 0.0 and self.settings == GhostSettings())
+        simulated = ghost is not None and not ghost.source
+        self.meet.setEnabled(simulated)
+        self.alike.setVisible(simulated and ghost.worst == 0.0 and self.settings == GhostSettings())
         if ghost is None or not len(ghost.deviation):
             for label in (self.now, self.worst, self.by):
                 label.setText("–")
@@ -172,5 +186,6 @@ class GhostPanel(QWidget):
         self.now.setText(f"{prefixed(ghost.deviation[far], 'm')}{where}")
         self.now.setToolTip("The largest distance of a point of a link from where its ghost has it")
         self.worst.setText(f"{prefixed(ghost.worst, 'm')}  since {ghost.since:.3f} s")
-        device = {"cpu": "CPU", "cuda": "GPU"}[ghost.device]
-        self.by.setText(f"{algorithm_name(ghost.algorithm)} on the {device}, {1e3 * ghost.dt:g} ms")
+        device = {"cpu": "CPU", "cuda": "GPU", "": ""}[ghost.device]
+        steps = f"{algorithm_name(ghost.algorithm)} on the {device}, {1e3 * ghost.dt:g} ms"
+        self.by.setText(ghost.source or steps)

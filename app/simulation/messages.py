@@ -70,16 +70,17 @@ class GhostState:
 
     `link_poses` (links, 4, 4); `deviation` (links,) is the largest distance between a link's points on the robot and on
     the ghost, m; `worst` its maximum over all links since both last coincided, m, at the simulated time `since`, s.
-    `algorithm`, `device` and `dt`, s, are the ghost's own.
+    `algorithm`, `device` and `dt`, s, are the ghost's own; one from a recording has its `source` instead.
     """
 
     link_poses: np.ndarray
     deviation: np.ndarray
     worst: float
     since: float
-    algorithm: str
-    device: str
-    dt: float
+    algorithm: str = ""
+    device: str = ""
+    dt: float = 0.0
+    source: str = ""
 
 
 @dataclass(frozen=True, eq=False)

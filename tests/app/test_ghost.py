@@ -10,12 +10,15 @@ import pytest
 from pretended_gpu import CUDARuntimeError, PretendedGpu
 from PyQt6.QtCore import Qt
 from test_collision_shapes import pixels
+from test_time import play
 from test_worker import until
-from windows import press, wait
+from windows import name_file, press, wait
 
 import engine
+from app.acting.drives import Drive
 from app.desktop.numbers import prefixed
 from app.features.ghost_view import GhostView
+from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
 from app.panels.ghost import COMING, PAST, GhostPanel
 from app.simulation.ghost import STEPS, GhostSettings
@@ -233,6 +236,90 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     wait(qtbot, lambda: window.workbench.newest.ghost is None and len(window.viewport._view().poses) == links)
     assert (np.abs(pixels(window) - with_it) > 30).mean() > 1e-3
     assert view.panel.now.text() == "–"
+
+
+@pytest.fixture
+def recorded(qtbot, opened, tmp_path):
+    """A window with an arm, and the file of a run in which its first joint moved; the arm is at time zero again."""
+    window, path = opened(ARM), tmp_path / "saved.npz"
+    window.run.gravity.trigger()
+    window.workbench.joints.set_joint_drive(0, Drive("velocity", 0.8))
+    play(qtbot, window, 0.4)
+    exports = window.features[RunExports]
+    exports.write(str(path), "npz", interval=0.0)
+    wait(qtbot, lambda: not exports.writing.running)
+    window.run.reset.trigger()
+    window.workbench.joints.set_joint_drive(0, Drive("velocity", 0.0))
+    wait(qtbot, lambda: window.workbench.time == 0)
+    return window, path
+
+
+def drawn(window) -> np.ndarray:
+    """(links, 4, 4): the ghost's poses in the picture."""
+    links = len(window.workbench.model.link_names)
+    poses = np.asarray(window.viewport._view().poses)
+    assert len(poses) == 2 * links
+    return poses[links:]
+
+
+def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, monkeypatch):
+    window, path = recorded
+    view, bench, plain = window.features[GhostView], window.workbench, pixels(window)
+    name_file(monkeypatch, path)
+    view.recording.trigger()
+    wait(qtbot, lambda: "saved.npz, 0.000 to 0.4" in view.panel.by.text())
+    assert view.panel.isVisible()
+    assert view.panel.on.isChecked()
+    assert not view.panel.algorithm.isEnabled()
+    run = engine.read_run(path).trajectory
+
+    def as_recorded(time: float) -> bool:
+        q = run.q[np.searchsorted(run.time, time + 1e-9) - 1]
+        return np.allclose(drawn(window), np.asarray(engine.link_poses(bench.model, q)), atol=1e-4)
+
+    assert as_recorded(0.0)
+    play(qtbot, window, 0.3)
+    wait(qtbot, lambda: as_recorded(bench.time))
+    here = bench.newest.link_poses
+    assert np.abs(drawn(window) - here).max() > 0.1  # the present run is another
+    wait(qtbot, lambda: "mm" in view.panel.worst.text())
+    assert (np.abs(pixels(window) - plain) > 30).mean() > 1e-3
+    window.features[TimeView].first.trigger()
+    wait(qtbot, lambda: as_recorded(0.0))  # a recorded frame has it too
+    window.features[TimeView].last.trigger()
+    play(qtbot, window, run.time[-1] + 0.2 - bench.time)
+    wait(qtbot, lambda: as_recorded(run.time[-1]))  # it stays where it ended
+    view.panel.on.click()
+    assert len(window.viewport._view().poses) == len(here)
+    assert view.panel.algorithm.isEnabled()
+    assert view.panel.by.text() == "–"
+    view.panel.on.click()  # now it is one that is simulated
+    wait(qtbot, lambda: "on the CPU" in view.panel.by.text())
+
+
+def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, tmp_path, monkeypatch):
+    window, path = recorded
+    view, bench = window.features[GhostView], window.workbench
+    name_file(monkeypatch, path)
+    qtbot.mouseClick(view.panel.recording, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: view.panel.on.isChecked())
+    heavier = tmp_path / "heavier.urdf"  # with the same joints
+    heavier.write_text(ARM.read_text("utf-8").replace('mass value="2.397"', 'mass value="3"'), "utf-8")
+    pendulum = engine.find_robot("pendulum")
+    for robot, why in (
+        (pendulum, "its joints are not those of pendulum"),
+        (heavier, "arm7.urdf differs from heavier.urdf"),
+    ):
+        window.open(robot)
+        wait(qtbot, lambda robot=robot: bench.path == str(robot) and not bench.loading)
+        view.recording.trigger()
+        refused = f"saved.npz is a run of another robot: {why}"
+        wait(qtbot, lambda refused=refused: view.panel.refusal.text() == refused)
+        assert window.statusBar().currentMessage() == refused
+        assert not view.panel.on.isChecked()
+    path.write_bytes(b"PK no run")
+    view.recording.trigger()
+    wait(qtbot, lambda: view.panel.refusal.text().startswith("saved.npz contains no run"))
 
 
 def test_a_ghost_that_is_still_to_come_is_told(qtbot):

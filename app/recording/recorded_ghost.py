@@ -1,0 +1,58 @@
+"""`RecordedGhost`: a run from a file as the ghost of the robot. Free of Qt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import engine
+from app.link_extents import link_points, moved
+from app.recording.run_files import understand
+from app.simulation.messages import GhostState, Snapshot
+
+
+class RecordedGhost:
+    """A recorded run of the robot `model`; at each time the ghost is as the run was then, before and after it at rest.
+
+    `source` is the robot's file, if it has one. Raises ValueError and OSError, in one sentence, for a file without a
+    run of this robot.
+    """
+
+    def __init__(self, path: str, model: engine.Model, source: str | None):
+        saved = engine.read_run(path)
+        self.model, self.path, self._points = model, path, link_points(model)
+        _require_robot(saved, model, source)
+        self._recording = engine.recording_of(saved, model, understand)
+        (self._run,) = self._recording.runs
+        begin, end = self._recording.span(self._run)
+        self._source = f"{Path(path).name}, {begin:.3f} to {end:.3f} s"
+        self._worst, self._since, self._last = 0.0, np.inf, -np.inf
+
+    def state(self, frame: Snapshot) -> GhostState:
+        """Return the ghost of a frame; its maximum deviation starts again where the time goes back."""
+        recorded = self._recording.frame(self._run, self._recording.at(self._run, frame.time))
+        poses = np.asarray(engine.link_poses(self.model, recorded.checkpoint.q[0].astype(float)))
+        here, there = (moved(each, self._points) for each in (frame.link_poses, poses))
+        deviation = np.linalg.norm(there - here, axis=2).max(1, initial=0.0)
+        if frame.time < self._last or np.isinf(self._since):
+            self._worst, self._since = 0.0, frame.time
+        self._worst, self._last = max(self._worst, float(deviation.max(initial=0.0))), frame.time
+        return GhostState(poses, deviation, self._worst, self._since, source=self._source)
+
+
+def _require_robot(saved: engine.SavedRun, model: engine.Model, source: str | None) -> None:
+    """Raise ValueError for a run of another robot: with other joints, or of a file with another text."""
+    refused = f"{Path(saved.path).name} is a run of another robot: "
+    names, named = saved.arrays.get("coordinate_names"), saved.settings.get("robot")
+    if names is not None and tuple(names.tolist()) != tuple(model.coordinate_names):
+        raise ValueError(f"{refused}its joints are not those of {model.name}")
+    if source is None or not isinstance(named, str) or not named:
+        return
+    try:
+        engine.refuse_endless(named)
+        same = Path(engine.find_robot(named)).read_bytes() == Path(source).read_bytes()
+    except (OSError, ValueError):  # the file is gone or not readable, and the joints are the same
+        return
+    if not same:
+        raise ValueError(f"{refused}{Path(named).name} differs from {Path(source).name}")
