@@ -18,6 +18,7 @@ from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
 
 SAME = "same as robot"
+COMPUTED = "Computed with"
 COMING, PAST = "preparing …", "none: recordings keep no ghost"
 ALIKE = "Same settings as the robot: select what should differ"
 STEP_NAMES = {Fraction(1, 4): "¼ ×", Fraction(1, 2): "½ ×", Fraction(1): SAME, Fraction(2): "2 ×", Fraction(4): "4 ×"}
@@ -105,7 +106,7 @@ class GhostPanel(QWidget):
         self.meet.clicked.connect(self.met)
 
     def _lay_out(self) -> None:
-        form = QFormLayout()
+        form = self._form = QFormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.setHorizontalSpacing(12)
         for label, widget in (
@@ -115,7 +116,7 @@ class GhostPanel(QWidget):
             ("Precision", self.precision),
             ("Deviation", self.now),
             ("Maximum", self.worst),
-            ("Computed with", self.by),
+            (COMPUTED, self.by),
         ):
             form.addRow(label, widget)
         top = QHBoxLayout()
@@ -135,6 +136,9 @@ class GhostPanel(QWidget):
         """Show that the ghost is a recorded run, without settings, or no longer."""
         for box in (self.algorithm, self.integrator, self.step, self.precision):
             box.setDisabled(on)
+        label = self._form.labelForField(self.by)
+        assert isinstance(label, QLabel)
+        label.setText("Recording" if on else COMPUTED)
         with QSignalBlocker(self.on):
             self.on.setChecked(on)
         self.refusal.clear()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pretended_gpu import CUDARuntimeError, PretendedGpu
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QLabel
 from test_collision_shapes import pixels
 from test_time import play
 from test_worker import until
@@ -268,6 +269,7 @@ def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, mon
     name_file(monkeypatch, path)
     view.recording.trigger()
     wait(qtbot, lambda: "saved.npz, 0.000 to 0.4" in view.panel.by.text())
+    assert "Recording" in [label.text() for label in view.panel.findChildren(QLabel)]
     assert view.panel.isVisible()
     assert view.panel.on.isChecked()
     assert not view.panel.algorithm.isEnabled()
