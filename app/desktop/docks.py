@@ -67,6 +67,11 @@ class Docks(QObject):
     def titles(self) -> tuple[str, ...]:
         return tuple(self._docks)
 
+    def bring(self, title: str) -> None:
+        """Show a dock, in front of those that share its place."""
+        self._docks[title].show()
+        self._docks[title].raise_()
+
     def add(self, dock: Dock) -> QAction:
         """Add a dock to the window; return the action that shows and hides it."""
         widget = QDockWidget(dock.title, self._window)

@@ -9,6 +9,7 @@ from PyQt6.QtCore import QSettings, pyqtSignal
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QFileDialog, QMainWindow, QMenu, QWidget
 
+from app.desktop.context_menus import ContextMenus
 from app.desktop.settings import kept
 
 LASTING = "package_dirs"  # the settings' key
@@ -46,6 +47,7 @@ class Menus:
             window.menuBar().addMenu(menu)
         self.overlays = TopMenu("&Overlays", window)
         """Toggles for everything drawn on a robot besides its shape."""
+        self.context = ContextMenus(window)
 
 
 class RecentMenu(QMenu):

@@ -16,7 +16,6 @@ from app.features.appearance import Appearance
 from app.features.beside_view import BesideView
 from app.features.camera_views import CameraViews
 from app.features.contact_view import ContactView
-from app.features.context_menus import ContextMenus
 from app.features.controller_view import ControllerView
 from app.features.copying import Copying
 from app.features.distance_view import DistanceView
@@ -93,7 +92,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     StudyView,
     ShortcutsSheet,
     LogView,
-    ContextMenus,
     LiveView,
     Waiting,
     DriftView,

@@ -151,8 +151,7 @@ class BesideView(QObject):
         self._placed, self._fit_due = False, kept is None
         self._scene = Scene(self.model)
         self._tell(f"{self.model.name} is being prepared …")
-        self._window.docks["Second robot"].show()
-        self._window.docks["Second robot"].raise_()
+        self._window.docks.bring("Second robot")
         self._scene.load(self._mesh_read.emit, apart=True, simplify=True)
         self._take_meshes()
         self._window.refresh()

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtGui import QGuiApplication
+from PyQt6.QtWidgets import QMenu
 
 from app.acting import q_text, saved_poses
 from app.acting.undoing import Action
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.context_menus import JOINT, LINK, Clicked
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -19,7 +21,7 @@ PAUSE = "pause the simulation to paste q"
 
 
 class Copying:
-    """Adds the entries to the Edit menu and to the menus of joints' rows."""
+    """Adds the entries to the Edit menu and to the menus of joints' rows; the names of joints and links in theirs."""
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
@@ -30,9 +32,13 @@ class Copying:
         self.paste = make_action(window, "&Paste q", self._paste, tip=tip)
         self.actions = self.copy, self.copy_both, self.paste
         window.menus.edit.put(*self.actions, apart=True)
-        window.joints.menu_made.connect(lambda menu, _: menu.addActions(self.actions))
+        window.menus.context.offer("first", lambda menu, _: menu.addActions(self.actions), JOINT)
+        window.menus.context.offer("copy", self._put_name, JOINT, LINK)
         window.refreshed.connect(self._refresh)
         self._refresh()
+
+    def _put_name(self, menu: QMenu, named: Clicked) -> None:
+        menu.addAction("&Copy name", lambda: QGuiApplication.clipboard().setText(named.title))
 
     def _refresh(self) -> None:
         for action in self.actions:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
 from PyQt6.QtGui import QKeyEvent, QMouseEvent
-from PyQt6.QtWidgets import QPushButton
+from PyQt6.QtWidgets import QMenu, QPushButton
 
 from app.desktop.actions import check, make_action
+from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.desktop.numbers import prefixed
 from app.gl.distance import End, fixed_to
 from app.gl.picking import pick_ground, ray
@@ -50,6 +51,10 @@ class DistanceView(QObject):
         window.framed.connect(self._follow)
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._refresh)
+        window.menus.context.offer("measure", self._put_removal, LINK, SPACE)
+
+    def _put_removal(self, menu: QMenu, _: Clicked) -> None:
+        menu.addActions([self.removal] if self.ends else [])
 
     @property
     def vector(self) -> np.ndarray | None:

@@ -9,10 +9,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QModelIndex
-from PyQt6.QtWidgets import QWidget
+from PyQt6.QtWidgets import QMenu, QWidget
 
 from app.acting.drives import Drive
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.context_menus import JOINT, Clicked
 from app.panels.joint_form import JointForm
 from app.simulation.messages import Loaded, Snapshot
 
@@ -45,6 +46,21 @@ class DriveView:
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._show)
         window.framed.connect(self._follow)
+        self._table.menu_made.connect(window.menus.context.fill)
+        window.menus.context.offer("act", self._put_zero, JOINT)
+        window.menus.context.offer("drive", self._put_drive, JOINT)
+
+    def _put_zero(self, menu: QMenu, joint: Clicked) -> None:
+        menu.addSeparator()
+        zero = menu.addAction("Move to &zero", lambda: self._table.moved.emit(joint.number, 0.0))
+        zero.setEnabled(self._bench.coordinates[joint.number].leader is None)
+
+    def _put_drive(self, menu: QMenu, joint: Clicked) -> None:
+        row, with_gains = self._bench.coordinates[joint.number], {v for v, *_ in self._bench.settings.gains}
+        gains = menu.addAction("Auto&matic gains", lambda: self._bench.joints.set_gains(joint.number, None))
+        gains.setEnabled(row.holdable and row.effort_v in with_gains)
+        if row.driveable:
+            menu.addAction("&Drive…", lambda: self.choose(joint.number))
 
     def _take_robot(self, _: Loaded) -> None:
         self.index = -1

@@ -67,7 +67,5 @@ class GravityView:
         self.form.show_gravity(vector)
 
     def _show_form(self) -> None:
-        dock = self._window.docks["Scene"]
-        dock.show()
-        dock.raise_()
+        self._window.docks.bring("Scene")
         self.form.kind.setFocus()

@@ -78,9 +78,7 @@ class GroundView:
         return action
 
     def _show_form(self) -> None:
-        dock = self._window.docks["Scene"]
-        dock.show()
-        dock.raise_()
+        self._window.docks.bring("Scene")
         self.form.kind.setFocus()
 
     def choose(self, kind: str) -> None:

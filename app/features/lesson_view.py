@@ -76,8 +76,7 @@ class LessonView(QObject):
         self._wanted = name, step
         if self.panel.lesson is None:
             self.panel.show_none(f"Computing the lesson: {title} …")
-        self._dock.show()
-        self._dock.raise_()
+        self._window.docks.bring("Lesson")
         if self._bench.model is None and not self._bench.loading:
             self._window.open(engine.find_robot(ROBOT))
         elif self._bench.model is not None and not self._bench.loading:
@@ -88,8 +87,7 @@ class LessonView(QObject):
     def _present(self, on: bool) -> None:
         self.panel.present(on)
         if on:
-            self._dock.show()
-            self._dock.raise_()
+            self._window.docks.bring("Lesson")
         width = round(PRESENTED * self._window.width()) if on else USUAL
         self._window.resizeDocks([self._dock], [width], Qt.Orientation.Horizontal)
 

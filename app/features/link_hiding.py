@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, QObject
-from PyQt6.QtWidgets import QPushButton
+from PyQt6.QtWidgets import QMenu, QPushButton
 
 from app.desktop.actions import make_action
+from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.features.robot_view import RobotView
 from app.panels.robot import LinkTree
 from app.simulation.messages import Loaded
@@ -42,6 +43,14 @@ class LinkHiding(QObject):
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._refresh)
         window.selection.changed.connect(lambda _: self._refresh())
+        window.menus.context.offer("hide", self._put_entries, LINK, SPACE)
+
+    def _put_entries(self, menu: QMenu, clicked: Clicked) -> None:
+        if (link := clicked.number) >= 0:
+            menu.addAction("S&how" if link in self.hidden else "&Hide", lambda: self.toggle(link))
+            menu.addAction("Hide &others", lambda: self.hide_others(link))
+        if self.hidden:
+            menu.addAction(self.show_all)
 
     @property
     def _tree(self) -> LinkTree:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
+from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PyQt6.QtGui import QKeyEvent, QMouseEvent
 
 from app.acting.things import Thing
+from app.desktop.context_menus import LINK, SPACE, THING, Clicked
 from app.features.scene_view import SceneView
 from app.gl.picking import ray
 
@@ -44,6 +45,7 @@ class Placing(QObject):
         self.grip: Grip | None = None
         self._viewport.installEventFilter(self)
         self._viewport.pressed.connect(self._click)
+        window.menus.context.watch(self._viewport, self._clicked, drags=True)
 
     @property
     def _scene(self) -> SceneView:
@@ -78,6 +80,15 @@ class Placing(QObject):
             return None
         part = self._bench.surroundings.part_of_link(hit.link)
         return (len(self._scene.obstacles) + part if part >= 0 else -1), hit.point, hit.link
+
+    def _clicked(self, at: QPoint) -> Clicked | None:
+        """Return the subject of a context menu."""
+        if self._bench.model is None:
+            return None
+        row, point, link = self.under(QPointF(at)) or (-1, None, -1)
+        if link >= 0:
+            return Clicked(LINK, self._bench.model.link_names[link], link, point=point)
+        return Clicked(SPACE) if row < 0 else Clicked(THING, self._scene.things[row].name, row, point=point)
 
     def _click(self, at: QPointF) -> None:
         """Select the clicked obstacle; links are selected elsewhere."""

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import Qt, QTimer
+from PyQt6.QtCore import QPoint, Qt, QTimer
+from PyQt6.QtWidgets import QMenu
 
 from app.desktop.actions import MESSAGE
+from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import kept
+from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
-from app.plotting.catalogue import catalogue
+from app.plotting.catalogue import Catalogue, catalogue
 from app.plotting.probe import Samples
 from app.plotting.quantities import Quantity
 from app.plotting.recorded_curves import Curves, RecordedCurves, Wanted, evaluate
@@ -43,7 +48,7 @@ class PlotsView:
         window.toolbar.addAction(self.action)
         self._robot, self._name = 0, ""  # the robot's index in a batch, and its name
         self._watched: tuple[Quantity, ...] | None = ()
-        self._active = False
+        self._active, self._catalogue = False, Catalogue()
         self._shown: engine.Run | None = None  # the recorded run shown
         self._last = 0  # its last frame when its curves were requested
         self._curves: dict[Quantity, Series] = {}  # computed from that run
@@ -62,6 +67,9 @@ class PlotsView:
         window.loaded.connect(self._set_robot)
         window.framed.connect(self._show)
         window.closing.connect(self._remember)
+        window.menus.context.watch(self.panel.stack, self._plot_at)
+        window.menus.context.offer("first", self._put_entries, PLOT)
+        window.menus.context.offer("plot", self._put_plots, JOINT, LINK)
 
     def _set_robot(self, event: Loaded) -> None:
         """Restore the robot's last plots, or keep the current ones as far as its quantities allow."""
@@ -69,7 +77,8 @@ class PlotsView:
         self._bench.probe.take()
         self._forget_run()
         kept, self._watched, self._name, self._robot = self.panel.layout_keys, (), event.model.name, 0
-        self.panel.set_quantities(catalogue(event.model), self._remembered().get(self._name, kept))
+        self._catalogue = catalogue(event.model)
+        self.panel.set_quantities(self._catalogue, self._remembered().get(self._name, kept))
 
     def _show(self, frame: Snapshot) -> None:
         probe = self._bench.probe
@@ -237,6 +246,46 @@ class PlotsView:
         elif wanted and run is not None and len(run) > 1:
             self._newest = run
             self._work_out(run, self._bench.replay.recording.span(run))
+
+    # Context menus.
+
+    def _plot_at(self, at: QPoint) -> Clicked:
+        charts = enumerate(self.panel.charts)
+        return Clicked(PLOT, number=next((k for k, chart in charts if chart.geometry().contains(at)), -1))
+
+    def _put_entries(self, menu: QMenu, plot: Clicked) -> None:
+        panel = self.panel
+        if plot.number >= 0:
+            shown = panel.charts[plot.number].quantities
+            for quantity in shown:
+                menu.addAction(f"Remove {quantity.label}", partial(panel.remove, quantity))
+            over = menu.addMenu("Plot &over")
+            for x in (each for each in panel.quantities if each not in shown or len(shown) > 1):
+                over.addAction(x.label, partial(panel.plot_phases, [Pair(x, y) for y in shown if y != x]))
+            over.setEnabled(not over.isEmpty())
+            menu.addSeparator()
+        for button in (panel.fit, panel.follow, panel.add_plot, panel.clear_all):
+            menu.addAction(button.text() or button.toolTip(), button.click).setEnabled(button.isEnabled())
+        menu.addMenu(panel.save.menu())
+
+    def _put_plots(self, menu: QMenu, owner: Clicked) -> None:
+        """Add a menu of the plots of a joint or link, each with all components."""
+        plots, kinds = menu.addMenu("&Plot"), dict[str, list[Quantity]]()
+        for quantity in self._catalogue.of(owner.kind, owner.title):
+            kinds.setdefault(quantity.kind, []).append(quantity)
+        for kind, quantities in kinds.items():
+            plots.addAction(kind.capitalize(), partial(self._plot, quantities, []))
+        if owner.kind == JOINT and {"position", "velocity"} <= kinds.keys():
+            pair = Pair(kinds["position"][0], kinds["velocity"][0])
+            plots.addAction("Velocity over position", partial(self._plot, [], [pair]))
+
+    def _plot(self, quantities: Sequence[Quantity], pairs: Sequence[Pair]) -> None:
+        if not self.action.isChecked():
+            self.action.trigger()
+        for quantity in quantities:
+            self.panel.plot(quantity)
+        if pairs:
+            self.panel.plot_phases(pairs)
 
     # Persistent layouts.
 

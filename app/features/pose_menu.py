@@ -15,6 +15,7 @@ from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton
 import engine
 from app.acting import saved_poses
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.context_menus import JOINT
 from app.desktop.settings import kept
 from app.panels.joint_table import VALUE
 from app.simulation.messages import Loaded
@@ -53,7 +54,7 @@ class PoseMenu(QObject):
         self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._header.installEventFilter(self)
         self._header.sectionResized.connect(lambda *_: QTimer.singleShot(0, self._place))
-        window.joints.menu_made.connect(lambda menu, _: menu.addAction(self.save))
+        window.menus.context.offer("first", lambda menu, _: menu.addAction(self.save), JOINT)
         window.loaded.connect(self._take)
         window.refreshed.connect(self._refresh)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtWidgets import QMenu
 
 import engine
+from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import LEFT, Dock
 from app.panels.inspection import Section, fixed_facts, live_facts, robot_facts
+from app.panels.robot import LINK as LINK_ROLE
 from app.panels.robot import RobotPanel
 from app.simulation.messages import Loaded, Snapshot
 
@@ -26,7 +29,7 @@ class RobotView:
 
     def __init__(self, window: Window):
         self._bench, self._viewport, self.selection = window.workbench, window.viewport, window.selection
-        self.panel = RobotPanel()
+        self.panel, self._docks = RobotPanel(), window.docks
         self.action = window.docks.add(Dock("Robot", self.panel, LEFT, icon="robot", key="L", tip=TIP))
         window.toolbar.addAction(self.action)
         window.docks.share(Qt.Orientation.Horizontal, {"Robot": WIDTH})
@@ -40,6 +43,16 @@ class RobotView:
         self._facts.shown.connect(self._show_again)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
+        window.menus.context.watch(self.panel.tree, self._link_at)
+        window.menus.context.offer("first", self._put_entry, LINK)
+
+    def _link_at(self, at: QPoint) -> Clicked | None:
+        link = self.panel.tree.indexAt(at).data(LINK_ROLE)
+        return None if link is None else Clicked(LINK, self._bench.model.link_names[int(link)], int(link))
+
+    def _put_entry(self, menu: QMenu, link: Clicked) -> None:
+        inspect = menu.addAction("&Inspect", lambda: self._docks.bring("Robot"))
+        inspect.triggered.connect(lambda: self.selection.choose(link.number))
 
     def _take_robot(self, event: Loaded) -> None:
         self.selection.choose(-1)

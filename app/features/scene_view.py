@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QObject, Qt, pyqtSignal
+from PyQt6.QtCore import QObject, QPoint, Qt, pyqtSignal
 from PyQt6.QtGui import QKeySequence, QShortcut
 from PyQt6.QtWidgets import QMenu
 
@@ -21,6 +21,7 @@ from app.acting import things
 from app.acting.things import Thing
 from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.context_menus import LINK, SPACE, THING, Clicked
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
@@ -91,6 +92,29 @@ class SceneView(QObject):
         window.refreshed.connect(self.show)
         window.docks["Scene"].visibilityChanged.connect(self._show_if)
         window.framed.connect(self._show_frame)
+        menus = window.menus.context
+        menus.watch(self.panel.list, self._thing_at)
+        menus.offer("first", lambda menu, _: menu.addMenu(self.adding), SPACE)
+        menus.offer("change", self._put_changes, LINK, THING)
+
+    def _thing_at(self, at: QPoint) -> Clicked | None:
+        """Return the object at a place of the list; beside the objects, show what can be added."""
+        if (row := self.panel.list.row(self.panel.list.itemAt(at))) >= 0:
+            return Clicked(THING, self.things[row].name, row)
+        self.adding.popup(self.panel.list.mapToGlobal(at))
+        return None
+
+    def _put_changes(self, menu: QMenu, clicked: Clicked) -> None:
+        row = clicked.number
+        if clicked.kind == LINK:
+            if (part := self._bench.surroundings.part_of_link(row)) < 0:
+                return
+            row = len(self.obstacles) + part
+        menu.addSeparator()
+        edit = menu.addAction("&Edit…", lambda: self._window.docks.bring("Scene"))
+        edit.triggered.connect(lambda: self.choose(row))
+        menu.addAction("&Duplicate", lambda: self.duplicate(row))
+        menu.addAction("&Remove", lambda: self.remove(row))
 
     def _fill(self) -> None:
         for title, free in (("Obstacle", False), ("Free body", True)):

@@ -61,8 +61,7 @@ class StudyView(QObject):
 
     def open(self, path: str) -> None:
         """Read the results of a study from its file, its results folder, or a file in that folder."""
-        self._window.docks["Study"].show()
-        self._window.docks["Study"].raise_()
+        self._window.docks.bring("Study")
         self.panel.show_none(f"Reading {folder_of(path).name} …")
         self._opening.start(path)
         self._timer.start()

@@ -7,11 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QSize, Qt
-from PyQt6.QtWidgets import QInputDialog, QToolButton, QVBoxLayout, QWidget
+from PyQt6.QtCore import QPoint, QSize, Qt
+from PyQt6.QtGui import QGuiApplication
+from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton, QVBoxLayout, QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
+from app.desktop.context_menus import MOMENT, Clicked
 from app.desktop.menus import TopMenu
 from app.desktop.settings import kept
 from app.features.keyframes import Keyframe, Keyframes
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s
+NEAR = 7  # px, from a keyframe's mark on the timeline
 BUDGETS, DEFAULT_BUDGET = (16, 65536), 512  # MB
 
 
@@ -57,6 +60,8 @@ class TimeView:
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
         window.loaded.connect(lambda _: self.keyframes.restore(self._replay.recording, self._bench.named))
+        window.menus.context.watch(self.bar.track, self._moment_at)
+        window.menus.context.offer("first", self._put_entries, MOMENT)
 
     def _make_actions(self) -> None:
         make, key = partial(make_action, self._window), Qt.Key
@@ -109,6 +114,22 @@ class TimeView:
         menu.put(self.branch, apart=True)
         menu.put(self.keyframe, self.keyframes, *self.jumps, apart=True)
         menu.put(self.memory, apart=True)
+
+    def _moment_at(self, at: QPoint) -> Clicked | None:
+        if (run := self._replay.chosen) is None or len(run) < 2:
+            return None
+        seconds = self.bar.track.seconds(at.x())
+        return Clicked(MOMENT, f"{seconds:.3f} s", seconds=seconds)
+
+    def _put_entries(self, menu: QMenu, moment: Clicked) -> None:
+        track, seconds = self.bar.track, moment.seconds
+        for each in self.keyframes.seen_in(self._replay.chosen, self._replay.runs):
+            if abs(track.place(each.frame.time) - track.place(seconds)) <= NEAR:
+                self.keyframes.put_entries(menu.addMenu(each.name.replace("&", "&&")), each)
+        menu.addAction("&Show this frame", lambda: self._seek(seconds))
+        for action in (self.branch, self.keyframe, self.loop.start, self.loop.end):
+            menu.addAction(action.text(), lambda: self._seek(seconds)).triggered.connect(action.trigger)
+        menu.addAction("&Copy time", lambda: QGuiApplication.clipboard().setText(f"{seconds:.6g}"))
 
     # User input.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QMenu
 
 from app.desktop.actions import make_action
+from app.desktop.context_menus import LINK, SPACE, THING, Clicked
 from app.simulation.messages import Snapshot
 
 if TYPE_CHECKING:
@@ -33,6 +36,13 @@ class ViewControls:
         window.run.resetting.connect(self._await_reset)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
+        window.menus.context.offer("view", self._put_center, LINK, THING)
+        window.menus.context.offer("view", lambda menu, _: menu.addActions([self.fit, self.follow]), SPACE)
+
+    def _put_center(self, menu: QMenu, clicked: Clicked) -> None:
+        if (point := clicked.point) is not None:
+            seen = self._viewport
+            menu.addAction("&Centre the view here", lambda: seen.see(replace(seen.camera, target=point + seen.center)))
 
     def _set_follow(self, on: bool) -> None:
         self._viewport.follow = on

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PyQt6.QtWidgets import QMenu
 
+from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import RIGHT, Dock
 from app.gl.pushes import Push, of_links
 from app.panels.panel_scroller import scrolled
@@ -34,6 +36,13 @@ class WrenchView:
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._show)
         window.framed.connect(self._draw)
+        self._docks, self._selection = window.docks, window.selection
+        window.menus.context.offer("act", self._put_entry, LINK)
+
+    def _put_entry(self, menu: QMenu, link: Clicked) -> None:
+        push = menu.addAction("Apply a &force…", lambda: self._docks.bring("Forces"))
+        push.triggered.connect(lambda: self._selection.choose(link.number))
+        push.setEnabled(bool(self._bench.model.link_body[link.number] >= 0))
 
     def _take_robot(self, event: Loaded) -> None:
         links = np.flatnonzero(event.model.link_body >= 0).tolist()

@@ -37,6 +37,7 @@ from PyQt6.QtWidgets import (
 from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
+from app.desktop.context_menus import JOINT, Clicked
 from app.panels.joint_table import DRIVE, EFFORT, NAME, SLIDER, VALUE, VELOCITY, JointTable
 from app.panels.number_box import DecimalBox
 
@@ -137,8 +138,8 @@ class JointPanel(QTableView):
     """A row, and the change of its value that a key asks for, rad or m."""
     mode_asked = pyqtSignal(int, bool)
     """A row, and whether it is to be driven by effort instead of holding its position."""
-    menu_made = pyqtSignal(object, int)
-    """A row's context `QMenu` and the row; features add their entries to it."""
+    menu_made = pyqtSignal(object, object)
+    """A row's context `QMenu` and the row as `Clicked`; features add their entries to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -265,7 +266,7 @@ class JointPanel(QTableView):
     def row_menu(self, row: int) -> QMenu:
         """Return a row's context menu: its drive mode, and entries of other features."""
         menu = self.mode_menu(row) if self.table.rows[row].holdable else QMenu(self)
-        self.menu_made.emit(menu, row)
+        self.menu_made.emit(menu, Clicked(JOINT, self.table.rows[row].name, row))
         return menu
 
     def mode_menu(self, row: int) -> QMenu:

@@ -13,7 +13,7 @@ from test_dragging import place_of
 from test_scene_view import entry, seen_at, settled, shown
 from windows import wait
 
-from app.features.context_menus import ContextMenus
+from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.features.palette import PaletteView
 from app.features.plots_view import PlotsView
 from app.features.robot_view import RobotView
@@ -92,7 +92,7 @@ def test_a_command_that_cannot_be_is_there_and_does_nothing(qtbot, window):
 
 
 def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
-    menus, hand = arm.features[ContextMenus], arm.workbench.model.link_names.index("hand")
+    menus, hand = arm.menus.context, arm.workbench.model.link_names.index("hand")
     qtbot.mouseClick(arm.viewport, RIGHT, pos=place_of(qtbot, arm, hand))
     wait(qtbot, lambda: menus.shown.isVisible())
     assert names(menus.shown) == [
@@ -122,8 +122,18 @@ def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
     menus.shown.close()
 
 
+def test_entries_of_another_feature_stand_in_their_group(arm):
+    menus, hand, asked_of = arm.menus.context, arm.workbench.model.link_names.index("hand"), []
+    menus.offer("hide", lambda menu, link: menu.addAction("&Paint", lambda: asked_of.append(link.title)), LINK)
+    menu = menus.of(Clicked(LINK, "hand", hand))
+    assert names(menu)[-3:] == ["Hide others", "Paint", "Copy name"]
+    press(menu, "Paint")
+    assert asked_of == ["hand"]
+    assert "Paint" not in names(menus.of(Clicked(SPACE)))
+
+
 def test_things_of_the_scene_have_menus(qtbot, arm):
-    menus, scene = arm.features[ContextMenus], arm.features[SceneView]
+    menus, scene = arm.menus.context, arm.features[SceneView]
     entry(scene, "Obstacle: box")
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
@@ -136,7 +146,7 @@ def test_things_of_the_scene_have_menus(qtbot, arm):
     assert len(scene.obstacles) == 2
     menus.shown.close()
     link = arm.workbench.model.link_names.index("cube/body")
-    menu = menus.of_link(link)
+    menu = menus.of(Clicked(LINK, "cube/body", link))
     assert names(menu)[-3:] == ["Edit…", "Duplicate", "Remove"]
     press(menu, "Edit…")
     assert scene.panel.isVisible()
@@ -149,7 +159,7 @@ def test_things_of_the_scene_have_menus(qtbot, arm):
 
 
 def test_a_joint_has_a_menu(qtbot, arm):
-    bench, menus = arm.workbench, arm.features[ContextMenus]
+    bench, menus = arm.workbench, arm.menus.context
     bench.joints.set_coordinate(1, 0.3)
     wait(qtbot, lambda: bench.newest.q[1] == 0.3)
     menu = arm.joints.row_menu(1)
@@ -170,7 +180,7 @@ def test_a_joint_has_a_menu(qtbot, arm):
 
 
 def test_a_moment_of_the_run_has_a_menu(qtbot, arm):
-    bench, menus, view = arm.workbench, arm.features[ContextMenus], arm.features[TimeView]
+    bench, menus, view = arm.workbench, arm.menus.context, arm.features[TimeView]
     arm.run.play.trigger()
     wait(qtbot, lambda: bench.newest.time > 0.4)
     arm.run.play.trigger()

@@ -13,7 +13,7 @@ from test_run_files import open_run
 from test_scene_view import entry, seen_at, settled
 from windows import wait
 
-from app.features.context_menus import ContextMenus
+from app.desktop.context_menus import LINK, Clicked
 from app.features.distance_view import DistanceView
 from app.features.scene_view import SceneView
 from app.simulation.spread import Spread
@@ -86,7 +86,7 @@ def test_an_end_on_an_obstacle_follows_it_and_the_menu_removes_the_distance(qtbo
     moved[2, 3] += 0.5
     arm.viewport.overlays.move_obstacle(0, moved)
     np.testing.assert_allclose(view.vector - vector, [0, 0, 0.5], atol=1e-9)
-    press(arm.features[ContextMenus].of_link(hand), "Remove distance")
+    press(arm.menus.context.of(Clicked(LINK, "hand", hand)), "Remove distance")
     assert view.vector is None
     measured(qtbot, arm, place_of(qtbot, arm, hand), seen_at(arm, box.pose[:3, 3]))
     scene.remove(0)

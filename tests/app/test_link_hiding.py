@@ -12,7 +12,7 @@ from test_dragging import place_of
 from windows import wait
 
 import engine
-from app.features.context_menus import ContextMenus
+from app.desktop.context_menus import LINK, Clicked
 from app.features.link_hiding import LinkHiding
 from app.features.overlay_view import OverlayView
 from app.features.palette import PaletteView
@@ -31,7 +31,7 @@ def links_in(window) -> set[int]:
 
 
 def test_a_link_is_hidden_by_its_menu_in_the_picture_and_shown_again(qtbot, arm):
-    hiding, menus = arm.features[LinkHiding], arm.features[ContextMenus]
+    hiding, menus = arm.features[LinkHiding], arm.menus.context
     hand, plain = arm.workbench.model.link_names.index("hand"), pixels(arm)
     arm.selection.choose(hand)
     at = place_of(qtbot, arm, hand)
@@ -47,7 +47,7 @@ def test_a_link_is_hidden_by_its_menu_in_the_picture_and_shown_again(qtbot, arm)
     assert hiding.button.text() == f"1 of {len(arm.workbench.model.link_names)} links hidden: show all"
     film = arm.viewport.view_of((320, 240), arm.workbench.newest)
     assert hand not in film.content.instances.link
-    assert "Show" in names(menus.of_link(hand))
+    assert "Show" in names(menus.of(Clicked(LINK, "hand", hand)))
     qtbot.mouseClick(hiding.button, LEFT)
     assert not hiding.hidden
     assert not hiding.button.isVisible()
@@ -55,10 +55,10 @@ def test_a_link_is_hidden_by_its_menu_in_the_picture_and_shown_again(qtbot, arm)
 
 
 def test_all_other_links_are_hidden_and_the_palette_shows_them(qtbot, arm):
-    hiding, menus = arm.features[LinkHiding], arm.features[ContextMenus]
+    hiding, menus = arm.features[LinkHiding], arm.menus.context
     hand, every = arm.workbench.model.link_names.index("hand"), links_in(arm)
     assert not hiding.show_all.isEnabled()
-    press(menus.of_link(hand), "Hide others")
+    press(menus.of(Clicked(LINK, "hand", hand)), "Hide others")
     assert links_in(arm) == {hand}
     arm.viewport.fit()
     palette = arm.features[PaletteView]

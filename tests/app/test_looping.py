@@ -13,7 +13,6 @@ from test_time import play
 from windows import name_file, wait
 
 from app.desktop import theme
-from app.features.context_menus import ContextMenus
 from app.features.looping import SHORTEST
 from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
@@ -98,7 +97,7 @@ def test_the_track_shows_the_loop_and_its_menu_marks_it(qtbot, replayed):
     view, replay = replayed.features[TimeView], replayed.workbench.replay
     track = view.bar.track
     wait(qtbot, track.isVisible)
-    menu = replayed.features[ContextMenus]._of_moment(track.rect().center())
+    menu = replayed.menus.context.at(track, track.rect().center())
     next(each for each in menu.actions() if each.text() == "Loop &from here").trigger()
     assert replay.loop[1] == pytest.approx(0.25, abs=0.03)
     view.first.trigger()

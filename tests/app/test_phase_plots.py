@@ -10,7 +10,6 @@ from test_time import play
 from windows import wait
 
 from app.desktop import theme
-from app.features.context_menus import ContextMenus
 from app.features.plots_view import PlotsView
 from app.panels import plot_saving
 from app.panels.axes import SPARE, label_place
@@ -172,7 +171,7 @@ def test_a_plots_menu_plots_it_over_another(qtbot, opened):
     panel.plot(y)
     canvas = panel.charts[1].canvas
     wait(qtbot, lambda: panel.stack.childAt(canvas.mapTo(panel.stack, canvas.rect().center())) is canvas)
-    menu = window.features[ContextMenus]._of_plot(canvas.mapTo(panel.stack, canvas.rect().center()))
+    menu = window.menus.context.at(panel.stack, canvas.mapTo(panel.stack, canvas.rect().center()))
     over_menu = next(each.menu() for each in menu.actions() if each.text() == "Plot &over")
     next(each for each in over_menu.actions() if each.text() == x.label).trigger()
     assert panel.phases.all[0].pairs == [Pair(x, y)]

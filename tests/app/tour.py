@@ -338,7 +338,7 @@ class Tour(DialogTour):
 
     def scene(self) -> Iterator[None]:
         """Things around the robot, one of which is chosen; the palette; a link's menu; and all taken back."""
-        from app.features.context_menus import ContextMenus
+        from app.desktop.context_menus import LINK, Clicked
         from app.features.palette import PaletteView
         from app.features.scene_view import SceneView
         from app.features.undo_view import UndoView
@@ -357,7 +357,7 @@ class Tour(DialogTour):
         self.spin(0.3)
         yield
         palette.palette.close()
-        menu = self.window.features[ContextMenus].of_link(self.bench.model.link_names.index("cube/body"))
+        menu = self.window.menus.context.of(Clicked(LINK, "cube/body", self.bench.model.link_names.index("cube/body")))
         menu.popup(self.window.viewport.mapToGlobal(self.window.viewport.rect().center()))
         self.spin(0.3)
         yield
