@@ -250,7 +250,7 @@ class LessonPanel(QWidget):
         self.pull.setVisible(self.lesson.has_pull)
         self.picture.show_drawing(partial(step.picture, marks=marks))
         if self._part is not None:
-            self.handles.setText(self.lesson.handles(self._part, theme.COLORS))
+            self.handles.setText(_equations(self.lesson, self._part))
         elif step.parts:
             self.handles.setText(PICK)
         self.handles.setVisible(bool(step.parts))
@@ -352,3 +352,15 @@ class LessonPanel(QWidget):
         self.go(self.number + 1)
         if self.lesson is None or self.number + 1 == len(self.lesson.steps):
             self.pause()
+
+
+def _equations(lesson: engine.Lesson, part: engine.LessonPart) -> str:
+    """Return a part's links, and its equations with numbers below, in Qt's rich text."""
+    told = lesson.handles(part)
+    accent, faint = (theme.COLORS[name] for name in ("accent", "faint"))
+    lines = (
+        f'<span style="color:{accent}">{lesson.equation_html(equation)}</span> = ({numbers}) '
+        f'<span style="color:{faint}">{whose}</span>'
+        for equation, numbers, whose in told.rows
+    )
+    return f"<b>{told.links}, by two handles</b> (about x, y, z, and along)<br>{'<br>'.join(lines)}"

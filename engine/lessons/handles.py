@@ -15,8 +15,7 @@ import numpy as np
 from engine.algorithms import inverse
 from engine.algorithms.chain import Chain
 from engine.blocks import bidiagonal
-from engine.lessons.equations import as_html
-from engine.lessons.sheet import NOTHING, Palette
+from engine.lessons.sheet import NOTHING
 from engine.lessons.trace import Trace
 from engine.lie import Array
 
@@ -40,6 +39,13 @@ class Ends(NamedTuple):
     F_next: Array
     F_first: Array
     a_last: Array
+
+
+class Told(NamedTuple):
+    """A part's links, and for each symbol and equation its text, its six numbers and what these are of."""
+
+    links: str
+    rows: tuple[tuple[str, str, str], ...]
 
 
 def parts(trace: Trace, index: int) -> list[Part]:
@@ -74,22 +80,17 @@ def ends(part: Part, accelerations: Array, forces: Array) -> Ends:
     return Ends(a, F_next, part.I @ a + part.Phi.T @ F_next + part.p, part.Phi @ a - part.Y @ F_next + part.b)
 
 
-def part_text(part: Part, ends: Ends, palette: Palette) -> str:
-    """Return the part's links and both equations with numbers, in Qt's rich text."""
+def told(part: Part, ends: Ends) -> Told:
+    """Return the part's links and both equations with numbers, about x, y, z and along."""
     one, beyond = part.first == part.last, np.abs(ends.F_next).max() > 0
     links = f"Link {part.first + 1}" if one else f"Links {part.first + 1} to {part.last + 1}"
     rows = (
-        ("a", ends.a, f"of link {part.first}" if part.first else "of the base"),
-        ("F_next", ends.F_next, f"to link {part.last + 2}" if beyond else "nothing lies beyond"),
-        ("F_first = I a + Φᵀ F_next + p", ends.F_first, f"in the joint of link {part.first + 1}"),
-        ("a_last = Φ a − Y F_next + b", ends.a_last, f"of link {part.last + 1}"),
+        ("a", _six(ends.a), f"of link {part.first}" if part.first else "of the base"),
+        ("F_next", _six(ends.F_next), f"to link {part.last + 2}" if beyond else "nothing lies beyond"),
+        ("F_first = I a + Φᵀ F_next + p", _six(ends.F_first), f"in the joint of link {part.first + 1}"),
+        ("a_last = Φ a − Y F_next + b", _six(ends.a_last), f"of link {part.last + 1}"),
     )
-    lines = (
-        f'<span style="color:{palette["accent"]}">{as_html(equation)}</span> = ({_six(value)}) '
-        f'<span style="color:{palette["faint"]}">{said}</span>'
-        for equation, value, said in rows
-    )
-    return f"<b>{links}, by two handles</b> (about x, y, z, and along)<br>{'<br>'.join(lines)}"
+    return Told(links, rows)
 
 
 def _six(value: Array) -> str:

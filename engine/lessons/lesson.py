@@ -132,9 +132,14 @@ class Lesson:
             self._changes[joint] = pull.changes(self.trace, self._run(more))
         return LessonMarks(self._changes[joint])
 
-    def handles(self, part: LessonPart, palette: Palette) -> str:
-        """Return a part's two equations with numbers, in the palette and Qt's rich text; "" without handles."""
-        return handles.part_text(part, handles.ends(part, *self._motion), palette) if self._motion else ""
+    def handles(self, part: LessonPart) -> handles.Told | None:
+        """Return a part's `links`, and `rows` of its two equations with numbers; None without handles."""
+        return handles.told(part, handles.ends(part, *self._motion)) if self._motion else None
+
+    @staticmethod
+    def equation_html(equation: str) -> str:
+        """Return an equation, such as one of `handles`, as HTML."""
+        return as_html(equation)
 
     @staticmethod
     def names() -> tuple[str, ...]:
