@@ -62,7 +62,19 @@ from engine.recording.robot_text import parts_of_text, robot_as_text, robot_of_t
 from engine.recording.tables import save_csv
 from engine.recording.trajectories import trajectory as recorded_trajectory
 from engine.rollout import Trajectory, rollout
-from engine.scene import HeightField, Obstacle, Plane, Scene, Touches, put_down, slope, stands
+from engine.scene import (
+    HeightField,
+    Obstacle,
+    Plane,
+    Scene,
+    Touches,
+    put_down,
+    rough_ground,
+    slope,
+    stairs,
+    stairs_among,
+    stands,
+)
 from engine.scene.mesh_parts import MeshPart
 from engine.scene.mesh_reader import mesh_being_read, read_mesh
 from engine.scene.touches import TOLERANCE as CONTACT_TOLERANCE
@@ -221,6 +233,7 @@ __all__ = [
     "robot_of_text",
     "rollout",
     "rotation_from_rpy",
+    "rough_ground",
     "rpy_from_rotation",
     "save_csv",
     "save_part",
@@ -229,6 +242,8 @@ __all__ = [
     "simulation_algorithms",
     "simulation_refusal",
     "slope",
+    "stairs",
+    "stairs_among",
     "stands",
     "static_loads",
     "suggested_step",

@@ -154,8 +154,8 @@ class GroundView:
         known = [each for each in self._made if each[0].ground == scene.ground and set(each[0].obstacles) <= there]
         other = engine.Scene(ground=scene.ground), grounds.terrain_of(scene.ground)
         made, terrain = max(known, key=lambda each: len(each[0].obstacles), default=other)
-        if terrain.kind == grounds.FLAT and (found := grounds.stairs_among(scene.obstacles)):
-            return engine.Scene(ground=scene.ground, obstacles=found[0]), found[1]
+        if terrain.kind == grounds.FLAT and (found := engine.stairs_among(scene.obstacles)):
+            return engine.Scene(ground=scene.ground, obstacles=found[0]), Terrain(grounds.STAIRS, found[1])
         return made, terrain
 
     def _ask(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +11,6 @@ import engine
 from app.desktop.numbers import round_length
 
 FLAT, SLOPE, ROUGH, STAIRS, FIELD = KINDS = "Flat", "Slope", "Rough", "Stairs", "Height field"
-EXTENT = 12.0  # robot sizes, each side of the rough ground
-FEWEST_CELLS, MOST_CELLS = 96, 384  # along each side
-WAVES, CELLS_A_BUMP = 24, 8
 GAP = 0.1  # robot sizes, the initial distance from the robot to the stairs
 
 
@@ -75,12 +71,13 @@ def scene_of(terrain: Terrain, size: float = 1.0) -> engine.Scene:
     """Return the scene of a terrain other than a height field from a file, for a robot of that size, m."""
     match terrain.kind:
         case "Slope":
-            return engine.Scene(ground=sloping(*terrain.values))
+            angle, uphill = terrain.values
+            return engine.Scene(ground=engine.slope(np.radians(angle), np.radians(uphill - 180.0)))
         case "Rough":
             height, length, seed = terrain.values
-            return engine.Scene(ground=rough(height, length, int(seed), size))
+            return engine.Scene(ground=engine.rough_ground(height, length, int(seed), size))
         case "Stairs":
-            return engine.Scene(obstacles=stairs(*terrain.values))
+            return engine.Scene(obstacles=engine.stairs(*terrain.values))
     return engine.Scene()
 
 
@@ -92,59 +89,6 @@ def terrain_of(ground: object) -> Terrain:
     if z == 1.0:
         return Terrain(FLAT)
     return Terrain(SLOPE, (float(np.degrees(np.arccos(z))), float(np.degrees(np.arctan2(-y, -x)))))
-
-
-def sloping(angle: float, uphill: float) -> engine.Plane:
-    """Return a plane that rises by `angle` in the direction `uphill`, both in degrees."""
-    steep, ahead = np.radians([angle, uphill])
-    normal = -np.sin(steep) * np.cos(ahead), -np.sin(steep) * np.sin(ahead), np.cos(steep)
-    return engine.Plane((float(normal[0]), float(normal[1]), float(normal[2])))
-
-
-def rough(height: float, length: float, seed: int, size: float) -> engine.HeightField:
-    """Return random waves up to `height`, about `length` long; flatter around a robot of that size, m."""
-    rng, half = np.random.default_rng(seed), 0.5 * EXTENT * size
-    cells = int(np.clip(2 * half * CELLS_A_BUMP / length, FEWEST_CELLS, MOST_CELLS))
-    x = np.linspace(-half, half, cells + 1)
-    heights = np.zeros((cells + 1, cells + 1))
-    # The mean length of a vector of two normal numbers is 1.25.
-    for wave, phase in zip(
-        rng.normal(0.0, 2 * np.pi / (1.25 * length), (WAVES, 2)), rng.uniform(0.0, 2 * np.pi, WAVES), strict=True
-    ):
-        heights += np.cos(wave[0] * x[None] + wave[1] * x[:, None] + phase)
-    heights *= 1 - 0.7 * np.exp(-(x[None] ** 2 + x[:, None] ** 2) / size**2)
-    return engine.HeightField(height * heights / np.abs(heights).max(), 2 * half / cells)
-
-
-def stairs(count: float, rise: float, depth: float, width: float, distance: float) -> tuple[engine.Obstacle, ...]:
-    """Return boxes side by side along x, each higher than the last."""
-    return tuple(
-        engine.Obstacle("box", (depth, width, (k + 1) * rise), (distance + (k + 0.5) * depth, 0.0, (k + 1) * rise / 2))
-        for k in range(int(count))
-    )
-
-
-def stairs_among(obstacles: Sequence[engine.Obstacle]) -> tuple[tuple[engine.Obstacle, ...], Terrain] | None:
-    """Return the first stairs of two or more consecutive obstacles, with their parameters; None without stairs."""
-    for start, first in enumerate(obstacles[:-1]):
-        if first.shape == "box":
-            depth, width, rise = first.size
-            distance = round(float(np.asarray(first.pose)[0, 3]) - depth / 2, 9)
-            numbers = rise, depth, width, distance
-            count = 1
-            while start + count < len(obstacles) and _fits(count, obstacles[start + count], *numbers):
-                count += 1
-            if count > 1 and _fits(0, first, *numbers):
-                return tuple(obstacles[start : start + count]), Terrain(STAIRS, (float(count), *numbers))
-    return None
-
-
-def _fits(k: int, each: engine.Obstacle, rise: float, depth: float, width: float, distance: float) -> bool:
-    """Whether an obstacle is step k of these stairs."""
-    place = np.eye(4)
-    place[:3, 3] = distance + (k + 0.5) * depth, 0.0, (k + 1) * rise / 2
-    size = depth, width, (k + 1) * rise
-    return each.shape == "box" and np.allclose(each.size, size) and np.allclose(each.pose, place)
 
 
 def of_file(path: str | Path, cell: float) -> engine.Scene:

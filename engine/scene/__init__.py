@@ -5,7 +5,8 @@ from engine.scene.obstacle import Obstacle
 from engine.scene.pairs import Pairs, pairs
 from engine.scene.placing import lowest, put_down, stands
 from engine.scene.points import Points, points
-from engine.scene.scene import Plane, Scene, slope
+from engine.scene.scene import Plane, Scene
+from engine.scene.terrain import rough_ground, slope, stairs, stairs_among
 from engine.scene.touches import Touches
 
 __all__ = [
@@ -20,6 +21,9 @@ __all__ = [
     "pairs",
     "points",
     "put_down",
+    "rough_ground",
     "slope",
+    "stairs",
+    "stairs_among",
     "stands",
 ]

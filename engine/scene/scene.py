@@ -36,11 +36,6 @@ class Plane:
         object.__setattr__(self, "normal", (float(unit[0]), float(unit[1]), float(unit[2])))
 
 
-def slope(angle: float) -> Plane:
-    """Return a plane through the origin that rises towards −x by an angle in rad."""
-    return Plane((float(np.sin(angle)), 0.0, float(np.cos(angle))))
-
-
 @dataclass(frozen=True)
 class Scene:
     """The ground under a robot, the obstacles around it, and the coefficients of friction and restitution.

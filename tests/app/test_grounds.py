@@ -149,7 +149,7 @@ def test_numbers_of_the_terrain_are_typed_in_the_scene_panel(qtbot, standing):
 def test_stairs_of_a_session_are_stairs_again_beside_what_else_there_is(standing):
     view, bench, form = standing.features[GroundView], standing.workbench, standing.features[GroundView].form
     other = engine.Obstacle("box", (0.1, 0.1, 0.1), (-1.0, 0.0, 0.05))
-    scene = engine.Scene(obstacles=(other, *grounds.stairs(4, 0.03, 0.25, 0.8, 0.451)))
+    scene = engine.Scene(obstacles=(other, *engine.stairs(4, 0.03, 0.25, 0.8, 0.451)))
     bench.set_scene(session_scene.read(json.loads(json.dumps(session_scene.write(scene)))))
     next(each for each in view.menu.actions() if each.text() == "S&ettings…").trigger()
     standing.refresh()

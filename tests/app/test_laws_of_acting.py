@@ -21,6 +21,7 @@ from app.acting.loaded_robot import LoadedRobot
 from app.acting.undoing import Actions
 from app.link_extents import link_points, moved
 from app.simulation import grounds
+from app.simulation.grounds import Terrain
 from app.simulation.messages import Loaded, Settings
 from app.simulation.running import Running, gains_of
 from app.simulation.spread import Spread, deviations
@@ -372,26 +373,17 @@ def test_grounds_are_as_large_as_the_robot_asks_for(chance):
     middle = field.heights.shape[0] // 2
     near = np.abs(field.heights[middle - 6 : middle + 7, middle - 6 : middle + 7]).max()
     assert near < 0.7 * np.abs(field.heights).max()
-    assert field.cell * (len(field.heights) - 1) == pytest.approx(grounds.EXTENT * size)
+    assert field.cell * (len(field.heights) - 1) == pytest.approx(12 * size)
 
 
-def test_grounds_have_the_numbers_that_are_asked_for(chance):
+def test_slopes_have_the_numbers_that_are_asked_for(chance):
     steep, uphill = float(chance.uniform(1, 60)), float(chance.uniform(-180, 180))
-    plane = grounds.sloping(steep, uphill)
+    plane = grounds.scene_of(Terrain(grounds.SLOPE, (steep, uphill))).ground
     ahead = np.array([np.cos(np.radians(uphill)), np.sin(np.radians(uphill))])
     rise = -(np.array(plane.normal[:2]) @ ahead) / plane.normal[2]  # of the height, for each metre ahead
     assert rise == pytest.approx(np.tan(np.radians(steep)))
     told = grounds.terrain_of(plane)
     assert (told.kind, told.values) == (grounds.SLOPE, pytest.approx((steep, uphill)))
-    count, rise, depth, width, away = int(chance.integers(1, 9)), *chance.uniform(0.05, 2, 4)
-    boxes = grounds.stairs(count, rise, depth, width, away)
-    assert len(boxes) == count
-    assert boxes[0].size == pytest.approx((depth, width, rise))
-    assert boxes[0].pose[0, 3] - depth / 2 == pytest.approx(away)
-    short, long, other = (grounds.rough(0.1, *of, 1.0).heights for of in ((0.5, 3), (2.0, 3), (0.5, 4)))
-    turns = [np.count_nonzero(np.diff(np.sign(np.diff(h, axis=1)), axis=1)) / len(h) for h in (short, long)]
-    assert turns[0] > 2 * turns[1]
-    assert np.abs(short - other).max() > 0.05
 
 
 def test_what_a_robot_touches_is_the_scene_it_stands_in_or_itself(chance):

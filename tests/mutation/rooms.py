@@ -36,7 +36,7 @@ _FILES = (
 _CONTACT = (
     "contact", "contact_law", "contact_parts", "contact_solver", "linear_systems",
     "collisions", "epa", "manifolds", "pairs", "height_field", "touching_bodies",
-    "point_mobility", "recursion", "surfaces",
+    "point_mobility", "recursion", "surfaces", "terrain",
 )  # fmt: skip
 ROOMS = {
     "description": Room(("urdf/**/*.py",), (*_FILES, "holding")),
