@@ -87,8 +87,8 @@ def rollout(
     for name in keep:
         validation.one_of("keep", name, KEPT)
     simulation = Simulation(
-        model, batch, dt, integrator, algorithm, limits, q0, v0, device, dtype, kp, kd, parameters,
-        timed=False, threads=threads, scene=scene,
+        model, batch, dt, integrator, algorithm, limits=limits, q=q0, v=v0, device=device, dtype=dtype, kp=kp, kd=kd,
+        parameters=parameters, timed=False, threads=threads, scene=scene,
     )  # fmt: skip
     if target is not None:
         simulation.target[:] = simulation.array(_target(model, target, batch))

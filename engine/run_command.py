@@ -184,7 +184,7 @@ def run_robot(args: argparse.Namespace) -> int:
     controls = _controls(args, model, steps)
     loaded = perf_counter()
     simulation = Simulation(
-        model, args.batch, args.dt, args.integrator, args.algorithm, not args.no_limits, q, v,
+        model, args.batch, args.dt, args.integrator, args.algorithm, limits=not args.no_limits, q=q, v=v,
         device=args.device, dtype=args.dtype, kp=kp, kd=kd, scene=scene,
         on_divergence="raise" if args.batch == 1 else "freeze",
     )  # fmt: skip

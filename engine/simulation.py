@@ -68,6 +68,7 @@ class Simulation:
         dt: float = 1e-3,
         integrator: str = "semi-implicit",
         algorithm: str = "auto",
+        *,
         limits: bool = True,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
@@ -95,10 +96,10 @@ class Simulation:
         capabilities.require_parameters(self.algorithm, model, batch, parameters)
         self.parameters = None if parameters is None else parameters.copy()
         self.settings = StepSettings(
-            model, batch, self.dt, integrator, self.algorithm, bool(limits), dtype, bool(timed),
-            np.array(gains(model, batch, "kp", kp)), np.array(gains(model, batch, "kd", kd)),
-            self.parameters, on_divergence == "freeze", scene,
-            NO_PAIRS if scene is None else touching_pairs(model, scene)[0], threads, bool(wrenches),
+            model, batch, self.dt, integrator, self.algorithm, limits=bool(limits), dtype=dtype, timed=bool(timed),
+            kp=np.array(gains(model, batch, "kp", kp)), kd=np.array(gains(model, batch, "kd", kd)),
+            parameters=self.parameters, freezes=on_divergence == "freeze", threads=threads, wrenches=bool(wrenches),
+            scene=scene, pairs=NO_PAIRS if scene is None else touching_pairs(model, scene)[0],
         )  # fmt: skip
         self._stepper: Stepper = steppers.stepper(self.settings, self.device)
         self.threads = self._stepper.threads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -43,12 +43,13 @@ class StepSettings:
     dt: float
     integrator: str
     algorithm: str
-    limits: bool
-    dtype: str
-    timed: bool
+    _: KW_ONLY
     kp: Array
     kd: Array
-    parameters: Parameters | None
+    limits: bool = True
+    dtype: str = "float64"
+    timed: bool = True
+    parameters: Parameters | None = None
     freezes: bool = False
     """A robot that diverges keeps its state before that step, and the others go on."""
     scene: Scene | None = None

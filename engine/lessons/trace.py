@@ -133,7 +133,7 @@ class _Notes:
         rows = len(values[-1]) if values else 1
         branches = not isinstance(places, range)
         stage = Stage(
-            name, name, run, tuple(places), copies, work, frame.f_code, frame.f_lineno, 1, False, rows, branches
+            name, name, run, tuple(places), copies, work, frame.f_code, frame.f_lineno, rows=rows, branches=branches
         )
         if name in SWEEPS:
             self.waiting.append(stage)

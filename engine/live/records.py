@@ -144,8 +144,8 @@ class Reader:
         contact = tuple((rest.pop(0), rest.pop(0)) if packs else pack(rest.pop(0)) for packs in packed)
         touches = pack_touches(Touches(*rest)) if rest else None
         frame = StoredFrame(
-            setup.time(steps), int(steps), 0, True, np.array(q), np.array(v), inputs, (),
-            np.array(divergences) if divergences[0].any() else None, contact, touches, np.zeros(0), 0,
+            setup.time(steps), int(steps), 0, True, np.array(q), np.array(v), inputs,
+            divergences=np.array(divergences) if divergences[0].any() else None, contact=contact, touches=touches,
         )  # fmt: skip
         if touches is None and contact and setup.device == "cpu":
             frame = frame._replace(touches=self._told(frame, setup))

@@ -295,7 +295,7 @@ def _plain(
         StoredFrame(
             float(time), round(float(time) / setup.settings.dt), 0, True,
             np.ascontiguousarray(q[:, k]), np.ascontiguousarray(v[:, k]),
-            (alike(tau[:, k]), target, None), (), None, (), None, np.zeros(0), 0,
+            (alike(tau[:, k]), target, None),
         )
         for k, time in enumerate(saved.trajectory.time)
     ]  # fmt: skip
@@ -327,7 +327,7 @@ def _recorded(
             float(arrays["time"][k]), int(arrays["frame_steps"][k]), int(of_frame[k]), bool(arrays["frame_begins"][k]),
             _typed(q[:, k], setups[of_frame[k]]), _typed(v[:, k], setups[of_frame[k]]), inputs[k],
             tuple(changed[ends[k] : ends[k + 1]]), divergences[k] if divergences[k, 0].any() else None,
-            contact.get(k, ()), next(touches) if arrays["frame_touched"][k] else None, np.zeros(0), 0,
+            contact=contact.get(k, ()), touches=next(touches) if arrays["frame_touched"][k] else None,
         )
         for k in range(number)
     ]  # fmt: skip

@@ -34,12 +34,12 @@ class StoredFrame(NamedTuple):
     q: Array
     v: Array
     inputs: Inputs
-    changes: tuple[Change, ...]
-    divergences: Array | None
-    contact: Any
-    touches: Any
-    phases: Array
-    bytes: int
+    changes: tuple[Change, ...] = ()
+    divergences: Array | None = None
+    contact: Any = ()
+    touches: Any = None
+    phases: Array = np.zeros(0)
+    bytes: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -208,7 +208,7 @@ class Recording(NotCopied):
 
     def _keep(self, run: Run, frame: StoredFrame, before: Inputs | tuple[()]) -> None:
         """Append a frame with unbundled contacts to the run."""
-        bundled = StoredFrame(*frame[:9], bundle_packed(frame.contact), bundle_touches(frame.touches), frame.phases, 0)
+        bundled = frame._replace(contact=bundle_packed(frame.contact), touches=bundle_touches(frame.touches), bytes=0)
         taken = size_of(bundled, before)
         run._frames.append((*bundled[:-1], taken))
         self._bytes += taken
@@ -334,9 +334,10 @@ class Recording(NotCopied):
             before = () if begins or not len(run) else run._stored(run.last).inputs
             frame = StoredFrame(
                 run._setups[setup].time(checkpoint.steps), checkpoint.steps, setup, begins, checkpoint.q, checkpoint.v,
-                self._inputs, tuple(self._changes), diverged(checkpoint),
-                bundle_packed(map(pack, checkpoint.contact)), bundle_touches(pack_touches(simulation.contacts)),
-                np.fromiter(phases.values(), float, len(phases)), 0,
+                self._inputs, changes=tuple(self._changes), divergences=diverged(checkpoint),
+                contact=bundle_packed(map(pack, checkpoint.contact)),
+                touches=bundle_touches(pack_touches(simulation.contacts)),
+                phases=np.fromiter(phases.values(), float, len(phases)),
             )  # fmt: skip
             frame = frame._replace(bytes=size_of(frame, before))
             self._changes = []

@@ -47,8 +47,8 @@ class Setup:
         """Create such a simulation, at time 0. Raises its exceptions, for example if the GPU is missing."""
         s = self.settings
         made = Simulation(
-            s.model, s.batch, s.dt, s.integrator, s.algorithm, s.limits, device=self.device, dtype=s.dtype, kp=s.kp,
-            kd=s.kd, parameters=s.parameters, timed=s.timed, threads=self.threads,
+            s.model, s.batch, s.dt, s.integrator, s.algorithm, limits=s.limits, device=self.device, dtype=s.dtype,
+            kp=s.kp, kd=s.kd, parameters=s.parameters, timed=s.timed, threads=self.threads,
             on_divergence="freeze" if s.freezes else "raise", scene=s.scene,
         )  # fmt: skip
         if self.wrenches:

@@ -74,8 +74,9 @@ def read(
     kp, kd = (gains(model, batch, name, arrays[f"{prefix}{name}"]) for name in ("kp", "kd"))
     settings = StepSettings(
         model, batch, _step(text["dt"]), one_of("integrator", text["integrator"], INTEGRATORS),
-        one_of("algorithm", text["algorithm"], ALGORITHMS[device]), bool(text["limits"]),
-        one_of("dtype", text["dtype"], _DTYPES), bool(text["timed"]), kp, kd, parameters, bool(text["freezes"]), scene,
+        one_of("algorithm", text["algorithm"], ALGORITHMS[device]), limits=bool(text["limits"]),
+        dtype=one_of("dtype", text["dtype"], _DTYPES), timed=bool(text["timed"]), kp=kp, kd=kd, parameters=parameters,
+        freezes=bool(text["freezes"]), scene=scene,
     )  # fmt: skip
     time_before = float(text["time_before"])
     if not np.isfinite(time_before):
@@ -103,8 +104,7 @@ def of_command(settings: dict[str, Any], model: Model, batch: int) -> Setup:
             _under(model, settings.get("gravity", EARTH)), batch, _step(settings.get("dt", 1e-3)),
             one_of("integrator", integrator, INTEGRATORS),
             one_of("algorithm", settings.get("algorithm", "abia"), ALGORITHMS["cpu"]),
-            not settings.get("no_limits", False), one_of("dtype", dtype, _DTYPES), True, zero, zero,
-            None,
+            limits=not settings.get("no_limits", False), dtype=one_of("dtype", dtype, _DTYPES), kp=zero, kd=zero,
         ),
         one_of("device", settings.get("device", "cpu"), ("auto", *ALGORITHMS)), None, False,
     )  # fmt: skip

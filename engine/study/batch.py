@@ -191,9 +191,9 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
     if parameters is not None:
         parameters.gravity[:] = _tilted(parameters.gravity, np.radians(slope))
     return Simulation(
-        model, count, settings.dt, settings.integrator, settings.algorithm, study.limits, q, v, settings.device,
-        settings.dtype, kp, kd, parameters, timed=False, threads=group.threads or threads, on_divergence="freeze",
-        scene=group.scene, wrenches=bool(study.pushes),
+        model, count, settings.dt, settings.integrator, settings.algorithm, limits=study.limits, q=q, v=v,
+        device=settings.device, dtype=settings.dtype, kp=kp, kd=kd, parameters=parameters, timed=False,
+        threads=group.threads or threads, on_divergence="freeze", scene=group.scene, wrenches=bool(study.pushes),
     )  # fmt: skip
 
 

@@ -96,7 +96,7 @@ def of_robots(dtype: str, folder: Path):
             yield lambda robot=robot, parameters=parameters: energy.Energies(robot, 100, dtype, parameters)
         for integrator in ("semi-implicit", "rk4"):
             gains = np.ones((1, robot.nv))
-            settings = StepSettings(robot, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None)
+            settings = StepSettings(robot, 100, 1e-3, integrator, "abia", dtype=dtype, kp=gains, kd=gains)
             yield lambda settings=settings: robot_stepper.RobotStepper(settings)
             frozen = dataclasses.replace(settings, freezes=True)
             yield lambda settings=frozen: robot_stepper.RobotStepper(settings)
@@ -111,20 +111,19 @@ def of_robots(dtype: str, folder: Path):
         standing = engine.load(engine.find_robot(name), floating=name == "snake50")
         gains = np.zeros((1, standing.nv))
         settings = StepSettings(
-            standing, 100, 1e-3, integrator, "abia", True, dtype, True, gains, gains, None, name == "humanoid", scene
-        )
+            standing, 100, 1e-3, integrator, "abia", dtype=dtype, kp=gains, kd=gains,
+            freezes=name == "humanoid", scene=scene,
+        )  # fmt: skip
         yield lambda settings=settings: robot_stepper.RobotStepper(settings)
     for robot, integrator in ((following, "implicit"), (engine.tree(9, spherical=0.5, floating=True), "rk4")):
         gains = (robot.q_of_v >= 0).astype(float)[None]
-        settings = StepSettings(robot, 100, 1e-3, integrator, "jsiia", True, dtype, True, gains, gains, None)
+        settings = StepSettings(robot, 100, 1e-3, integrator, "jsiia", dtype=dtype, kp=gains, kd=gains)
         yield lambda settings=settings: robot_stepper.RobotStepper(settings)
     ball = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
     robot = mimics(folder, 2, floating=True, shape=ball)
     gains = np.zeros((1, robot.nv))
     yield lambda robot=robot, gains=gains: robot_stepper.RobotStepper(
-        StepSettings(
-            robot, 100, 1e-3, "implicit", "jsiia", True, dtype, True, gains, gains, None, False, engine.Scene()
-        )
+        StepSettings(robot, 100, 1e-3, "implicit", "jsiia", dtype=dtype, kp=gains, kd=gains, scene=engine.Scene())
     )
     for name, scene in (
         ("quadruped", engine.Scene(self_collision=True)),
@@ -132,10 +131,10 @@ def of_robots(dtype: str, folder: Path):
     ):
         model = engine.load(engine.find_robot(name))
         gains = np.zeros((1, model.nv))
-        together = scene, pairs(model, scene)
         settings = StepSettings(
-            model, 100, 1e-3, "implicit", "abia", True, dtype, True, gains, gains, None, False, *together
-        )
+            model, 100, 1e-3, "implicit", "abia", dtype=dtype, kp=gains, kd=gains,
+            scene=scene, pairs=pairs(model, scene),
+        )  # fmt: skip
         yield lambda settings=settings: robot_stepper.RobotStepper(settings)
 
 
@@ -150,7 +149,7 @@ def of_chains(dtype: str, clusters: bool):
     groups += [SimpleNamespace(blocks=16, links=1)] if clusters else []
     cuts = [dca.Cut(1, False, 4), dca.Cut(40, False, 8), *([dca.Cut(16, True, 8)] if clusters else [])]
     gains, integrator = np.ones((1, 10)), {"float32": "semi-implicit", "float64": "rk4"}[dtype]
-    settings = StepSettings(model, 1, 1e-3, integrator, "dca", True, dtype, True, gains, gains, None)
+    settings = StepSettings(model, 1, 1e-3, integrator, "dca", dtype=dtype, kp=gains, kd=gains)
     yield lambda: chain_stepper.ChainStepper(settings)
     yield lambda: chain_stepper.ChainStepper(dataclasses.replace(settings, freezes=True))
     yield lambda: pushed(chain_stepper.ChainStepper, settings)
@@ -162,7 +161,7 @@ def of_chains(dtype: str, clusters: bool):
             yield lambda stepper=stepper, group_settings=group_settings: stepper(group_settings)
     for model in (engine.tree(9, spherical=0.5), engine.tree(400)):
         ones = np.ones((1, model.nv))
-        settings = StepSettings(model, 1, 1e-3, integrator, "dca", True, dtype, True, ones, ones, None)
+        settings = StepSettings(model, 1, 1e-3, integrator, "dca", dtype=dtype, kp=ones, kd=ones)
         yield lambda settings=settings: tree_stepper.TreeStepper(settings)
     yield lambda: pushed(tree_stepper.TreeStepper, settings)
     for cut in cuts:

@@ -39,8 +39,9 @@ def contacts(name: str, dtype: str = "float32", integrator: str = "implicit", **
     model, scene = robot(name), engine.Scene(**scene)
     gains = np.zeros((1, model.nv))
     settings = StepSettings(
-        model, 4, 2e-3, integrator, "abia", True, dtype, True, gains, gains, None, False, scene, pairs(model, scene)
-    )
+        model, 4, 2e-3, integrator, "abia", dtype=dtype, kp=gains, kd=gains,
+        scene=scene, pairs=pairs(model, scene),
+    )  # fmt: skip
     return Contacts(settings)
 
 

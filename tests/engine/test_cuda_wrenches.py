@@ -132,7 +132,7 @@ def test_robots_pushed_on_the_gpu_go_as_on_the_cpu(
     q, v, tau = moving(model, 3, chance)
     w = wrenches(model, 3, chance)
     pushed = [
-        engine.Simulation(model, 3, 1e-3, integrator, way, limits, q=q, v=v, device=device)
+        engine.Simulation(model, 3, 1e-3, integrator, way, limits=limits, q=q, v=v, device=device)
         for device, way in (("cpu", "abia"), ("cuda", algorithm))
     ]
     for simulation in pushed:

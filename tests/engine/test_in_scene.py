@@ -60,7 +60,7 @@ def settings(model: engine.Model, way: str, dtype: str, batch: int = 1) -> StepS
     kp, kd = holding_gains(model, DT) if held else (np.zeros(model.nv), np.zeros(model.nv))
     scene = scene_of(way)
     return StepSettings(
-        model, batch, DT, "implicit", "abia", True, dtype, False, kp[None], kd[None], None, scene=scene,
+        model, batch, DT, "implicit", "abia", dtype=dtype, timed=False, kp=kp[None], kd=kd[None], scene=scene,
         pairs=touching_pairs(model, scene)[0],
     )  # fmt: skip
 

@@ -158,8 +158,8 @@ def simulation_of(model: engine.Model, scene: engine.Scene | None, of: dict[str,
     gains = [engine.holding_gains(model, of["dt"], of["integrator"], row) for row in q]
     kp, kd = map(np.stack, zip(*gains, strict=True)) if of["hold"] else (None, None)
     simulation = engine.Simulation(
-        model, of["batch"], of["dt"], of["integrator"], of["algorithm"], not of["no_limits"], q, v, kp=kp, kd=kd,
-        scene=scene, on_divergence="raise" if of["batch"] == 1 else "freeze",
+        model, of["batch"], of["dt"], of["integrator"], of["algorithm"], limits=not of["no_limits"], q=q, v=v, kp=kp,
+        kd=kd, scene=scene, on_divergence="raise" if of["batch"] == 1 else "freeze",
     )  # fmt: skip
     of["algorithm"] = simulation.algorithm
     return simulation

@@ -112,11 +112,11 @@ def _result(record: Record, first: bool, ratios: Array, level: bool, winner: boo
     on_device = _medians(record.on_device) if timed else np.empty(0)
     host = intervals.of_runs(medians)
     return AlgorithmResult(
-        c.title, c.label, c.device, c.dtype, c.batch, record.verdict, record.reason, record.residual, record.first,
-        turns, host.middle if host else None, host,
-        float(np.median(on_device)) if len(on_device) else None,
-        Interval(1.0, 1.0, 1.0) if first else intervals.of_runs(ratios), level, winner,
-        tuple(medians.tolist()), tuple(ratios.tolist()),
+        c.title, c.label, c.device, c.dtype, c.batch, record.verdict, record.reason, residual=record.residual,
+        first=record.first, turns=turns, host=host.middle if host else None, host_interval=host,
+        on_device=float(np.median(on_device)) if len(on_device) else None,
+        ratio=Interval(1.0, 1.0, 1.0) if first else intervals.of_runs(ratios), level=level, winner=winner,
+        host_runs=tuple(medians.tolist()), ratio_runs=tuple(ratios.tolist()),
     )  # fmt: skip
 
 
