@@ -104,6 +104,7 @@ def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path):
 def test_a_pipe_or_a_device_is_refused_and_nothing_waits_for_it(qtbot, opened, tmp_path, kind, suffix):
     window = opened(PENDULUM)
     window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.time > 0)
     path = tmp_path / f"odd{suffix}"
     os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
     window.open(path)
