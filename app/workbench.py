@@ -183,11 +183,12 @@ class Workbench:
         else:
             source = self.loading = self._opening_file = _resolved(source)
         settings, self._leaves = replace(self.settings, spread=ALONE), parts is None
-        if self.model is not None and self.loading != self.path:
+        run = source if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)) else ""
+        if self.model is not None and self.loading != self.path and not run:  # frames of a run have their scene
             settings = replace(settings, scene=replace(settings.scene, obstacles=()))
         arguments = source, settings, floating, self.package_dirs, trust_xacro
-        if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)):
-            robot = self._robots_of_runs.get(source, "")
+        if run:
+            robot = self._robots_of_runs.get(run, "")
             self._worker.open(*arguments, lambda load: run_files.opener(load, self._recorder, robot))
         else:
             self._worker.open(*arguments, lambda load: beside(load, parts or (lambda _: ())))

@@ -290,11 +290,20 @@ class Simulation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles and copies are independent simulations, made alike, which continue to the same bits."""
-        s = self.settings
-        how = (
-            self.model, self.batch, self.dt, self.integrator, self.algorithm, s.limits, None, None, self.device,
-            self.dtype, s.kp, s.kd, self.parameters, s.timed, self.threads, self.on_divergence, s.scene,
-        )  # fmt: skip
+        own = (
+            "model",
+            "batch",
+            "dt",
+            "integrator",
+            "algorithm",
+            "device",
+            "dtype",
+            "parameters",
+            "threads",
+            "on_divergence",
+        )
+        how = {name: getattr(self, name) for name in own}
+        how |= {name: getattr(self.settings, name) for name in ("limits", "kp", "kd", "timed", "scene", "wrenches")}
         return _made_again, (type(self), how, self.checkpoint(), self.why)
 
     def frames(self, robots: int = 1) -> FrameReader:
@@ -387,8 +396,8 @@ def _chosen(robots: Any, batch: int) -> NDArray[np.int64]:
     return validation.chosen("robots", to_host(robots) if on_device(robots) else robots, batch)
 
 
-def _made_again(kind: type[Simulation], how: tuple[Any, ...], checkpoint: Checkpoint, why: str) -> Simulation:
-    made = kind(*how)
+def _made_again(kind: type[Simulation], how: dict[str, Any], checkpoint: Checkpoint, why: str) -> Simulation:
+    made = kind(**how)
     made.restore(checkpoint)
     made.why = why
     return made

@@ -17,6 +17,7 @@ from engine.kernels.contact import mimics, newton, problem_rows, recursion, redu
 from engine.kernels.contact.body_pairs import add_contact, body_pairs
 from engine.kernels.contact.limbs import limbs
 from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
+from engine.kernels.contact.tree import TO_PARENT, dofs
 from engine.kernels.world import Bodies
 from engine.lie import Array
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, WORLD, generate, layout
@@ -172,11 +173,11 @@ def _draw_impulses(robot: Robot, chance: np.random.Generator) -> None:
 
 def _loaded(model: engine.Model, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Which bodies (n,) and which velocities (nv,) Newton's steps are about."""
-    bodies = robot.work.tree.loaded[:, recursion.TO_PARENT] != reduced.LEFT_OUT
+    bodies = robot.work.tree.loaded[:, TO_PARENT] != reduced.LEFT_OUT
     velocities = np.zeros(model.nv, bool)
     for i in np.flatnonzero(bodies):
         start = robot.topology[i, 3]
-        velocities[start : start + recursion.dofs.function(model.kind[i])] = True
+        velocities[start : start + dofs.function(model.kind[i])] = True
     return bodies, velocities
 
 
