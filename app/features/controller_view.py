@@ -22,7 +22,6 @@ LOOK = 300  # ms between two checks whether the file was saved
 RECENT = "controller_folder"  # the settings' key
 TIP = "Drive the joints by a Python function control(t, q, v); the file runs with your user rights"
 END_TIP = "Stop the controller; joints that were held before are held again"
-WAITING = "waiting for "
 LOADING = "{} is still being started: the simulation waits; Simulation › Stop controller ends it"
 LATE = "{} has not returned for 1 s: the simulation waits; Simulation › Stop controller ends it"
 RUNS = "{} drives the joints; it is reloaded when it is saved and at each reset"
@@ -39,7 +38,7 @@ class ControllerView(QObject):
         window.menus.simulation.put(self.action, self.end_action, apart=True)
         self.label = QLabel()
         window.statusBar().addPermanentWidget(self.label)
-        self._read, self._held = GONE, False
+        self._read, self._held, self._told = GONE, False, ""
         self._timer = QTimer(self, interval=LOOK)
         self._timer.timeout.connect(self._look)
         window.happened.connect(self._react)
@@ -85,10 +84,12 @@ class ControllerView(QObject):
     def _react(self, event: Event) -> None:
         if not isinstance(event, ControllerChanged):
             return
+        bar = self._window.statusBar()
         if event.late:
-            self._window.statusBar().showMessage((LOADING if event.loading else LATE).format(Path(event.path).name))
-        elif self.label.text().startswith(WAITING):
-            self._window.statusBar().clearMessage()
+            self._told = (LOADING if event.loading else LATE).format(Path(event.path).name)
+            bar.showMessage(self._told)
+        elif bar.currentMessage() == self._told:
+            bar.clearMessage()
         if event.problem:
             self._findings.show_controller_problem(event.problem)
         elif not event.late:
@@ -105,7 +106,7 @@ class ControllerView(QObject):
             self._timer.stop()
         name = Path(controller.path).name
         self.label.setVisible(bool(name))
-        waiting = f"{WAITING}{name}" if controller.late else name
+        waiting = f"waiting for {name}" if controller.late else name
         self.label.setText(f"{name} has failed" if controller.problem else waiting)
         theme.tint(self.label, "error" if controller.problem else "warning" if controller.late else "accent")
         if name and not controller.problem:

@@ -179,6 +179,18 @@ def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, shown, 
     wait(qtbot, lambda: "has not returned" not in window.statusBar().currentMessage())
 
 
+def test_one_that_hangs_is_stopped_and_the_run_goes_on(qtbot, shown, choose):
+    window = shown(ROBOT)
+    bench, view = window.workbench, window.features[ControllerView]
+    choose(window, "def control(t, q, v):\n    while t > 0.03:\n        pass\n    return q\n")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: view.label.text() == "waiting for mine.py")
+    view.end_action.trigger()
+    wait(qtbot, lambda: bench.time > 0.1)
+    assert window.statusBar().currentMessage() == "mine.py is stopped; no joint is held"
+    assert view.label.isHidden()
+
+
 def test_no_file_runs_by_opening_a_robot(qtbot, shown, choose):
     window = shown(ROBOT)
     bench = window.workbench
