@@ -328,8 +328,10 @@ class SceneView(QObject):
 
         def read() -> None:
             try:
-                parts = [part.vertices for part in engine.read_mesh(path) if len(part.vertices)]
-                found: np.ndarray | str = np.array([np.concatenate(parts).min(0), np.concatenate(parts).max(0)])
+                corners = np.concatenate([np.zeros((0, 3)), *(part.vertices for part in engine.read_mesh(path))])
+                if not len(corners):
+                    raise ValueError("holds no triangles; select a mesh that has some")
+                found: np.ndarray | str = np.array([corners.min(0), corners.max(0)])
             except (ValueError, OSError) as error:
                 found = refusal(path, error)
             with suppress(RuntimeError):  # the window is closed

@@ -380,13 +380,20 @@ def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkey
     assert apart.max() >= 0.3 - 1e-9, "clear of the first"
 
 
-def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, scene, monkeypatch, tmp_path):
-    path = tmp_path / "bad.obj"
-    path.write_text("v 0 0 nan\n")
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("bad.obj", "v 0 0 nan\n", "it has vertices that are not finite, or too far away to compute with"),
+        ("bad.stl", "words\n", "holds no triangles; select a mesh that has some"),
+    ],
+)
+def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, scene, monkeypatch, tmp_path, name, text, why):
+    path = tmp_path / name
+    path.write_text(text)
     name_file(monkeypatch, path)
     entry(scene, "Obstacle: mesh…")
-    wait(qtbot, lambda: "bad.obj" in scene._window.statusBar().currentMessage() and "Reading" not in
-         scene._window.statusBar().currentMessage())  # fmt: skip
+    told = f"{name}: {why}"
+    wait(qtbot, lambda: scene._window.statusBar().currentMessage() == told)
     assert not scene.obstacles
 
 
