@@ -68,6 +68,7 @@ class Copying:
         with bench.actions.unnoted():
             bench.posing.pose(q)
         bench.actions.done(Action("Paste q", replace(before, posed=True), replace(bench.state, posed=True)))
+        self._say(f"pasted q: {len(q)} numbers")
         self._window.refresh()
 
     def _say(self, text: str) -> None:

@@ -29,6 +29,7 @@ def test_q_is_copied_pasted_and_undone(qtbot, opened):
     assert ast.literal_eval(clipboard()) == [0.1 + 0.2, 0.0]
     QGuiApplication.clipboard().setText("q = np.array([-0.5, 0.25])")
     feature.paste.trigger()
+    assert window.statusBar().currentMessage() == "pasted q: 2 numbers"
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q.tolist() == [-0.5, 0.25])
     assert window.features[UndoView].undo.text() == "&Undo Paste q"
     qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
