@@ -66,7 +66,7 @@ class Status:
         count = len(bench.robot.overloaded)
         heavy = f"{count} joint{'s sag' if count > 1 else ' sags'}: effort limit below gravity load" if count else ""
         joint, times = bench.joints.softest
-        soft = f"Hold is {times:.2g} × softer with {settings.integrator}" if times >= SOFT else ""
+        soft = f"Hold is {times:.{times < 10:d}f} × softer with {settings.integrator}" if times >= SOFT else ""
         self.note_label.setText(note if bench.robot.floats and not settings.ground else heavy or soft)
         tip = SOFT_TIP.format(integrator=settings.integrator, dt=settings.dt * 1e3, joint=joint) if soft else ""
         self.note_label.setToolTip(too_heavy(bench.robot.overloaded, every=True) if heavy else tip)
