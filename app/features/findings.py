@@ -79,10 +79,10 @@ class FindingsView:
 
     def forget_stop(self) -> bool:
         """Show the file's problems again after a run stopped by itself; return whether one had."""
-        if not self._run_stopped:
-            return False
         if self._bar.currentMessage() == self._said:
             self._bar.clearMessage()
+        if not self._run_stopped:
+            return False
         of_meshes = self._of_meshes
         self.show_file(raised=False)
         self.add_of_meshes(of_meshes)

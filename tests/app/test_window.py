@@ -200,7 +200,9 @@ def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, br
     assert 'mass value="-1"' in panel.excerpt.toPlainText()
     panel.copy()
     assert "broken.urdf: line 4: error" in QApplication.clipboard().text()
+    assert "broken.urdf was not loaded" in window.statusBar().currentMessage()
     qtbot.keyClick(window, Qt.Key.Key_Space)
+    assert window.statusBar().currentMessage() == ""
     wait(qtbot, lambda: window.workbench.time > 0.02)
 
 
