@@ -32,11 +32,13 @@ class SizeChoice(QWidget):
         self.known.addItem(f"current view, {size[0]} × {size[1]}", size)
         for each in SIZES:
             self.known.addItem(f"{each[0]} × {each[1]}", each)
+        self.known.setPlaceholderText("other size")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         for box in (self.width_box, self.height_box):
             box.setRange(16, largest)
             box.setSuffix(" px")
+            box.valueChanged.connect(self._show_known)
             row.addWidget(box)
         row.addWidget(self.known)
         self.known.activated.connect(lambda index: self.choose(self.known.itemData(index)))
@@ -46,6 +48,11 @@ class SizeChoice(QWidget):
         """Set the size."""
         self.width_box.setValue(size[0])
         self.height_box.setValue(size[1])
+
+    def _show_known(self) -> None:
+        """Select the listed size that the boxes have; none if they have another."""
+        sizes = [self.known.itemData(index) for index in range(self.known.count())]
+        self.known.setCurrentIndex(sizes.index(self.size_asked) if self.size_asked in sizes else -1)
 
     @property
     def size_asked(self) -> tuple[int, int]:
@@ -89,7 +96,8 @@ class FilmDialog(QDialog):
     ):  # fmt: skip
         super().__init__(parent)
         self.setWindowTitle("Video of the run")
-        self.choice, self.rate, self.speed = SizeChoice(size, largest), QComboBox(), QComboBox()
+        width, height = (side - side % 2 for side in size)  # an odd row or column is left out of a video
+        self.choice, self.rate, self.speed = SizeChoice((width, height), largest), QComboBox(), QComboBox()
         for rate in RATES:
             self.rate.addItem(f"{rate:g} fps", rate)
         self.rate.setCurrentIndex(RATES.index(30.0))

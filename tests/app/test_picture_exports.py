@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from PyQt6.QtWidgets import QDialog, QMessageBox
 from test_time import load, play
-from windows import name_file, wait
+from windows import name_file, type_in, wait
 
 from app.features.run_exports import RunExports
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
@@ -49,6 +49,18 @@ def test_a_picture_has_the_size_that_is_asked_for(qtbot, window, exports, tmp_pa
         assert picture.mode == "RGB"
         assert picture.size == (321, 234)
         assert np.ptp(np.asarray(picture)) > 100
+
+
+def test_the_list_of_sizes_follows_what_is_typed(qtbot, window):
+    dialog = PictureDialog(window, (321, 235), 8192)
+    choice = dialog.choice
+    assert choice.known.currentText() == "current view, 321 × 235"
+    type_in(qtbot, choice.width_box, 1280)
+    assert (choice.known.currentIndex(), choice.known.placeholderText()) == (-1, "other size")
+    type_in(qtbot, choice.height_box, 720)
+    assert choice.known.currentText() == "1280 × 720"
+    film = FilmDialog(window, (321, 235), 8192, (0.0, 1.0))
+    assert film.order.size == (320, 234), "a video has even sides"
 
 
 def test_a_picture_may_have_nothing_behind_the_robot(qtbot, window, exports, tmp_path, monkeypatch):
