@@ -10,6 +10,8 @@ from PyQt6.QtGui import (
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
+    QPainter,
+    QPaintEvent,
     QShowEvent,
     QStandardItem,
     QStandardItemModel,
@@ -35,6 +37,7 @@ from app.panels.robot_tree import Entry, entries
 LINK = Qt.ItemDataRole.UserRole
 HEADINGS = ["Link", "Joint", ""]
 EYE, EYE_WIDTH = 2, 28  # the column of the eyes, px
+SELECT = "Select a link to see its properties"
 OPEN = 60  # largest number of links at which the tree is expanded
 
 
@@ -195,6 +198,13 @@ class Inspector(QTreeWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.shown.emit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._labels:
+            painter = QPainter(self.viewport())
+            painter.setPen(theme.color("faint"))
+            painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, SELECT)
 
     def show_sections(self, sections: Sequence[Section]) -> None:
         """Show sections; where labels are unchanged only the values change, and the selection stays."""

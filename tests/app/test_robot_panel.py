@@ -63,6 +63,8 @@ def test_a_click_on_a_link_marks_it_in_the_picture_the_tree_and_the_inspector(qt
     assert arm.selection.link == -1
     assert not panel.tree.currentIndex().isValid()
     assert panel.inspector.text() == ""  # the robot's facts stand below its joints
+    image = panel.inspector.viewport().grab().toImage()
+    assert len({image.pixel(x, image.height() // 2) for x in range(image.width())}) > 5, "a link can be selected"
     assert np.abs(pixels(arm) - plain).max() < 20
 
 
