@@ -16,7 +16,7 @@ from PyQt6.QtWidgets import QSplitter
 from app.desktop import theme, type_scale
 from app.panels.axes import BELOW, LINE
 from app.panels.canvas import Canvas, Curve
-from app.panels.chart import NamedPlot, fitted, shown
+from app.panels.chart import WORD_JOINER, NamedPlot, fitted, shown
 from app.plotting.catalogue import Catalogue
 from app.plotting.phase import over
 from app.plotting.quantities import Quantity, Unit
@@ -124,10 +124,11 @@ class PhasePlot(NamedPlot):
 
     def show_values(self, removable: bool = True) -> None:
         """Show the names and the values at the marks; `removable` adds a remove link to each."""
-        parts = []
+        parts, titled = [], bool(self.canvas.x_title and self.canvas.title)
         for color, pair, (x, y) in self._said:
-            values = f"{_number(x, self.canvas.x_unit)}, {_number(y, self.canvas.unit)}"
-            words = escape(pair.label).replace(" ", "&nbsp;")
+            values = f"{_number(x, self.canvas.x_unit)},&nbsp;{_number(y, self.canvas.unit)}"
+            alone = titled and pair.x.name == pair.y.name  # the axes have the rest of the label
+            words = escape((alone and pair.x.name) or pair.label).replace(" ", "&nbsp;")
             parts.append(f'<span style="color:{color}">━</span>&nbsp;{words}&nbsp;<b>{values}</b>')
         self._show_names(parts, removable)
 
@@ -138,7 +139,9 @@ class PhasePlot(NamedPlot):
 
 
 def _number(value: float, unit: Unit) -> str:
-    return f"{value:.4g}&nbsp;{unit.label}".replace(" ", "&nbsp;") if math.isfinite(value) else "–"
+    """Return a number that no line break divides."""
+    unbroken = unit.label.replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
+    return f"{value:.4g}&nbsp;{unbroken}" if math.isfinite(value) else "–"
 
 
 def phases_of_joints(quantities: Catalogue) -> list[Pair]:

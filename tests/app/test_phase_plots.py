@@ -71,6 +71,8 @@ def test_the_points_are_those_of_both_quantities_at_a_time(panel):
     assert (plot.canvas.x_title, plot.canvas.title) == ("position", "velocity")
     (_, x, y) = plot.canvas.dots[0]
     assert (x, y) == pytest.approx((np.degrees(np.sin(7.99)), np.degrees(np.cos(7.99))))
+    said = f"{plot.pairs[0].x.name}&nbsp;<b>{x:.4g}&nbsp;°,&nbsp;{y:.4g}&nbsp;°/\u2060s</b>"
+    assert said in plot.names.text(), "the axes say of what, and no line break divides it"
     panel.show_cursor(2.0)
     panel.draw()
     (_, x, y) = plot.canvas.dots[0]
