@@ -175,7 +175,7 @@ def fitted(values: np.ndarray, before: tuple[float, float]) -> tuple[float, floa
         return before
     low, high = float(values.min()), float(values.max())
     room = max(MARGIN * (high - low), 1e-6 * max(abs(low), abs(high)), 1e-9)
-    room = 0.05 * max(abs(high), 1.0) if high == low else room
+    room = (0.05 * max(abs(high), 1.0) if high else 1.0) if high == low else room
     return low - room, high + room
 
 

@@ -21,6 +21,7 @@ from app.panels.axes import ticks
 from app.panels.chart import STYLES
 from app.panels.plots import EACH, MOST, PlotsPanel
 from app.plotting.catalogue import catalogue
+from app.plotting.probe import Samples
 
 Key, Left = Qt.Key, Qt.MouseButton.LeftButton
 
@@ -425,3 +426,12 @@ def test_every_control_is_named_and_can_be_reached_by_keys(panel):
         assert control.toolTip()
         assert control.focusPolicy() & Qt.FocusPolicy.TabFocus
     assert panel.charts[0].canvas.focusPolicy() & Qt.FocusPolicy.TabFocus
+
+
+def test_zero_has_no_prefix(panel):
+    tick(panel, "joint2 torque")
+    panel.add([Samples(0, panel.quantities, np.arange(3.0), np.zeros((3, 1)))])
+    panel.draw()
+    (chart,) = panel.charts
+    assert chart.canvas.values == (-1.0, 1.0)
+    assert chart.canvas.said(0.0) == "0.00 N m"
