@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -240,7 +241,7 @@ class Viewport(SteeredView):
 
     def bring_into_view(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
         """Refit the camera to a box, given by two corners (3,), and the robot, if a corner is outside the view."""
-        ends = [self.place(corner) for corner in (lower, upper)]
+        ends = [self.place(np.array(corner)) for corner in product(*zip(lower, upper, strict=True))]
         if any(end is None or not self.rect().contains(end.toPoint()) for end in ends):
             camera, (low, high) = replace(self.camera), self.robot_bounds
             camera.fit(np.minimum(low, lower), np.maximum(high, upper))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import replace
 
@@ -140,6 +141,19 @@ def test_the_mouse_orbits_pans_and_zooms(qtbot, viewport, robot):
     camera.zoom(3)
     qtbot.keyClick(viewport, Qt.Key.Key_F)
     assert camera.distance > fitted / 2
+
+
+def test_a_box_is_brought_into_view_whole(viewport, robot):
+    """Also if the two corners that give it are in view, one behind the other."""
+    viewport.set_model(robot())
+    camera = viewport.camera
+    camera.azimuth, camera.elevation = np.pi / 4, 0.0
+    reach = np.array([0.6 * camera.distance, 0.6 * camera.distance, 0.01])
+    box = camera.target - reach, camera.target + reach
+    assert all(viewport.rect().contains(viewport.place(corner).toPoint()) for corner in box)
+    viewport.bring_into_view(*box)
+    for corner in itertools.product(*zip(*box, strict=True)):
+        assert viewport.rect().contains(viewport.place(np.array(corner)).toPoint())
 
 
 def test_following_keeps_the_robot_in_the_middle(viewport, robot):
