@@ -13,6 +13,7 @@ from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PyQt6.QtGui import QKeyEvent, QMouseEvent
 
 from app.acting.things import Thing
+from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import LINK, SPACE, THING, Clicked
 from app.features.scene_view import SceneView
 from app.gl.picking import ray
@@ -101,9 +102,14 @@ class Placing(QObject):
 
     def _grab(self, at: QPointF) -> bool:
         found = self.under(at)
-        if found is None or found[0] < 0 or self._bench.replay.active:
+        if found is None or found[0] < 0:
             return False
-        row, point, _ = found
+        row, point, link = found
+        if (replay := self._bench.replay).active:
+            if link < 0:
+                told = f"{replay.reason}; to move objects {replay.ways_on}"
+                self._window.statusBar().showMessage(told, MESSAGE)
+            return False
         part = row - len(self._scene.obstacles)
         if part >= 0 and (self._bench.playing or not self._bench.surroundings.is_free(part)):
             return False  # which is pulled instead

@@ -168,6 +168,12 @@ def test_an_obstacle_is_moved_by_the_mouse(qtbot, scene):
     qtbot.mouseClick(window.viewport, Qt.MouseButton.LeftButton, pos=place)
     assert scene.panel.row == 0
     shown(qtbot, window, "moved")
+    window.run.step.trigger()
+    wait(qtbot, lambda: window.workbench.replay.chosen is not None and len(window.workbench.replay.chosen) > 1)
+    window.workbench.replay.show(0)
+    dragged(qtbot, window, place, QPoint(60, 0))
+    assert scene.obstacles[0].pose is before
+    assert "is shown; to move objects press Branch here" in window.statusBar().currentMessage()
 
 
 def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
