@@ -225,7 +225,7 @@ def test_where_rows_fill_the_column_the_joints_have_all_of_it_until_a_link_is_se
     window.resize(1280, 800)
     column, table = window.joint_column, window.joints
     wait(qtbot, column.facts.isVisible)
-    assert not table.verticalScrollBar().isVisible()
+    wait(qtbot, lambda: not table.verticalScrollBar().isVisible())
     window.resize(1280, 470)
     wait(qtbot, lambda: not column.facts.isVisible())
     wait(qtbot, lambda: table.height() == column.height())
