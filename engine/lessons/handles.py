@@ -41,7 +41,7 @@ class Ends(NamedTuple):
     a_last: Array
 
 
-class Told(NamedTuple):
+class PartEquations(NamedTuple):
     """A part's links, and for each symbol and equation its text, its six numbers and what these are of."""
 
     links: str
@@ -80,7 +80,7 @@ def ends(part: Part, accelerations: Array, forces: Array) -> Ends:
     return Ends(a, F_next, part.I @ a + part.Phi.T @ F_next + part.p, part.Phi @ a - part.Y @ F_next + part.b)
 
 
-def told(part: Part, ends: Ends) -> Told:
+def part_equations(part: Part, ends: Ends) -> PartEquations:
     """Return the part's links and both equations with numbers, about x, y, z and along."""
     one, beyond = part.first == part.last, np.abs(ends.F_next).max() > 0
     links = f"Link {part.first + 1}" if one else f"Links {part.first + 1} to {part.last + 1}"
@@ -90,7 +90,7 @@ def told(part: Part, ends: Ends) -> Told:
         ("F_first = I a + Φᵀ F_next + p", _six(ends.F_first), f"in the joint of link {part.first + 1}"),
         ("a_last = Φ a − Y F_next + b", _six(ends.a_last), f"of link {part.last + 1}"),
     )
-    return Told(links, rows)
+    return PartEquations(links, rows)
 
 
 def _six(value: Array) -> str:

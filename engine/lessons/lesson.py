@@ -132,9 +132,9 @@ class Lesson:
             self._changes[joint] = pull.changes(self.trace, self._run(more))
         return LessonMarks(self._changes[joint])
 
-    def handles(self, part: LessonPart) -> handles.Told | None:
+    def handles(self, part: LessonPart) -> handles.PartEquations | None:
         """Return a part's `links`, and `rows` of its two equations with numbers; None without handles."""
-        return handles.told(part, handles.ends(part, *self._motion)) if self._motion else None
+        return handles.part_equations(part, handles.ends(part, *self._motion)) if self._motion else None
 
     @staticmethod
     def equation_html(equation: str) -> str:

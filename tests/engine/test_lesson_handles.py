@@ -87,14 +87,14 @@ def test_what_is_told_of_a_part_are_its_equations_in_numbers() -> None:
     made = lesson(engine.chain(7))
     step = next(step for step in made.steps if step.section.keys.get("stage") == "join of beyond")
     part = next(part for part in step.parts if (part.first, part.last) == (3, 4))
-    told = made.handles(part)
-    assert told.links == "Links 4 to 5"
-    assert [whose for *_, whose in told.rows] == ["of link 3", "to link 6", "in the joint of link 4", "of link 5"]
+    found = made.handles(part)
+    assert found.links == "Links 4 to 5"
+    assert [whose for *_, whose in found.rows] == ["of link 3", "to link 6", "in the joint of link 4", "of link 5"]
     tip = next(part for part in step.parts if part.last == 6)
     assert made.handles(tip).rows[1][2] == "nothing lies beyond"
     q, v, _ = state(made.model)
     accelerations, _ = handles.motion(Chain.of(made.model), q, v, made.trace.answer)
-    equation, numbers, _ = told.rows[3]
+    equation, numbers, _ = found.rows[3]
     assert equation == "a_last = Φ a − Y F_next + b"
     assert numbers == ", ".join(f"{x:.3g}".replace("-", "−") for x in accelerations[5])
     assert lesson(engine.chain(7), "aba").handles(part) is None
