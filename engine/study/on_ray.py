@@ -39,7 +39,7 @@ class Cluster(Here):
     def __enter__(self) -> Self:
         how: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
         if self._address == "local-cluster":
-            how |= {"include_dashboard": False}  # which takes two seconds to start
+            how |= {"address": "local", "include_dashboard": False}  # which takes two seconds to start
         else:
             package = Path(__file__).parents[1]
             how |= {"address": self._address, "runtime_env": {"py_modules": [str(package)]}}
