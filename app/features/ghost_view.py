@@ -120,8 +120,7 @@ class GhostView(QObject):
         self._bench.ghost.set(None)
         self._recorded = found
         self.panel.take_recording(True)
-        self._window.docks["Ghost"].show()
-        self._window.docks["Ghost"].raise_()
+        self._window.docks.bring("Ghost")
         self._show_again()
 
     def _show(self, frame: Snapshot) -> None:

@@ -69,7 +69,10 @@ class Cluster(Here):
         return max(1, int(self._ray.cluster_resources().get("GPU" if self._gpu else "CPU", 1)))
 
     def decide(self, plan: Plan) -> dict[str, list[Any]]:
-        """See `plan.decide`; run on a node of a cluster, since this machine may have no GPU."""
+        """See `plan.decide`; run on a node of a cluster, since this machine may have no GPU.
+
+        A local cluster decides in this process: a worker that does so may be given another GPU for batches, and end.
+        """
         choices = list(plan.choices())
         gpus = self._ray.cluster_resources().get("GPU", 0) > 0
         if not gpus and any(on == "cuda" for _, _, on, _ in choices):
