@@ -23,7 +23,7 @@ from app.acting.forces import ForceControls, Forces
 from app.acting.joint_driving import JointDriving
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import Posing
-from app.acting.surroundings import Left, Parts, Surroundings, beside, file_of
+from app.acting.surroundings import Left, Parts, Surroundings, file_of, loader_with_parts
 from app.acting.undoing import Actions, State, undoable
 from app.plotting.probe import Probe
 from app.recording import run_files
@@ -191,7 +191,7 @@ class Workbench:
             robot = self._robots_of_runs.get(run, "")
             self._worker.open(*arguments, lambda load: run_files.opener(load, self._recorder, robot))
         else:
-            self._worker.open(*arguments, lambda load: beside(load, parts or (lambda _: ())))
+            self._worker.open(*arguments, lambda load: loader_with_parts(load, parts or (lambda _: ())))
 
     def open_again(self, floating: bool) -> None:
         """Reload the robot's file, with the root link free or not; other parts stay."""

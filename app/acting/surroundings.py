@@ -127,7 +127,7 @@ def file_of(model: engine.Model) -> str | None:
     return model.parts[0].model.source if model.parts else model.source
 
 
-def beside(load: Load, parts: Parts) -> Load:
+def loader_with_parts(load: Load, parts: Parts) -> Load:
     """Wrap `load` to read the SRDF beside the file, and to add parts unless the file has its own."""
 
     def read(path: str, **how: Any) -> engine.Model:

@@ -170,7 +170,7 @@ class BesideView(QObject):
         self._placed = True
         poses = np.asarray(engine.link_poses(self.model, self.model.neutral()))
         right = self._viewport.camera.axes()[0]  # horizontal, so that they are side by side on the screen
-        place = apart(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
+        place = shift_beyond(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
         kept, self._kept = self._kept, None
         self._asked = Asked(self.model, place) if kept is None else kept.of(self.model, place)
         self.panel.show_names(self._bench.model.name, self.model.name)
@@ -305,7 +305,7 @@ def _reading() -> Background[Read]:
     return Background("beside", lambda problem: Read(None, problem))
 
 
-def apart(one: Box, other: Box, way: np.ndarray) -> float:
+def shift_beyond(one: Box, other: Box, way: np.ndarray) -> float:
     """Return how far, m, to move the second box along a unit vector (3,) beyond the first, with a gap."""
     (_, end), (start, _) = (
         (float((np.minimum(lower * way, upper * way)).sum()), float(np.maximum(lower * way, upper * way).sum()))

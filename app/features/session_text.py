@@ -127,7 +127,7 @@ def drives(session: dict[str, Any]) -> dict[str, Drive]:
     return found
 
 
-def beside(session: dict[str, Any]) -> tuple[str, Kept] | None:
+def second_robot(session: dict[str, Any]) -> tuple[str, Kept] | None:
     """Return the second robot's file and state; None if the session has none."""
     kept = _part(session, "beside", {})
     if not kept:

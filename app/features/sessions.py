@@ -254,7 +254,7 @@ class Sessions:
         """Restore the second robot, if the session contains that entry."""
         if "beside" in session:
             self._beside.close()
-            if (found := session_text.beside(session)) is not None:
+            if (found := session_text.second_robot(session)) is not None:
                 path, kept = found
                 self._beside.open(path, kept=kept)
 

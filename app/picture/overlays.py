@@ -17,7 +17,7 @@ from app.gl.batch import Box
 from app.gl.extras import Copies, Extras, Look
 from app.gl.glyphs import Explainer, Trails
 from app.gl.scene import Content, with_ghost
-from app.gl.world import World, beside
+from app.gl.world import World, join_contents
 
 THROUGH = 0.4
 """The opacity of a transparent robot; an opacity of a half or less casts no shadow."""
@@ -235,7 +235,7 @@ class Overlays(QObject):
         if self._joined is None or self._joined[0] != key:
             joined, count = (content, links) if ghost is None else (with_ghost(content, links), 2 * links)
             for other, where in others:
-                joined, count = beside(joined, count, other), count + len(where)
+                joined, count = join_contents(joined, count, other), count + len(where)
             self._joined = key, joined
         return self._joined[1], np.concatenate([*stand, *(where for _, where in others)])
 

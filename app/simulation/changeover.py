@@ -15,8 +15,8 @@ import engine
 from app.desktop.reasons import gpu_failure
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Reading, Refused, Settings
-from app.simulation.preparing import Outcome, Preparation, made, refuses
-from app.simulation.running import Running, again, can_touch, for_new, held_joints, running_of, settled, simulation_of
+from app.simulation.preparing import Outcome, Preparation, make_warm, refuses
+from app.simulation.running import Running, can_touch, for_new, held_joints, resume, running_of, settled, simulation_of
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class Changeover:
             self._prepare(settings, partial(self._take_on, number))
             return
         self._drop_others()
-        outcome = made(lambda: running_of(self.model, settings))
+        outcome = make_warm(lambda: running_of(self.model, settings))
         if not self._plays_on(number, settings, outcome):
             self._take_on(number, settings, outcome)
 
@@ -173,7 +173,7 @@ class Changeover:
             automatic=now.automatic,
         )  # fmt: skip
         if meanwhile != now:
-            changed = made(lambda: running_of(self.model, meanwhile))
+            changed = make_warm(lambda: running_of(self.model, meanwhile))
             if not isinstance(changed, Running) or self._code_for(changed).needed:
                 return False
             self._switch(meanwhile, changed)
@@ -270,7 +270,7 @@ class Changeover:
         """Continue from a recorded frame, with a simulation like the one that recorded it."""
         self._drop_others()
         try:
-            running = again(frame, self.running)
+            running = resume(frame, self.running)
         except Exception as error:
             if not refuses(error):
                 raise

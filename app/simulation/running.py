@@ -379,7 +379,7 @@ def running_of(model: engine.Model, settings: Settings) -> Running:
     return Running(simulation_of(model, settings), settings.spread, model, settings)
 
 
-def again(frame: engine.RecordedFrame, before: Running) -> Running:
+def resume(frame: engine.RecordedFrame, before: Running) -> Running:
     """Return a simulation that continues from a recorded frame: `before` if compatible, else one with its setup.
 
     Raises the errors of making a simulation.

@@ -97,7 +97,7 @@ def kernel(function: Callable[..., Any]) -> Function:
     return Function(function)
 
 
-def apart(function: Callable[..., Any]) -> Function:
+def compiled_apart(function: Callable[..., Any]) -> Function:
     """Declare a kernel that is compiled separately, once for all kernels that call it with arguments of the same
     kinds."""
     return Function(function, apart=True)

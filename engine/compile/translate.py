@@ -167,7 +167,7 @@ class Frame(Expressions):
     def __init__(self, emitted: Emitted, builder: Builder, function: Callable[..., Any], arguments: list[Any]):
         super().__init__(builder, function)
         self.emitted = emitted
-        self._source = source.of(function)
+        self._source = source.analyse(function)
         if missing := len(self._source.parameters) - len(arguments):
             arguments = [*arguments, *(function.__defaults__ or ())[-missing:]]
         if len(arguments) != len(self._source.parameters):

@@ -70,7 +70,7 @@ def place(
     dtype: str = "float64",
     among: Mapping[str, tuple[str, ...]] | None = None,
     work: Work = "call",
-    tables: Callable[[str], Measurements] = shipped.known,
+    tables: Callable[[str], Measurements] = shipped.table_in_use,
 ) -> Place:
     """Return the device: `device` itself, or for "auto" the faster one for a batch of such robots.
 
@@ -120,7 +120,7 @@ def choose(
     device: str = "auto",
     among: tuple[str, ...] | None = None,
     work: Work = "call",
-    tables: Callable[[str], Measurements] = shipped.known,
+    tables: Callable[[str], Measurements] = shipped.table_in_use,
 ) -> Choice:
     """Return `algorithm` itself, or for "auto" the fastest for a batch of such robots.
 
@@ -169,7 +169,7 @@ def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = 
     There is one entry for each number of links at which the choice changes, starting with 1; none without timings or
     with a single candidate.
     """
-    table, names = shipped.known(capabilities.on(device)), candidates(model, device)
+    table, names = shipped.table_in_use(capabilities.on(device)), candidates(model, device)
     shape = _case(model, batch, dtype).shape
     longest = table.longest(shape, dtype)
     if len(names) == 1 or longest == 0:

@@ -18,7 +18,7 @@ from engine.urdf.assembly import assemble
 from engine.urdf.markup import Document, TooMany
 from engine.urdf.mesh_paths import PathName, Resources
 from engine.urdf.reading import read
-from engine.urdf.srdf import Semantics, beside
+from engine.urdf.srdf import Semantics, find_srdf
 from engine.urdf.srdf import read as read_srdf
 from engine.urdf.topology import connect, held
 
@@ -59,7 +59,7 @@ def load(
         raise ModelError(_report(path, errors), tuple(found))
     semantics = None
     if srdf == BESIDE:
-        srdf = beside(path, model.name)
+        srdf = find_srdf(path, model.name)
         semantics, diagnostics = _read_if_sound(srdf, model, package_dirs)
         found += diagnostics
     elif srdf is not None:

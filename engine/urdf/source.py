@@ -229,7 +229,7 @@ class Source:
         return (first, min(last + 1, len(self.data))) if whole else (0, 0)
 
 
-def apart(edits: list[Edit]) -> list[Edit]:
+def without_overlaps(edits: list[Edit]) -> list[Edit]:
     """Sort edits by position; of overlapping edits keep the first listed."""
     kept: list[Edit] = []
     for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):
@@ -239,7 +239,7 @@ def apart(edits: list[Edit]) -> list[Edit]:
 
 
 def apply(data: bytes, edits: list[Edit]) -> bytes:
-    """Apply edits, which must be `apart`, to the text."""
+    """Apply edits, which must not overlap, to the text."""
     parts, at = [], 0
     for edit in edits:
         parts += [data[at : edit.start], edit.text.encode()]

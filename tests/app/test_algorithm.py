@@ -195,7 +195,7 @@ def test_no_part_of_a_frame_has_the_colour_of_a_phase():
     assert max(saturations[1]) < min(saturations[0])
     for device, of in engine.PHASES.items():
         for name in of:
-            tints = [theme.PHASE_COLORS[phase] for phase in engine.phases.of(device, name, ground=True)]
+            tints = [theme.PHASE_COLORS[phase] for phase in engine.phases.names(device, name, ground=True)]
             assert len(set(tints)) == len(tints), (device, name)
 
 

@@ -129,7 +129,7 @@ def test_a_session_is_read_as_it_was_written(chance, tmp_path):
         np.testing.assert_array_equal(camera.target, was.camera.target)
         assert session_text.plots(session) == was.keys
         assert session_text.hidden(session) == was.hidden
-        assert session_text.beside(session) == (model.source, was.kept)
+        assert session_text.second_robot(session) == (model.source, was.kept)
         assert (session_text.speed(session, 1.0), session_text.layout(session)) == (bench.speed, "QUJD")
         assert session["robot"] == {"path": bench.path, "floating": bench.floating}
 
@@ -151,7 +151,7 @@ READERS = {
     "scene": lambda s, _: session_text.scene(s, run_files.LEVEL),
     "drives": lambda s, _: session_text.drives(s),
     "camera": lambda s, _: session_text.camera(s, Camera()),
-    "beside": lambda s, _: session_text.beside(s),
+    "beside": lambda s, _: session_text.second_robot(s),
     "plots": lambda s, _: session_text.plots(s),
     "pose": lambda s, m: session_text.pose(s, m, m.neutral()),
 }

@@ -24,7 +24,7 @@ from app.simulation import second_robot as beside
 from app.simulation.ghost import STEPS, Ghost, GhostSettings
 from app.simulation.messages import Settings, Snapshot
 from app.simulation.recorder import Recorder
-from app.simulation.running import again, running_of
+from app.simulation.running import resume, running_of
 from app.simulation.second_robot import Asked, Companion
 from app.simulation.spread import Spread
 
@@ -121,7 +121,7 @@ def test_from_any_recorded_moment_a_run_goes_on_as_it_went(chance, tmp_path, mon
         (run,) = recorder.recording.runs
         index = int(chance.integers(run.first + 1, run.last))
         frame = recorder.recording.frame(run, index)
-        resumed = again(frame, running_of(model, Settings(device="cpu")))
+        resumed = resume(frame, running_of(model, Settings(device="cpu")))
         assert resumed.state()[0] == pytest.approx(frame.time)
         np.testing.assert_array_equal(resumed.simulation.q, frame.checkpoint.q)
         np.testing.assert_array_equal(resumed.tau, frame.checkpoint.tau[0])

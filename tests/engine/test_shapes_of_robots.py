@@ -13,7 +13,7 @@ from engine.algorithms.chain import Chain
 from engine.compile import machine
 from engine.compile.known import described
 from engine.cpu.rigid_body.aba_batch import FEW, MOST_BODIES
-from engine.kernels.robot import constants, known, pattern, with_constants
+from engine.kernels.robot import constants, pattern, robot_of, with_constants
 from engine.model import Model
 
 pytestmark = pytest.mark.written_out
@@ -65,15 +65,15 @@ def test_robots_of_one_shape_share_their_code(monkeypatch, rng):
 
 def test_what_is_known_of_a_shape_is_what_is_zero_or_one():
     model = engine.load(engine.find_robot("quadruped"))
-    robot = known(model)
+    robot = robot_of(model)
     shape, numbers = pattern(robot), constants(robot, "float64")
     assert np.all(np.isnan(shape.bodies) | np.isin(shape.bodies, (0, 1, -1)))
     assert np.isnan(shape.bodies).any()
     made = with_constants.function(shape, numbers)
     np.testing.assert_array_equal(made.bodies, robot.bodies)
     np.testing.assert_array_equal(made.gravity, robot.gravity)
-    assert described(pattern(known(heavier(engine.chain(4))))) == described(pattern(known(engine.chain(4))))
-    assert described(shape) != described(pattern(known(model.with_gravity((0, 0, 0)))))
+    assert described(pattern(robot_of(heavier(engine.chain(4))))) == described(pattern(robot_of(engine.chain(4))))
+    assert described(shape) != described(pattern(robot_of(model.with_gravity((0, 0, 0)))))
 
 
 def test_larger_robots_keep_loops(monkeypatch, rng):

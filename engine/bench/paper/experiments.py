@@ -211,7 +211,7 @@ class _Point:
         return f"it would take some {needed / (1 << 30):.0f} GiB; the limit here is {MEMORY >> 30} GiB"
 
     def _too_slow(self, candidate: Candidate) -> str | None:
-        times = {size: facts for size, row in self._smaller.items() if (facts := of(row, candidate))}
+        times = {size: facts for size, row in self._smaller.items() if (facts := candidate_data(row, candidate))}
         if not times:
             return None
         size = max(times)
@@ -225,7 +225,7 @@ class _Point:
         return f"a call would take some {expected:.3g} s, by that for {size} {sort}; the limit here is {LONGEST:g} s"
 
 
-def of(row: Mapping[str, Any], candidate: Candidate) -> dict[str, Any] | None:
+def candidate_data(row: Mapping[str, Any], candidate: Candidate) -> dict[str, Any] | None:
     """Return a row's data on a candidate, or None."""
     asked = (candidate.algorithm, candidate.device, candidate.threads)
     return next((x for x in row["candidates"] if (x["algorithm"], x["device"], x.get("threads")) == asked), None)

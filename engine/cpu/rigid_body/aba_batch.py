@@ -15,8 +15,7 @@ from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.runtime.cores import checked, cores
 from engine.kernels.aba import forward_dynamics_of_one, forward_dynamics_of_some
-from engine.kernels.robot import constants, pattern
-from engine.kernels.robot import known as robot_of
+from engine.kernels.robot import constants, pattern, robot_of
 from engine.kernels.status import FITS, WRONG_SHAPE
 from engine.model import Model
 from engine.model.layout import pack

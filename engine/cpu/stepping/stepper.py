@@ -85,7 +85,7 @@ class Stepper:
             settings.dt, settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0]
         )
         self._wrench: Array | None = np.zeros((batch, len(model.link_names), 6)) if settings.wrenches else None
-        self._by = code.by
+        self._solver = code.impulse_solver
         self._touch = workspace.touch(self._ground(), model.nv, batch) if code.contact else None
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
@@ -148,8 +148,8 @@ class Stepper:
         """The contact workspace of a thread."""
         model, scene = self._settings.model, self._settings.scene
         assert scene is not None
-        ground = workspace.contact_workspace(model, scene, self._by)
-        return ground if self._by == "bodies" else ground._replace(rows=contact_matrix.matrix(model, ground))
+        ground = workspace.contact_workspace(model, scene, self._solver)
+        return ground if self._solver == "bodies" else ground._replace(rows=contact_matrix.matrix(model, ground))
 
     def start(self, q: Array, v: Array) -> None:
         """Set the robots to q (1 or batch, nq) and v, with no steps taken."""
@@ -333,7 +333,7 @@ class Stepper:
     def phases(self) -> dict[str, float]:
         """The duration of each phase of the last step, s, for the first block of robots; 0 without timing."""
         seconds = self._phases * 1e-9 if self._settings.timed else np.zeros(phases.COUNT)
-        names = phases.of("cpu", self._algorithm, self._touch is not None)
+        names = phases.names("cpu", self._algorithm, self._touch is not None)
         return {name: float(seconds[phases.NAMES.index(name)]) for name in names}
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:

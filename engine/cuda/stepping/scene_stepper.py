@@ -58,11 +58,11 @@ def serves(settings: StepSettings) -> bool:
         return False
     touching, pairs = points(model, scene), settings.pairs.capacity
     if touching.capacity + pairs > MOST:
-        return workspace.by(model, scene) == "bodies"
+        return workspace.choose_impulse_solver(model, scene) == "bodies"
     if scene.ground is None or pairs:
         return False
     many = touching.capacity > CONTACTS or bool(np.max(np.diff(touching.first), initial=0) >= WALKED)
-    return many and workspace.by(model, scene) != "rows"
+    return many and workspace.choose_impulse_solver(model, scene) != "rows"
 
 
 class SceneStepper(Stepper):

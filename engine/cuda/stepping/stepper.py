@@ -247,7 +247,7 @@ class Stepper(ABC):
 
     @property
     def _phase_names(self) -> tuple[str, ...]:
-        return phases.of("cuda", self._settings.algorithm, self._on_ground)
+        return phases.names("cuda", self._settings.algorithm, self._on_ground)
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
         """Return a reader of frames with the links of `robots` robots; `steps()` is the number of steps done."""

@@ -5,7 +5,7 @@ It advances step by step, so that on a GPU robots that need more steps do not de
 
 from __future__ import annotations
 
-from engine.compile import apart, inline, kernel
+from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import is_single, least_of, spread
 from engine.kernels.contact.interior import begin_interior, prepare_interior, take_interior_step
 from engine.kernels.contact.newton import clear_step, direction, respond
@@ -272,7 +272,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     return _is_over(numbers, counts) and _is_done(numbers, counts)
 
 
-@apart
+@compiled_apart
 def finish_search(count, joints, inertia, topology, ground):
     """Run a search to its end."""
     over = False
