@@ -17,6 +17,7 @@ from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.step import move_on
+from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
 from engine.kernels.joint_constraints import slides
 from engine.kernels.joint_motion import advance, advance_ball, rates, stop_turning
 from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
@@ -109,10 +110,10 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
 @inline
 def _part(touch, robot):
     """Clear the previous step's impulses, as nothing touches."""
-    if touch.summary[robot, 1] > 0.0:
+    if touch.summary[robot, CONTACT_COUNT] > 0.0:
         for j in range(touch.joint_memory.shape[1]):
             touch.joint_memory[robot, j] = 0.0
-        touch.summary[robot, 0], touch.summary[robot, 1] = 0.0, 0.0
+        touch.summary[robot, RESIDUAL], touch.summary[robot, CONTACT_COUNT] = 0.0, 0.0
 
 
 @inline

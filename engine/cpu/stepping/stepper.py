@@ -26,7 +26,7 @@ from engine.cpu.stepping.interruptible import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.device_arrays import on_device
 from engine.kernels.contact import workspace
-from engine.kernels.contact.workspace import OTHER, SEEN, WRENCH, Touch
+from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH, Touch
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.model import Model
 from engine.model.layout import pack
@@ -172,7 +172,7 @@ class Stepper:
         if self._touch is None:
             return ()
         touch = Touch(self._touch.ground, *(x.copy() for x in workspace.of_steps(self._touch)))
-        beyond = np.arange(touch.which.shape[1]) >= touch.summary[:, 1:2]
+        beyond = np.arange(touch.which.shape[1]) >= touch.summary[:, CONTACT_COUNT, None]
         touch.which[beyond], touch.key[beyond], touch.seen[beyond] = 0, 0, 0.0
         return workspace.of_steps(touch)
 
@@ -181,7 +181,7 @@ class Stepper:
         touch = self._touch
         if touch is None or len(touch.summary) > 1:
             return self.memory()
-        number, which, key = int(touch.summary[0, 1]), touch.which.copy(), touch.key.copy()
+        number, which, key = int(touch.summary[0, CONTACT_COUNT]), touch.which.copy(), touch.key.copy()
         which[0, number:] = key[0, number:] = 0
         return workspace.of_steps(touch._replace(which=which, key=key, seen=touch.seen[:, :number]))
 
@@ -205,7 +205,7 @@ class Stepper:
             if not all_finite(x.reshape(len(x), -1)):
                 raise ValueError(f"sim.{name}[{', '.join(map(str, np.argwhere(~np.isfinite(x))[0]))}] is not finite")
         if self._touch is not None:
-            self._touch.summary[:, 2] = 0.0
+            self._touch.summary[:, WORST_RESIDUAL] = 0.0
         if not self._settings.freezes:
             self._divergences.steps[:] = 0
         _ = self._steps, self._group  # compiled here, where Ctrl-C need not wait
@@ -314,12 +314,12 @@ class Stepper:
         summary, seen = self._touch.summary, self._touch.seen
         link, other = (table[self._touch.which] for table in workspace.partners(self._touch.ground))
         wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
-        acting = np.arange(link.shape[1]) < summary[:, 1:2]
+        residual, number, worst = summary[:, RESIDUAL], summary[:, CONTACT_COUNT], summary[:, WORST_RESIDUAL]
+        acting = np.arange(link.shape[1]) < number[:, None]
         wrench[acting] = _on_links(self._settings.model, link[acting], seen[acting][:, WRENCH:SEEN])
         if np.any(own := acting & (other >= 0)):
             other_wrench[own] = _on_links(self._settings.model, other[own], seen[own][:, OTHER:])
-        number, residual, worst = summary[:, 1].astype(np.int64), summary[:, 0], summary[:, 2]
-        return workspace.reported(number, link, seen, wrench, residual, worst, other, other_wrench)
+        return workspace.reported(number.astype(np.int64), link, seen, wrench, residual, worst, other, other_wrench)
 
     def contact_wrench(self) -> Array:
         """(batch, links, 6): the wrenches of the last step's contacts, N m and N."""

@@ -28,6 +28,7 @@ from engine.kernels.contact.problem import (
     residual,
 )
 from engine.kernels.contact.rounding import extra_step_factor, least_damping, residual_tolerance, stalled_damping
+from engine.kernels.contact.workspace import INTERIOR_COUNT, NEWTON_COUNT
 from engine.kernels.spatial import add, dot, load3, scale, store3
 from engine.kernels.world import ZERO
 
@@ -237,7 +238,7 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
 def advance(contacts, joints, inertia, topology, bodies, work, count):
     """Take one step of the search unless it is over, and return whether it is; `best` then holds the impulses.
 
-    `inertia` (nv,) is d; `count` (3,) counts Newton's steps in its second entry, interior-point steps in its third.
+    `inertia` (nv,) is d; `count` is `ContactWorkspace.work`.
     Both kinds compute their direction at one place of the program, so that the threads of a GPU do it together.
     """
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
@@ -256,10 +257,10 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     direction(contacts, joints, numbers[STEP_FRACTION], share, eps, inertia, topology, bodies, work)
     counts[STEPS_LEFT] -= 1
     if inside:
-        count[2] += 1
+        count[INTERIOR_COUNT] += 1
         take_interior_step(smoother, contacts, joints, p, numbers, counts)
     else:
-        count[1] += 1
+        count[NEWTON_COUNT] += 1
         _take_newton_step(contacts, joints, eps, p, numbers, counts)
     left = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
     if left < numbers[BEST_RESIDUAL_OF_PLAN]:

@@ -26,6 +26,10 @@ PLACE, NORMAL, GAP, IMPULSE, SLIP, WRENCH, SEEN = 0, 3, 6, 7, 10, 11, 17
 """Columns of `Touch.seen`, and their number."""
 OTHER, SEEN_OF_PAIRS = SEEN, SEEN + 6
 """The column of the wrench on the other body, in scenes with pairs, and the number of columns there."""
+RESIDUAL, CONTACT_COUNT, WORST_RESIDUAL = range(3)
+"""Columns of `Touch.summary`."""
+SWEEP_COUNT, NEWTON_COUNT, INTERIOR_COUNT = range(3)
+"""Entries of `ContactWorkspace.work`."""
 
 MOST_DENSE = 2000
 """The maximum number of rows for which there is a dense Delassus matrix."""
