@@ -31,7 +31,7 @@ from app.desktop.actions import MESSAGE, make_action, make_link
 from app.desktop.docks import BOTTOM, RIGHT, Dock, Docks
 from app.desktop.menus import Menus
 from app.desktop.message_bar import MessageBar
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.features.attaching import FEATURES
 from app.features.batch_view import BatchView
 from app.features.choices import Choices
@@ -47,7 +47,7 @@ from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joint_column import JointColumn
 from app.panels.joints import JointPanel
-from app.panels.panel_scroller import scrolled
+from app.panels.panel_scroller import scroller
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
 from app.picture.pictures import renderer_name
@@ -83,7 +83,7 @@ class Window(QMainWindow):
     def __init__(self, settings: QSettings, package_dirs: Iterable[str] = ()):
         super().__init__()
         self.settings = settings
-        self.workbench = Workbench(kept(settings, "recent", []))
+        self.workbench = Workbench(setting(settings, "recent", []))
         self._play_after: engine.Model | None = None  # the robot that plays on after the measurement
         self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
@@ -164,9 +164,9 @@ class Window(QMainWindow):
         for dock in (
             Dock("Joints", self.joint_column, RIGHT),
             Dock("Timing", self.timing, RIGHT, beside="Joints"),
-            Dock("Compare", scrolled(self.compare), BOTTOM, "", "compare", key.Key_C, "Compare algorithms (C)"),
+            Dock("Compare", scroller(self.compare), BOTTOM, "", "compare", key.Key_C, "Compare algorithms (C)"),
             Dock("Diagnostics", self.diagnostics, BOTTOM, beside="Compare", height=260),
-            Dock("Batch", scrolled(self.batch), RIGHT, "Timing", "batch", key.Key_B, "Many robots at once (B)"),
+            Dock("Batch", scroller(self.batch), RIGHT, "Timing", "batch", key.Key_B, "Many robots at once (B)"),
         ):
             self.docks.add(dock)
         self.batch_view = BatchView(self.batch, self.viewport, self.workbench, self.refresh)
@@ -208,7 +208,7 @@ class Window(QMainWindow):
         self.compare.message.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
 
     def _restore_place(self) -> None:
-        restored = self.restoreGeometry(kept(self.settings, "geometry", QByteArray()))
+        restored = self.restoreGeometry(setting(self.settings, "geometry", QByteArray()))
         available = self.screen().availableGeometry()
         self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
 
@@ -216,7 +216,7 @@ class Window(QMainWindow):
         first = self.saveState()
         tip = "All panels and their sizes as at the first start"
         self.menus.view.put(make_action(self, "Reset layout", lambda: self._reset_layout(first), tip=tip))
-        self.docks.restore(kept(self.settings, "layout", QByteArray()))
+        self.docks.restore(setting(self.settings, "layout", QByteArray()))
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
         self.docks["Diagnostics"].hide()
 

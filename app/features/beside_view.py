@@ -24,7 +24,7 @@ from app.gl.picking import pick, ray
 from app.gl.scene import Scene
 from app.jobs.background import Background
 from app.panels.beside import EMPTY, BesidePanel
-from app.panels.panel_scroller import scrolled
+from app.panels.panel_scroller import scroller
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import Asked, Kept
 
@@ -74,7 +74,7 @@ class BesideView(QObject):
         self._timer.timeout.connect(self._look)
         self.panel = BesidePanel()
         self.action = window.docks.add(
-            Dock("Second robot", scrolled(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP)
+            Dock("Second robot", scroller(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP)
         )
         self._make_menu()
         self._connect()

@@ -48,7 +48,7 @@ class KeptRuns(QObject):
     @property
     def last(self) -> Path | None:
         """The newest folder to which no window writes."""
-        found = keeping.kept(self.keeper.root)
+        found = keeping.saved_runs(self.keeper.root)
         return found[0] if found else None
 
     def _refresh(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PyQt6.QtCore import QLockFile, QObject, QStandardPaths, Qt, QUrl, pyqtSignal
 from PyQt6.QtWidgets import QMessageBox
 
-from app.desktop.crash import LOCK, Left, Reports, numbered
+from app.desktop.crash import LOCK, Left, Reports, numbered_name
 from app.desktop.reasons import reason
 from app.features.kept_runs import KeptRuns
 from app.features.log_view import LogView
@@ -108,13 +108,13 @@ def begin(folder: Path | None = None) -> Care:
         place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation)
         folder = Path(place) / "reports"
     reports, left, lock = Reports(folder, MOST + 1), None, None
-    noted = {number: Reports(folder, number).noted() for number in range(1, MOST + 1)}
+    noted = {number: Reports(folder, number).saved_session() for number in range(1, MOST + 1)}
     begun = {number: -math.inf if found is None else found[1] for number, found in noted.items()}
     for number in sorted(begun, key=begun.__getitem__, reverse=True):
         lock = _lock(folder, number)
         if lock is not None:
             reports = Reports(folder, number)
-            left = reports.left()
+            left = reports.previous_crash()
             break
     reports.install()
     return Care(reports, left, lock)
@@ -122,6 +122,6 @@ def begin(folder: Path | None = None) -> Care:
 
 def _lock(folder: Path, number: int) -> QLockFile | None:
     """Acquire the lock of the program with this number; None if it is taken or cannot be made."""
-    lock = QLockFile(str(folder / numbered(LOCK, number)))
+    lock = QLockFile(str(folder / numbered_name(LOCK, number)))
     lock.setStaleLockTime(0)
     return lock if lock.tryLock(0) else None

@@ -11,7 +11,7 @@ from PyQt6.QtCore import QTimer
 
 import engine
 from app.desktop.actions import MESSAGE, check, make_action
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.features.carrying import carried_pose, carried_settings
 from app.features.time_view import TimeView
 from app.file_signature import signature
@@ -51,7 +51,7 @@ class Reloading:
         self.action = make_action(window, "&Reload", self.reload, "F5", tip=tip)
         tip = f"Reload the robot's file when it changes, unless keyframes or {LASTING:g} s of recording would be lost"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
-        check(self.watching, kept(self._settings, KEY, True))
+        check(self.watching, setting(self._settings, KEY, True))
         window.menus.file.put(self.action, self.watching, apart=True)
         self._path = ""
         self._known = self._seen = (0, 0)  # the file as read, and as last checked

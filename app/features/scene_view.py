@@ -29,7 +29,7 @@ from app.desktop.reasons import refusal
 from app.features import object_places
 from app.features.carrying import put_back
 from app.gl.camera import Camera
-from app.panels.panel_scroller import scrolled
+from app.panels.panel_scroller import scroller
 from app.panels.scene import ScenePanel
 from app.simulation.messages import Loaded, Snapshot
 
@@ -71,8 +71,8 @@ class SceneView(QObject):
         self.adding.setToolTipsVisible(True)
         self._fill()
         self.panel = ScenePanel(self.adding)
-        scroller = scrolled(self.panel, sideways=False)
-        self.action = window.docks.add(Dock("Scene", scroller, LEFT, "Robot", "scene", "O", TIP))
+        area = scroller(self.panel, sideways=False)
+        self.action = window.docks.add(Dock("Scene", area, LEFT, "Robot", "scene", "O", TIP))
         window.toolbar.addAction(self.action)
         window.menus.simulation.put(self.adding)
         self._before: Before | None = None

@@ -125,7 +125,7 @@ class BatchDrawer:
 def programs(constants: dict[str, int]) -> dict[str, int]:
     """Return the programs that draw batches, by name."""
     batch = {**constants, "BATCH": 1}
-    return {"robot": shaders.named("robot", batch), "shadow": shaders.named("shadow", batch)}
+    return {"robot": shaders.load("robot", batch), "shadow": shaders.load("shadow", batch)}
 
 
 def _rows(content: Content) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 import engine
 from app.desktop import theme
-from app.desktop.numbers import prefixed
+from app.desktop.numbers import si_text
 from app.gl import distance, pushes
 from app.gl.backdrop import DARK, LIGHT, Backdrop
 from app.gl.batch import Box
@@ -308,13 +308,13 @@ def _length(line: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float],
     """Yield the label of a distance between two points (2, 3)."""
     if len(line) == 2:
         x, y, z = map(float, line.mean(0))
-        yield prefixed(float(np.linalg.norm(line[1] - line[0])), "m"), (x, y, z), False
+        yield si_text(float(np.linalg.norm(line[1] - line[0])), "m"), (x, y, z), False
 
 
 def _told(arrow: pushes.Arrow) -> tuple[str, tuple[float, float, float], bool]:
     """Return the label at an arrow's tip."""
     x, y, z = map(float, arrow.end)
-    return prefixed(arrow.strength, "N m" if arrow.is_moment else "N"), (x, y, z), False
+    return si_text(arrow.strength, "N m" if arrow.is_moment else "N"), (x, y, z), False
 
 
 def _merged(one: dict[str, Copies], other: dict[str, Copies]) -> dict[str, Copies]:

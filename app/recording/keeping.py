@@ -303,14 +303,14 @@ def is_growing(folder: Path) -> bool:
     return False
 
 
-def kept(root: Path) -> list[Path]:
+def saved_runs(root: Path) -> list[Path]:
     """Return folders of saved runs to which no window writes, the newest first; others' files are ignored."""
     named = (each for each in root.glob(f"*{run_files.KEPT_SUFFIX}") if NAME.fullmatch(each.stem))
     return [each for each in sorted(named, reverse=True) if not is_growing(each)]
 
 
 def words(folder: Path) -> str:
-    """Describe a folder of `kept`: the robot and the start time."""
+    """Describe a folder of `saved_runs`: the robot and the start time."""
     day, hour, minute, robot = NAME.fullmatch(folder.stem).groups()
     return f"{robot}, of {day} {hour}:{minute}"
 
@@ -318,7 +318,7 @@ def words(folder: Path) -> str:
 def prune(root: Path) -> None:
     """Delete empty folders, and all but the newest."""
     room = ROOM
-    for number, folder in enumerate(kept(root)):
+    for number, folder in enumerate(saved_runs(root)):
         size = sum(path.stat().st_size for path in parts(folder))
         room -= size
         if number >= KEPT or room < 0 < number or not size:

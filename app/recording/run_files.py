@@ -105,7 +105,7 @@ def lasting(model: engine.Model, path: str) -> dict[str, Any]:
     return engine.robot_as_text(model)
 
 
-def which(run: engine.Run, runs: Sequence[engine.Run]) -> str:
+def identify(run: engine.Run, runs: Sequence[engine.Run]) -> str:
     """Return words that identify a run among the recorded ones."""
     if len(runs) == 1:
         return "the run"

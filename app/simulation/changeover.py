@@ -16,7 +16,7 @@ from app.desktop.reasons import gpu_failure
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Reading, Refused, Settings
 from app.simulation.preparing import Outcome, Preparation, make_warm, refuses
-from app.simulation.running import Running, can_touch, for_new, held_joints, resume, running_of, settled, simulation_of
+from app.simulation.running import Running, can_touch, for_new, held_joints, resume, running_of, set_step, simulation_of
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Changeover:
         if self.model is None or self.running is None:
             self.settings = settings
             return
-        settings = settled(self.model, settings)
+        settings = set_step(self.model, settings)
         if self._may_take_gpu(settings):
             self._drop_awaited()
             self._tell(Preparing(settings.device))

@@ -14,7 +14,7 @@ import numpy as np
 
 import engine
 from app.desktop.reasons import gpu_failure
-from app.link_extents import POINTS, link_points, moved
+from app.link_extents import POINTS, link_points, world_points
 from app.simulation.messages import GhostState, Snapshot
 from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running
@@ -140,7 +140,7 @@ class Ghost(MadeApart):
             return
         here, there = (np.asarray(engine.link_poses(self._simulation.model, q)) for q in self._pair)
         points = self._points
-        deviation = np.linalg.norm(moved(there, points) - moved(here, points), axis=2).max(1, initial=0.0)
+        deviation = np.linalg.norm(world_points(there, points) - world_points(here, points), axis=2).max(1, initial=0.0)
         self._worst = max(self._worst, float(deviation.max(initial=0.0)))
         simulation = self._simulation
         frame.ghost = GhostState(

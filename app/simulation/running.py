@@ -275,7 +275,7 @@ class Running:
         return BatchState(poses, self._energy, deviations(poses, self._points), diverged)
 
 
-def settled(model: engine.Model, settings: Settings) -> Settings:
+def set_step(model: engine.Model, settings: Settings) -> Settings:
     """Return the settings with the suggested step if they are automatic."""
     if not settings.automatic:
         return settings
@@ -298,7 +298,7 @@ def for_new(model: engine.Model, settings: Settings) -> Settings:
     settings = replace(settings, gains=(), by_velocity=frozenset(), composed=bool(model.parts))
     if settings.scene.self_collision and not can_touch_itself(model):
         settings = replace(settings, scene=replace(settings.scene, self_collision=False))
-    return settled(model, settings)
+    return set_step(model, settings)
 
 
 def can_stand(model: engine.Model) -> bool:

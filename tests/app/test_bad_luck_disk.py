@@ -114,7 +114,7 @@ def test_runs_that_find_no_room_are_told_while_it_plays_and_kept_once_there_is_s
     wait(qtbot, lambda: window.statusBar().currentMessage() == "")
     assert FULL in window.features[LogView].text
     window.close()
-    (last,) = keeping.kept(tmp_path / "runs")
+    (last,) = keeping.saved_runs(tmp_path / "runs")
     assert not (last / keeping.CUT_SHORT).exists()
 
 

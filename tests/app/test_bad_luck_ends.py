@@ -56,7 +56,7 @@ def test_killed_while_it_plays_it_offers_run_and_robot_at_the_next_start(qtbot, 
     window = make_window()
     window.kept = KeptRuns(window, tmp_path / "runs")
     assert "the last run was saved (arm7, of" in window.statusBar().currentMessage()
-    (folder,) = keeping.kept(tmp_path / "runs")
+    (folder,) = keeping.saved_runs(tmp_path / "runs")
     window.kept.action.trigger()
     wait_loaded(qtbot, window)
     wait(qtbot, lambda: window.workbench.replay.active)

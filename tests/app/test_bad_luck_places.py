@@ -128,12 +128,12 @@ def test_two_windows_keep_their_runs_apart(qtbot, make_window, tmp_path, monkeyp
         window.run.play.trigger()
     wait(qtbot, lambda: all(window.workbench.time > 0.2 for window in windows))
     wait(qtbot, lambda: len(list((tmp_path / "runs").iterdir())) == 2)
-    assert keeping.kept(tmp_path / "runs") == []
+    assert keeping.saved_runs(tmp_path / "runs") == []
     windows[0].close()  # which prunes, to one
-    (last,) = keeping.kept(tmp_path / "runs")
+    (last,) = keeping.saved_runs(tmp_path / "runs")
     assert "arm7" in last.name
     assert windows[1].kept.last == last
     windows[1].close()
     assert [window.kept.keeper.problem for window in windows] == ["", ""]
-    (last,) = keeping.kept(tmp_path / "runs")
+    (last,) = keeping.saved_runs(tmp_path / "runs")
     assert "double_pendulum" in last.name

@@ -17,7 +17,7 @@ from windows import name_file, press, wait
 
 import engine
 from app.acting.drives import Drive
-from app.desktop.numbers import prefixed
+from app.desktop.numbers import si_text
 from app.features.ghost_view import GhostView
 from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
@@ -225,7 +225,7 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: window.workbench.newest.ghost.worst > 1e-3 and "(" in view.panel.now.text())
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: prefixed(window.workbench.newest.ghost.worst, "m") in view.panel.worst.text())
+    wait(qtbot, lambda: si_text(window.workbench.newest.ghost.worst, "m") in view.panel.worst.text())
     window.features[TimeView].back.trigger()
     wait(qtbot, lambda: view.panel.now.text() == PAST)
     window.features[TimeView].last.trigger()

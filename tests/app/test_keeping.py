@@ -127,10 +127,10 @@ def test_a_window_that_is_killed_leaves_its_runs(qtbot, start, monkeypatch, tmp_
     (growing,) = root.iterdir()
     qtbot.keyClick(window, Key.Key_K)
     wait(qtbot, lambda: run_files.named_in(growing) == window.features[TimeView].keyframes.entries != ())
-    assert keeping.kept(root) == []
+    assert keeping.saved_runs(root) == []
     other = tmp_path / "after" / growing.name
     shutil.copytree(growing, other, ignore=shutil.ignore_patterns("lock"))
-    assert keeping.kept(other.parent) == [other]
+    assert keeping.saved_runs(other.parent) == [other]
     window.close()
 
 
@@ -170,7 +170,7 @@ def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path, monkeypa
     window.run.step.trigger()
     wait(qtbot, lambda: not replay.active and len(replay.recording.runs) == 2)
     window.close()
-    newest = keeping.kept(tmp_path / "runs")[0]
+    newest = keeping.saved_runs(tmp_path / "runs")[0]
     assert (newest / run_files.ROBOT).exists()
 
 
@@ -225,7 +225,7 @@ def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, 
     window = start()
     open_run(qtbot, window, path)
     window.close()
-    assert keeping.kept(root) == []
+    assert keeping.saved_runs(root) == []
     window = start()
     open_run(qtbot, window, path)
     window.features[TimeView].bar.track.sought.emit(0.03)
@@ -309,13 +309,13 @@ def test_runs_that_cannot_be_written_do_not_stop_those_of_later_robots(keeper, t
 def test_only_the_newest_are_kept(keeper, tmp_path):
     for _ in range(keeping.KEPT + 2):
         assert keep(keeper, "double_pendulum", 3).close()
-    assert len(keeping.kept(tmp_path / "runs")) == keeping.KEPT
+    assert len(keeping.saved_runs(tmp_path / "runs")) == keeping.KEPT
 
 
 def test_folders_that_were_renamed_are_left_alone(keeper, start, tmp_path):
     root = tmp_path / "runs"
     assert keep(keeper, "arm7", 3).close()
-    (folder,) = keeping.kept(root)
+    (folder,) = keeping.saved_runs(root)
     others = [folder.rename(root / "zz.runs"), root / "my best arm run.runs", root / "later run.runs"]
     for other in others[1:]:
         other.mkdir()
@@ -326,8 +326,8 @@ def test_folders_that_were_renamed_are_left_alone(keeper, start, tmp_path):
     for _ in range(keeping.KEPT + 2):
         assert keep(keeper, "double_pendulum", 3).close()
     assert all(other.exists() for other in others)
-    assert len(keeping.kept(root)) == keeping.KEPT
-    assert keeping.words(keeping.kept(root)[0]).startswith("double_pendulum, of ")
+    assert len(keeping.saved_runs(root)) == keeping.KEPT
+    assert keeping.words(keeping.saved_runs(root)[0]).startswith("double_pendulum, of ")
 
 
 def test_what_is_kept_takes_bounded_room(keeper, tmp_path, monkeypatch):
@@ -335,7 +335,7 @@ def test_what_is_kept_takes_bounded_room(keeper, tmp_path, monkeypatch):
     for _ in range(4):
         assert keep(keeper, "arm7", 100).close()
     root = tmp_path / "runs"
-    sizes = [sum(path.stat().st_size for path in keeping.parts(folder)) for folder in keeping.kept(root)]
+    sizes = [sum(path.stat().st_size for path in keeping.parts(folder)) for folder in keeping.saved_runs(root)]
     assert 1 <= len(sizes) < 4
     assert len(sizes) == 1 or sum(sizes) <= 100_000
 
@@ -345,7 +345,7 @@ def test_a_folder_takes_no_more_room_than_the_recording(keeper, tmp_path, monkey
     mine = keep(keeper, "arm7", 200)
     mine._present.recording.budget = 50_000
     assert mine.close()
-    (folder,) = keeping.kept(tmp_path / "runs")
+    (folder,) = keeping.saved_runs(tmp_path / "runs")
     assert sum(path.stat().st_size for path in keeping.parts(folder)) <= 50_000
 
 
@@ -362,7 +362,7 @@ def test_a_parting_that_is_too_short_is_told(keeper, start, tmp_path, monkeypatc
     monkeypatch.setattr(keeping, "PARTING", 0.12)
     assert not keep(keeper, "arm7", 200).close()
     assert 1 <= len(written) < 20
-    until(lambda: keeping.kept(tmp_path / "runs"))
+    until(lambda: keeping.saved_runs(tmp_path / "runs"))
     assert "its end is missing" in start().features[LogView].text
 
 
@@ -415,7 +415,7 @@ def test_a_folder_that_another_window_looks_at_is_locked_in_the_end(keeper, tmp_
 def test_a_damaged_part_is_passed_over(qtbot, start, keeper, tmp_path, monkeypatch):
     monkeypatch.setattr(keeping, "FRAMES", 10)
     assert keep(keeper, "arm7", 60).close()
-    (folder,) = keeping.kept(tmp_path / "runs")
+    (folder,) = keeping.saved_runs(tmp_path / "runs")
     keeping.parts(folder)[1].write_bytes(b"PK")
     replay = open_last(qtbot, start())
     assert 30 <= len(replay.runs[0]) < 60

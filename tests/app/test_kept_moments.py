@@ -80,14 +80,14 @@ def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
     window = start()
     open_last(qtbot, window)
     assert window.features[TimeView].keyframes.entries == told
-    (folder,) = keeping.kept(window.kept.keeper.root)
+    (folder,) = keeping.saved_runs(window.kept.keeper.root)
     # What goes on from it has them in a folder of its own.
     qtbot.keyClick(window, Key.Key_B, Ctrl)
     window.run.step.trigger()
     wait(qtbot, lambda: not window.workbench.replay.active)
     wait(qtbot, lambda: (run := window.workbench.replay.runs[-1]).left is not None and run.last >= run.own)
     window.close()
-    assert [run_files.named_in(each) for each in keeping.kept(folder.parent)] == [told, told]
+    assert [run_files.named_in(each) for each in keeping.saved_runs(folder.parent)] == [told, told]
 
 
 def test_names_that_are_given_beside_a_branch_of_the_last_run_are_kept_with_it(qtbot, start):

@@ -16,10 +16,10 @@ from app.acting.configuring import Configuring
 from app.acting.coordinates import coordinates
 from app.acting.drives import MODES, WAVES, Drive, DriveControls, Drives
 from app.acting.forces import EARTH, Forces, SetWrench, Spring, on_link
-from app.acting.joint_driving import JointDriving, within
+from app.acting.joint_driving import JointDriving, clamp_drive
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.undoing import Actions
-from app.link_extents import link_points, moved
+from app.link_extents import link_points, world_points
 from app.simulation import grounds
 from app.simulation.grounds import Terrain
 from app.simulation.messages import Loaded, Settings
@@ -219,7 +219,7 @@ def test_a_joint_is_driven_by_what_the_window_says_drives_it(chance, tmp_path):
                     "velocity": (-row.velocity, row.velocity), "effort": (-row.effort, row.effort),
                 }  # fmt: skip
                 low, high = bounds[drive.mode]
-                kept = within(row, drive)
+                kept = clamp_drive(row, drive)
                 assert kept == replace(drive, value=float(np.clip(drive.value, low, high)))
                 plain = known.drive_of(k)
                 shown = {"target": known.newest.target, "effort": known.newest.tau}.get(mode)
@@ -240,7 +240,7 @@ def test_one_joint_is_driven_otherwise_and_the_others_as_before(chance, tmp_path
             else:
                 joints.set_joint_drive(k, asked)
                 assert known.mode(k) == asked.mode
-                assert joints.actions.state.drives[row.name] == within(row, asked)
+                assert joints.actions.state.drives[row.name] == clamp_drive(row, asked)
                 before[rows.index(k)] = asked.mode
             assert [known.mode(j) for j in rows] == before
 
@@ -304,7 +304,8 @@ def test_robots_of_a_batch_start_around_robot_0(chance, tmp_path):
         assert np.all(np.ptp(poses[1:, at[free]], axis=0) > spread.pose)  # to both sides
         links = np.asarray(engine.link_poses(model, poses))
         points = link_points(model)
-        apart = [np.linalg.norm(moved(each, points) - moved(links[0], points), axis=2).max() for each in links]
+        first = world_points(links[0], points)
+        apart = [np.linalg.norm(world_points(each, points) - first, axis=2).max() for each in links]
         np.testing.assert_allclose(deviations(links, points), apart, atol=1e-12)
 
 

@@ -17,7 +17,7 @@ from test_laws_of_acting import a_drive, joints_of, some_settings
 from test_laws_of_time import batch_of, play, tangled
 
 import engine
-from app.desktop.numbers import duration, prefixed, span
+from app.desktop.numbers import duration, si_text, span
 from app.features import session_text
 from app.features.camera_views import _read as read_views
 from app.features.dragging import force_text
@@ -272,7 +272,7 @@ def meant(text: str, unit: str) -> float:
 def test_numbers_in_words_are_the_numbers(chance):
     for value in 10 ** chance.uniform(-8.9, 10, 400):
         for sign in (1, -1):
-            assert meant(prefixed(sign * value, "N m"), "N m") == pytest.approx(sign * value, rel=5.1e-3)
+            assert meant(si_text(sign * value, "N m"), "N m") == pytest.approx(sign * value, rel=5.1e-3)
         low, high = span(value / 3, value, "J").split(" … ")
         whole = meant(high, "J")
         assert whole == pytest.approx(value, rel=5.1e-3)

@@ -17,7 +17,7 @@ import engine
 from app.acting.coordinates import coordinates
 from app.features.dragging import Dragging
 from app.gl.camera import Camera
-from app.link_extents import link_points, moved
+from app.link_extents import link_points, world_points
 from app.picture.studio import times
 from app.simulation import ghost as second
 from app.simulation import second_robot as beside
@@ -59,7 +59,7 @@ def test_a_snapshot_is_the_state_of_the_robot_that_is_looked_at(chance, tmp_path
         own = [running.simulation.parameters.robot(j) for j in range(3)]
         energies = [sum(engine.energy(own[j], q[j], v[j])) for j in range(3)]
         np.testing.assert_allclose(frame.batch.energy, energies, rtol=1e-9, atol=1e-9)
-        there = np.stack([moved(poses, link_points(model)) for poses in np.asarray(engine.link_poses(model, q))])
+        there = np.stack([world_points(poses, link_points(model)) for poses in np.asarray(engine.link_poses(model, q))])
         apart = np.linalg.norm(there - there[:1], axis=3).max((1, 2))
         np.testing.assert_allclose(frame.batch.deviation, apart, atol=1e-5)
         np.testing.assert_array_equal(running.own_model.mass, own[k].mass)
@@ -152,7 +152,7 @@ def test_a_ghost_is_compared_at_moments_that_both_share(chance, tmp_path):
                 here, there = (np.asarray(engine.link_poses(model, x.q[0])) for x in (running.simulation, made))
                 np.testing.assert_allclose(frame.ghost.link_poses, there, atol=1e-12)
                 points = link_points(model)
-                apart = np.linalg.norm(moved(there, points) - moved(here, points), axis=2).max(1)
+                apart = np.linalg.norm(world_points(there, points) - world_points(here, points), axis=2).max(1)
                 np.testing.assert_allclose(frame.ghost.deviation, apart, atol=1e-12)
                 assert frame.ghost.worst >= apart.max() - 1e-12
                 assert (apart.max() == 0) == (step == 1)

@@ -231,7 +231,7 @@ def test_what_stands_for_a_robot_is_where_it_is_and_no_larger(chance, tmp_path):
                 np.testing.assert_allclose(its.max(0), mine.max(0), atol=0.02)
         camera, size = a_camera(chance, poses[-1, :3, 3]), (700, 500)
         camera.distance = float(chance.uniform(0.3, 3))
-        seen, pixels = levels.seen(content, poses, camera, size)
+        seen, pixels = levels.visibility(content, poses, camera, size)
         for mesh in range(len(content.meshes)):
             of = content.instances.mesh == mesh
             points = np.concatenate([
@@ -258,7 +258,7 @@ def test_the_lights_view_and_the_shadow_hold_all_that_is_there(chance):
         assert texel == pytest.approx(2 / 1024 / np.linalg.norm(matrix[0, :3]))
         n = chance.normal(0, 0.3, 3) + np.array([0, 0, 1])
         plane = np.append(n / np.linalg.norm(n), chance.normal())
-        lower, upper = frame.shaded(low, high, plane, 0.0)
+        lower, upper = frame.shadow_region(low, high, plane, 0.0)
         u, v = frame.directions(plane)
         t = (plane[3] - corners @ plane[:3]) / (frame.KEY @ plane[:3])
         fallen = corners + t[:, None] * frame.KEY

@@ -156,7 +156,7 @@ def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, star
     with np.load(folder.with_suffix(".npz")) as states:
         assert np.array_equal(saved.trajectory.q[-1], states["q500"][0])
     keeper.close()
-    (kept,) = keeping.kept(tmp_path / "runs")
+    (kept,) = keeping.saved_runs(tmp_path / "runs")
     read = engine.recording_of_parts(run_files.read(str(kept)), bench.model)
     assert frames(read, read.runs[0])[-1].checkpoint.steps == 500
 

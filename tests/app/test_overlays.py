@@ -18,7 +18,7 @@ from app.gl.extras import Look
 from app.gl.glyphs import POINTS, Explainer, Trails
 from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
-from app.link_extents import ends, link_points, moved
+from app.link_extents import ends, link_points, world_points
 from app.picture.crowd import LOOKED_AT
 from app.simulation.spread import Spread
 
@@ -160,7 +160,7 @@ def test_points_of_a_link_are_those_of_the_box_with_its_inertia(tmp_path):
     assert not points[0].any()
     np.testing.assert_allclose(ends(points)[1], (0, 0, 2 * c), atol=1e-9)
     here, there = (engine.link_poses(model, [angle]) for angle in (0.0, 0.1))
-    apart = np.linalg.norm(moved(there, points) - moved(here, points), axis=2).max(1)
+    apart = np.linalg.norm(world_points(there, points) - world_points(here, points), axis=2).max(1)
     np.testing.assert_allclose(apart, (0, 2 * np.sin(0.05) * 2 * c), atol=1e-9)
 
 

@@ -62,7 +62,7 @@ def test_a_run_that_ended_well_leaves_nothing(reports):
     reports.remember({"robot": "arm7.urdf", "begun": 0.0})
     reports.install()
     reports.end()
-    assert Reports(reports.folder).left() is None
+    assert Reports(reports.folder).previous_crash() is None
     assert list(reports.folder.iterdir()) == []
     assert sys.excepthook is sys.__excepthook__
 
@@ -71,14 +71,14 @@ def test_a_run_that_did_not_is_told_of_once(reports):
     reports.remember({"robot": "arm7.urdf", "begun": 0.0})
     report = reports.write(raised("x"), "a test")
     following = Reports(reports.folder)
-    assert following.left() == Left({"robot": "arm7.urdf", "begun": 0.0}, report)
-    assert following.left() is None
+    assert following.previous_crash() == Left({"robot": "arm7.urdf", "begun": 0.0}, report)
+    assert following.previous_crash() is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"begun": "then"}', "[" * 10**4])
 def test_a_session_that_cannot_be_read_is_none(reports, text):
     (reports.folder / SESSION).write_text(text)
-    left = reports.left()
+    left = reports.previous_crash()
     assert left is None
 
 
@@ -96,7 +96,7 @@ faulthandler._sigsegv()
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, check=False)
     assert done.returncode != 0
     assert (tmp_path / FAULT).stat().st_size > 0
-    left = Reports(tmp_path).left()
+    left = Reports(tmp_path).previous_crash()
     assert left is not None
     assert "Segmentation fault" in left.report.read_text()
     assert left.session["robot"] == "arm7.urdf"
