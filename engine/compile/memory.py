@@ -43,7 +43,7 @@ class Slot:
 
     def store(self, builder: Builder, value: Any) -> None:
         """Store a value, converted to the type of the first."""
-        for place, leaf, like in zip(self._places, alike(value, self._like), leaves(self._like), strict=True):
+        for place, leaf, like in zip(self._places, matching_leaves(value, self._like), leaves(self._like), strict=True):
             same = leaf.type is like.type or leaf.type == like.type
             builder.store(leaf if same else arithmetic.converted(builder, leaf, like.type), place)
         if isinstance(value, Array):
@@ -66,7 +66,7 @@ def _form(value: Any) -> Any:
     return is_number(value)
 
 
-def alike(value: Any, like: Any) -> list[Any]:
+def matching_leaves(value: Any, like: Any) -> list[Any]:
     """The leaves of a value, which must have the structure of another."""
     found, expected = leaves(materialised(value)), leaves(like)
     if len(found) != len(expected):

@@ -131,8 +131,8 @@ def choose(
         capabilities.require(algorithm, model, device)
         if among is not None and algorithm not in among:
             raise ValueError(
-                f"{algorithm} does not step {model.name} on {capabilities.on(device)}, but gives its accelerations "
-                f"(engine.ForwardDynamics); use {' or '.join(among)}"
+                f"{algorithm} does not step {model.name} on {capabilities.resolve_device(device)}, but gives its "
+                f"accelerations (engine.ForwardDynamics); use {' or '.join(among)}"
             )
         return Choice(algorithm, f"{algorithm}: asked for")
     names = candidates(model, device, among)
@@ -143,7 +143,7 @@ def choose(
         raise ValueError(f"no algorithm on {device!r} serves {model.name}: {why}; use device='cpu'")
     if len(names) == 1:
         return Choice(names[0], _the_only_one(names[0], model, device))
-    table, case = tables(capabilities.on(device)), _case(model, batch, dtype, work)
+    table, case = tables(capabilities.resolve_device(device)), _case(model, batch, dtype, work)
     verdict = _decide(table, names, case)
     if not verdict.seconds and not verdict.inaccurate:
         return Choice(names[0], _unmeasured(names[0], table.device))
@@ -154,7 +154,7 @@ def choose(
 
 def candidates(model: Model, device: str = "auto", among: tuple[str, ...] | None = None) -> tuple[str, ...]:
     """Return the algorithms among which the automatic choice selects: compiled, and supporting the model."""
-    where = capabilities.on(device)
+    where = capabilities.resolve_device(device)
     return tuple(
         name
         for name, row in capabilities.ALGORITHMS.items()
@@ -169,7 +169,7 @@ def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = 
     There is one entry for each number of links at which the choice changes, starting with 1; none without timings or
     with a single candidate.
     """
-    table, names = shipped.table_in_use(capabilities.on(device)), candidates(model, device)
+    table, names = shipped.table_in_use(capabilities.resolve_device(device)), candidates(model, device)
     shape = _case(model, batch, dtype).shape
     longest = table.longest(shape, dtype)
     if len(names) == 1 or longest == 0:

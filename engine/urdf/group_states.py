@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from engine.model import Joint
 from engine.urdf import numerals
-from engine.urdf.markup import LARGEST, Document, Element, shortened
+from engine.urdf.markup import LARGEST, Document, Element, shorten
 from engine.urdf.spelling import Spelling
 
 States = dict[str, dict[str, tuple[float, ...]]]
@@ -84,7 +84,7 @@ class _Reader:
         if text is None:
             self.document.warning(element, "no value", "it is left out")
             return None
-        came = f'value="{shortened(text, 100)}"'
+        came = f'value="{shorten(text, 100)}"'
         try:
             values, oddity, plain = numerals.read(text, count, "value")
         except numerals.Unreadable as problem:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from engine.urdf.elements import SEVERAL, TYPES, Joint, Limits, Mimic
 from engine.urdf.markup import NO_LIMIT, Document, Element, Repair, Vector
-from engine.urdf.numerals import written
+from engine.urdf.numerals import format_number
 
 
 def read_joint(document: Document, element: Element) -> Joint:
@@ -79,7 +79,7 @@ def _axis(document: Document, element: Element) -> Vector:
     axis = (x / length, y / length, z / length)
     if abs(length - 1) > 1e-3:
         used = " ".join(f"{value:.6g}" for value in axis)
-        repair = document.write(child, xyz=" ".join(map(written, axis)))
+        repair = document.write(child, xyz=" ".join(map(format_number, axis)))
         document.warning(child, f"the axis has length {length:.6g}, not 1", f"{used} is used", repair)
     return axis
 

@@ -12,7 +12,7 @@ from engine import lie
 from engine.urdf import foreign
 from engine.urdf.elements import SCALAR, TYPES, Description, Joint, Limits, Link, Mimic
 from engine.urdf.markup import LARGEST, Document
-from engine.urdf.numerals import written
+from engine.urdf.numerals import format_number
 from engine.urdf.spelling import Spelling
 
 FLOATING_BASE = "floating_base"
@@ -192,7 +192,7 @@ def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
             if mimic.leader != leader:
                 problem = f"follows {mimic.leader!r}, which itself mimics {mimics[mimic.leader].leader!r}"
                 repair = document.write(
-                    mimic.element, joint=leader, multiplier=written(multiplier), offset=written(offset)
+                    mimic.element, joint=leader, multiplier=format_number(multiplier), offset=format_number(offset)
                 )
                 document.warning(mimic.element, problem, f"{multiplier:g} · {leader} + {offset:g} is used", repair)
     return followers
@@ -286,7 +286,7 @@ def _merged(document: Document, joints: Iterable[Joint], followers: dict[str, Mi
     return limits
 
 
-def held(topology: Topology, positions: dict[str, float]) -> Topology:
+def lock_joints(topology: Topology, positions: dict[str, float]) -> Topology:
     """Return the tree with some revolute and prismatic joints locked, each at a position."""
     branches = [
         replace(branch, joint=_fixed_at(branch.joint, positions[branch.joint.name]))

@@ -10,7 +10,7 @@ from engine.bench.peers.pinocchio import pinocchio_aba
 from engine.cpu.chains import jsiia
 from engine.cpu.chains.accelerations import Accelerations, Dynamics, Forces, accelerations, prepare
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
-from engine.holding import carried, mobility
+from engine.holding import inertia_and_load, mobility
 from engine.model import SPHERICAL
 from engine.model.layout import pack, pack_coupling
 from engine.selection import capabilities
@@ -309,7 +309,7 @@ def test_what_the_joints_carry_is_that_of_the_compiled_code(name, rng):
     np.testing.assert_allclose(engine.static_loads(model, q), efforts, rtol=0, atol=1e-10)
     M = engine.mass_matrix(model, q)
     diagonal = np.where(model.constrained, np.diag(M), 0)
-    np.testing.assert_allclose(carried(model, q)[0], diagonal, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(inertia_and_load(model, q)[0], diagonal, rtol=0, atol=1e-10)
     bound = mobility(model)
     assert np.all((bound >= np.diag(np.linalg.inv(M)))[model.constrained])
     kp, kd = engine.holding_gains(model)

@@ -137,7 +137,7 @@ def test_what_was_not_timed_has_no_times():
 
 
 def test_the_progress_of_a_measurement_grows_to_its_end(abia):
-    found = list(block.measured([abia], 0, 0, 0.02))
+    found = list(block.measure_block([abia], 0, 0, 0.02))
     done = [progress.done for progress in found]
     assert done == sorted(done)
     assert done[-2:] == pytest.approx([1.0, 1.0])

@@ -7,7 +7,7 @@ import pytest
 import engine
 from engine.cuda.runtime import device as gpu
 from engine.selection import choice, timings
-from engine.selection.steppers import ALGORITHMS, served
+from engine.selection.steppers import ALGORITHMS, devices_serving
 from engine.selection.timings import Measurements, Row
 
 SECONDS = {"cpu": {"abia": 4e-4, "dca": 1e-4}, "cuda": {"abia": 9e-4, "dca": 2e-4, "cfa": 5e-5}}
@@ -48,7 +48,7 @@ def test_single_precision_is_simulated_where_it_can_be_however_small():
     short = engine.chain(2)
 
     def place(algorithm: str, dtype: str) -> choice.Place:
-        return choice.place(short, "auto", algorithm, 1, dtype, served(short, None, dtype, algorithm), "step")
+        return choice.place(short, "auto", algorithm, 1, dtype, devices_serving(short, None, dtype, algorithm), "step")
 
     assert place("auto", "float32") == ("cuda", "; on cuda, which alone does this")
     assert place("abia", "float32").device == "cuda"

@@ -11,7 +11,7 @@ from lxml import etree
 
 import engine
 from engine.algorithms import contact_law
-from engine.algorithms.step import integrated
+from engine.algorithms.step import integrate
 from engine.lessons import contact, pages
 from engine.lessons.lesson import Lesson
 
@@ -35,7 +35,7 @@ def test_a_push_moves_the_last_link_as_the_mass_matrix_says(name: str | int, rng
     G = contact.mobility(model, q)
 
     def center(way: np.ndarray) -> np.ndarray:
-        return pages.joints(model, integrated(model, q, way, 1.0))[1][-1]
+        return pages.joints(model, integrate(model, q, way, 1.0))[1][-1]
 
     J = np.stack([(center(step * e) - center(-step * e)) / (2 * step) for e in model.coupling.G.T[: model.nv]], 1)
     expected = J @ np.linalg.solve(engine.mass_matrix(model, q), J.T)

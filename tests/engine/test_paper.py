@@ -389,7 +389,7 @@ def test_on_a_gpu_every_call_is_waited_for_and_its_clock_stands_beside(monkeypat
     monkeypatch.setattr(experiments, "ForwardDynamics", OnGpu)
     monkeypatch.setattr(arrays, "to_device", np.array)
     monkeypatch.setattr(clock, "synchronize", lambda: waits.append(len(launches)))
-    monkeypatch.setattr(clock, "captured", lambda call, _inner: call if graphs else None)
+    monkeypatch.setattr(clock, "capture_graph", lambda call, _inner: call if graphs else None)
     monkeypatch.setattr(clock, "device_seconds", lambda call: (call(), 2e-3)[1])
     found = one_point(Plan("cuda", True, 0), FIG3A, 3)
     on_gpu = {name: x for (name, where), x in found.items() if where == "cuda"}

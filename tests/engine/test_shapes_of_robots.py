@@ -11,7 +11,7 @@ import engine
 from engine.algorithms import abia
 from engine.algorithms.chain import Chain
 from engine.compile import machine
-from engine.compile.known import described
+from engine.compile.known import digest_of
 from engine.cpu.rigid_body.aba_batch import FEW, MOST_BODIES
 from engine.kernels.robot import constants, pattern, robot_of, with_constants
 from engine.model import Model
@@ -72,8 +72,8 @@ def test_what_is_known_of_a_shape_is_what_is_zero_or_one():
     made = with_constants.function(shape, numbers)
     np.testing.assert_array_equal(made.bodies, robot.bodies)
     np.testing.assert_array_equal(made.gravity, robot.gravity)
-    assert described(pattern(robot_of(heavier(engine.chain(4))))) == described(pattern(robot_of(engine.chain(4))))
-    assert described(shape) != described(pattern(robot_of(model.with_gravity((0, 0, 0)))))
+    assert digest_of(pattern(robot_of(heavier(engine.chain(4))))) == digest_of(pattern(robot_of(engine.chain(4))))
+    assert digest_of(shape) != digest_of(pattern(robot_of(model.with_gravity((0, 0, 0)))))
 
 
 def test_larger_robots_keep_loops(monkeypatch, rng):

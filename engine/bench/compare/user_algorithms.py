@@ -42,7 +42,7 @@ def parse(words: str) -> Own | None:
     return Own(Path(path), name) if colon and path.endswith(".py") else None
 
 
-def short(words: str) -> str:
+def short_name(words: str) -> str:
     """Return ``file.py:name`` of a user's function, without its folders; any other name unchanged."""
     found = parse(words)
     return words if found is None else f"{found.path.name}:{found.name}"

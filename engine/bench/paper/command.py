@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     _make(args.out)
     figures.require(args.out / f"{experiments.FIG2.key}.svg")
     plan = experiments.Plan(where, args.short, args.seed)
-    machine = {**facts.gathered(), "why_no_gpu": device.why_not(), "clocks": {"before": facts.clocks()}}
+    machine = {**facts.collect(), "why_no_gpu": device.why_not(), "clocks": {"before": facts.clocks()}}
     machine["date"] = date.today().isoformat()
     points = len(plan.points())
     with Results(args.out / ROWS, {"suite": "paper", "processors": cores(), **plan._asdict()}, machine) as kept:

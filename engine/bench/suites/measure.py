@@ -222,7 +222,7 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
                 timed = _steps(case, name, device)
             if name in residuals:
                 found.append((name, work, residuals[name]))
-                candidates.append((timer.repeated(timed[0]), timed[1]))
+                candidates.append((timer.repeater(timed[0]), timed[1]))
     if device == "cuda" and candidates:
         timer.run_for(WARM_UP_SECONDS, candidates[0][0])
     if not found:

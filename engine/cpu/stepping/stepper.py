@@ -18,7 +18,7 @@ from engine.cpu.constraints import contact_matrix
 from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.wrenches import pack_links
-from engine.cpu.runtime.cores import checked, cores
+from engine.cpu.runtime.cores import check_threads, cores
 from engine.cpu.stepping.code import Code
 from engine.cpu.stepping.frame_reader import FrameReader
 from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch, Wrenches, scratch
@@ -76,7 +76,7 @@ class Stepper:
         alike = len(settings.joints) == 1 and settings.parameters is None
         code = Code.of(settings)
         self._algorithm, self._lanes = code.algorithm, (0,) * code.lanes
-        self._settings, self._alike, self._asked = settings, alike, checked(settings.threads)
+        self._settings, self._alike, self._asked = settings, alike, check_threads(settings.threads)
         self._threads = min(self._asked, cores())
         self._constants = (
             pack(model).constants[None] if settings.parameters is None else settings.parameters.constants()

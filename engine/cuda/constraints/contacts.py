@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.cuda.collision.pair_tables import NO_PAIRS_PREAMBLE, PairTables, meeting
 from engine.cuda.rigid_body import joint_space, lane_bodies
-from engine.cuda.rigid_body.limbs import LANES, even, limbs
+from engine.cuda.rigid_body.limbs import LANES, has_even_limbs, limbs
 from engine.cuda.runtime import arrays, header
 from engine.device_arrays import to_host
 from engine.kernels.contact.workspace import OTHER, WRENCH, reported
@@ -79,7 +79,7 @@ class Contacts:
     def even_limbs(self) -> bool:
         """Whether all limbs are alike and touch by single points, so that most steps run in registers."""
         found, model = self._points, self._model
-        if self.lanes == 1 or not even(model) or np.any(found.rim > 0):
+        if self.lanes == 1 or not has_even_limbs(model) or np.any(found.rim > 0):
             return False
         many = np.diff(found.first)[self._order]
         start = np.searchsorted(found.body[self._order], np.arange(len(model.parent) + 1))
