@@ -48,7 +48,7 @@ from app.simulation.messages import (
     Stopped,
 )
 from app.simulation.recorder import Recorder
-from app.simulation.second_robot import Companion, CompanionControls
+from app.simulation.second_robot import SecondRobot, SecondRobotControls
 from app.simulation.spread import ALONE
 from app.simulation.starting import first_pose
 from app.simulation.worker import Worker
@@ -100,12 +100,13 @@ class Workbench:
         self.probe = Probe()
         """Samples the plotted quantities."""
         drives, controlling, forces, ghost, self._recorder = Drives(), Controlling(), Forces(), Ghost(), Recorder()
-        companion = Companion()
+        second = SecondRobot()
         self._worker = worker = Worker(
-            attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, companion)
+            attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, second)
         )
         self.probe.change, controlling.tell = worker.change, worker.tell
-        self.ghost, self.companion = GhostControls(ghost, worker.change), CompanionControls(companion, worker.change)
+        self.ghost = GhostControls(ghost, worker.change)
+        self.second_robot = SecondRobotControls(second, worker.change)
         self.forces, self.controller = ForceControls(forces, worker), ControllerControls(controlling, worker)
         self.drives = DriveControls(drives, worker)
         self.replay = replay = Replay(self._recorder.recording)

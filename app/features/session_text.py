@@ -19,7 +19,7 @@ from app.acting.drives import MODES, WAVES, Drive
 from app.features import session_scene
 from app.gl.camera import Camera
 from app.simulation.messages import Settings
-from app.simulation.second_robot import Kept
+from app.simulation.second_robot import SavedSecondRobot
 from app.simulation.spread import LARGEST, Spread
 
 VERSION = 2
@@ -127,7 +127,7 @@ def drives(session: dict[str, Any]) -> dict[str, Drive]:
     return found
 
 
-def second_robot(session: dict[str, Any]) -> tuple[str, Kept] | None:
+def second_robot(session: dict[str, Any]) -> tuple[str, SavedSecondRobot] | None:
     """Return the second robot's file and state; None if the session has none."""
     kept = _part(session, "beside", {})
     if not kept:
@@ -141,7 +141,7 @@ def second_robot(session: dict[str, Any]) -> tuple[str, Kept] | None:
     path = str(kept.get("path", ""))
     if not _is_file(Path(path)):
         raise ValueError(f"the file of the second robot is missing: {path:.200}")
-    return path, Kept(place or (), q, v)
+    return path, SavedSecondRobot(place or (), q, v)
 
 
 def recording(session: dict[str, Any], path: str) -> str:

@@ -52,7 +52,7 @@ class Snapshot:
         """(links, 6): recorded external wrenches on the links, N m and N, in link axes."""
         self.ghost: GhostState | None = None
         """The ghost; None if there is none."""
-        self.companion: CompanionState | None = None
+        self.second_robot: SecondRobotState | None = None
         """The second robot; None if there is none."""
         self.robot = 0
         """The index in the batch of the robot shown."""
@@ -84,7 +84,7 @@ class GhostState:
 
 
 @dataclass(frozen=True, eq=False)
-class CompanionState:
+class SecondRobotState:
     """The second robot: `link_poses` (links, 4, 4) as drawn, `q` (nq,) and `v` (nv,).
 
     `time`, s, is its own, since its start; it differs from the robot's after a branch from a recording.

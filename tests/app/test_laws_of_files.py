@@ -31,7 +31,7 @@ from app.plotting.series import Series
 from app.recording import run_files
 from app.simulation.messages import Settings
 from app.simulation.recorder import Recorder
-from app.simulation.second_robot import Kept
+from app.simulation.second_robot import SavedSecondRobot
 from app.simulation.spread import LARGEST, Spread
 
 
@@ -96,8 +96,8 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
         settings=robot.settings, coordinates=robot.coordinates, newest=robot.newest,
     )  # fmt: skip
     camera = Camera(rng.normal(size=3) * 9, *rng.uniform(0.1, 1.5, 3).tolist(), parallel=bool(rng.random() < 0.5))
-    kept = Kept(tuple(rng.normal(size=3)), tuple(rng.normal(size=4)), tuple(rng.normal(size=2)))
-    beside = {"path": model.source, **{name: list(x) for name, x in asdict(kept).items()}}
+    kept = SavedSecondRobot(tuple(rng.normal(size=3)), tuple(rng.normal(size=4)), tuple(rng.normal(size=2)))
+    two = {"path": model.source, **{name: list(x) for name, x in asdict(kept).items()}}
     window = SimpleNamespace(
         viewport=SimpleNamespace(camera=camera),
         saveState=lambda: SimpleNamespace(toBase64=lambda: SimpleNamespace(data=lambda: b"QUJD")),
@@ -105,7 +105,7 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     keys = [[catalogue(model)[int(k)].key for k in rng.integers(0, 40, 3)] for _ in range(2)]
     hidden = [name for name in model.link_names if rng.random() < 0.3]
     parts = SimpleNamespace(_bench=bench, _window=window, _plots=SimpleNamespace(layout_keys=keys),
-                            _beside=SimpleNamespace(kept=beside), _hiding=SimpleNamespace(names=hidden))  # fmt: skip
+                            _second_robot=SimpleNamespace(kept=two), _hiding=SimpleNamespace(names=hidden))  # fmt: skip
     return Sessions.session(parts), SimpleNamespace(bench=bench, camera=camera, kept=kept, keys=keys, hidden=hidden)
 
 

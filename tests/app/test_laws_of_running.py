@@ -20,12 +20,12 @@ from app.gl.camera import Camera
 from app.link_extents import link_points, world_points
 from app.picture.studio import times
 from app.simulation import ghost as second
-from app.simulation import second_robot as beside
+from app.simulation import second_robot
 from app.simulation.ghost import STEPS, Ghost, GhostSettings
 from app.simulation.messages import Settings, Snapshot
 from app.simulation.recorder import Recorder
 from app.simulation.running import resume, running_of
-from app.simulation.second_robot import Asked, Companion
+from app.simulation.second_robot import SecondRobot, SecondRobotRequest
 from app.simulation.spread import Spread
 
 
@@ -161,12 +161,12 @@ def test_a_ghost_is_compared_at_moments_that_both_share(chance, tmp_path):
 def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
     for free in (False, True):
         one, two = robot(tmp_path, chance, 4, plain=True), robot(tmp_path, chance, 5, free=free, plain=True)
-        running, companion = running_of(one, Settings(device="cpu", dt=1e-3)), Companion()
+        running, there = running_of(one, Settings(device="cpu", dt=1e-3)), SecondRobot()
         place = chance.normal(size=3) * (1, 1, 0)
-        asked = Asked(two, place)
-        companion._asked, companion._like = asked, beside._like(running)
-        made = beside._simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
-        companion._take(asked, companion._like, made, running)
+        asked = SecondRobotRequest(two, place)
+        there._asked, there._like = asked, second_robot._like(running)
+        made = second_robot._simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
+        there._take(asked, there._like, made, running)
         q = two.neutral()
         if free:
             q[:3] += place
@@ -174,14 +174,14 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
         frame = Snapshot(one)
         for _ in range(5):
             count = int(chance.integers(1, 20))
-            companion.after(running, count)
+            there.after(running, count)
             alone.step(count)
-            companion.show(frame)
-            np.testing.assert_allclose(frame.companion.q, alone.q[0], atol=1e-9)
+            there.show(frame)
+            np.testing.assert_allclose(frame.second_robot.q, alone.q[0], atol=1e-9)
             poses = np.asarray(engine.link_poses(two, alone.q[0])).copy()
             poses[:, :3, 3] += 0 if free else place
-            np.testing.assert_allclose(frame.companion.link_poses, poses, atol=1e-9)
-            assert frame.companion.time == pytest.approx(alone.time)
+            np.testing.assert_allclose(frame.second_robot.link_poses, poses, atol=1e-9)
+            assert frame.second_robot.time == pytest.approx(alone.time)
 
 
 def test_a_joint_is_put_within_its_limits_and_at_time_zero_for_good(chance, tmp_path):
@@ -280,10 +280,10 @@ def test_whatever_changes_the_robot_beside_has_it_made_anew(chance, tmp_path):
     for name, value in other.items():
         after = replace(before, **{name: value})
         made = [
-            beside._simulation(Asked(two, np.zeros(3)), x, x.touched, x.dt, x.integrator).settings
+            second_robot._simulation(SecondRobotRequest(two, np.zeros(3)), x, x.touched, x.dt, x.integrator).settings
             for x in (before, after)
         ]
-        alike = beside._like(running_of(one, before)) == beside._like(running_of(one, after))
+        alike = second_robot._like(running_of(one, before)) == second_robot._like(running_of(one, after))
         assert _same(*made) or not alike, name
 
 

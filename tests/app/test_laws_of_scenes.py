@@ -8,7 +8,7 @@ from random_robots import robot, robots
 from test_laws_of_pictures import a_camera, all_triangles, ends, placed
 
 import engine
-from app.features.beside_view import shift_beyond
+from app.features.second_robot_view import shift_beyond
 from app.gl import frame, levels, stand_ins
 from app.gl.batch import Tiers, choose
 from app.gl.camera import Camera
@@ -189,7 +189,7 @@ def test_what_stands_together_is_all_that_stands_there(chance, tmp_path):
     world, overlays = world_of(scene), Overlays()
     overlays.set_robot(one, 1.0)
     overlays.set_ghost(there, np.zeros((len(there), 4)))
-    overlays.set_companion(second, other)
+    overlays.set_second_robot(second, other)
     overlays.set_world(world)
     content, poses = overlays.seen(first, here)
     parts = [(first, here), (first, there), (second, other), (world.obstacles, world.poses)]

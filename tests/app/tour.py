@@ -254,14 +254,14 @@ class Tour(DialogTour):
             box.setCurrentIndex(box.findText(SAME))
         self.dock("Ghost", False)
 
-    def beside(self) -> Iterator[None]:
+    def second_robot(self) -> Iterator[None]:
         import engine
-        from app.features.beside_view import BesideView
+        from app.features.second_robot_view import SecondRobotView
 
         self.robot("arm7")
-        view = self.window.features[BesideView]
+        view = self.window.features[SecondRobotView]
         view.open(engine.find_robot("arm6"))
-        self.spin(PATIENCE, lambda: self.window.viewport.overlays.companion is not None)
+        self.spin(PATIENCE, lambda: self.window.viewport.overlays.second_robot is not None)
         self.play(0.5)
         self.rest()
         yield
@@ -388,7 +388,7 @@ class Tour(DialogTour):
 
 FEATURES = (
     "empty", "diagnostics", "held", "drive", "pull", "pose", "forces", "link", "glass", "trails", "plots", "groups",
-    "recording", "contact", "scene", "ghost", "lesson", "study", "beside", "batch", "compare", "timing", "full",
+    "recording", "contact", "scene", "ghost", "lesson", "study", "second_robot", "batch", "compare", "timing", "full",
     "crowd", "full_screen", "controller", "menus", "hiding_and_distance", "submenus", "modal", "dialogs",
 )  # fmt: skip
 
