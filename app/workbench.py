@@ -27,8 +27,9 @@ from app.acting.surroundings import Left, Parts, Surroundings, file_of, loader_w
 from app.acting.undoing import Actions, State, undoable
 from app.plotting.probe import Probe
 from app.recording import run_files
-from app.recording.keeping import Keeper
+from app.recording.autosave import Autosave
 from app.recording.replay import Replay
+from app.simulation.batch_spread import ALONE
 from app.simulation.ghost import Ghost, GhostControls
 from app.simulation.gpu_search import GpuSearch
 from app.simulation.messages import (
@@ -49,7 +50,6 @@ from app.simulation.messages import (
 )
 from app.simulation.recorder import Recorder
 from app.simulation.second_robot import SecondRobot, SecondRobotControls
-from app.simulation.spread import ALONE
 from app.simulation.starting import first_pose
 from app.simulation.worker import Worker
 
@@ -113,7 +113,7 @@ class Workbench:
         """The recorded frame shown instead of the current state, if any."""
         self.named: tuple[tuple[int, float, str], ...] = ()
         """Named keyframes of opened runs: the run's number, the time in s, the name."""
-        self._keeper: Keeper | None = None
+        self._autosave: Autosave | None = None
         self.robot = robot = LoadedRobot(self.drives)
         self.actions = actions = Actions(robot)
         self.configuring = configuring = Configuring(robot, worker, actions)
@@ -402,15 +402,15 @@ class Workbench:
         self.shown = frame or self.shown
         return frame
 
-    def keep_runs(self, keeper: Keeper) -> None:
-        """Pass each robot's runs to `keeper` when another robot replaces it."""
-        self._recorder.handed_over, self._keeper = keeper.hand_over, keeper
+    def keep_runs(self, autosave: Autosave) -> None:
+        """Pass each robot's runs to `autosave` when another robot replaces it."""
+        self._recorder.handed_over, self._autosave = autosave.hand_over, autosave
 
     def name_moments(self, named: tuple[tuple[int, float, str], ...]) -> None:
         """Set the named keyframes of runs: the run's number, the time in s, the name."""
         self.named = named
-        if self._keeper is not None and self.model is not None:
-            self._keeper.name_moments(self.model, named)
+        if self._autosave is not None and self.model is not None:
+            self._autosave.name_moments(self.model, named)
 
     def close(self) -> None:
         """Stop the simulation thread, and wait for it."""

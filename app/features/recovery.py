@@ -13,9 +13,9 @@ from PyQt6.QtWidgets import QMessageBox
 
 from app.desktop.crash import LOCK, Left, Reports, numbered_name
 from app.desktop.reasons import reason
-from app.features.kept_runs import KeptRuns
+from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
-from app.recording.keeping import words
+from app.recording.autosave import words
 from app.recording.run_files import is_passing
 from app.simulation.messages import Loaded
 
@@ -31,7 +31,7 @@ class Recovery(QObject):
 
     _failed = pyqtSignal(str, object)  # from any thread
 
-    def __init__(self, window: Window, reports: Reports, left: Left | None, runs: KeptRuns | None = None):
+    def __init__(self, window: Window, reports: Reports, left: Left | None, runs: AutosavedRuns | None = None):
         """`runs` offers the interrupted run, if it was saved."""
         super().__init__(window)
         self._window, self._reports, self._begun, self._runs = window, reports, time.time(), runs

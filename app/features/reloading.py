@@ -12,7 +12,7 @@ from PyQt6.QtCore import QTimer
 import engine
 from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.settings import setting
-from app.features.carrying import carried_pose, carried_settings
+from app.features.state_transfer import transfer_pose, transfer_settings
 from app.features.time_view import TimeView
 from app.file_signature import signature
 from app.gl.camera import Camera
@@ -128,8 +128,8 @@ class Reloading:
         self._refresh()
         if before is None or before.path != event.path:
             return
-        self._bench.configuring.take_settings(carried_settings(before.settings, before.model, event.model))
-        self._bench.posing.pose(carried_pose(before.model, before.q, event.model, event.start))
+        self._bench.configuring.take_settings(transfer_settings(before.settings, before.model, event.model))
+        self._bench.posing.pose(transfer_pose(before.model, before.q, event.model, event.start))
         self._window.viewport.see(before.camera)
         if before.playing:
             self._bench.play()

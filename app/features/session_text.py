@@ -18,9 +18,9 @@ import engine
 from app.acting.drives import MODES, WAVES, Drive
 from app.features import session_scene
 from app.gl.camera import Camera
+from app.simulation.batch_spread import LARGEST, BatchSpread
 from app.simulation.messages import Settings
 from app.simulation.second_robot import SavedSecondRobot
-from app.simulation.spread import LARGEST, Spread
 
 VERSION = 2
 FAR = 1e9
@@ -101,7 +101,7 @@ def scene(session: dict[str, Any], present: engine.Scene) -> engine.Scene:
     return present if kept is None else session_scene.read(_of_kind("scene", kept, {}))
 
 
-def batch(session: dict[str, Any], present: Spread) -> Spread:
+def batch(session: dict[str, Any], present: BatchSpread) -> BatchSpread:
     """Return the number of robots and their variations."""
     kept, values = _part(session, "batch", {}), {}
     for name, like in asdict(present).items():
@@ -109,7 +109,7 @@ def batch(session: dict[str, Any], present: Spread) -> Spread:
         if not 0 <= value <= FAR or (isinstance(like, int) and value != int(value)):
             raise ValueError(f"the batch's {name} is {value:g}")
         values[name] = type(like)(value)
-    made = Spread(**values)
+    made = BatchSpread(**values)
     if not (1 <= made.robots <= LARGEST and max(made.mass, made.friction) <= 1):
         raise ValueError(f"the batch is {made.robots} robots that differ by {made.mass:g} and {made.friction:g}")
     return made

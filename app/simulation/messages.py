@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import engine
+from app.simulation.batch_spread import ALONE, BatchSpread
 from app.simulation.contacts import Contacts
-from app.simulation.spread import ALONE, Spread
 
 LEVEL = engine.Scene()
 """The infinite plane at height 0."""
@@ -167,7 +167,7 @@ class Settings:
     """Velocity indices of joints under velocity control, by kd alone."""
     driven: frozenset[int] = frozenset()
     """Velocity indices of joints without gains."""
-    spread: Spread = ALONE
+    spread: BatchSpread = ALONE
 
     composed: bool = False
     """Whether the robot has parts, which touch each other."""

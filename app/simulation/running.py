@@ -12,9 +12,9 @@ import numpy as np
 
 import engine
 from app.link_extents import link_points
+from app.simulation.batch_spread import ALONE, BatchSpread, deviations
 from app.simulation.contacts import ContactForces, contact_forces, contacts_of
 from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
-from app.simulation.spread import ALONE, Spread, deviations
 from app.simulation.starting import first_pose
 
 ENERGIES = 0.2  # s between evaluations of a batch's energies
@@ -30,7 +30,7 @@ class Running:
     def __init__(
         self,
         simulation: engine.Simulation,
-        spread: Spread = ALONE,
+        spread: BatchSpread = ALONE,
         model: engine.Model | None = None,
         settings: Settings | None = None,
     ):

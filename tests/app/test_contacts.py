@@ -11,10 +11,10 @@ import engine
 from app.features.contact_view import READ, ContactView
 from app.gl import contact_marks
 from app.gl.contact_marks import LONGEST, distance, marks
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.contacts import contacts_of
 from app.simulation.messages import Settings, Snapshot
 from app.simulation.running import for_new, running_of
-from app.simulation.spread import Spread
 
 QUADRUPED = engine.ROBOTS / "quadruped.urdf"
 UP = np.array([0.0, 0.0, 1.0])
@@ -176,7 +176,7 @@ def test_without_ground_there_are_none(qtbot, opened):
 
 def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, opened):
     window = opened(QUADRUPED)
-    window.workbench.configuring.set_spread(Spread(robots=4))
+    window.workbench.configuring.set_spread(BatchSpread(robots=4))
     window.workbench.look_at(3)
     stand(qtbot, window)
     viewport = window.viewport

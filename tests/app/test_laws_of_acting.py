@@ -21,10 +21,10 @@ from app.acting.loaded_robot import LoadedRobot
 from app.acting.undoing import Actions
 from app.link_extents import link_points, world_points
 from app.simulation import grounds
+from app.simulation.batch_spread import BatchSpread, deviations
 from app.simulation.grounds import Terrain
 from app.simulation.messages import Loaded, Settings
 from app.simulation.running import Running, gains_of
-from app.simulation.spread import Spread, deviations
 
 DT = 1e-4
 
@@ -42,7 +42,7 @@ def running_at(model, rng, batch: int = 3, **settings) -> Running:
     """A batch in states of their own."""
     q, v = model.random(rng, batch), rng.uniform(-0.5, 0.5, (batch, model.nv))
     made = engine.Simulation(model, batch, dt=DT, device="cpu", q=q, v=v, **settings)
-    return Running(made, Spread(batch))
+    return Running(made, BatchSpread(batch))
 
 
 def test_a_wrench_accelerates_a_robot_as_its_axes_say(chance, tmp_path):
@@ -260,7 +260,7 @@ def test_joints_that_are_too_weak_for_their_weight_are_told(chance, tmp_path):
 def test_robots_of_a_batch_are_bodies_of_the_same_shape(chance, tmp_path):
     """Masses differ, centres of mass and radii of gyration do not; robot 0 is the robot itself."""
     for model in robots(tmp_path, chance):
-        spread = Spread(40, *chance.uniform(0.1, 0.9, 3).tolist(), seed=int(chance.integers(1 << 20)))
+        spread = BatchSpread(40, *chance.uniform(0.1, 0.9, 3).tolist(), seed=int(chance.integers(1 << 20)))
         made = spread.parameters(model)
         made.check()
         heavy = np.flatnonzero(model.mass > 0)
@@ -292,7 +292,7 @@ def test_robots_of_a_batch_are_bodies_of_the_same_shape(chance, tmp_path):
 
 def test_robots_of_a_batch_start_around_robot_0(chance, tmp_path):
     for model in robots(tmp_path, chance):
-        q, spread = model.random(chance), Spread(60, float(chance.uniform(0.1, 2)), seed=int(chance.integers(99)))
+        q, spread = model.random(chance), BatchSpread(60, float(chance.uniform(0.1, 2)), seed=int(chance.integers(99)))
         poses = spread.poses(model, q)
         np.testing.assert_array_equal(poses[0], q)
         one = np.flatnonzero(model.q_of_v >= 0)

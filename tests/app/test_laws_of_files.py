@@ -29,10 +29,10 @@ from app.plotting.catalogue import catalogue
 from app.plotting.plot_files import table
 from app.plotting.series import Series
 from app.recording import run_files
+from app.simulation.batch_spread import LARGEST, BatchSpread
 from app.simulation.messages import Settings
 from app.simulation.recorder import Recorder
 from app.simulation.second_robot import SavedSecondRobot
-from app.simulation.spread import LARGEST, Spread
 
 
 def a_scene(rng) -> engine.Scene:
@@ -72,7 +72,7 @@ def same_scene(one: engine.Scene, other: engine.Scene) -> None:
 
 def everything(model, rng):
     """A window's settings in every field."""
-    spread = Spread(int(rng.integers(1, LARGEST)), *rng.random(3).tolist(), seed=int(rng.integers(1_000_000)))
+    spread = BatchSpread(int(rng.integers(1, LARGEST)), *rng.random(3).tolist(), seed=int(rng.integers(1_000_000)))
     devices = {device: ("auto", *names) for device, names in engine.SIMULATION_ALGORITHMS.items()}
     device = str(rng.choice(["auto", *devices]))
     algorithm = str(rng.choice(devices.get(device, ("auto",))))
@@ -147,7 +147,7 @@ OUTSIDE = {
 """Session values that no window writes."""
 READERS = {
     "settings": lambda s, m: session_text.settings(s, Settings(), m),
-    "batch": lambda s, _: session_text.batch(s, Spread()),
+    "batch": lambda s, _: session_text.batch(s, BatchSpread()),
     "scene": lambda s, _: session_text.scene(s, run_files.LEVEL),
     "drives": lambda s, _: session_text.drives(s),
     "camera": lambda s, _: session_text.camera(s, Camera()),

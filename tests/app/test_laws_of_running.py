@@ -21,12 +21,12 @@ from app.link_extents import link_points, world_points
 from app.picture.studio import times
 from app.simulation import ghost as second
 from app.simulation import second_robot
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.ghost import STEPS, Ghost, GhostSettings
 from app.simulation.messages import Settings, Snapshot
 from app.simulation.recorder import Recorder
 from app.simulation.running import resume, running_of
 from app.simulation.second_robot import SecondRobot, SecondRobotRequest
-from app.simulation.spread import Spread
 
 
 def alike(one, other) -> None:
@@ -67,7 +67,7 @@ def test_a_snapshot_is_the_state_of_the_robot_that_is_looked_at(chance, tmp_path
 
 def test_another_simulation_takes_over_where_the_one_before_is(chance, tmp_path):
     for model in robots(tmp_path, chance):
-        settings = Settings(device="cpu", spread=Spread(3, 0.2, 0.1, 0.1, 4))
+        settings = Settings(device="cpu", spread=BatchSpread(3, 0.2, 0.1, 0.1, 4))
         running = running_of(model, settings)
         running.take_wrenches()
         play(running, (), chance)
@@ -78,10 +78,10 @@ def test_another_simulation_takes_over_where_the_one_before_is(chance, tmp_path)
         alike(other, running)
         assert other.robot == 2
         np.testing.assert_array_equal(other.wrench, running.wrench)
-        few = running_of(model, replace(settings, spread=Spread(2, 0.2, seed=4)))
+        few = running_of(model, replace(settings, spread=BatchSpread(2, 0.2, seed=4)))
         few.carry_on(running)
         np.testing.assert_array_equal(few.simulation.q[0], running.simulation.q[0])
-        np.testing.assert_array_equal(few.simulation.q, Spread(2, 0.2, seed=4).poses(model, running.q[0]))
+        np.testing.assert_array_equal(few.simulation.q, BatchSpread(2, 0.2, seed=4).poses(model, running.q[0]))
         assert few.robot == 1
 
 
@@ -232,7 +232,7 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
     wait(qtbot, lambda: viewport._scene.ready and bench.newest is not None)
     for many in (False, True):
         if many:
-            bench.configuring.set_spread(Spread(4, 0.2))
+            bench.configuring.set_spread(BatchSpread(4, 0.2))
             bench.look_at(3)
             wait(qtbot, lambda: viewport._batch is not None and bench.newest.robot == 3)
             assert np.linalg.norm(viewport.center) > 0.1

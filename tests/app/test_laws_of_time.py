@@ -20,10 +20,10 @@ from app.plotting.series import Series
 from app.recording import replay as replaying
 from app.recording.replay import Replay, snapshot
 from app.simulation import pace
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.motion_watch import AchievedSpeed, LimitWatch
 from app.simulation.recorder import Recorder
 from app.simulation.running import Running
-from app.simulation.spread import Spread
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_moving_and_skipping_go_by_frames_and_seconds(chance):
 
 
 def batch_of(model, rng, robots_: int = 3, **settings) -> Running:
-    spread = Spread(robots_, 0.3, 0.3, 0.3, seed=int(rng.integers(99)))
+    spread = BatchSpread(robots_, 0.3, 0.3, 0.3, seed=int(rng.integers(99)))
     made = engine.Simulation(
         model, robots_, dt=1e-3, device="cpu", q=spread.poses(model, model.random(rng)),
         parameters=spread.parameters(model), **settings,

@@ -20,7 +20,7 @@ from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
 from app.link_extents import ends, link_points, world_points
 from app.picture.crowd import LOOKED_AT
-from app.simulation.spread import Spread
+from app.simulation.batch_spread import BatchSpread
 
 ARM = engine.ROBOTS / "arm7.urdf"
 
@@ -102,7 +102,7 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
     actions = arm.features[OverlayView].actions
     choose(qtbot, arm, actions["frames"])
     choose(qtbot, arm, actions["trails"])
-    arm.workbench.configuring.set_spread(Spread(robots=4, pose=0.1))
+    arm.workbench.configuring.set_spread(BatchSpread(robots=4, pose=0.1))
     arm.workbench.look_at(3)
     arm.run.play.trigger()
     overlays = arm.viewport.overlays
@@ -124,7 +124,7 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
 def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
     overlays, bench = arm.viewport.overlays, arm.workbench
     assert overlays._robot_name == ""
-    bench.configuring.set_spread(Spread(4, 0.1))
+    bench.configuring.set_spread(BatchSpread(4, 0.1))
     wait(qtbot, lambda: overlays._robot_name == "robot 0")
     bench.look_at(2)
     wait(qtbot, lambda: overlays._robot_name == "robot 2")
@@ -134,7 +134,7 @@ def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
     assert label[1][2] > frame.link_poses[:, 2, 3].max()
     tints = arm.batch_view.batch_of(frame).tints
     np.testing.assert_allclose(tints[2, :3], LOOKED_AT, atol=1e-6)
-    bench.configuring.set_spread(Spread())
+    bench.configuring.set_spread(BatchSpread())
     wait(qtbot, lambda: overlays._robot_name == "")
 
 

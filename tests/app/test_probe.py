@@ -12,9 +12,9 @@ from test_worker import until
 import engine
 from app.plotting.catalogue import catalogue
 from app.plotting.probe import SPACING, Probe
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Loaded, Settings
 from app.simulation.running import running_of
-from app.simulation.spread import Spread
 
 
 def quantities(model, *labels):
@@ -149,7 +149,7 @@ def test_settings_change_while_it_is_sampled(bench):
 
 def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
     model = opened(bench, "arm7")
-    bench.configuring.set_spread(Spread(robots=4, mass=0.5))
+    bench.configuring.set_spread(BatchSpread(robots=4, mass=0.5))
     bench.probe.watch(quantities(model, "potential energy"))
     blocks = []
     until(lambda: bench.poll() is not None and (bench.frame(), bench.newest)[1] is not None and bench.newest.batch)

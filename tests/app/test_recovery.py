@@ -14,7 +14,7 @@ from windows import wait
 
 import engine
 from app.desktop.crash import FAULT, KEPT, SESSION, Left, Reports
-from app.features.kept_runs import KeptRuns
+from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
 from app.features.recovery import Recovery
 
@@ -150,7 +150,7 @@ def test_the_next_run_offers_the_robot_and_the_report(qtbot, window, reports):
 def test_the_next_run_offers_the_run_that_was_kept(window, reports, tmp_path):
     kept = tmp_path / "2026-11-22 18.07.31.123456 arm7.runs"
     kept.mkdir()
-    runs = KeptRuns(window, tmp_path)
+    runs = AutosavedRuns(window, tmp_path)
     opened = []
     runs.action.triggered.connect(lambda: opened.append(runs.last))
     robot = str(engine.find_robot("double_pendulum"))

@@ -20,9 +20,9 @@ from app.features.second_robot_view import CROWDED, UNRECORDED, SecondRobotView
 from app.features.sessions import Sessions
 from app.gl.scene import Scene
 from app.panels.second_robot import ROWS
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
 from app.simulation.second_robot import SavedSecondRobot, _touched
-from app.simulation.spread import Spread
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -215,11 +215,11 @@ def test_a_film_shows_the_first_one_alone(second):
 def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, second):
     window, put = second
     view = put("scara")
-    window.workbench.configuring.set_spread(Spread(3, 0.1))
+    window.workbench.configuring.set_spread(BatchSpread(3, 0.1))
     wait(qtbot, lambda: window.workbench.newest.batch is not None)
     wait(qtbot, lambda: window.viewport.overlays.second_robot is None)
     assert view.panel.note.text() == CROWDED
-    window.workbench.configuring.set_spread(Spread())
+    window.workbench.configuring.set_spread(BatchSpread())
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert not view.panel.note.text()
     view.close_action.trigger()

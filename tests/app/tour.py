@@ -269,16 +269,16 @@ class Tour(DialogTour):
         self.dock("Second robot", False)
 
     def batch(self) -> Iterator[None]:
-        from app.simulation.spread import Spread
+        from app.simulation.batch_spread import BatchSpread
 
         self.robot("arm6")
         self.dock("Batch")
-        self.bench.configuring.set_spread(Spread(16, 0.4, 0.1, 0.1))
+        self.bench.configuring.set_spread(BatchSpread(16, 0.4, 0.1, 0.1))
         self.spin(1.0)
         self.play(0.6)
         self.rest(2.0)
         yield
-        self.bench.configuring.set_spread(Spread())
+        self.bench.configuring.set_spread(BatchSpread())
         self.dock("Batch", False)
         self.spin(0.5)
 
