@@ -19,11 +19,11 @@ from app.acting.configuring import Configuring
 from app.acting.controlling import ControllerControls, Controlling
 from app.acting.coordinates import Coordinate
 from app.acting.drives import DriveControls, Drives
-from app.acting.forces import ForceControls, Forces
+from app.acting.forces import AppliedForces, ForceControls
 from app.acting.joint_driving import JointDriving
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import Posing
-from app.acting.surroundings import Left, Parts, Surroundings, file_of, loader_with_parts
+from app.acting.surroundings import Parts, RemovedObjects, Surroundings, file_of, loader_with_parts
 from app.acting.undoing import Actions, State, undoable
 from app.plotting.probe import Probe
 from app.recording import run_files
@@ -89,7 +89,7 @@ class Workbench:
         """Folders searched for packages, besides those that `engine.load` knows."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
         self._leaves = False
-        self.left: Left | None = None
+        self.left: RemovedObjects | None = None
         """The objects around the previous robot that another one, opened since, lacks; None if there are none."""
         self._robots_of_runs: dict[str, str] = {}  # by the run's path, if other than the robot that the run names
         self.trusted = False
@@ -99,8 +99,8 @@ class Workbench:
         """The frame that is shown: `newest`, or a recorded one."""
         self.probe = Probe()
         """Samples the plotted quantities."""
-        drives, controlling, forces, ghost, self._recorder = Drives(), Controlling(), Forces(), Ghost(), Recorder()
-        second = SecondRobot()
+        drives, controlling, forces, ghost = Drives(), Controlling(), AppliedForces(), Ghost()
+        second, self._recorder = SecondRobot(), Recorder()
         self._worker = worker = Worker(
             attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, second)
         )

@@ -93,7 +93,7 @@ def on_link(pose: np.ndarray, point: np.ndarray, force: np.ndarray) -> np.ndarra
     return np.concatenate([np.cross(point, f), f])
 
 
-class Forces(Attachment):
+class AppliedForces(Attachment):
     """The spring and the set wrenches, in the simulation thread; set wrenches act on all robots of a batch."""
 
     def __init__(self) -> None:
@@ -152,9 +152,9 @@ class Forces(Attachment):
 
 
 class ForceControls:
-    """The window's interface to `Forces`; the effects are visible in the next frames."""
+    """The window's interface to `AppliedForces`; the effects are visible in the next frames."""
 
-    def __init__(self, forces: Forces, worker: Poster):
+    def __init__(self, forces: AppliedForces, worker: Poster):
         self._forces, self._worker = forces, worker
         self.wrenches: dict[int, SetWrench] = {}
         """The set wrenches by link."""

@@ -29,7 +29,7 @@ SESSION, FAULT, LOCK = "session.json", "fault.txt", "lock"
 
 
 @dataclass(frozen=True)
-class Left:
+class CrashedRun:
     """The session of a run that crashed, and its report if there is one."""
 
     session: dict[str, Any]
@@ -123,7 +123,7 @@ class Reports:
         except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
 
-    def previous_crash(self) -> Left | None:
+    def previous_crash(self) -> CrashedRun | None:
         """Return the session and report of the previous run if it crashed. Call this once, before `install`."""
         noted, fault = self.saved_session(), self._faults
         with suppress(OSError):  # a file that cannot be deleted is reported again
@@ -136,7 +136,7 @@ class Reports:
                 now = datetime.fromtimestamp(fault.stat().st_mtime).astimezone()
                 fault.replace(self._report(now))
         written = [each for each in self.reports() if self._is_own(each) and each.stat().st_mtime >= since]
-        return Left(session, written[-1] if written else None)
+        return CrashedRun(session, written[-1] if written else None)
 
     def end(self) -> None:
         """Mark this run as ended normally."""

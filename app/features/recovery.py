@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PyQt6.QtCore import QLockFile, QObject, QStandardPaths, Qt, QUrl, pyqtSignal
 from PyQt6.QtWidgets import QMessageBox
 
-from app.desktop.crash import LOCK, Left, Reports, numbered_name
+from app.desktop.crash import LOCK, CrashedRun, Reports, numbered_name
 from app.desktop.reasons import reason
 from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
@@ -31,7 +31,7 @@ class Recovery(QObject):
 
     _failed = pyqtSignal(str, object)  # from any thread
 
-    def __init__(self, window: Window, reports: Reports, left: Left | None, runs: AutosavedRuns | None = None):
+    def __init__(self, window: Window, reports: Reports, left: CrashedRun | None, runs: AutosavedRuns | None = None):
         """`runs` offers the interrupted run, if it was saved."""
         super().__init__(window)
         self._window, self._reports, self._begun, self._runs = window, reports, time.time(), runs
@@ -63,7 +63,7 @@ class Recovery(QObject):
         self._window.statusBar().showMessage(f"internal error: {problem}; Help › Log says where the report is")
         self._log.add("no report could be written" if report is None else f"a report is in {report}")
 
-    def _offer(self, left: Left) -> None:
+    def _offer(self, left: CrashedRun) -> None:
         robot = str(left.session.get("robot", ""))
         window = self._window
         box = self.box = QMessageBox(window)
@@ -94,7 +94,7 @@ class Care(NamedTuple):
     """The reports, the previous crash if any, and the lock that reserves them for this program."""
 
     reports: Reports
-    left: Left | None
+    left: CrashedRun | None
     lock: QLockFile | None
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from OpenGL import GL
 
 from app.gl import batch_drawer, frame, levels, objects, shaders
-from app.gl.batch import SMALL, Batch, Box, Choice, Part, choose
+from app.gl.batch import SMALL, Batch, Box, Choice, DrawnMesh, choose
 from app.gl.batch_drawer import BatchDrawer
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks
@@ -67,7 +67,7 @@ class Holder(Protocol):
 
 
 Picked = Sequence[tuple[int, ...]]
-"""The selection drawn: meshes and their levels, or the `Part`s of a batch."""
+"""The selection drawn: meshes and their levels, or the `DrawnMesh`es of a batch."""
 _FOREIGN = (
     GL.GL_BLEND, GL.GL_CULL_FACE, GL.GL_SCISSOR_TEST, GL.GL_STENCIL_TEST, GL.GL_POLYGON_OFFSET_FILL,
     GL.GL_SAMPLE_ALPHA_TO_COVERAGE,
@@ -362,7 +362,8 @@ class Renderer:
         A draft culls the back faces of closed meshes.
         """
         if self._batch is not None:
-            yield from self._drawer.draw(cast("Sequence[Part]", picked), program, draft or not self.software, PIECE)
+            meshes = cast("Sequence[DrawnMesh]", picked)
+            yield from self._drawer.draw(meshes, program, draft or not self.software, PIECE)
             yield
             return
         GL.glUseProgram(self._programs[program])

@@ -29,7 +29,7 @@ import numpy as np
 
 from engine import lie
 from engine.algorithms import contact_law, touching
-from engine.algorithms.contact_law import Rows
+from engine.algorithms.contact_law import ConstraintRows
 from engine.algorithms.convex import tangents
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.algorithms.touching import Contact, body_of
@@ -75,7 +75,7 @@ class ContactProblem(NamedTuple):
     M: Array
     free: Array
     contacts: list[Contact]
-    rows: Rows
+    rows: ConstraintRows
     joints: np.ndarray
     normal: np.ndarray
     c: Array
@@ -215,7 +215,7 @@ def rows_of(
     for x, k in zip(contacts, normal, strict=True):
         c[k] = x.gap / settings.dt if x.gap > SHUT else 0.0
     laws = np.concatenate([np.tile([0.0, 0.0, np.inf], (len(smooth), 1)), laws])
-    rows = Rows(J, J @ free + c, np.array([x.friction for x in contacts[: len(rubs)]]), laws)
+    rows = ConstraintRows(J, J @ free + c, np.array([x.friction for x in contacts[: len(rubs)]]), laws)
     return ContactProblem(M, free, contacts, rows, joints, normal, c, J @ v)
 
 
@@ -316,12 +316,12 @@ def correction_residual(problem: ContactProblem) -> float:
     return contact_law.residual(rows, G, contact_law.solve(rows, G))
 
 
-def overlap(problem: ContactProblem) -> tuple[Rows, Array]:
+def overlap(problem: ContactProblem) -> tuple[ConstraintRows, Array]:
     """Return the rows of (7), and M̃⁻¹ J_nᵀ."""
     J = problem.rows.J[problem.normal]
     gap = np.array([x.gap for x in problem.contacts])
     free = np.tile([0.0, 0.0, np.inf], (len(gap), 1))
-    return Rows(J, np.where(gap < 0, BACK * gap, gap), np.zeros(0), free), np.linalg.solve(problem.M, J.T)
+    return ConstraintRows(J, np.where(gap < 0, BACK * gap, gap), np.zeros(0), free), np.linalg.solve(problem.M, J.T)
 
 
 def integrate(model: Model, q: Array, way: Array, dt: float) -> Array:

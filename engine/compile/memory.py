@@ -18,9 +18,9 @@ from engine.compile.values import (
     Known,
     LaneRows,
     Record,
-    Rows,
     Shaped,
     Untranslatable,
+    ValueList,
     is_number,
     leaves,
     materialised,
@@ -130,7 +130,7 @@ def _shaped_load(builder: Builder, array: Shaped, place: list[Any]) -> Any:
 
 def array_load(builder: Builder, array: Array, place: list[Any]) -> Any:
     """An element of an array, or the part of it that fewer indices than dimensions select."""
-    if isinstance(array, Rows):
+    if isinstance(array, ValueList):
         return array.values[place[0]]
     if isinstance(array, Known):
         if any(isinstance(index, ir.Value) for index in place):

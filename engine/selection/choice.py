@@ -37,7 +37,7 @@ class Choice(NamedTuple):
     why: str
 
 
-class Place(NamedTuple):
+class DeviceChoice(NamedTuple):
     """The device, "cpu" or "cuda", and a remark on why it is not the other, or ""."""
 
     device: str
@@ -71,7 +71,7 @@ def place(
     among: Mapping[str, tuple[str, ...]] | None = None,
     work: Work = "call",
     tables: Callable[[str], Measurements] = shipped.table_in_use,
-) -> Place:
+) -> DeviceChoice:
     """Return the device: `device` itself, or for "auto" the faster one for a batch of such robots.
 
     `among` are the algorithms that the caller supports on each device, by default all; `tables` returns a device's
@@ -84,16 +84,16 @@ def place(
     if device != "auto":
         if device == "cuda":
             gpu.require()
-        return Place(device, "")
+        return DeviceChoice(device, "")
     asked = among or dict.fromkeys(capabilities.DEVICES)
     served = {where: _serving(model, where, algorithm, asked[where]) for where in capabilities.DEVICES}
     small = batch * len(model.parent) < MIN_GPU_BODIES
     if not served["cuda"] or (small and served["cpu"]):
-        return Place("cpu", "")
+        return DeviceChoice("cpu", "")
     if reason := gpu.why_not():
-        return Place("cpu", f"; on the CPU, since {reason}")
+        return DeviceChoice("cpu", f"; on the CPU, since {reason}")
     if not served["cpu"]:
-        return Place("cuda", "; on cuda, which alone does this")
+        return DeviceChoice("cuda", "; on cuda, which alone does this")
     best = {}
     for where in capabilities.DEVICES:
         verdict = _decide(tables(where), served[where], _case(model, batch, dtype, work))
@@ -101,7 +101,8 @@ def place(
             best[where] = min(verdict.seconds.values())
     where = min(best, key=best.__getitem__, default="cpu")
     times = " and ".join(f"{in_words(seconds)} on {device}" for device, seconds in best.items())
-    return Place(where, f"; on {where}, by {times}" if len(best) > 1 else f"; on {where}, where alone it was measured")
+    why = f"by {times}" if len(best) > 1 else "where alone it was measured"
+    return DeviceChoice(where, f"; on {where}, {why}")
 
 
 def _serving(model: Model, device: str, algorithm: str, among: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ class Push:
 
 
 @dataclass(frozen=True)
-class Axis:
+class StudyAxis:
     """A variable: given by a list of values, which form a grid with those of other axes, or by a distribution."""
 
     name: str
@@ -65,7 +65,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptNumber:
     """A number that is kept of each run, or with bounds whether it is within them."""
 
     name: str
@@ -101,11 +101,11 @@ class Description:
     slope: float
     start: Mapping[str, float]
     pushes: tuple[Push, ...]
-    axes: tuple[Axis, ...]
+    axes: tuple[StudyAxis, ...]
     samples: int
     sampling: str
     seed: int
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptNumber, ...]
     every: float
     trajectories: tuple[int, ...]
 
@@ -210,7 +210,7 @@ def _push(table: Table, k: int) -> Push:
     return found
 
 
-def _axis(table: Table, pushes: tuple[Push, ...]) -> Axis:
+def _axis(table: Table, pushes: tuple[Push, ...]) -> StudyAxis:
     what = table.text("what", "", tuple(VARIABLES))
     if not what and "what" not in table:
         table.problem("", "it does not say what varies", f"give what, one of {', '.join(VARIABLES)}")
@@ -233,7 +233,7 @@ def _axis(table: Table, pushes: tuple[Push, ...]) -> Axis:
             table.problem("factor", f"{what} is no multiple of anything", "leave it out")
         if spreads and spreads[0] in DISTRIBUTIONS and variable.words:
             table.problem(spreads[0], f"{what} is no number", "list values")
-    return Axis(name, what, of, (spreads or ["values"])[0], values, factor)
+    return StudyAxis(name, what, of, (spreads or ["values"])[0], values, factor)
 
 
 def _require_owner(table: Table, what: str, variable: Variable, of: str, pushes: tuple[Push, ...]) -> None:
@@ -298,7 +298,7 @@ def _distribution(table: Table, spread: str, value: Any) -> tuple[float, ...]:
     return ()
 
 
-def _kept(table: Table) -> Kept:
+def _kept(table: Table) -> KeptNumber:
     quantity = table.text("quantity", "")
     if not quantity and "quantity" not in table:
         table.problem("", "it has no quantity", 'name one as the plots do, quantity = "hand position z"')
@@ -311,7 +311,7 @@ def _kept(table: Table) -> Kept:
     for key in bounds:
         table.value(key)
     table.end()
-    return Kept(name, quantity, take, **bounds)
+    return KeptNumber(name, quantity, take, **bounds)
 
 
 def _texts(table: Table, key: str) -> tuple[str, ...]:

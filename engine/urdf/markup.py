@@ -17,7 +17,7 @@ from engine import files
 from engine.model import Diagnostic, Edit
 from engine.urdf import non_xml, numerals
 from engine.urdf.mesh_paths import PathName
-from engine.urdf.source import Place, Source
+from engine.urdf.source import Source, TagOffsets
 from engine.urdf.xacro.sandboxed_expansion import XacroError, expand
 
 Element = Any
@@ -197,7 +197,7 @@ class Document:
         self.report("warning", self.line(element), problem, used, self._label(element), repair)
 
     @cached_property
-    def _places(self) -> dict[Element, Place]:
+    def _places(self) -> dict[Element, TagOffsets]:
         """Return the position of each element; empty if the XML is malformed."""
         elements = list(self.root.iter("*")) if self.root is not None else []
         if any(len(element.attrib) > MAX_LOCATED_ATTRIBUTES for element in elements):  # too many to locate

@@ -15,7 +15,7 @@ import engine
 from app.acting.configuring import Configuring
 from app.acting.coordinates import coordinates
 from app.acting.drives import MODES, WAVES, Drive, DriveControls, Drives
-from app.acting.forces import EARTH, Forces, SetWrench, Spring, on_link
+from app.acting.forces import EARTH, AppliedForces, SetWrench, Spring, on_link
 from app.acting.joint_driving import JointDriving, clamp_drive
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.undoing import Actions
@@ -48,7 +48,7 @@ def running_at(model, rng, batch: int = 3, **settings) -> Running:
 def test_a_wrench_accelerates_a_robot_as_its_axes_say(chance, tmp_path):
     """Jᵀ of what was set, by differences of poses, gives forward dynamics the acceleration that a step has."""
     for model in map(frictionless, robots(tmp_path, chance, plain=True)):
-        running, forces = running_at(model, chance), Forces()
+        running, forces = running_at(model, chance), AppliedForces()
         running.take_wrenches()
         moving = np.flatnonzero(model.link_body >= 0)
         for link in chance.choice(moving, 3, replace=False).tolist():

@@ -19,7 +19,7 @@ import engine
 from app.acting.coordinates import coordinates
 from app.acting.forces import SetWrench
 from app.desktop.numbers import duration
-from app.panels.bars import Axis
+from app.panels.bars import DurationAxis
 from app.panels.batch import BatchPanel
 from app.panels.canvas import Canvas, Curve
 from app.panels.chart import Chart
@@ -397,7 +397,7 @@ def test_bars_are_as_long_as_their_times(chance):
     for _ in range(20):
         first = 10 ** chance.uniform(-8, 0)
         least = first * chance.uniform(0.5, 1)
-        axis = Axis(least, first, first * 10 ** chance.uniform(0, 4))
+        axis = DurationAxis(least, first, first * 10 ** chance.uniform(0, 4))
         times = np.sort(first * (axis.last / first) ** chance.random(9))
         places = np.array([axis.place(each) for each in times])
         assert np.all(np.diff(places) >= 0)

@@ -203,7 +203,7 @@ def test_a_film_shows_the_first_one_alone(second):
     frame, size, overlays = window.workbench.newest, (160, 120), window.viewport.overlays
     both = window.viewport.view_of(size)
     assert len(both.poses) == links + len(view.model.link_names)
-    overlays.choose_beside(0)
+    overlays.choose_second_link(0)
     overlays.set_ghost(frame.link_poses, np.ones((links, 4)))
     film = window.viewport.view_of(size, frame)
     np.testing.assert_array_equal(film.poses, frame.link_poses)

@@ -8,7 +8,7 @@ import pytest
 import engine
 from engine.bench.peers.pinocchio import pinocchio_aba
 from engine.cpu.chains import jsiia
-from engine.cpu.chains.accelerations import Accelerations, Dynamics, Forces, accelerations, prepare
+from engine.cpu.chains.accelerations import Accelerations, CoordinateForces, Dynamics, accelerations, prepare
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.holding import inertia_and_load, mobility
 from engine.model import SPHERICAL
@@ -140,7 +140,7 @@ def test_axes_locked_one_by_one_are_those_of_the_whole_system(name, algorithm, l
     locks[0] = True
     prepare(q, v, kernels, loads, phases)
     for locked in locks:
-        forces = Forces(tau.copy(), inertia, locked.astype(float), target)
+        forces = CoordinateForces(tau.copy(), inertia, locked.astype(float), target)
         answer = Accelerations(np.empty_like(v), np.empty_like(v))
         accelerations(forces, answer, kernels, loads, phases)
         for k in range(L):

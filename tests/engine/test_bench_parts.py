@@ -29,16 +29,16 @@ class Second:
 def test_a_users_file_gives_the_function_and_its_devices(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(TEXT)
-    loaded = user_algorithms.load(user_algorithms.Own(file, "first"))
+    loaded = user_algorithms.load(user_algorithms.FunctionName(file, "first"))
     assert (loaded.function(0, 1, 2, 3), loaded.devices) == (3, ("cpu", "cuda"))
     for name in ("third", "SIZE"):
         with pytest.raises(AttributeError, match=rf"^mine.py has no function '{name}'; it has first, Second$"):
-            user_algorithms.load(user_algorithms.Own(file, name))
+            user_algorithms.load(user_algorithms.FunctionName(file, name))
     file.write_text("_hidden = len\n")
     with pytest.raises(AttributeError, match=r"it has none$"):
-        user_algorithms.load(user_algorithms.Own(file, "first"))
+        user_algorithms.load(user_algorithms.FunctionName(file, "first"))
     file.write_text("def first(): pass\n")
-    assert user_algorithms.load(user_algorithms.Own(file, "first")).devices == ("cpu",)
+    assert user_algorithms.load(user_algorithms.FunctionName(file, "first")).devices == ("cpu",)
 
 
 def test_seconds_of_those_that_take_turns_are_per_robot_and_call():

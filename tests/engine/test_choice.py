@@ -292,14 +292,14 @@ def test_each_platform_has_its_cache_folder(monkeypatch, tmp_path):
 @pytest.fixture
 def small_plan(monkeypatch):
     powers = {"chain": range(4), "tree": range(4)}
-    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.Plan(powers, (1, 8), 1 << 16)})
+    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.SuitePlan(powers, (1, 8), 1 << 16)})
     monkeypatch.setattr(measure, "SECONDS", 0.001)
 
 
 @pytest.mark.usefixtures("small_plan")
 def test_a_measurement_holds_every_candidate_and_is_chosen_from(monkeypatch):
     powers = {"chain": (0, 3), "tree": (0, 3)}  # each size of robots takes code of its own
-    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.Plan(powers, (1, 8), 1 << 16)})
+    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.SuitePlan(powers, (1, 8), 1 << 16)})
     done = []
     measured = engine.measure_algorithms(lambda count, total: done.append((count, total)))
     every = len(measure.code()) + len(measure.plan())
@@ -387,7 +387,7 @@ def test_an_interrupted_measurement_leaves_the_old_one():
 @pytest.mark.usefixtures("small_plan")
 def test_the_command_line_measures_and_info_reports(capsys, monkeypatch):
     monkeypatch.setattr(
-        measure, "PLANS", {"cpu": measure.Plan({"chain": range(0, 5, 4), "tree": range(0, 5, 4)}, (1,), 1 << 16)}
+        measure, "PLANS", {"cpu": measure.SuitePlan({"chain": range(0, 5, 4), "tree": range(0, 5, 4)}, (1,), 1 << 16)}
     )
     monkeypatch.setattr(measure, "PROCESSES", {"cpu": 1})
     assert main.main(["info", "arm7", "--json"]) == 0

@@ -47,7 +47,7 @@ def test_the_faster_device_is_taken_for_calls_and_for_steps():
 def test_single_precision_is_simulated_where_it_can_be_however_small():
     short = engine.chain(2)
 
-    def place(algorithm: str, dtype: str) -> choice.Place:
+    def place(algorithm: str, dtype: str) -> choice.DeviceChoice:
         return choice.place(short, "auto", algorithm, 1, dtype, devices_serving(short, None, dtype, algorithm), "step")
 
     assert place("auto", "float32") == ("cuda", "; on cuda, which alone does this")

@@ -58,7 +58,7 @@ def test_the_exact_law_is_the_engine_s_and_the_relaxed_one_leaves_the_slip_out(n
         assert np.hypot(*stopping[1:]) == pytest.approx(contact.SIDEWAYS * stopping[0], rel=1e-6)
         assert np.hypot(*impulse[1:]) <= mu * impulse[0] * (1 + 1e-12)
         if stage.name != "relaxed":
-            rows = contact_law.Rows(np.eye(3), b, np.array([mu]), np.zeros((0, 3)))
+            rows = contact_law.ConstraintRows(np.eye(3), b, np.array([mu]), np.zeros((0, 3)))
             assert contact_law.residual(rows, G, impulse) < 1e-12
             np.testing.assert_allclose(contact_law.solve(rows, G), impulse, rtol=1e-8, atol=1e-9)
             assert abs(u[0]) < 1e-12

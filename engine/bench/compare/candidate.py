@@ -144,7 +144,7 @@ class Candidate:
 
         return make
 
-    def _of(self, users: user_algorithms.Own) -> Callable[[State], Call]:
+    def _of(self, users: user_algorithms.FunctionName) -> Callable[[State], Call]:
         loaded = user_algorithms.load(users)
         if self.device not in loaded.devices:
             raise Refused(f"{users.path.name} does not name {self.device!r} in DEVICES")

@@ -82,7 +82,7 @@ def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
     return Dynamics(algorithm, coupling, whole[None], matrix, matrix, lanes, room)
 
 
-class Forces(NamedTuple):
+class CoordinateForces(NamedTuple):
     """The forces on the coordinates of a block of L robots, (L, nv) each.
 
     `force` are the generalized forces; `inertia` is added to the diagonal of the mass matrix; where `locked` is not 0,

@@ -15,7 +15,7 @@ from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links
 from engine.cpu.stepping import integrators
-from engine.cpu.stepping.integrators import Divergences, Own, Recording, Wrenches, scratch
+from engine.cpu.stepping.integrators import Divergences, OwnParameters, Recording, Wrenches, scratch
 from engine.cpu.trees import dca as trees
 from engine.kernels.collision import surfaces
 from engine.kernels.collision.shape_contacts import touching_pairs
@@ -113,6 +113,6 @@ class Code(NamedTuple):
             Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
             Divergences(whole, whole),
             self._touch(),
-            Own(cube, cube) if self.own else (),
+            OwnParameters(cube, cube) if self.own else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))

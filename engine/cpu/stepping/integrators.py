@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
 from engine.compile.operations import now
-from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
+from engine.cpu.chains.accelerations import Accelerations, CoordinateForces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.constraints.contact_dynamics import contact_velocity
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
@@ -41,7 +41,7 @@ class Recording(NamedTuple):
     every: int
 
 
-class Own(NamedTuple):
+class OwnParameters(NamedTuple):
     """Parameters of each robot: constants (1 or batch, n + 1, CONSTANTS), joint rows (1 or batch, 8, nv)."""
 
     constants: NDArray[np.floating]
@@ -79,7 +79,7 @@ class Scratch(NamedTuple):
     """
 
     block: Robots
-    forces: Forces
+    forces: CoordinateForces
     result: Accelerations
     active: ActiveSet
     stages: Stages
@@ -97,7 +97,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
 
     return Scratch(
         Robots(*zeros(q, v, v, v)),
-        Forces(*zeros(v, v, v, v)),
+        CoordinateForces(*zeros(v, v, v, v)),
         Accelerations(*zeros(v, v)),
         ActiveSet(np.zeros(v), np.zeros(v), np.zeros(lanes, np.int64)),
         Stages(*zeros(q, v, q, q, v)),

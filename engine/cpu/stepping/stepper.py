@@ -21,7 +21,7 @@ from engine.cpu.rigid_body.wrenches import pack_links
 from engine.cpu.runtime.cores import check_threads, cores
 from engine.cpu.stepping.code import Code
 from engine.cpu.stepping.frame_reader import FrameReader
-from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch, Wrenches, scratch
+from engine.cpu.stepping.integrators import Divergences, OwnParameters, Recording, Scratch, Wrenches, scratch
 from engine.cpu.stepping.interruptible import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.device_arrays import on_device
@@ -273,9 +273,9 @@ class Stepper:
         rows, dynamics, touch = self._rows, place.dynamics, place.touch
         if touch:
             touch = workspace.of_robots(touch, block)
-        own: Own | tuple[()] = ()
+        own: OwnParameters | tuple[()] = ()
         if self._group is None and not self._alike:
-            own = Own(*(table[block] if len(table) > 1 else table for table in (self._constants, settings.joints)))
+            own = OwnParameters(*(x[block] if len(x) > 1 else x for x in (self._constants, settings.joints)))
             rows = rows._replace(joints=np.empty_like(rows.joints))
             dynamics = dynamics._replace(constants=np.empty_like(dynamics.constants))
         if self._group is not None:

@@ -41,7 +41,7 @@ from engine.cpu.runtime.cores import check_threads, cores
 from engine.cpu.runtime.thread_pool import ThreadPool
 from engine.cpu.trees import thread_group
 from engine.cpu.trees.group import Group, addresses, gather, lane_constants
-from engine.cpu.trees.plan import Costs, Plan, best
+from engine.cpu.trees.plan import Costs, TreePlan, best
 from engine.cpu.trees.rows import rows
 from engine.kernels.status import FITS, WRONG_SHAPE
 from engine.model import Model
@@ -94,7 +94,7 @@ class TreeDca:
             self._pool.dismiss()
 
 
-def _solver(packed: Packed, plan: Plan) -> tuple[Callable[..., Any], ThreadPool]:
+def _solver(packed: Packed, plan: TreePlan) -> tuple[Callable[..., Any], ThreadPool]:
     """Return the function that carries out a call, and the helping threads."""
     group, dtype = gather(packed, plan, thread_group.words(len(plan.blocks))), packed.constants.dtype.name
     table, control, arguments = addresses(group, packed), group.control, group.arguments

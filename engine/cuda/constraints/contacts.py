@@ -227,7 +227,7 @@ class Contacts:
         return (3 if np.any(self._friction > 0) else 1) * contacts + self._joint_rows
 
     @property
-    def _matrix(self) -> joint_space.Rows:
+    def _matrix(self) -> joint_space.MassMatrixRows:
         """The sparse rows of M."""
         return joint_space.rows(self._model, self._meeting)
 
@@ -374,7 +374,7 @@ def _common(parent: np.ndarray) -> np.ndarray:
     return common
 
 
-def _paths(rows: joint_space.Rows) -> np.ndarray:
+def _paths(rows: joint_space.MassMatrixRows) -> np.ndarray:
     """(nv, depth): the velocities on the path from the root to each one, itself last, then zeros."""
     paths = np.zeros((len(rows.parent), int(rows.level.max())), np.int64)
     for k, above in enumerate(rows.parent):

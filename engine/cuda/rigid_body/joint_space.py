@@ -18,7 +18,7 @@ from engine.model.joints import NV
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class MassMatrixRows:
     """The rows of M, (nv,) each.
 
     The entries of a row are contiguous: the right-hand side, then, from the root on, one for each velocity of the path,
@@ -54,13 +54,13 @@ Meeting = tuple[tuple[int, int], ...]
 
 
 @lru_cache(maxsize=64)
-def rows(model: Model, meeting: Meeting = ()) -> Rows:
+def rows(model: Model, meeting: Meeting = ()) -> MassMatrixRows:
     """Return the rows of a model's matrix, whose paths contain all velocities of contacts between bodies `meeting`."""
     parent = tree_velocities(model)
     if not (model.has_mimic or meeting):
-        return Rows(parent)
+        return MassMatrixRows(parent)
     together = [sorted(set(moving(model, a)) | set(moving(model, b))) for a, b in meeting]
-    return Rows(_eliminated(parent, model.coupling.v_index, model.nv, together))
+    return MassMatrixRows(_eliminated(parent, model.coupling.v_index, model.nv, together))
 
 
 def moving(model: Model, body: int) -> list[int]:
