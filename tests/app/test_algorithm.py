@@ -234,7 +234,7 @@ def test_on_the_ground_the_row_of_contact_names_the_algorithm_within(qtbot):
     assert not timing.note.isVisible()
 
 
-def test_what_is_forgotten_is_shown_no_longer(qtbot):
+def test_cleared_frame_times_are_shown_no_longer(qtbot):
     timing = TimingPanel()
     qtbot.addWidget(timing)
     timing.show()

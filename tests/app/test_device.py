@@ -196,7 +196,7 @@ def test_a_launch_takes_no_longer_than_a_tick_may(swinging, pretended_gpu):
 
 
 @pytest.mark.usefixtures("pretended_gpu")
-def test_the_newest_wish_wins(swinging):
+def test_of_two_device_changes_the_last_is_applied(swinging):
     heard, _ = swinging
     heard.worker.configure(GPU)
     last = heard.worker.configure(CPU)

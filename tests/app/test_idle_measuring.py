@@ -117,7 +117,7 @@ def test_it_waits_for_a_comparison(qtbot, resting):
 
 
 @pytest.mark.parametrize("obstacle", ["turned off", "measured", "disturbed"])
-def test_what_keeps_it_from_beginning(qtbot, resting, monkeypatch, obstacle):
+def test_measuring_does_not_begin_if_off_done_or_disturbed(qtbot, resting, monkeypatch, obstacle):
     window, measure = resting
     if obstacle == "turned off":
         window.quiet.action.trigger()

@@ -158,7 +158,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("place", OUTSIDE)
-def test_what_no_window_writes_is_refused(chance, tmp_path, place):
+def test_a_session_value_outside_its_range_is_refused(chance, tmp_path, place):
     model = robot(tmp_path, chance)
     for value in OUTSIDE[place]:
         session, _ = session_of(model, chance)

@@ -179,7 +179,7 @@ def triangles_of(content, poses):
 
 
 @pytest.mark.usefixtures("qapp")
-def test_what_stands_together_is_all_that_stands_there(chance, tmp_path):
+def test_joined_contents_have_the_triangles_of_each(chance, tmp_path):
     """A robot, its ghost, another robot and obstacles in one content are the triangles of each by itself."""
     one, two = (robot(tmp_path, chance, 6) for _ in range(2))
     first, second = Scene(one).content, Scene(two).content

@@ -81,7 +81,7 @@ def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
     assert bench.playing
 
 
-def test_what_played_plays_on(qtbot, opened, file):
+def test_a_reload_during_play_goes_on_playing(qtbot, opened, file):
     window = opened(file)
     window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.time > 0.05)

@@ -288,7 +288,7 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
         assert words in again.statusBar().currentMessage()
 
 
-def test_what_was_asked_for_last_stands_beside(qtbot, opened, monkeypatch):
+def test_of_two_files_the_one_opened_last_is_shown(qtbot, opened, monkeypatch):
     window = opened(engine.find_robot("arm7"))
     view, load, go_on = window.features[SecondRobotView], engine.load, threading.Event()
     scara, pendulum, humanoid = map(engine.find_robot, ("scara", "pendulum", "humanoid"))

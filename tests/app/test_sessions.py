@@ -59,7 +59,7 @@ def saved(qtbot, opened, tmp_path, monkeypatch):
     return path
 
 
-def test_everything_is_there_again(qtbot, saved, make_window, monkeypatch):
+def test_an_opened_session_restores_settings_view_and_docks(qtbot, saved, make_window, monkeypatch):
     window = make_window()
     window.settings.clear()
     kept = json.loads(saved.read_text())

@@ -177,7 +177,7 @@ def test_a_message_has_the_room_that_others_can_spare(qtbot, opened):
     assert bar.toolTip() == ""
 
 
-def test_a_short_element_leaves_its_room_to_the_fault(qtbot):
+def test_element_column_fits_its_longest_entry_up_to_a_limit(qtbot):
     panel = DiagnosticsPanel()
     qtbot.addWidget(panel)
     panel.show_file(

@@ -286,7 +286,7 @@ def test_loads_that_cancel_are_none_to_rounding() -> None:
         poses_are_within_limits,
     ],
 )
-def test_gains_steps_and_poses(law, count: int) -> None:
+def test_gains_time_steps_and_poses_hold_their_laws(law, count: int) -> None:
     holds(
         law, (TREES,), 6 * count if law is no_pose_is_deeper_than_the_deepest_fall else count
     )  # few slides have limits

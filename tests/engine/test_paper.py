@@ -142,7 +142,7 @@ def test_a_gain_that_threads_have_no_part_in_holds_in_part_only():
     assert of_which(found, "degenerates").verdict == "does not hold"
 
 
-def test_nobody_leads_by_chance():
+def test_equal_times_with_noise_give_no_leader():
     measured = Measured(GPU, rows_of(GPU, lambda *_: 100.0, noise=0.2))
     for experiment in (FIG2, FIG3A, FIG3B):
         for name in claims.OF_YANG:

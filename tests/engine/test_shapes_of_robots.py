@@ -63,7 +63,7 @@ def test_robots_of_one_shape_share_their_code(monkeypatch, rng):
     assert not np.allclose(found, first(q, v, tau))
 
 
-def test_what_is_known_of_a_shape_is_what_is_zero_or_one():
+def test_a_pattern_has_only_entries_that_are_zero_or_one():
     model = engine.load(engine.find_robot("quadruped"))
     robot = robot_of(model)
     shape, numbers = pattern(robot), constants(robot, "float64")
