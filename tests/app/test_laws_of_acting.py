@@ -387,7 +387,7 @@ def test_slopes_have_the_numbers_that_are_asked_for(chance):
     assert (told.kind, told.values) == (grounds.SLOPE, pytest.approx((steep, uphill)))
 
 
-def test_what_a_robot_touches_is_the_scene_it_stands_in_or_itself(chance):
+def test_touched_scene_is_the_ground_obstacles_or_itself(chance):
     box = engine.Obstacle("box", (1.0, 1.0, 1.0))
     for on, itself, obstacles in product((False, True), (False, True), ((), (box,))):
         scene = engine.Scene(engine.Plane(offset=float(chance.normal())), obstacles=obstacles, self_collision=itself)

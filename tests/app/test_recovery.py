@@ -67,7 +67,7 @@ def test_a_run_that_ended_well_leaves_nothing(reports):
     assert sys.excepthook is sys.__excepthook__
 
 
-def test_a_run_that_did_not_is_told_of_once(reports):
+def test_a_crashed_run_is_reported_once(reports):
     reports.remember({"robot": "arm7.urdf", "begun": 0.0})
     report = reports.write(raised("x"), "a test")
     following = Reports(reports.folder)

@@ -119,7 +119,7 @@ def test_a_robot_is_named_as_it_was_loaded(tmp_path):
     assert robot_words.words(engine.chain(1)) == ("chain:1",)
 
 
-def test_what_was_not_timed_has_no_times():
+def test_a_failed_candidate_has_no_times():
     of = candidate.Candidate(engine.chain(2), "chain2", "abia", "abia", "cpu", "float64", 1, True)
     (failed,) = record.results([record.Record(of, "failed", "why")])
     assert (failed.verdict, failed.reason, failed.turns, failed.host, failed.host_interval) == (

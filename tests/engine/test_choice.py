@@ -214,7 +214,7 @@ def test_robots_that_go_through_lanes_count_as_whole_blocks():
     assert measured.seconds("jsiia", Case("chain", 10, 9, "float64")) == pytest.approx(2e-4 * 3, rel=1e-12)
 
 
-def test_what_was_not_measured_as_others_were_around_there_is_no_candidate():
+def test_an_algorithm_unmeasured_near_a_batch_size_is_no_candidate():
     every = table(batches=(1, 8, 64)).rows
     without = tuple(row for row in every if (row.algorithm, row.batch) != ("dca", 8))
     measured = Measurements(timings.table_path(), without)

@@ -56,13 +56,13 @@ def test_single_precision_is_simulated_where_it_can_be_however_small():
 
 
 @pytest.mark.usefixtures("both")
-def test_what_touches_a_scene_is_simulated_where_that_can_be():
+def test_a_scene_moves_the_automatic_device_to_the_cpu():
     scene = engine.Scene(ground=engine.Plane())
     assert engine.Simulation(engine.chain(300), device="auto", scene=scene).device == "cpu"
 
 
 @pytest.mark.usefixtures("both")
-def test_what_a_device_cannot_carry_out_does_not_draw_there():
+def test_an_algorithm_a_device_lacks_does_not_choose_that_device():
     assert choice.place(CHAIN, algorithm="cfa").device == "cuda"
     assert choice.place(CHAIN, algorithm="cfa", among={"cpu": ("abia",), "cuda": ("abia",)}).device == "cpu"
 
