@@ -113,14 +113,14 @@ class AppliedForces(Attachment):
         """Remove the link's set wrench."""
         self.set.pop(link, None)
 
-    def most(self, running: Running) -> int | None:
+    def most_steps(self, running: Running) -> int | None:
         if self.spring is None and not any(each.world for each in self.set.values()):
             return None
         dt = running.simulation.dt
         wanted = math.ceil(SHARE * self._cost / self._step) if self._step else 1
         return max(1, min(max(wanted, round(SHORTEST / dt)), round(LONGEST / dt)))
 
-    def before(self, running: Running, count: int) -> bool:
+    def before_steps(self, running: Running, count: int) -> bool:
         if running.wrench is None or not (self._acting or self.spring or self.set):
             return True
         began = time.perf_counter()
@@ -144,7 +144,7 @@ class AppliedForces(Attachment):
         self._cost = self._worked_out - began
         return True
 
-    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+    def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._step = (time.perf_counter() - self._worked_out) / count
 
     def show(self, frame: Snapshot) -> None:

@@ -61,7 +61,7 @@ class Ghost(MadeApart):
         """Remove the ghost."""
         self._settings = self._of = self._simulation = self._pair = None
 
-    def jumped(self, running: Running) -> None:
+    def after_jump(self, running: Running) -> None:
         if self._settings is None:
             return
         if running.simulation is not self._of:
@@ -96,13 +96,13 @@ class Ghost(MadeApart):
             self.tell("")
             self.meet(running)
 
-    def most(self, running: Running) -> int | None:  # noqa: ARG002
+    def most_steps(self, running: Running) -> int | None:  # noqa: ARG002
         """Return the number of steps to the next common time."""
         if self._simulation is None or not self._ahead:
             return None
         return int(self._settings.step - self._ahead)
 
-    def after(self, running: Running, count: int) -> None:
+    def after_steps(self, running: Running, count: int) -> None:
         ghost = self._simulation
         if ghost is None or running.simulation is not self._of:
             return

@@ -64,7 +64,7 @@ class SecondRobot(MadeApart):
         """Remove the second robot."""
         self._asked = self._simulation = None
 
-    def jumped(self, running: Running) -> None:
+    def after_jump(self, running: Running) -> None:
         if self._asked is None:
             return
         if _like(running) != self._like:
@@ -96,7 +96,7 @@ class SecondRobot(MadeApart):
         of_v = simulation.model.q_of_v
         simulation.target[:, of_v >= 0] = self._start[of_v[of_v >= 0]]
 
-    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+    def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         if self._simulation is None:
             return
         try:

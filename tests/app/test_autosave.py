@@ -242,11 +242,11 @@ def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, 
 def driven(name, steps):
     model = engine.load(engine.find_robot(name))
     running, recorder = running_of(model, for_new(model, Settings(automatic=True))), Recorder()
-    recorder.jumped(running)
+    recorder.after_jump(running)
     for _ in range(steps):
-        recorder.before(running, 1)
+        recorder.before_steps(running, 1)
         running.advance(1)
-        recorder.after(running, 1)
+        recorder.after_steps(running, 1)
         recorder._over = False
     return recorder.recording, running
 
@@ -260,7 +260,7 @@ def test_runs_from_a_file_are_never_where_those_of_the_robot_before_are_kept_fro
     runs, runs_of_file = recording.runs, of_file.runs
     recorder.handed_over = lambda left, model, opened: told.append((left.runs, model, opened, recorder.recording.runs))
     recorder.opened = Opened(running.model, of_file, floating=False)
-    recorder.jumped(running)
+    recorder.after_jump(running)
     assert told == [(runs, running.model, runs_of_file, ())]
     assert recorder.recording.runs[:1] == runs_of_file
 

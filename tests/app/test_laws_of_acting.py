@@ -60,12 +60,12 @@ def test_a_wrench_accelerates_a_robot_as_its_axes_say(chance, tmp_path):
             forces.spring = spring if pulled else None
             q, v = (x.copy() for x in running.present())
             for count in (200, 1) if pulled else (1,):  # a force that is held for longer must be the softer
-                assert forces.before(running, count)
+                assert forces.before_steps(running, count)
                 if pulled:
                     held, _ = spring.force(model, q[robot_], v[robot_], count * DT)
                     np.testing.assert_allclose(forces._force, held, rtol=1e-9, atol=1e-12)
             running.advance(1)
-            forces.after(running, 1)
+            forces.after_steps(running, 1)
             for k in range(3):
                 J, poses = jacobians(model, q[k]), engine.link_poses(model, q[k])
                 tau = np.zeros(model.nv)
@@ -114,22 +114,22 @@ def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
         kd = chance.uniform(0.5, 2, model.nv) * model.constrained
         running, drives = running_at(model, chance, kp=0 * kd, kd=kd), Drives()
         running.simulation.reset(*running.present())
-        drives.jumped(running)
+        drives.after_jump(running)
         rows = [row for row in coordinates(model) if row.holdable]
         asked = {row.effort_v: a_drive(chance) for row in rows}
         for v, drive in asked.items():
             drives.set(v, drive, running)
         t = checked = 0.0
         for _ in range(60):
-            count = min(int(chance.integers(1, 40)), drives.most(running) or 10**9)
+            count = min(int(chance.integers(1, 40)), drives.most_steps(running) or 10**9)
             fresh = not drives._left
             q, time = running.present()[0][0].copy(), t
-            assert drives.before(running, count)
+            assert drives.before_steps(running, count)
             if fresh:
                 held_to(model, running, asked, q, time)
                 checked += 1
             running.advance(count)
-            drives.after(running, count)
+            drives.after_steps(running, count)
             t += count * DT
         assert checked > 5
 
@@ -140,20 +140,20 @@ def test_a_driven_run_repeats_after_a_reset_wherever_it_was_left(chance, tmp_pat
         kd = chance.uniform(0.5, 2, model.nv) * model.constrained
         running, drives = running_at(model, chance, kp=0 * kd, kd=kd), Drives()
         start, met = running.present()[0][0].copy(), dict[int, np.ndarray]()
-        drives.jumped(running)
+        drives.after_jump(running)
         for row in coordinates(model):
             if row.holdable:
                 drives.set(row.effort_v, a_drive(chance), running)
         again = 0
         for _ in range(4):
             running.reset(start)
-            drives.jumped(running)
+            drives.after_jump(running)
             steps = 0
             while steps < 20 + chance.integers(20):
-                count = min(int(chance.integers(1, 4)), drives.most(running) or 10**9)
-                assert drives.before(running, count)
+                count = min(int(chance.integers(1, 4)), drives.most_steps(running) or 10**9)
+                assert drives.before_steps(running, count)
                 running.advance(count)
-                drives.after(running, count)
+                drives.after_steps(running, count)
                 steps += count
                 q = running.present()[0].copy()
                 again += steps in met

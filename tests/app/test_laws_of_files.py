@@ -212,7 +212,7 @@ def test_a_table_of_a_run_has_each_recorded_number_under_its_name(chance, tmp_pa
     monkeypatch.setattr("app.simulation.recorder.SPACING", 0.0)
     for model in robots(tmp_path, chance):
         running, recorder = batch_of(model, chance), Recorder()
-        recorder.jumped(running)
+        recorder.after_jump(running)
         play(running, (recorder,), chance, 6)
         (run,) = recorder.recording.runs
         written, path = engine.recorded_trajectory(recorder.recording, run), tmp_path / "run.csv"

@@ -116,7 +116,7 @@ def test_from_any_recorded_moment_a_run_goes_on_as_it_went(chance, tmp_path, mon
     for model in robots(tmp_path, chance):
         running, recorder = batch_of(model, chance), Recorder()
         running.take_wrenches()
-        recorder.jumped(running)
+        recorder.after_jump(running)
         play(running, (recorder,), chance)
         (run,) = recorder.recording.runs
         index = int(chance.integers(run.first + 1, run.last))
@@ -143,9 +143,9 @@ def test_a_ghost_is_compared_at_moments_that_both_share(chance, tmp_path):
         for _ in range(9):
             for name in ("tau", "target"):
                 running.set_all(name, chance.normal(0, 0.3, model.nv))
-            count = min(int(chance.integers(1, 9)), ghost.most(running) or 99)
+            count = min(int(chance.integers(1, 9)), ghost.most_steps(running) or 99)
             running.advance(count)
-            ghost.after(running, count)
+            ghost.after_steps(running, count)
             ghost.show(frame)
             assert running.simulation.time - made.time == pytest.approx(float(ghost._ahead) * 1e-3, abs=1e-9)
             if not ghost._ahead:
@@ -174,7 +174,7 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
         frame = Snapshot(one)
         for _ in range(5):
             count = int(chance.integers(1, 20))
-            there.after(running, count)
+            there.after_steps(running, count)
             alone.step(count)
             there.show(frame)
             np.testing.assert_allclose(frame.second_robot.q, alone.q[0], atol=1e-9)

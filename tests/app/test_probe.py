@@ -37,9 +37,9 @@ def gathered(bench, blocks):
 def stepped(probe, running, count):
     """So many steps, in batches as short as the probe asks for."""
     while count:
-        batch = min(count, probe.most(running) or count)
+        batch = min(count, probe.most_steps(running) or count)
         running.advance(batch)
-        probe.after(running, batch)
+        probe.after_steps(running, batch)
         count -= batch
     probe.flush(running)
 
@@ -81,9 +81,9 @@ def test_samples_that_cost_much_are_farther_apart(monkeypatch):
 def test_nothing_plotted_shortens_no_batch():
     model = engine.load(engine.find_robot("arm7"))
     running, probe = running_of(model, Settings()), Probe()
-    assert probe.most(running) is None
-    probe.after(running, 10)
-    probe.jumped(running)
+    assert probe.most_steps(running) is None
+    probe.after_steps(running, 10)
+    probe.after_jump(running)
     assert not probe.take()
     assert not probe.waits
 
