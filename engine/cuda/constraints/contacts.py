@@ -15,7 +15,7 @@ from engine.kernels.contact.workspace import OTHER, WRENCH, reported
 from engine.model import FREE, WORLD, Model
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
 from engine.scene.points import KEPT, WALKED
-from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
+from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE, VELOCITY_FLOOR, VELOCITY_FLOOR_SINGLE
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
@@ -286,6 +286,7 @@ class Contacts:
             "SHUT_DOUBLE": thresholds.SHUT, "SHUT_SINGLE": thresholds.SHUT_SINGLE,
             "OVERLAP_SINGLE": thresholds.OVERLAP_SINGLE, "TOLERANCE": TOLERANCE, "TOLERANCE_SINGLE": TOLERANCE_SINGLE,
             "BEARABLE_SINGLE": BEARABLE_SINGLE,
+            "VELOCITY_FLOOR": VELOCITY_FLOOR, "VELOCITY_FLOOR_SINGLE": VELOCITY_FLOOR_SINGLE,
         }  # fmt: skip
         bodies = np.arange(len(self._model.parent) + 1)
         tables = {
