@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import QSettings, Qt
@@ -13,6 +16,7 @@ import engine
 from app.features.camera_views import CameraViews
 from app.features.overlay_view import ENTRIES, OverlayView
 from app.features.robot_view import RobotView
+from app.features.undo_view import UndoView
 from app.gl.camera import Camera
 from app.gl.extras import Look
 from app.gl.glyphs import POINTS, Explainer, Trails
@@ -297,6 +301,36 @@ def test_a_view_is_renamed_unless_the_name_is_taken(arm, monkeypatch):
     assert told() == "view renamed: View › Saved views › above"
     views.menu.aboutToShow.emit()
     assert [each.text() for each in views.menu.actions()[2:4]] == ["above", "right"]
+
+
+def test_a_change_of_saved_views_is_undone_and_redone(qtbot, arm):
+    views, told = arm.features[CameraViews], arm.statusBar().currentMessage
+    ctrl = Qt.KeyboardModifier.ControlModifier
+
+    def saved() -> dict[str, float]:
+        views.menu.aboutToShow.emit()
+        stored = json.loads(arm.settings.value("views"))
+        assert ("No views yet" in [each.text() for each in views.menu.actions()]) == (not stored)
+        return {name: view[3] for name, view in stored.items()}
+
+    for distance in (1.0, 2.0):
+        arm.viewport.see(replace(arm.viewport.camera, distance=distance))
+        views.keep("left & up")
+    views.menu.aboutToShow.emit()
+    (forget,) = [each.menu() for each in views.menu.actions() if each.text() == "&Forget"]
+    forget.actions()[0].trigger()
+    assert told() == "view forgotten: left & up; Undo brings it back"
+    assert saved() == {}
+    assert arm.features[UndoView].undo.text() == "&Undo Forget view left && up"
+    qtbot.keyClick(arm, Qt.Key.Key_Z, ctrl)
+    assert told() == "Undone: Forget view left & up"
+    assert saved() == {"left & up": 2.0}
+    qtbot.keyClick(arm, Qt.Key.Key_Z, ctrl)  # what the second one replaced
+    assert saved() == {"left & up": 1.0}
+    qtbot.keyClick(arm, Qt.Key.Key_Y, ctrl)
+    qtbot.keyClick(arm, Qt.Key.Key_Y, ctrl)
+    assert saved() == {}
+    assert told() == "Redone: Forget view left & up"
 
 
 def test_f11_fills_the_screen_and_goes_back(qtbot, arm):
