@@ -289,8 +289,14 @@ def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, mon
     window.features[TimeView].first.trigger()
     wait(qtbot, lambda: as_recorded(0.0))  # a recorded frame has it too
     window.features[TimeView].last.trigger()
+    assert "over" not in view.panel.by.text()
     play(qtbot, window, run.time[-1] + 0.2 - bench.time)
-    wait(qtbot, lambda: as_recorded(run.time[-1]))  # it stays where it ended
+    wait(qtbot, lambda: as_recorded(run.time[-1]))  # it stays where it ended, and says so
+    over = f"saved.npz, 0.000 to {run.time[-1]:.3f} s; over, the ghost rests where it ended"
+    wait(qtbot, lambda: view.panel.by.text() == over)
+    window.features[TimeView].first.trigger()
+    wait(qtbot, lambda: view.panel.by.text() == over.split(";")[0])
+    window.features[TimeView].last.trigger()
     view.panel.on.click()
     assert len(window.viewport._view().poses) == len(here)
     assert view.panel.algorithm.isEnabled()
