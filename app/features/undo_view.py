@@ -78,6 +78,8 @@ class UndoView:
         bench = self._bench
         if bench.replay.active:
             bench.to_present()
+            if bench.replay.active:  # an opened run's last frame, which has a scene of its own
+                bench.branch()
         with bench.actions.unnoted():
             if _told(state.parts) != _told(bench.model.parts):
                 self._window.feature(SceneView).restore(state)
