@@ -1,4 +1,4 @@
-"""Edit › Undo and Redo: for the user's changes of poses, drives, obstacles, bodies, settings and saved views."""
+"""Edit › Undo and Redo: for the user's changes of poses, drives, obstacles, bodies, settings, saved poses and views."""
 
 from __future__ import annotations
 
