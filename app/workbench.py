@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -190,7 +191,10 @@ class Workbench:
         arguments = source, settings, floating, self.package_dirs, trust_xacro
         if run:
             robot = self._robots_of_runs.get(run, "")
-            self._worker.open(*arguments, lambda load: run_files.opener(load, self._recorder, robot))
+            self._worker.open(
+                *arguments, lambda load: run_files.opener(load, self._recorder, robot),
+                partial(run_files.in_its_scene, self._recorder),
+            )  # fmt: skip
         else:
             self._worker.open(*arguments, lambda load: loader_with_parts(load, parts or (lambda _: ())))
 

@@ -145,14 +145,8 @@ class ForwardDynamics:
         q, v, tau = (x if x.flags.writeable else x.copy() for x in states)  # the number type of kernels
         status = kernels.one(q[0], v[0], tau[0], out) if single else kernels.many(q, v, tau, out)
         if status != FITS:
-            raise self._not_finite()
+            raise _not_finite(self.model)
         return out
-
-    def _not_finite(self) -> ArithmeticError:
-        return ArithmeticError(
-            f"{self.model.name}: the accelerations are not finite; "
-            "a joint moves no inertia, or the velocities are beyond any robot's"
-        )
 
     def _run_on_gpu(self, kernels: on_gpu.Kernels, q: Any, v: Any, tau: Any, out: Any) -> Any:
         """Return the result on the GPU, for arrays in its memory."""
@@ -172,7 +166,7 @@ class ForwardDynamics:
         kernels(q, v, tau, result)
         out[...] = to_host(result).reshape(out.shape)
         if not np.all(np.isfinite(out)):
-            raise self._not_finite()
+            raise _not_finite(self.model)
         return out
 
 
@@ -221,6 +215,13 @@ def inverse_dynamics(
     if model.has_mimic:
         out = out @ model.coupling.G
     return out[0] if single else out
+
+
+def _not_finite(model: Model) -> ArithmeticError:
+    return ArithmeticError(
+        f"{model.name}: the accelerations are not finite; "
+        "a joint moves no inertia, or the velocities are beyond any robot's"
+    )
 
 
 def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, **forces: Any) -> Any:
@@ -325,8 +326,13 @@ def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> A
     external[:3, link, 3:] = R  # row i: eᵢ of the world in the link's frame, Rᵀ eᵢ
     external[:3, link, :3] = np.cross(p, R)
     rows, still = np.repeat(pose, 4, 0), np.zeros((4, model.nv))
-    algorithm = "jsiia" if model.has_mimic else "abia"
-    a = ForwardDynamics(model, 4, algorithm, "cpu")(rows, still, still, external=external)
+    if model.has_mimic:
+        a = ForwardDynamics(model, 4, "jsiia", "cpu")(rows, still, still, external=external)
+    else:  # by loops, whose code is one for all robots: the written-out code would be compiled for this one
+        a, w = np.empty_like(still), workspace(len(model.parent), EIGHT)
+        tau = _with_external(model, "float64", external, 1, rows, tau=still)
+        if aba.forward(*pack(model), w, EIGHT, rows, still, tau, a) != FITS:
+            raise _not_finite(model)
     twist = poses.link_twists(model, rows[:3], a[:3] - a[3])[:, link]
     response: Array = twist[:, 3:] + np.cross(twist[:, :3], R @ p)
     return (response + response.T) / 2

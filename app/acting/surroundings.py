@@ -62,8 +62,8 @@ class Surroundings:
 
     def left_by(self, event: Loaded) -> RemovedObjects | None:
         """Return the objects that are around the robot, and not around the loaded one that follows it."""
-        model, kept = self._robot.model, event.settings.scene.obstacles
-        obstacles = () if kept else self._robot.settings.scene.obstacles
+        model, kept = self._robot.model, [_values(each) for each in event.settings.scene.obstacles]
+        obstacles = tuple(each for each in self._robot.settings.scene.obstacles if _values(each) not in kept)
         every = () if event.model.parts else self._robot.parts
         parts = tuple(replace(part, pose=self.part_pose(k)) for k, part in enumerate(every))
         name = model.parts[0].model.name if model.parts else model.name
@@ -73,7 +73,7 @@ class Surroundings:
         """Report the objects that a previous robot left as removed from this one's scene; return their number."""
         after, count = self.actions.state, len(left.obstacles) + len(left.parts)
         own = after.parts or (engine.Part(after.model, prefix=""),)
-        scene = replace(after.settings.scene, obstacles=left.obstacles or after.settings.scene.obstacles)
+        scene = replace(after.settings.scene, obstacles=(*after.settings.scene.obstacles, *left.obstacles))
         parts = (*own, *left.parts) if left.parts else after.parts
         before = replace(after, settings=replace(after.settings, scene=scene), parts=parts)
         self.actions.report(Action(f"Remove {count} {'object' if count == 1 else 'objects'}", before, after))
@@ -120,6 +120,11 @@ class Surroundings:
         put = partial(put_base, self._robot.model, joint, root, pose)
         self._worker.set_rotation(put, tuple(range(joint.v.start, joint.v.stop)))
         return self._robot.place(put)
+
+
+def _values(obstacle: engine.Obstacle) -> tuple[object, ...]:
+    at = np.asarray(obstacle.pose).tobytes()
+    return obstacle.shape, obstacle.size, at, obstacle.mesh, obstacle.friction, obstacle.color
 
 
 def file_of(model: engine.Model) -> str | None:

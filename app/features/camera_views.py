@@ -15,11 +15,13 @@ from PyQt6.QtWidgets import QInputDialog, QMenu
 
 from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.settings import setting
+from app.features.undo_view import UndoView
 from app.gl.camera import Camera
 
 if TYPE_CHECKING:
     from app.window import Window
 
+Views = dict[str, list[float]]
 KEY = "views"  # the settings' key
 QUARTER = np.pi / 2
 STANDARD = (
@@ -102,8 +104,8 @@ class CameraViews:
     def keep(self, name: str) -> None:
         """Save the camera under a name, replacing any view of that name."""
         at, done = self._viewport.camera, "replaced" if name in self._saved else "saved"
-        self._saved[name] = [*at.target.tolist(), at.distance, at.azimuth, at.elevation, float(at.parallel)]
-        self._store()
+        view = [*at.target.tolist(), at.distance, at.azimuth, at.elevation, float(at.parallel)]
+        self._change(self._saved | {name: view}, f"Save view {name}")
         self._window.statusBar().showMessage(f"view {done}: View › Saved views › {name}", MESSAGE)
 
     def _ask_to_rename(self, name: str) -> None:
@@ -114,17 +116,24 @@ class CameraViews:
         if new in self._saved:
             told = f"there is a view {new!r} already; type another name, or forget it first"
         else:
-            self._saved = {new if each == name else each: view for each, view in self._saved.items()}
-            self._store()
+            views = {new if each == name else each: view for each, view in self._saved.items()}
+            self._change(views, f"Rename view {name} to {new}")
             told = f"view renamed: View › Saved views › {new}"
         self._window.statusBar().showMessage(told, MESSAGE)
 
     def _forget(self, name: str) -> None:
-        del self._saved[name]
-        self._store()
+        self._change({each: view for each, view in self._saved.items() if each != name}, f"Forget view {name}")
+        self._window.statusBar().showMessage(f"view forgotten: {name}; Undo brings it back", MESSAGE)
 
-    def _store(self) -> None:
-        self._settings.setValue(KEY, json.dumps(self._saved))
+    def _change(self, views: Views, text: str) -> None:
+        """Save other views than before; `text` is the undo text."""
+        before = self._saved
+        self._store(views)
+        self._window.feature(UndoView).add(text, partial(self._store, before), partial(self._store, views))
+
+    def _store(self, views: Views) -> None:
+        self._saved = views
+        self._settings.setValue(KEY, json.dumps(views))
 
     def _go_to(self, name: str) -> None:
         x, y, z, distance, azimuth, elevation, parallel = self._saved[name]
@@ -132,7 +141,7 @@ class CameraViews:
         self._viewport.see(Camera(np.array([x, y, z]), distance, azimuth, elevation, parallel=bool(parallel)))
 
 
-def _read(text: str) -> dict[str, list[float]]:
+def _read(text: str) -> Views:
     """Parse the saved views by name; return none if they are damaged."""
     try:
         views = {str(name): [float(x) for x in view] for name, view in json.loads(text).items() if len(view) == 7}

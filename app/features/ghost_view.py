@@ -33,8 +33,8 @@ class GhostView(QObject):
     """Requests a ghost from the workbench, and shows the one in the snapshots."""
 
     _told = pyqtSignal(str)
-    _read = pyqtSignal(object, object)
-    """A `RecordedGhost` or the reason why it cannot be read, and the model for which it was; from another thread."""
+    _read = pyqtSignal(object, object, str)
+    """A `RecordedGhost` or the reason why it cannot be read, with its model and path; from another thread."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -46,6 +46,8 @@ class GhostView(QObject):
         self.recording = make_action(window, "G&host from a recording…", self._ask_recording, tip=tip)
         window.menus.file.put(self.recording)
         self._recorded: RecordedGhost | None = None
+        self.path = ""
+        """The file of the recorded ghost, also while it is being read; empty if there is none."""
         self._due = 0.0
         self._bench.ghost.listen(self._told.emit)  # from other threads
         self._told.connect(self.panel.refusal.setText)
@@ -67,11 +69,12 @@ class GhostView(QObject):
         lower, upper = self._viewport.robot_bounds
         self.panel.legend.size_of_robot = float(np.linalg.norm(upper - lower))
         self.panel.show_state(None, ())
-        if (recorded := self._recorded) is None:
+        path = self.path
+        if self._recorded is None:
             self._bench.ghost.set(self.panel.settings)
-        else:
-            self._end_recording()
-            self.open(recorded.path)
+        self.end_recording()
+        if path:
+            self.open(path)
 
     def _refresh(self) -> None:
         for control in (self.recording, self.panel.recording):
@@ -79,14 +82,16 @@ class GhostView(QObject):
 
     def _ask(self, settings: GhostSettings | None) -> None:
         if self._recorded is not None:
-            self._end_recording()
-            self._show_again()
+            self.end_recording()
         else:
             self._bench.ghost.set(settings)
 
-    def _end_recording(self) -> None:
-        self._recorded = None
-        self.panel.take_recording(False)
+    def end_recording(self) -> None:
+        """Remove a recorded ghost, also while it is being read; one that is simulated stays."""
+        shown, self._recorded, self.path = self._recorded, None, ""
+        if shown is not None:
+            self.panel.take_recording(False)
+            self._show_again()
 
     def _show_again(self) -> None:
         if self._bench.shown is not None:
@@ -94,11 +99,12 @@ class GhostView(QObject):
 
     def _ask_recording(self) -> None:
         if path := ask_file(self._window, "Ghost from a recording", kinds=RUNS):
+            self._window.docks.bring("Ghost")
             self.open(path)
 
     def open(self, path: str) -> None:
         """Read a run of the robot in a thread, and show it as the ghost; another robot's is refused."""
-        model, source = self._bench.model, self._bench.source
+        model, source, self.path = self._bench.model, self._bench.source, path
 
         def read() -> None:
             try:
@@ -106,21 +112,21 @@ class GhostView(QObject):
             except (ValueError, OSError, MemoryError) as error:
                 found = reason(error)
             with suppress(RuntimeError):  # the window is closed
-                self._read.emit(found, model)
+                self._read.emit(found, model, path)
 
         threading.Thread(target=read, name="recorded ghost", daemon=True).start()
 
-    def _take_recording(self, found: RecordedGhost | str, model: engine.Model) -> None:
-        if model is not self._bench.model:
+    def _take_recording(self, found: RecordedGhost | str, model: engine.Model, path: str) -> None:
+        if model is not self._bench.model or path != self.path:
             return
         if isinstance(found, str):
+            self.path = "" if self._recorded is None else self._recorded.path
             self.panel.refusal.setText(found)
             self._window.statusBar().showMessage(found, MESSAGE)
             return
         self._bench.ghost.set(None)
         self._recorded = found
         self.panel.take_recording(True)
-        self._window.docks.bring("Ghost")
         self._show_again()
 
     def _show(self, frame: Snapshot) -> None:

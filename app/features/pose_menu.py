@@ -17,6 +17,7 @@ from app.acting import saved_poses
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT
 from app.desktop.settings import setting
+from app.features.undo_view import UndoView
 from app.panels.joint_table import VALUE
 from app.simulation.messages import Loaded
 from app.simulation.starting import first_pose, start_of
@@ -156,7 +157,7 @@ class PoseMenu(QObject):
     def keep(self, name: str) -> None:
         """Save the pose that is shown under a name, replacing a saved pose of that name."""
         pose = saved_poses.pose_of(self._bench.model, saved_poses.shown_q(self._bench.replay, self._bench.state.q))
-        self._name(name, lambda poses, name: poses | {name: pose}, "pose saved")
+        self._name(name, lambda poses, name: poses | {name: pose}, "pose saved", "Save pose {}")
 
     def _ask_to_rename(self, name: str) -> None:
         new, given = QInputDialog.getText(self._window, "Rename a pose", "Name of the pose:", text=name)
@@ -172,23 +173,38 @@ class PoseMenu(QObject):
             new,
             lambda poses, new: {new if each == name else each: pose for each, pose in poses.items()},
             "pose renamed",
+            f"Rename pose {name} to {{}}",
         )
 
-    def _name(self, name: str, change: Callable[[Named, str], Named], done: str) -> None:
-        """Change the robot's saved poses, one of which is then called `name`."""
+    def _name(self, name: str, change: Callable[[Named, str], Named], done: str, undo: str) -> None:
+        """Change the robot's saved poses, one of which is then called `name`; `undo` is the undo text for that name."""
         name = name.strip()[:LONGEST]
         if not name:
             self._say("a pose needs a name; type at least one letter")
         elif name in self._given:
             self._say(f"{name!r} is a pose of the robot itself; type another name")
-        elif self._store(change(self._poses.get(self._robot.name, {}), name)):
+        elif self._change(lambda poses: change(poses, name), undo.replace("{}", name)):
             self._say(f"{done}: Simulation › Pose › {name}")
 
     def delete(self, name: str) -> None:
         """Delete a saved pose."""
-        poses = self._poses.get(self._robot.name, {})
-        if self._store({each: pose for each, pose in poses.items() if each != name}):
-            self._say(f"pose deleted: {name}")
+        if self._change(lambda poses: {each: poses[each] for each in poses if each != name}, f"Delete pose {name}"):
+            self._say(f"pose deleted: {name}; Undo brings it back")
+
+    def _change(self, change: Callable[[Named], Named], undo: str) -> bool:
+        """Store the robot's saved poses changed; `undo` is the undo text."""
+        before = self._poses.get(self._robot.name, {})
+        after = change(before)
+        if not self._store(after):
+            return False
+        self._window.feature(UndoView).add(undo, partial(self._swap, after, before), partial(self._swap, before, after))
+        return True
+
+    def _swap(self, old: Named, new: Named) -> None:
+        """Store the poses `new` in place of `old`; those saved meanwhile in another window stay."""
+        self._settings.sync()
+        others = {name: pose for name, pose in self._poses.get(self._robot.name, {}).items() if name not in old}
+        self._store(new | others)
 
     def _store(self, poses: Named) -> bool:
         """Write the robot's saved poses, at once, so that a crash loses none; report an error."""

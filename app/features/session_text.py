@@ -144,6 +144,14 @@ def second_robot(session: dict[str, Any]) -> tuple[str, SavedSecondRobot] | None
     return path, SavedSecondRobot(place or (), q, v)
 
 
+def ghost(session: dict[str, Any]) -> str:
+    """Return the file of the recorded ghost; empty if there is none."""
+    path = str(_part(session, "ghost", ""))
+    if path and not _is_file(Path(path)):
+        raise ValueError(f"the file of the ghost is missing: {path:.200}")
+    return path
+
+
 def recording(session: dict[str, Any], path: str) -> str:
     """Return the path of the session's recording in the same folder; empty if there is none."""
     name = str(_part(session, "recording", ""))

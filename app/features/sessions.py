@@ -23,6 +23,7 @@ from app.desktop.dialogs import ask_file, ask_path, file_name
 from app.desktop.reasons import reason
 from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
+from app.features.ghost_view import GhostView
 from app.features.link_hiding import LinkHiding
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
@@ -176,6 +177,7 @@ class Sessions:
             "hidden": self._hiding.names,
             "controller": bench.controller.path,
             "beside": self._second_robot.kept,
+            "ghost": self._window.feature(GhostView).path,
         }  # fmt: skip
 
     def open(self, path: str) -> None:
@@ -218,6 +220,7 @@ class Sessions:
             lambda: self._plots.set_plots(session_text.plots(session)),
             lambda: self._hiding.hide_named(session_text.hidden(session)),
             lambda: self._put_second_robot(session),
+            lambda: self._put_ghost(session),
         )
         with bench.actions.unnoted():
             problems = [problem for problem in (opening.problem, *map(_problem, restored)) if problem]
@@ -257,6 +260,14 @@ class Sessions:
             if (found := session_text.second_robot(session)) is not None:
                 path, kept = found
                 self._second_robot.open(path, kept=kept)
+
+    def _put_ghost(self, session: dict[str, Any]) -> None:
+        """Restore the recorded ghost, if the session contains that entry."""
+        if "ghost" in session:
+            ghost = self._window.feature(GhostView)
+            ghost.end_recording()
+            if path := session_text.ghost(session):
+                ghost.open(path)
 
     def _see(self, camera: Camera) -> None:
         self._window.viewport.see(camera)

@@ -1,10 +1,11 @@
-"""Edit › Undo and Redo: for the user's changes of poses, drives, obstacles, bodies and settings."""
+"""Edit › Undo and Redo: for the user's changes of poses, drives, obstacles, bodies, settings, saved poses and views."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,12 +64,22 @@ class UndoView:
         self._robot = robot
 
     def _note(self, action: Action) -> None:
-        self.stack.push(_Command(action, self._put))
+        self.stack.push(_ActionCommand(action, self._put))
+
+    def add(self, text: str, back: Callable[[], object], again: Callable[[], object]) -> None:
+        """Add a change that was made to something other than the robot and its scene, by what undoes and repeats it."""
+        self.stack.push(_Command(text, *(partial(self._change, each) for each in (back, again))))
+
+    def _change(self, change: Callable[[], object], text: str) -> None:
+        change()
+        self._window.statusBar().showMessage(text, MESSAGE)
 
     def _put(self, state: State, text: str) -> None:
         bench = self._bench
         if bench.replay.active:
             bench.to_present()
+            if bench.replay.active:  # an opened run's last frame, which has a scene of its own
+                bench.branch()
         with bench.actions.unnoted():
             if _told(state.parts) != _told(bench.model.parts):
                 self._window.feature(SceneView).restore(state)
@@ -79,31 +90,43 @@ class UndoView:
 
 
 class _Command(QUndoCommand):
-    """An action that was already done when it was pushed."""
+    """A change that was already made when it was pushed; `back` and `again` are called with what they have done."""
+
+    def __init__(self, text: str, back: Callable[[str], None], again: Callable[[str], None]):
+        super().__init__(_for_menus(text))
+        self._back, self._again, self._done = back, again, True
+
+    def undo(self) -> None:
+        self._back(f"Undone: {self.text()}")
+
+    def redo(self) -> None:
+        if self._done:
+            self._done = False
+        else:
+            self._again(f"Redone: {self.text()}")
+
+
+class _ActionCommand(_Command):
+    """An action of the workbench; `put` restores a state."""
 
     def __init__(self, action: Action, put: Callable[[State, str], None]):
-        super().__init__(_for_menus(algorithm_words(action.text)))
-        self.action, self._put, self._when, self._done = action, put, time.monotonic(), True
+        super().__init__(
+            algorithm_words(action.text),
+            lambda told: put(self.action.before, told),
+            lambda told: put(self.action.after, told),
+        )
+        self.action, self._when = action, time.monotonic()
 
     def id(self) -> int:
         return hash(self.action.kind) & 0x7FFFFFFF
 
     def mergeWith(self, other: QUndoCommand | None) -> bool:
         """Merge with the next action of the same kind if it follows within `TOGETHER`."""
-        if not isinstance(other, _Command) or not self.action.steady or other._when - self._when > TOGETHER:
+        if not isinstance(other, _ActionCommand) or not self.action.steady or other._when - self._when > TOGETHER:
             return False
         self.action, self._when = replace(self.action, text=other.action.text, after=other.action.after), other._when
         self.setText(_for_menus(other.text()))
         return True
-
-    def undo(self) -> None:
-        self._put(self.action.before, f"Undone: {self.text()}")
-
-    def redo(self) -> None:
-        if self._done:
-            self._done = False
-        else:
-            self._put(self.action.after, f"Redone: {self.text()}")
 
 
 def _for_menus(text: str) -> str:

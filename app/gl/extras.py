@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,17 +70,26 @@ class Copies:
     colors: NDArray[np.float32]
 
 
+class Label(NamedTuple):
+    """A text at a point (3,) of the world; `chosen` is that of the selected link, `is_name` that of any link."""
+
+    text: str
+    place: tuple[float, float, float]
+    chosen: bool = False
+    is_name: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Extras:
     """The overlays: `glyphs` are copies of `glyphs.MESHES`, by name; `kinds` lists what they show.
 
-    `labels` are texts (name, point in the world, whether of the selected link), drawn by the viewport.
+    `labels` are drawn by the viewport.
     """
 
     look: Look = field(default_factory=Look)
     glyphs: Mapping[str, Copies] = field(default_factory=dict)
     kinds: tuple[object, ...] = ()
-    labels: tuple[tuple[str, tuple[float, float, float], bool], ...] = ()
+    labels: tuple[Label, ...] = ()
     world: World | None = None
     """The ground and obstacles; None for level ground at the renderer's height."""
     backdrop: Backdrop = DARK

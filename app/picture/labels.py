@@ -8,10 +8,12 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme
+from app.gl.extras import Label
 from app.gl.view import View
 
 PAD = 4.0  # px around a name
 AWAY = 9.0  # px from the named point
+APART = 2.0  # px, the least distance between two names
 MARGIN, BESIDE = 5.0, 14.0  # px: the padding of a text beside a point, and its distance from the point
 MOST = 300  # largest number of names in a picture
 
@@ -19,27 +21,34 @@ MOST = 300  # largest number of names in a picture
 def paint(painter: QPainter, view: View, scale: float, font: QFont) -> None:
     """Draw the names of a view; `scale` is the painter's units per pixel of the view.
 
-    A name that would cover another is left out; the selected link's name comes first.
+    One that would cover another is left out: first come the selected link's, then numbers, then names from the nearest
+    to the camera.
     """
     if not view.extras.labels:
         return
     width, height = view.size
-    points = np.array([point for _, point, _ in view.extras.labels])
+    points = np.array([label.place for label in view.extras.labels])
     clip = np.c_[points, np.ones(len(points))] @ (view.camera.projection(width / height) @ view.camera.view()).T
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setFont(font)
     metrics = QFontMetricsF(font)
     taken: list[QRectF] = []
-    for (name, _, chosen), (x, y, _, w) in zip(view.extras.labels, clip, strict=True):
+    for label, (x, y, _, w) in sorted(zip(view.extras.labels, clip, strict=True), key=_rank):
         if w <= 0 or abs(x) > w or abs(y) > w or len(taken) == MOST:
             continue
         at = scale * QPointF((0.5 + 0.5 * x / w) * width, (0.5 - 0.5 * y / w) * height)
-        size = metrics.boundingRect(name).size()
+        size = metrics.boundingRect(label.text).size()
         box = QRectF(at.x() + AWAY, at.y() - AWAY - size.height(), size.width() + 2 * PAD, size.height() + PAD)
         if any(box.intersects(other) for other in taken):
             continue
-        taken.append(box)
-        _write(painter, name, at, box, chosen)
+        taken.append(box.adjusted(-APART, -APART, APART, APART))
+        _write(painter, label.text, at, box, label.chosen)
+
+
+def _rank(placed: tuple[Label, np.ndarray]) -> tuple[bool, bool, float]:
+    """Return the rank of a label, at a point (4,) in clip space, whose z grows with the distance from the camera."""
+    (_, _, chosen, is_name), (_, _, z, _) = placed
+    return not chosen, is_name, float(z)
 
 
 def _write(painter: QPainter, name: str, at: QPointF, box: QRectF, chosen: bool) -> None:

@@ -14,7 +14,7 @@ from app.desktop.numbers import si_text
 from app.gl import distance, pushes
 from app.gl.backdrop import DARK, LIGHT, Backdrop
 from app.gl.batch import Box
-from app.gl.extras import Copies, Extras, Look
+from app.gl.extras import Copies, Extras, Label, Look
 from app.gl.glyphs import Explainer, Trails
 from app.gl.scene import Content, with_ghost
 from app.gl.world import World, join_contents
@@ -282,11 +282,12 @@ class Overlays(QObject):
         line = np.array([end.place(poses, self._world) for end in self._distance]).reshape(-1, 3) + center
         if len(line):
             found = _merged(found, distance.shapes(line, self._size))
-        above = (self._robot_name, (*map(float, here[0, :2, 3]), float(here[:, 2, 3].max()) + NAMED * self._size), True)
+        x, y = map(float, here[0, :2, 3])
+        above = Label(self._robot_name, (x, y, float(here[:, 2, 3].max()) + NAMED * self._size), chosen=True)
         labels = (*([above] if self._robot_name else ()), *_length(line), *self._labels(here), *map(_told, arrows))
         return Extras(look, found, kinds, labels, self._world, self.backdrop)
 
-    def _labels(self, poses: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
+    def _labels(self, poses: np.ndarray) -> Iterable[Label]:
         if self._chosen < 0 and "names" not in self.kinds:
             return
         names, anchors = self._explainer.names, self._explainer.anchors
@@ -294,7 +295,7 @@ class Overlays(QObject):
         for link in (self._chosen, *(each for each in links if each != self._chosen)):
             if link >= 0 and link not in self.hidden:
                 x, y, z = poses[link, :3, :3] @ anchors[link] + poses[link, :3, 3]
-                yield names[link], (float(x), float(y), float(z)), link == self._chosen
+                yield Label(names[link], (float(x), float(y), float(z)), link == self._chosen, is_name=True)
 
 
 def _alike(one: Sequence[pushes.Push], other: Sequence[pushes.Push]) -> bool:
@@ -304,17 +305,17 @@ def _alike(one: Sequence[pushes.Push], other: Sequence[pushes.Push]) -> bool:
     )
 
 
-def _length(line: np.ndarray) -> Iterable[tuple[str, tuple[float, float, float], bool]]:
+def _length(line: np.ndarray) -> Iterable[Label]:
     """Yield the label of a distance between two points (2, 3)."""
     if len(line) == 2:
         x, y, z = map(float, line.mean(0))
-        yield si_text(float(np.linalg.norm(line[1] - line[0])), "m"), (x, y, z), False
+        yield Label(si_text(float(np.linalg.norm(line[1] - line[0])), "m"), (x, y, z))
 
 
-def _told(arrow: pushes.Arrow) -> tuple[str, tuple[float, float, float], bool]:
+def _told(arrow: pushes.Arrow) -> Label:
     """Return the label at an arrow's tip."""
     x, y, z = map(float, arrow.end)
-    return si_text(arrow.strength, "N m" if arrow.is_moment else "N"), (x, y, z), False
+    return Label(si_text(arrow.strength, "N m" if arrow.is_moment else "N"), (x, y, z))
 
 
 def _merged(one: dict[str, Copies], other: dict[str, Copies]) -> dict[str, Copies]:

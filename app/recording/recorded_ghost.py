@@ -11,6 +11,8 @@ from app.link_extents import link_points, world_points
 from app.recording.run_files import understand
 from app.simulation.messages import GhostState, Snapshot
 
+SLACK = 1e-9  # s, the rounding of a sum of steps
+
 
 class RecordedGhost:
     """A recorded run of the robot `model`; at each time the ghost is as the run was then, before and after it at rest.
@@ -25,8 +27,7 @@ class RecordedGhost:
         _require_robot(saved, model, source)
         self._recording = engine.recording_of(saved, model, understand)
         (self._run,) = self._recording.runs
-        begin, end = self._recording.span(self._run)
-        self._source = f"{Path(path).name}, {begin:.3f} to {end:.3f} s"
+        self._begin, self._end = self._recording.span(self._run)
         self._worst, self._since, self._last = 0.0, np.inf, -np.inf
 
     def state(self, frame: Snapshot) -> GhostState:
@@ -38,7 +39,13 @@ class RecordedGhost:
         if frame.time < self._last or np.isinf(self._since):
             self._worst, self._since = 0.0, frame.time
         self._worst, self._last = max(self._worst, float(deviation.max(initial=0.0))), frame.time
-        return GhostState(poses, deviation, self._worst, self._since, source=self._source)
+        return GhostState(poses, deviation, self._worst, self._since, source=self._told(frame.time))
+
+    def _told(self, time: float) -> str:
+        """Return the run's file and times, and why the ghost is at rest at a time, s, if it is."""
+        rests = "; over, the ghost rests where it ended" if time > self._end + SLACK else ""
+        rests = "; not begun, the ghost rests where it begins" if time < self._begin - SLACK else rests
+        return f"{Path(self.path).name}, {self._begin:.3f} to {self._end:.3f} s{rests}"
 
 
 def _require_robot(saved: engine.SavedRun, model: engine.Model, source: str | None) -> None:

@@ -178,6 +178,15 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
     return open_run
 
 
+def in_its_scene(recorder: Recorder, settings: Settings) -> Settings:
+    """Return the settings of the simulation beside an opened run, in the scene of its last frame."""
+    runs = [] if recorder.opened is None else [run for run in recorder.opened.recording.runs if len(run)]
+    if not runs:
+        return settings
+    frame = recorder.opened.recording.frame(runs[-1], runs[-1].last)
+    return settings.touching(frame.setup.settings.scene)
+
+
 def _robot_file(saved: engine.SavedRun, robot: str) -> str:
     """Return the path of a run's robot, or of the given one. Raises ValueError if it is not found."""
     name, named = Path(saved.path).name, robot or saved.settings.get("robot")

@@ -69,7 +69,13 @@ class Changeover:
         """Whether a simulation is waiting for its code before it takes over; single steps wait for it."""
         return self._awaited is not None
 
-    def open(self, source: str | engine.Model, settings: Settings, load: Callable[[str], engine.Model]) -> None:
+    def open(
+        self,
+        source: str | engine.Model,
+        settings: Settings,
+        load: Callable[[str], engine.Model],
+        placed: Callable[[Settings], Settings] = lambda settings: settings,
+    ) -> None:
         """Replace the robot; on failure send `Refused` with the reason."""
         path = source if isinstance(source, str) else source.source or source.name
         try:
@@ -77,7 +83,7 @@ class Changeover:
                 engine.refuse_endless(source)
             model = load(source) if isinstance(source, str) else source
             self._tell(Reading(tuple(dict.fromkeys(each.mesh for each in model.collisions if each.mesh))))
-            settings = for_new(model, settings)
+            settings = set_step(model, placed(for_new(model, settings)))
             # The robot appears at once: on the CPU, unless "auto" is known to choose nothing else.
             decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None
             running = running_of(model, settings if decided else replace(settings, device="cpu"))

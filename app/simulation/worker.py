@@ -56,10 +56,12 @@ class Worker:
         package_dirs: tuple[str, ...] = (),
         trust_xacro: bool = False,
         opener: Callable[[Callable[..., engine.Model]], Callable[..., engine.Model]] = lambda load: load,
+        placed: Callable[[Settings], Settings] = lambda settings: settings,
     ) -> None:
         """Load a file, or use a given model, and replace the robot.
 
-        Gravity starts off on a floating base, a robot with motors starts held, and the algorithm is chosen again.
+        Gravity starts off on a floating base, a robot with motors starts held, and the algorithm is chosen again;
+        `placed`, called once the file has been read, may set another scene.
         """
         self._newest_open += 1
         number = self._newest_open
@@ -67,7 +69,7 @@ class Worker:
 
         def command() -> None:
             if number == self._newest_open:  # else superseded by a later one
-                self._loop.changeover.open(source, settings, load)
+                self._loop.changeover.open(source, settings, load, placed)
 
         self._commands.put(command)
 

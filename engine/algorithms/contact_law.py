@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.lie import Array
+from engine.scene.touches import VELOCITY_FLOOR
 
 ADMM_PENALTIES = (0.1, 1.0, 10.0)  # penalties of ADMM, tried in turn: each converges slowly on other problems
 ROUNDS, ADMM_ITERATIONS = 15, 200  # updates of s, and ADMM iterations for each
@@ -67,8 +68,8 @@ def distances(rows: ConstraintRows, G: Array, impulses: Array) -> Array:
 
 
 def residual(rows: ConstraintRows, G: Array, impulses: Array) -> float:
-    """Return the largest of `distances` over the largest |b|: zero if and only if the law holds."""
-    size = float(np.max(np.abs(rows.b), initial=1e-300))
+    """Return the largest of `distances` over the largest |b|, at least `VELOCITY_FLOOR`; zero where the law holds."""
+    size = float(np.max(np.abs(rows.b), initial=VELOCITY_FLOOR))
     return float(np.max(distances(rows, G, impulses), initial=0.0)) / size
 
 

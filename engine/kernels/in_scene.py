@@ -15,16 +15,19 @@ from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
 from engine.compile.operations import address, least, spread, votes
+from engine.kernels import rk4
 from engine.kernels.contact.by_bodies import accept_or_search, accept_or_search_again, free_velocity, store_impulses
-from engine.kernels.contact.detection import find_contacts
+from engine.kernels.contact.detection import find_contacts, put_bodies
 from engine.kernels.contact.overlap_correction import begin_overlap_correction, end_overlap_correction
 from engine.kernels.contact.problem import BEST_RESIDUAL
 from engine.kernels.contact.problem_rows import rows_by_bodies
+from engine.kernels.contact.recursion import factorise
 from engine.kernels.contact.search import advance as advance_search
 from engine.kernels.contact.step import move_on, report
 from engine.kernels.contact.warm_start import load_warm_start, store_contacts
 from engine.kernels.contact.workspace import Touch
 from engine.kernels.coordinates import is_bounded
+from engine.kernels.joint_constraints import FORWARD, STUCK, joint_law
 from engine.kernels.joint_motion import stop_turning
 from engine.kernels.joint_rows import JointRows, Robots, joint_forces
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
@@ -36,13 +39,14 @@ BEGIN, SEARCH, END, DONE = range(4)
 """The stages of a step; `DONE` after the last step."""
 FEW = 12
 """A block takes steps of the search alone only while more than one in `FEW` of its busy robots needs one."""
-_FRICTIONAL, _CONTACTS, _JOINTS, _OVERLAPS, _COUNTS = range(5)
+_FRICTIONAL, _CONTACTS, _JOINTS, _OVERLAPS, _STAGES, _COUNTS = range(6)
+"""Counts of the step: its rows; 1 where the search is for the overlap correction; 1 where RK4's stages were taken."""
 
 
 class Fixed(NamedTuple):
     """Settings that are known when the kernel is compiled; they are strings, also on the host."""
 
-    integrator: Literal["semi-implicit", "implicit"]
+    integrator: str
     on_divergence: Literal["raise", "freeze"]
     wrenches: Literal["act", "none"]
     phases: Literal["timed", "untimed"]
@@ -56,21 +60,23 @@ class Forces(NamedTuple):
 
 
 class RobotWorkspace(NamedTuple):
-    """The workspace of a robot: its state, the state as the step began, forces, wrenches (n, 6) and the step's counts
-    (4,)."""
+    """The workspace of a robot: its state, the state as the step began, forces, wrenches (n, 6), the step's counts (5,)
+    and RK4's stages, an empty tuple for other integrators."""
 
     state: Robots
     before: Robots
     forces: Forces
     wrenches: NDArray[np.floating]
     counts: NDArray[np.int64]
+    stages: rk4.Stages | tuple[()]
 
 
-def robot_workspace(bodies: int, nq: int, nv: int) -> RobotWorkspace:
+def robot_workspace(bodies: int, nq: int, nv: int, integrator: str) -> RobotWorkspace:
     """Return the workspace of a robot with these numbers of bodies, coordinates and velocities."""
     state, before = (Robots(np.zeros((1, nq)), *(np.zeros((1, nv)) for _ in range(3))) for _ in range(2))
     forces = Forces(np.zeros((1, nv)), np.zeros((1, nv)))
-    return RobotWorkspace(state, before, forces, np.zeros((bodies, 6)), np.zeros(_COUNTS, np.int64))
+    stages = rk4.stages(1, nq, nv) if integrator == "rk4" else ()
+    return RobotWorkspace(state, before, forces, np.zeros((bodies, 6)), np.zeros(_COUNTS, np.int64), stages)
 
 
 class ModelArrays(NamedTuple):
@@ -110,6 +116,39 @@ def _record(state, record_q, record_v, sample):
 
 
 @kernel
+def _take_stages(robot, loads):
+    """Take RK4's stages: v_f is their velocity, and M is that of their coordinates."""
+    state, forces, ground, stages = robot.room.state, robot.room.forces, robot.touch.ground, robot.room.stages
+    q, v = state.q[0], state.v[0]
+    rk4.begin_stages(q, v, 0, stages)
+    for stage in range(4):
+        joint_forces(state, stages.q, stages.v, robot.rows, forces, False)
+        put_bodies(stages.q[0], stages.v[0], robot.known, loads, ground)
+        free_velocity(stages.v[0], forces, robot.rows, ground.topology, loads[0], ground)
+        rk4.add_stage(stage, q, v, ground.column, 0, robot.rows, robot.rotations, stages)
+    rk4.end_stages(q, v, 0, robot.rows, robot.rotations, stages)
+    put_bodies(stages.q[0], v, robot.known, loads, ground)
+    factorise(forces.force[0], forces.inertia[0], ground.topology, ground.bodies, ground.solver.tree)
+    for j in spread(v.size):
+        ground.free[j] = v[j]
+
+
+@inline
+def _end_stages(joints, robot):
+    """Move to the velocity `ground.free` and the coordinates of RK4's stages."""
+    state, stages, ground = robot.room.state, robot.room.stages, robot.touch.ground
+    p, mode = ground.solver.problem, stages.v_sum[0]
+    for j in spread(mode.size):
+        mode[j], state.v[0, j] = FORWARD, ground.free[j]
+    for k in spread(joints):
+        y, f, low, high = p.joint_u[k] - p.g[k] * p.joint_impulse[k], p.g[k] * p.law[k, 0], p.law[k, 1], p.law[k, 2]
+        after = joint_law(y, f, low, high)
+        if abs(y) < f or after <= low or after >= high:
+            mode[p.joint[k]] = STUCK
+    rk4.settle(state.q[0], stages.q[0], state.v[0], mode, robot.rows, robot.rotations)
+
+
+@kernel
 def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases):
     """Begin a step of robot `number`; return whether the previous step's impulses are those of this step."""
     state, before, forces, counts = robot.room.state, robot.room.before, robot.room.forces, robot.room.counts
@@ -125,17 +164,22 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     _copy(state.q, before.q)
     _copy(state.v, before.v)
     gravity, q, v = known.constants[known.topology.shape[0]], state.q[0], state.v[0]
+    exact = fixed.integrator == "rk4"
     joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
     loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
     count = find_contacts(q, v, rows, known, loads, ground)
     lap(watched, phases, COLLISION)
-    free_velocity(v, forces, rows, ground.topology, gravity, ground)
-    stop_turning(v, rows.dt, ground.free, robot.rotations)
+    counts[_STAGES] = 1 if exact and count == 0 else 0
+    if exact and count == 0:
+        _take_stages(robot, loads)
+    else:
+        free_velocity(v, forces, rows, ground.topology, gravity, ground)
+        stop_turning(v, rows.dt, ground.free, robot.rotations)
     frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, ground.topology, ground)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
     inertia = forces.inertia[0]
-    return accept_or_search(contacts, frictional, joints, rows.dt, False, inertia, ground.topology, ground)
+    return accept_or_search(contacts, frictional, joints, rows.dt, exact, inertia, ground.topology, ground)
 
 
 @kernel
@@ -150,14 +194,14 @@ def _search(robot):
 
 
 @kernel
-def _end(found, robot, watched, phases):
+def _end(found, fixed, robot, watched, phases):
     """End a step after its search, or directly if its impulses are `found`; return False if another search begins."""
     counts, touch, ground, dt = robot.room.counts, robot.touch, robot.touch.ground, robot.rows.dt
     frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
     topology, state, ended = robot.touch.ground.topology, robot.room.state, True
     inertia = robot.room.forces.inertia[0]
     if counts[_OVERLAPS] == 0:
-        if found or accept_or_search_again(contacts, joints, dt, False, inertia, topology, ground):
+        if found or accept_or_search_again(contacts, joints, dt, fixed.integrator == "rk4", inertia, topology, ground):
             store_impulses(contacts, frictional, joints, ground)
             store_contacts(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
             report(ground.solver.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, touch, 0)
@@ -171,7 +215,10 @@ def _end(found, robot, watched, phases):
         end_overlap_correction(contacts, dt, topology, ground)
     if ended:
         lap(watched, phases, CONTACT)
-        move_on(counts[_OVERLAPS] == 1, state.q[0], state.v[0], robot.rows, robot.rotations, ground)
+        if fixed.integrator == "rk4" and counts[_STAGES] == 1:
+            _end_stages(joints, robot)
+        else:
+            move_on(counts[_OVERLAPS] == 1, state.q[0], state.v[0], robot.rows, robot.rotations, ground)
         lap(watched, phases, INTEGRATION)
         stop_watch(watched, phases)
     return ended
@@ -223,7 +270,7 @@ def advance(
                 stage = END if found else SEARCH
             elif stage == SEARCH:
                 stage = END if _search(robot) else SEARCH
-            elif not _end(found, robot, watched, phases):
+            elif not _end(found, fixed, robot, watched, phases):
                 found, stage = False, SEARCH
             else:
                 step += 1

@@ -16,6 +16,10 @@ TOLERANCE = 1e-9
 """The residual required of a step's impulses."""
 TOLERANCE_SINGLE, BEARABLE_SINGLE = 2e-5, 1e-4
 """That residual in single precision, and the one accepted if the solver's iterations end above it."""
+VELOCITY_FLOOR, VELOCITY_FLOOR_SINGLE = 1e-9, 1e-6
+"""m/s or rad/s: residuals are relative to the largest velocity of their rows, but at least to these. Where robots fall
+and no contact closes, velocities of rows are rounding alone.
+"""
 
 
 class Touches(NamedTuple):
@@ -28,7 +32,7 @@ class Touches(NamedTuple):
     start of the step, N m s and N s. `other` (batch, C) is the other surface: −1 the ground, −2 − k obstacle k of the
     scene, else the index of another link of the robot; `other_wrench` (batch, C, 6) is then the impulse on that link,
     and 0 on ground and obstacles. `residual` (batch,) is the residual of the contact law, relative to the step's
-    largest velocity; `worst` (batch,) is the largest residual of all steps of the last call.
+    largest velocity, at least `VELOCITY_FLOOR`; `worst` (batch,) is the largest residual of all steps of the last call.
     """
 
     number: NDArray[np.int64]

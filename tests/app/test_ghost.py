@@ -20,6 +20,7 @@ from app.acting.drives import Drive
 from app.desktop.numbers import si_text
 from app.features.ghost_view import GhostView
 from app.features.run_exports import RunExports
+from app.features.sessions import Sessions
 from app.features.time_view import TimeView
 from app.panels.ghost import COMING, PAST, GhostPanel
 from app.simulation.batch_spread import BatchSpread
@@ -289,8 +290,14 @@ def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, mon
     window.features[TimeView].first.trigger()
     wait(qtbot, lambda: as_recorded(0.0))  # a recorded frame has it too
     window.features[TimeView].last.trigger()
+    assert "over" not in view.panel.by.text()
     play(qtbot, window, run.time[-1] + 0.2 - bench.time)
-    wait(qtbot, lambda: as_recorded(run.time[-1]))  # it stays where it ended
+    wait(qtbot, lambda: as_recorded(run.time[-1]))  # it stays where it ended, and says so
+    over = f"saved.npz, 0.000 to {run.time[-1]:.3f} s; over, the ghost rests where it ended"
+    wait(qtbot, lambda: view.panel.by.text() == over)
+    window.features[TimeView].first.trigger()
+    wait(qtbot, lambda: view.panel.by.text() == over.split(";")[0])
+    window.features[TimeView].last.trigger()
     view.panel.on.click()
     assert len(window.viewport._view().poses) == len(here)
     assert view.panel.algorithm.isEnabled()
@@ -322,6 +329,28 @@ def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, 
     path.write_bytes(b"PK no run")
     view.recording.trigger()
     wait(qtbot, lambda: view.panel.refusal.text().startswith("saved.npz contains no run"))
+
+
+def test_a_session_keeps_a_recorded_ghost_and_says_when_its_file_is_gone(qtbot, recorded, tmp_path, make_window):
+    window, path = recorded
+    window.features[GhostView].open(str(path))
+    wait(qtbot, lambda: window.features[GhostView].panel.on.isChecked())
+    session = tmp_path / "mine.catena"
+    window.features[Sessions].save(str(session))
+    wait(qtbot, lambda: not window.features[RunExports].writing.running)
+    window.close()
+    again = make_window()
+    view, said = again.features[GhostView], []
+    again.statusBar().messageChanged.connect(said.append)
+    again.open(session)
+    wait(qtbot, view.panel.on.isChecked)
+    assert len(drawn(again)) == len(again.workbench.model.link_names)
+    path.unlink()
+    again.open(session)
+    gone = f"part of the session cannot be read: the file of the ghost is missing: {path}"
+    wait(qtbot, lambda: gone in said)
+    assert not view.panel.on.isChecked()
+    assert view.path == ""
 
 
 def test_a_ghost_that_is_still_to_come_is_told(qtbot):

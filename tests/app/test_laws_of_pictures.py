@@ -15,7 +15,7 @@ import engine
 from app.desktop import theme
 from app.gl import glyphs, skeleton
 from app.gl.camera import Camera
-from app.gl.extras import Extras
+from app.gl.extras import Extras, Label
 from app.gl.glyphs import Explainer
 from app.gl.picking import pick, ray
 from app.gl.pushes import Push, arrows, of_links, shapes
@@ -130,7 +130,7 @@ def test_a_name_stands_at_what_it_names(chance, qapp):
         image = QImage(*size, QImage.Format.Format_RGB32)
         image.fill(0)
         painter = QPainter(image)
-        view = View(None, None, camera, 0.0, size, extras=Extras(labels=(("a name", tuple(point), True),)))
+        view = View(None, None, camera, 0.0, size, extras=Extras(labels=(Label("a name", tuple(point), chosen=True),)))
         labels.paint(painter, view, 1.0, qapp.font())
         painter.end()
         found = image.pixelColor(round(x), round(y)).getRgb()[:3]
@@ -276,8 +276,8 @@ def test_names_stand_at_the_masses_of_their_links(chance, tmp_path):
         overlays.choose(chosen)
         told = overlays.extras(poses, MOVED).labels
         assert sorted(name for name, *_ in told) == sorted(model.link_names)
-        assert [name for name, _, marked in told if marked] == [model.link_names[chosen]] == [told[0][0]]
-        at = {name: np.array(place) - MOVED for name, place, _ in told}
+        assert [name for name, _, marked, _ in told if marked] == [model.link_names[chosen]] == [told[0][0]]
+        at = {name: np.array(place) - MOVED for name, place, *_ in told}
         for body, frame in frames.items():
             if model.mass[body]:
                 name = model.link_names[int(np.flatnonzero(model.link_body == body)[0])]
@@ -312,7 +312,7 @@ def test_arrows_are_the_forces_and_moments_along_the_worlds_axes(chance, tmp_pat
             np.testing.assert_allclose(way / np.linalg.norm(way), vector / np.linalg.norm(vector), atol=1e-9)
             np.testing.assert_allclose(begin[k], arrow.start, atol=1e-5)
             np.testing.assert_allclose(tip[k], arrow.end, atol=1e-5)
-            name, place, _ = extras.labels[k]
+            name, place, *_ = extras.labels[k]
             assert meant(name, "N m" if moment else "N") == pytest.approx(np.linalg.norm(vector), rel=5.1e-3)
             np.testing.assert_allclose(place, arrow.end)
         assert len(heads.poses) == len(expected) + sum(moment for *_, moment in expected)

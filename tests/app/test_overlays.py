@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import QSettings, Qt
+from PyQt6.QtGui import QImage, QPainter
 from PyQt6.QtWidgets import QInputDialog
 from test_collision_shapes import choose, pixels
 from windows import wait
@@ -13,12 +17,14 @@ import engine
 from app.features.camera_views import CameraViews
 from app.features.overlay_view import ENTRIES, OverlayView
 from app.features.robot_view import RobotView
+from app.features.undo_view import UndoView
 from app.gl.camera import Camera
-from app.gl.extras import Look
+from app.gl.extras import Extras, Label, Look
 from app.gl.glyphs import POINTS, Explainer, Trails
 from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
 from app.link_extents import ends, link_points, world_points
+from app.picture import labels
 from app.picture.crowd import LOOKED_AT
 from app.simulation.batch_spread import BatchSpread
 
@@ -49,10 +55,37 @@ def test_names_stand_over_the_picture_and_in_what_is_taken_of_it(qtbot, arm):
     choose(qtbot, arm, arm.features[OverlayView].actions["names"])
     assert (np.abs(pixels(arm) - plain) > 60).mean() > 1e-3
     wait(qtbot, lambda: arm.viewport._labels.isVisible())
-    labels = arm.viewport._view().extras.labels
-    assert [name for name, *_ in labels] == list(arm.workbench.model.link_names)
+    found = arm.viewport._view().extras.labels
+    assert [name for name, *_ in found] == list(arm.workbench.model.link_names)
     choose(qtbot, arm, arm.features[OverlayView].actions["names"])
     wait(qtbot, lambda: not arm.viewport._labels.isVisible())
+
+
+def test_of_names_that_would_cover_each_other_the_nearest_is_written(arm, monkeypatch):
+    view, written = arm.viewport._view(), []
+    eye, target = view.camera.eye, view.camera.target
+    monkeypatch.setattr(labels, "_write", lambda *given: written.append(given[1::2]))
+
+    def told(*given: Label) -> list[str]:
+        written.clear()
+        picture = QImage(*view.size, QImage.Format.Format_RGB32)
+        painter = QPainter(picture)
+        labels.paint(painter, replace(view, extras=Extras(labels=given)), 1.0, arm.font())
+        painter.end()
+        return [text for text, _ in written]
+
+    def along(share: float, **how: bool) -> Label:
+        """A label on the line of sight, at that share of the target's distance."""
+        return Label(f"at {share}", tuple(eye + share * (target - eye)), **how)
+
+    far, near = along(1.2, is_name=True), along(0.8, is_name=True)
+    assert told(far, near) == ["at 0.8"]
+    assert told(far, near, along(1.1)) == ["at 1.1"]  # a number
+    assert told(far, near, along(1.1), along(1.3, chosen=True)) == ["at 1.3"]
+    other = near._replace(text="beside", place=tuple(target + 0.5 * np.array(view.camera.axes()[0])))
+    assert told(far, near, other) == ["at 0.8", "beside"]
+    boxes = [box for _, box in written]
+    assert not boxes[0].intersects(boxes[1])
 
 
 def test_trails_follow_the_tips_or_the_chosen_link_and_end_with_a_reset(qtbot, arm):
@@ -297,6 +330,36 @@ def test_a_view_is_renamed_unless_the_name_is_taken(arm, monkeypatch):
     assert told() == "view renamed: View › Saved views › above"
     views.menu.aboutToShow.emit()
     assert [each.text() for each in views.menu.actions()[2:4]] == ["above", "right"]
+
+
+def test_a_change_of_saved_views_is_undone_and_redone(qtbot, arm):
+    views, told = arm.features[CameraViews], arm.statusBar().currentMessage
+    ctrl = Qt.KeyboardModifier.ControlModifier
+
+    def saved() -> dict[str, float]:
+        views.menu.aboutToShow.emit()
+        stored = json.loads(arm.settings.value("views"))
+        assert ("No views yet" in [each.text() for each in views.menu.actions()]) == (not stored)
+        return {name: view[3] for name, view in stored.items()}
+
+    for distance in (1.0, 2.0):
+        arm.viewport.see(replace(arm.viewport.camera, distance=distance))
+        views.keep("left & up")
+    views.menu.aboutToShow.emit()
+    (forget,) = [each.menu() for each in views.menu.actions() if each.text() == "&Forget"]
+    forget.actions()[0].trigger()
+    assert told() == "view forgotten: left & up; Undo brings it back"
+    assert saved() == {}
+    assert arm.features[UndoView].undo.text() == "&Undo Forget view left && up"
+    qtbot.keyClick(arm, Qt.Key.Key_Z, ctrl)
+    assert told() == "Undone: Forget view left & up"
+    assert saved() == {"left & up": 2.0}
+    qtbot.keyClick(arm, Qt.Key.Key_Z, ctrl)  # what the second one replaced
+    assert saved() == {"left & up": 1.0}
+    qtbot.keyClick(arm, Qt.Key.Key_Y, ctrl)
+    qtbot.keyClick(arm, Qt.Key.Key_Y, ctrl)
+    assert saved() == {}
+    assert told() == "Redone: Forget view left & up"
 
 
 def test_f11_fills_the_screen_and_goes_back(qtbot, arm):

@@ -81,7 +81,7 @@ def test_a_click_in_the_tree_marks_the_link_in_the_picture(qtbot, arm):
     click_row(qtbot, panel.tree, 4)
     assert arm.selection.link == 4
     assert np.abs(pixels(arm) - plain).max() > 40
-    names = [name for name, _, chosen in arm.viewport._view().extras.labels if chosen]
+    names = [name for name, _, chosen, _ in arm.viewport._view().extras.labels if chosen]
     assert names == ["link4"]
     qtbot.keyClick(panel.tree, Qt.Key.Key_Down)
     assert arm.selection.link == 5

@@ -106,6 +106,32 @@ def test_a_pose_is_renamed_and_deleted(opened, arm, typed):
     assert list(entries(window.features[PoseMenu].menu)) == ["neutral", "&Save pose…"]
 
 
+def test_a_change_of_saved_poses_is_undone_and_what_another_window_saved_stays(qtbot, opened, arm, typed):
+    window = opened(arm)
+    view, undo = window.features[PoseMenu], window.features[UndoView]
+    poses = {}
+    for value in (0.5, 0.75):
+        moved(qtbot, window, [value, -1.0])
+        typed.append("reach")
+        command(window, "&Save pose…")
+        poses[value] = view._poses[view._robot.name]["reach"]
+    assert poses[0.5] != poses[0.75]
+    command(window, "&Delete", "reach")
+    assert window.statusBar().currentMessage() == "pose deleted: reach; Undo brings it back"
+    view._store({"elsewhere": poses[0.5]})
+    undo.undo.trigger()
+    assert window.statusBar().currentMessage() == "Undone: Delete pose reach"
+    assert view._poses[view._robot.name] == {"reach": poses[0.75], "elsewhere": poses[0.5]}
+    undo.undo.trigger()  # what the second one replaced
+    assert view._poses[view._robot.name] == {"reach": poses[0.5], "elsewhere": poses[0.5]}
+    undo.redo.trigger()
+    undo.redo.trigger()
+    assert list(entries(view.menu))[:2] == ["neutral", "elsewhere"]
+    typed.append("there")
+    command(window, "&Rename", "elsewhere")
+    assert undo.undo.text() == "&Undo Rename pose elsewhere to there"
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QTreeWidget
 from test_help import rows
 from test_scene_view import dragged, entry, seen_at, settled, shown, type_in
+from test_time import play
 from windows import wait
 
 import engine
 from app.acting.drives import Drive
 from app.features.ground_view import GroundView
+from app.features.run_exports import RunExports
 from app.features.scene_view import SceneView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet, shortcuts
@@ -254,3 +258,28 @@ def test_a_session_has_its_own_scene_and_nothing_to_undo(qtbot, undoing, tmp_pat
     wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
     assert window.features[SceneView].obstacles == ()
     assert not undoing.undo.isEnabled()
+
+
+def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, undoing, tmp_path):
+    window, bench, scene = undoing._window, undoing._bench, undoing._window.features[SceneView]
+    scene.add("box", False)
+    settled(qtbot, scene)
+    play(qtbot, window, 0.1)
+    (box,), exports, path = scene.obstacles, window.features[RunExports], tmp_path / "beside_a_box.npz"
+    exports.write(str(path), "npz", interval=0.0)
+    wait(qtbot, lambda: not exports.writing.running)
+    scene.change(0, replace(scene.things[0], size=(0.3, 0.3, 0.3)))
+    scene.add("sphere", False)
+    settled(qtbot, scene)
+    larger, ball = scene.obstacles
+    window.open(path)
+    wait(qtbot, lambda: bench.replay.active and not bench.loading)
+    assert [(each.shape, each.size) for each in scene.obstacles] == [("box", box.size)]
+    assert window.statusBar().currentMessage() == "2 objects around arm7 were removed; Undo (Ctrl+Z) adds them here"
+    undo(qtbot, undoing)
+    wait(qtbot, lambda: [each.size for each in scene.obstacles] == [box.size, larger.size, ball.size])
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.time > 0.09)  # it goes on from the run's end
+    assert not bench.replay.active
+    assert window.viewport.overlays.world.count == 3
+    redo(qtbot, undoing)
+    wait(qtbot, lambda: [each.size for each in scene.obstacles] == [box.size])

@@ -105,7 +105,7 @@ def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, o
     bench.forces.set(link, np.array([0.0, 0, 0, 0, 250.0, 0]), True)
     window.refresh()
     wait(qtbot, lambda: bool(window.viewport._view().extras.labels))
-    ((text, end, _),) = window.viewport._view().extras.labels
+    ((text, end, *_),) = window.viewport._view().extras.labels
     assert text == "250 N"
     along_y = np.array(end) - window.viewport._poses[link, :3, 3] - window.viewport.center
     np.testing.assert_allclose(along_y / np.linalg.norm(along_y), (0, 1, 0), atol=1e-9)

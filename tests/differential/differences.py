@@ -26,6 +26,7 @@ from engine.algorithms.motion import Motion, frame_of_link, motion
 from engine.algorithms.step import ContactProblem, Inputs, StepSetup
 from engine.algorithms.touching import Contact
 from engine.lie import Array
+from engine.scene.touches import VELOCITY_FLOOR
 from tests.differential.cases import Case
 from tests.differential.matching import DOUBLE, SINGLE, Precision, seen, told_contacts
 
@@ -247,7 +248,7 @@ def _law(
     results = []
     for share in (*(0.5**k for k in range(step.HALVINGS + 1)), 0.0):
         tried, springs = step.with_restitution(ready, settings, share)
-        size = max(float(np.max(np.abs(tried.rows.b), initial=0.0)), 1e-300)
+        size = max(float(np.max(np.abs(tried.rows.b), initial=0.0)), VELOCITY_FLOOR)
         results.append((contact_law.residual(tried.rows, tried.G, impulses), share, tried, size))
         if not springs:
             break

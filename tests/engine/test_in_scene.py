@@ -102,14 +102,14 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
     robot = in_scene.Robot(
-        known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv), touch
+        known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator), touch
     )
     kept, none = np.zeros((STEPS // 10 + 1) * model.nq), np.zeros(1, np.int64)
     state = (q[None].copy(), v[None].copy(), np.zeros((1, model.nv)), target[None])
     controls, kept_v = np.zeros(STEPS * model.nv), np.zeros((STEPS // 10 + 1) * model.nv)
     given = (
         0, True, 1, STEPS, 0, STEPS, 0, *state, controls, 1, kept, kept_v, 10, none, none.copy(), none.repeat(32),
-        np.zeros(1), none.copy(), in_scene.Fixed("implicit", "raise", "none", "untimed"), robot,
+        np.zeros(1), none.copy(), in_scene.Fixed(of.integrator, "raise", "none", "untimed"), robot,
     )  # fmt: skip
     given = in_type(given, of.dtype)
     assert specialise_in(in_scene.advance, of.dtype, *given)(*given) is not NotImplemented
@@ -139,6 +139,47 @@ def test_steps_in_stages_are_those_of_the_cpu(
     assert np.any(others != -1) == (way == "onto itself")
 
 
+@pytest.mark.parametrize("way", ["falling", "onto itself"])
+@pytest.mark.parametrize(("dtype", "off"), [("float64", 1e-9), ("float32", 2e-3)])
+def test_runge_kuttas_steps_in_stages_are_those_of_the_cpu(
+    walker: engine.Model, way: str, dtype: str, off: float, rng: np.random.Generator
+) -> None:
+    """In flight, with joints that stick, slide and meet their limits, and then under contacts."""
+    of = replace(settings(walker, way, dtype), integrator="rk4")
+    q, v = states(walker, way, rng)
+    q[2] += 0.02
+    v[6:] = rng.uniform(-8, 8, len(v) - 6)
+    target = np.where(walker.q_of_v >= 0, q[np.maximum(walker.q_of_v, 0)], 0.0)
+    kept, *_ = staged(of, q, v, target)
+    simulation = engine.Simulation(
+        walker, dt=DT, integrator="rk4", scene=of.scene, q=q, v=v, kp=of.kp[0], kd=of.kd[0], device="cpu"
+    )
+    simulation.target[:] = target
+    numbers = []
+    for sample in kept[1:]:
+        simulation.step(10)
+        assert simulation.contacts is not None
+        numbers.append(int(simulation.contacts.number[0]))
+        np.testing.assert_allclose(sample, simulation.q[0], rtol=0, atol=off)
+    assert numbers[-1] > 0
+    assert (numbers[0] == 0) == (way == "falling")
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-8), ("float32", 1e-4)])
+def test_limbs_that_touch_in_a_fall_have_no_residual_of_rounding(dtype: str, tolerance: float) -> None:
+    """Relative to each other they rest, so that their velocities without impulses are rounding alone."""
+    model, rng, scene = engine.load("robots/quadruped.urdf"), np.random.default_rng(5), scene_of("onto itself")
+    of = replace(settings(model, "falling", dtype), scene=scene, pairs=touching_pairs(model, scene)[0])
+    limp = replace(of, kp=0 * of.kp, kd=0 * of.kd)
+    found = []
+    for _ in range(20):
+        q, v = model.random(rng), np.zeros(model.nv)
+        q[2] = 5
+        *_, worst = staged(limp, q, v, np.zeros(model.nv))
+        found.append(worst)
+    assert 0 < max(found) <= tolerance
+
+
 def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, in_scene.Robot]:
     """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
     of = settings(model, "falling", "float64")
@@ -147,10 +188,10 @@ def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, 
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
     rows = JointRows(DT, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     robot = in_scene.Robot(
-        known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv), touch
+        known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator), touch
     )
     robot.room.state.q[:], robot.room.state.v[:] = q, v
-    kinds = in_scene.Fixed("implicit", "raise", "none", "untimed")
+    kinds = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     in_scene._begin(0, robot.room.state.tau[0], 0, np.zeros(1), 1, kinds, robot, False, np.zeros(1, np.int64))
     _, contacts, joints = robot.room.counts[:3].tolist()
     return contacts, joints, touch.ground.solver, robot
@@ -182,9 +223,13 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5 * np.abs(found[1]).max())
 
 
-def test_robots_with_hulls_are_stepped_so_and_those_with_points_are_not(walker: engine.Model) -> None:
+def test_robots_with_hulls_or_pairs_are_stepped_so_and_those_with_points_are_not(walker: engine.Model) -> None:
     assert serves(settings(walker, "standing", "float32"))
-    assert not serves(settings(engine.load("robots/quadruped.urdf"), "standing", "float32"))
+    quadruped = engine.load("robots/quadruped.urdf")
+    assert not serves(settings(quadruped, "standing", "float32"))
+    assert serves(settings(quadruped, "onto itself", "float32"))
+    assert serves(replace(settings(quadruped, "onto itself", "float32"), algorithm="jsiia"))
+    assert serves(replace(settings(quadruped, "onto itself", "float32"), integrator="rk4"))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -250,21 +295,24 @@ def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, way: s
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("way", ["standing", "falling", "on hills", "onto itself"])
+@pytest.mark.parametrize(
+    ("way", "integrator"),
+    [
+        ("standing", "implicit"), ("falling", "implicit"), ("on hills", "implicit"), ("onto itself", "implicit"),
+        ("falling", "rk4"), ("onto itself", "rk4"),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize(("dtype", "off"), [("float64", 1e-8), ("float32", 2e-3)])
 def test_a_gpu_steps_robots_with_hulls_as_the_cpu_does(
-    walker: engine.Model, way: str, dtype: str, off: float, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    walker: engine.Model, way: str, integrator: str, dtype: str, off: float, rng: np.random.Generator
 ) -> None:
-    if way == "onto itself":  # as a robot with more possible contacts is, or one for which a dense matrix is too large
-        monkeypatch.setattr(scene_stepper, "MOST", 0)
-        monkeypatch.setattr(workspace, "MOST_DENSE", 0)
     batch = 40
     begin = [states(walker, way, rng) for _ in range(batch)]
     q, v = (np.array(x) for x in zip(*begin, strict=True))
     of = settings(walker, way, dtype, batch)
     sims = [
         engine.Simulation(
-            walker, batch, DT, "implicit", "abia", scene=of.scene, q=q, v=v, kp=of.kp[0], kd=of.kd[0], device=device,
+            walker, batch, DT, integrator, "abia", scene=of.scene, q=q, v=v, kp=of.kp[0], kd=of.kd[0], device=device,
             dtype=kind, on_divergence="freeze",
         )
         for device, kind in (("cuda", dtype), ("cpu", "float64"))

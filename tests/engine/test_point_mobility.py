@@ -46,3 +46,14 @@ def test_what_stands_fast_does_not_answer_and_nonsense_is_refused():
         engine.point_mobility(model, model.neutral(), 99, (0, 0, 0))
     with pytest.raises(ValueError, match="three finite numbers"):
         engine.point_mobility(model, model.neutral(), 1, (0, np.nan, 0))
+
+
+@pytest.mark.written_out
+@pytest.mark.usefixtures("new_process", "cache")
+def test_no_robot_needs_code_of_its_own(compiled):
+    """A window has the code of this function compiled ahead, for any robot that is then pulled."""
+    engine.point_mobility(engine.chain(1), [0.0], 1, (0.0, 0.0, 0.0))
+    compiled.clear()
+    for model in (engine.chain(13), engine.load(engine.find_robot("quadruped"))):
+        assert engine.point_mobility(model, model.neutral(), len(model.link_names) - 1, (0.1, 0.0, 0.0)).any()
+    assert compiled == []

@@ -42,7 +42,7 @@ WINDOW = (
     "| save a session | *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
     "the Scene dock (`{Scene}`) adds obstacles, free bodies",
-    "`{Undo}` undoes poses, drives, settings, obstacles and bodies, `{Redo}` redoes them |",
+    "`{Undo}` undoes poses, drives, settings, obstacles, bodies, saved poses and views, `{Redo}` redoes them |",
     "*Edit › Preferences* (`{Preferences}`) has the window's preferences",
     "| look at a family of runs | *File › Open study* (`{Open study}`) draws",
     "| find a command | `{Command palette}` finds any by its name",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from engine.compile import inline
 from engine.kernels.joint_constraints import joint_law
+from engine.scene.touches import VELOCITY_FLOOR
 
 TINY = 1e-300
 EPS = 2.220446049250313e-16
@@ -62,7 +63,7 @@ def residual(system, contacts, joints, impulses, u):
     The distance of λ from P_K(λ − r (u + μ|u_t| n)) over r = 1/`size_of`, and of u from its clamp.
     """
     G, b, mu, rows = system
-    worst, most = 0.0, TINY
+    worst, most = 0.0, VELOCITY_FLOOR
     for k in range(3 * contacts + joints):
         most = max(most, abs(b[k]))
     for i in range(contacts):

@@ -15,15 +15,14 @@ from engine.cpu.constraints.contact_dynamics import contact_velocity
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
+from engine.kernels import rk4
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.step import move_on
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
-from engine.kernels.joint_constraints import slides
-from engine.kernels.joint_motion import advance, advance_ball, rates, stop_turning
+from engine.kernels.joint_motion import advance, stop_turning
 from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
-from engine.kernels.quaternions import normalise
 from engine.phases import COLLISION, CONTACT, INTEGRATION
-from engine.step_settings import DIVERGED, LOWER, UPPER
+from engine.step_settings import DIVERGED
 
 
 class Wrenches(NamedTuple):
@@ -62,16 +61,6 @@ class Before(NamedTuple):
     v: NDArray[np.floating]
 
 
-class Stages(NamedTuple):
-    """RK4's state at a stage and weighted sums of rates, for a block of L robots; q (L, nq), v (L, nv)."""
-
-    q: NDArray[np.floating]
-    v: NDArray[np.floating]
-    q_rate: NDArray[np.floating]
-    q_sum: NDArray[np.floating]
-    v_sum: NDArray[np.floating]
-
-
 class Scratch(NamedTuple):
     """The workspace of a block of L robots; `weightless` are three zeros.
 
@@ -82,7 +71,7 @@ class Scratch(NamedTuple):
     forces: CoordinateForces
     result: Accelerations
     active: ActiveSet
-    stages: Stages
+    stages: rk4.Stages
     before: Before
     weightless: NDArray[np.floating]
     wrenches: NDArray[np.floating] | tuple[()]
@@ -100,7 +89,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
         CoordinateForces(*zeros(v, v, v, v)),
         Accelerations(*zeros(v, v)),
         ActiveSet(np.zeros(v), np.zeros(v), np.zeros(lanes, np.int64)),
-        Stages(*zeros(q, v, q, q, v)),
+        rk4.stages(lanes, nq, nv),
         Before(*zeros(q, v)),
         np.zeros(3),
         (),
@@ -155,60 +144,24 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
 
 
 @inline
-def _settle(q, after, v, mode, rows, rotations):
-    """Accept RK4's coordinates `after`, but q ⊕ dt v⁺ for a joint that was held or would pass its limit."""
-    for j in range(v.size):
-        index = rows.q_of_v[j]
-        if index >= 0:
-            held = rows.has_constraints and not slides(mode[j])
-            outside = rows.has_limits and not (rows.joints[LOWER, j] <= after[index] <= rows.joints[UPPER, j])
-            if held or outside:
-                after[index] = q[index] + rows.dt * v[j]
-    balls = rotations.balls
-    for f in range(balls.shape[0]):
-        a, c = balls[f, 0], balls[f, 1]
-        held = not (slides(mode[c]) and slides(mode[c + 1]) and slides(mode[c + 2]))
-        if rows.has_constraints and held:
-            for r in range(4):
-                after[a + r] = q[a + r]
-            advance_ball(after, a, v, c, rows.dt)
-    copy_row(after, q)
-
-
-@inline
 def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
     """Compute the weighted sums of the rates at the four stages."""
-    forces, result, stages, dt = scratch.forces, scratch.result, scratch.stages, rows.dt
+    forces, result, stages = scratch.forces, scratch.result, scratch.stages
     q, v = robots.q, robots.v
-    fill(stages.q_sum, 0.0)
-    fill(stages.v_sum, 0.0)
-    copy(q, stages.q)
-    copy(v, stages.v)
+    for k in range(v.shape[0]):
+        rk4.begin_stages(q[k], v[k], k, stages)
     fill(forces.locked, 0.0)
     for stage in range(4):
         joint_forces(robots, stages.q, stages.v, rows, forces, False)
         prepare(stages.q, stages.v, dynamics, loads, phases)
         accelerations(forces, result, dynamics, loads, phases)
-        weight, ahead = (
-            (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
-        )
         for k in range(v.shape[0]):
-            rates(stages.q[k], stages.v[k], stages.q_rate[k], rows.q_of_v, rotations)
-            for j in range(q.shape[1]):
-                stages.q_sum[k, j] += weight * stages.q_rate[k, j]
-                stages.q[k, j] = q[k, j] + ahead * dt * stages.q_rate[k, j]
-            for j in range(v.shape[1]):
-                stages.v_sum[k, j] += weight * result.qdd[k, j]
-                stages.v[k, j] = v[k, j] + ahead * dt * result.qdd[k, j]
+            rk4.add_stage(stage, q[k], v[k], result.qdd[k], k, rows, rotations, stages)
 
 
 @kernel
 def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
-    """The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
-
-    Friction and limits, if any, then correct the velocity at the step's end. With contacts the step is semi-implicit
-    Euler's: the stages ignore contacts, and would pass through them.
-    """
+    """Take a Runge-Kutta step, see `engine.kernels.rk4`, or one under contacts."""
     q, v, dt, forces, result, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.result, scratch.stages
     if len(touch) > 0:
         joint_forces(robots, q, v, rows, forces, False)
@@ -216,15 +169,7 @@ def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, p
             return
     _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
-        for j in range(q.shape[1]):
-            stages.q[k, j] = q[k, j] + dt / 6.0 * stages.q_sum[k, j]
-        for j in range(v.shape[1]):
-            v[k, j] += dt / 6.0 * stages.v_sum[k, j]
-        free, balls = rotations
-        for f in range(free.shape[0]):
-            normalise(stages.q[k], free[f, 0] + 3)
-        for f in range(balls.shape[0]):
-            normalise(stages.q[k], balls[f, 0])
+        rk4.end_stages(q[k], v[k], k, rows, rotations, stages)
     if rows.has_constraints:
         fill(stages.v, 0.0)
         fill(forces.force, 0.0)
@@ -234,7 +179,7 @@ def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, p
         if rows.has_constraints:
             for j in range(v.shape[1]):
                 v[k, j] += dt * result.qdd[k, j]
-        _settle(q[k], stages.q[k], v[k], scratch.active.mode[k], rows, rotations)
+        rk4.settle(q[k], stages.q[k], v[k], scratch.active.mode[k], rows, rotations)
 
 
 @inline

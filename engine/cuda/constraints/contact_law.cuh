@@ -8,6 +8,8 @@
 #include "constraints/active_set.cuh"
 
 template <typename Real> constexpr Real TINY = sizeof(Real) == 8 ? 1e-300 : 1e-30;
+// The least unit of residuals.
+template <typename Real> constexpr Real FLOOR = sizeof(Real) == 8 ? VELOCITY_FLOOR : VELOCITY_FLOOR_SINGLE;
 template <typename Real> constexpr Real EPS = sizeof(Real) == 8 ? 2.220446049250313e-16 : 1.1920929e-7;
 // The residual at which a step's impulses count as solved.
 template <typename Real> constexpr Real CONTACT_TOLERANCE = sizeof(Real) == 8 ? TOLERANCE : TOLERANCE_SINGLE;
@@ -60,7 +62,7 @@ template <typename Real> __device__ __forceinline__ Real joint_law(Real y, Real 
 template <typename Real, class Room, class Team>
 __device__ __forceinline__ Real residual(const System<Real, Room>& system, const Team& team) {
     const int n = system.rows(), first = 3 * system.contacts;
-    Real worst = 0, most = TINY<Real>;
+    Real worst = 0, most = FLOOR<Real>;
 #pragma unroll 1
     for (int i = team.rank; i < system.contacts; i += team.size) {
         const int k = 3 * i;

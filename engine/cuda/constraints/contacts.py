@@ -15,13 +15,14 @@ from engine.kernels.contact.workspace import OTHER, WRENCH, reported
 from engine.model import FREE, WORLD, Model
 from engine.scene import HeightField, Plane, Points, Scene, Touches, points, thresholds
 from engine.scene.points import KEPT, WALKED
-from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
+from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE, VELOCITY_FLOOR, VELOCITY_FLOOR_SINGLE
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
 _CONTACT, _SPHERE_PLACE, _REMEMBERED, _PLACED = 21, 7, 4, 21  # numbers per contact etc., see contact_room.cuh
 _FEATURE, _OTHER = 2, 12  # further numbers per contact with pairs, and with pairs of a robot's own bodies
 _MOST_VELOCITIES = 64  # of robots solved by several lanes
+_FEW = 32  # their most contacts
 _NULL = np.uint64(0)
 _LARGEST_INDEX = 2**31 - 1  # kernels index a block's workspace by int
 
@@ -30,6 +31,21 @@ def touches_something(settings: StepSettings) -> bool:
     """Return whether robots have shapes that can touch the ground, an obstacle or each other."""
     scene = settings.scene
     return scene is not None and points(settings.model, scene).capacity + settings.pairs.capacity > 0
+
+
+def lanes(settings: StepSettings) -> int:
+    """Return the lanes per robot of the kernels for limbs or bodies on a plane, with friction; 1 for other robots."""
+    scene, model = settings.scene, settings.model
+    assert scene is not None
+    found, plane = points(model, scene), isinstance(scene.ground, Plane)
+    few = found.capacity <= _FEW and np.max(np.diff(found.first), initial=0) < WALKED
+    plain = np.all(found.friction > 0) and not np.any(found.restitution > 0) and not settings.pairs.capacity
+    euler = settings.algorithm == "abia" and settings.integrator != "rk4"
+    if not (few and plane and plain and euler) or model.nv > _MOST_VELOCITIES:
+        return 1
+    if limbs(model):
+        return LANES if np.all(np.diff(found.first)[found.body > 0] <= KEPT) else 1
+    return lane_bodies.WARP if lane_bodies.fits(model) else 1
 
 
 class Contacts:
@@ -286,6 +302,7 @@ class Contacts:
             "SHUT_DOUBLE": thresholds.SHUT, "SHUT_SINGLE": thresholds.SHUT_SINGLE,
             "OVERLAP_SINGLE": thresholds.OVERLAP_SINGLE, "TOLERANCE": TOLERANCE, "TOLERANCE_SINGLE": TOLERANCE_SINGLE,
             "BEARABLE_SINGLE": BEARABLE_SINGLE,
+            "VELOCITY_FLOOR": VELOCITY_FLOOR, "VELOCITY_FLOOR_SINGLE": VELOCITY_FLOOR_SINGLE,
         }  # fmt: skip
         bodies = np.arange(len(self._model.parent) + 1)
         tables = {

@@ -1,4 +1,4 @@
-"""Steps of robots with many possible contacts, by `engine.kernels.in_scene`, on a GPU."""
+"""Steps on a GPU of robots with many contacts, or with pairs of shapes that may touch, by `engine.kernels.in_scene`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from engine.compile.with_loops import (
     RobotNumber,
     Table,
 )
+from engine.cuda.constraints.contacts import lanes, touches_something
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.device_arrays import to_host
@@ -30,9 +31,7 @@ from engine.kernels.contact import workspace
 from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
-from engine.scene import Touches, points
-from engine.scene.points import WALKED
-from engine.scene.thresholds import MOST
+from engine.scene import Touches
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
@@ -46,22 +45,14 @@ _WHOLE_WARPS = 128
 """Robots per multiprocessor from which a warp has 32; else 16, in which robots wait less for each other."""
 _MANY, _LEAST = 40, 4
 """A robot of more than `_MANY` bodies has at least `_LEAST` threads."""
-CONTACTS = 32
-"""Contacts of a robot above which it is stepped here, whatever its shapes."""
 
 
 def serves(settings: StepSettings) -> bool:
-    """Return whether this stepper takes the batch. It takes robots with mimic joints for any algorithm."""
-    model, scene = settings.model, settings.scene
-    if scene is None or settings.integrator == "rk4" or not (settings.algorithm == "abia" or model.has_mimic):
+    """Return whether this stepper takes the batch: in a scene, unless several lanes step each robot faster."""
+    if not touches_something(settings):
         return False
-    touching, pairs = points(model, scene), settings.pairs.capacity
-    if touching.capacity + pairs > MOST:
-        return workspace.choose_impulse_solver(model, scene) == "bodies"
-    if scene.ground is None or pairs:
-        return False
-    many = touching.capacity > CONTACTS or bool(np.max(np.diff(touching.first), initial=0) >= WALKED)
-    return many and workspace.choose_impulse_solver(model, scene) != "rows"
+    assert settings.scene is not None
+    return lanes(settings) == 1 and workspace.choose_impulse_solver(settings.model, settings.scene) != "rows"
 
 
 class SceneStepper(Stepper):
@@ -229,8 +220,7 @@ def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["
     nq, nv, real = settings.model.nq, settings.model.nv, settings.dtype
     state = (OfBatch((n,), real) for n in (nq, nv, nv, nv))
     fixed = in_scene.Fixed(
-        "implicit" if settings.integrator == "implicit" else "semi-implicit",
-        "freeze" if settings.freezes else "raise", wrenches,
+        settings.integrator, "freeze" if settings.freezes else "raise", wrenches,
         "timed" if settings.timed else "untimed",
     )  # fmt: skip
     return (
@@ -267,7 +257,7 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.Robot, tuple[
     joints = _each(settings.joints[0].copy(), Table if len(settings.joints) == 1 else Own)
     q_of_v = _each(settings.q_of_v, Table)
     rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
-    own_room = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv), Own)
+    own_room = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv, settings.integrator), Own)
     own_touch = workspace.Touch(own, *_each(touch[1:], Own))
     robot = in_scene.Robot(known, rows, _each(settings.rotations, Table), own_room, own_touch)
     return robot, workspace.partners(ground)

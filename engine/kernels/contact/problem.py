@@ -14,7 +14,7 @@ from engine.compile import inline, kernel
 from engine.compile.operations import most_of, spread
 from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.mimics import Mimics
-from engine.kernels.contact.rounding import LEAST_VELOCITY
+from engine.kernels.contact.rounding import velocity_floor
 from engine.kernels.contact.tree import Tree, tree
 from engine.kernels.joint_constraints import joint_law
 from engine.kernels.spatial import add, dot, load3, scale, sub
@@ -176,7 +176,7 @@ def _project(z, mu):
 @inline
 def greatest_velocity(contacts, joints, p):
     """The largest velocity component without impulses, not counting what open gaps add."""
-    most = LEAST_VELOCITY
+    most = velocity_floor(p.free[0, 0])
     for i in spread(contacts):
         most = max(most, abs(p.free[i, 0] - max(p.offset[i], 0.0)))
         most = max(most, max(abs(p.free[i, 1]), abs(p.free[i, 2])))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from engine.compile import inline
 from engine.compile.operations import is_single
 from engine.scene.thresholds import OVERLAP_SINGLE, SHUT, SHUT_SINGLE
-from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE
+from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE, VELOCITY_FLOOR, VELOCITY_FLOOR_SINGLE
 
-LEAST_VELOCITY = 1e-30
-"""m/s: a lower bound of the unit of residuals, so that they are finite where nothing moves."""
+
+@inline
+def velocity_floor(x):
+    """m/s: a lower bound of the unit of residuals."""
+    return VELOCITY_FLOOR_SINGLE if is_single(x) else VELOCITY_FLOOR
 
 
 @inline

@@ -1,0 +1,95 @@
+"""The classical Runge-Kutta step of one robot; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4).
+
+Friction and limits then correct the velocity at the step's end. Steps with contacts are semi-implicit Euler's: stages
+ignore contacts, and would pass through them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compile import inline
+from engine.compile.operations import spread
+from engine.kernels.joint_constraints import slides
+from engine.kernels.joint_motion import advance_ball, rates
+from engine.kernels.quaternions import normalise
+from engine.step_settings import LOWER, UPPER
+
+
+class Stages(NamedTuple):
+    """The state at a stage and weighted sums of rates, for a block of L robots; q (L, nq), v (L, nv)."""
+
+    q: NDArray[np.floating]
+    v: NDArray[np.floating]
+    q_rate: NDArray[np.floating]
+    q_sum: NDArray[np.floating]
+    v_sum: NDArray[np.floating]
+
+
+def stages(lanes: int, nq: int, nv: int) -> Stages:
+    """Return the workspace of a block of L robots."""
+    q, v = (lanes, nq), (lanes, nv)
+    return Stages(*(np.zeros(shape) for shape in (q, v, q, q, v)))
+
+
+@inline
+def begin_stages(q, v, k, at):
+    """Begin the stages of robot k of a block at its q (nq,), v (nv,)."""
+    for j in spread(q.size):
+        at.q[k, j], at.q_sum[k, j] = q[j], 0.0
+    for j in spread(v.size):
+        at.v[k, j], at.v_sum[k, j] = v[j], 0.0
+
+
+@inline
+def add_stage(stage, q, v, qdd, k, rows, rotations, at):
+    """Add the rates at a stage, q̈ (nv,) among them, to the sums, and move on to the next stage."""
+    weight, ahead = (
+        (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
+    )
+    rates(at.q[k], at.v[k], at.q_rate[k], rows.q_of_v, rotations)
+    for j in spread(q.size):
+        at.q_sum[k, j] += weight * at.q_rate[k, j]
+        at.q[k, j] = q[j] + ahead * rows.dt * at.q_rate[k, j]
+    for j in spread(v.size):
+        at.v_sum[k, j] += weight * qdd[j]
+        at.v[k, j] = v[j] + ahead * rows.dt * qdd[j]
+
+
+@inline
+def end_stages(q, v, k, rows, rotations, at):
+    """Set v to v⁺, and the stage's q to q⁺, both without friction and limits."""
+    free, balls = rotations
+    for j in spread(q.size):
+        at.q[k, j] = q[j] + rows.dt / 6.0 * at.q_sum[k, j]
+    for j in spread(v.size):
+        v[j] += rows.dt / 6.0 * at.v_sum[k, j]
+    for f in spread(free.shape[0]):
+        normalise(at.q[k], free[f, 0] + 3)
+    for f in spread(balls.shape[0]):
+        normalise(at.q[k], balls[f, 0])
+
+
+@inline
+def settle(q, after, v, mode, rows, rotations):
+    """Accept the coordinates `after`, but q ⊕ dt v⁺ for a joint that was held or would pass its limit."""
+    for j in spread(v.size):
+        index = rows.q_of_v[j]
+        if index >= 0:
+            held = rows.has_constraints and not slides(mode[j])
+            outside = rows.has_limits and not (rows.joints[LOWER, j] <= after[index] <= rows.joints[UPPER, j])
+            if held or outside:
+                after[index] = q[index] + rows.dt * v[j]
+    balls = rotations.balls
+    for f in spread(balls.shape[0]):
+        a, c = balls[f, 0], balls[f, 1]
+        held = not (slides(mode[c]) and slides(mode[c + 1]) and slides(mode[c + 2]))
+        if rows.has_constraints and held:
+            for r in range(4):
+                after[a + r] = q[a + r]
+            advance_ball(after, a, v, c, rows.dt)
+    for j in spread(q.size):
+        q[j] = after[j]
