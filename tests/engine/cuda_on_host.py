@@ -25,7 +25,8 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.compile import machine, written_out
+from engine.compile import machine, specialise_in, written_out
+from engine.compile.with_loops import Exists, Given, Number, Number32, OfBatch, Own, RobotNumber, Table
 from engine.cuda.runtime import compiler, device, header
 
 COMPILER = shutil.which("g++")
@@ -107,6 +108,64 @@ class WrittenOut:
 
     def __call__(self, _grid, _block, args):
         self._function(*(x.ctypes.data if isinstance(x, np.ndarray) else np.asarray(x).item() for x in args))
+
+
+class WithLoops:
+    """A kernel with its loops: a call works on one robot after the other, on copies of its own arrays."""
+
+    def __init__(self, kernel, tree, layout, _registers):
+        self._kernel, self._tree, self._layout = kernel, tree, layout
+
+    def __call__(self, _grid, _block, args):
+        *pieces, count = args
+        for robot in range(int(count)):
+            self._step(robot, dict(zip(("table", "own"), (pieces[:2], pieces[2:4]), strict=True)), pieces[4:])
+
+    def _step(self, robot, pieces, given):
+        arrays, at_launch = {}, iter(given)
+        values = tuple(self._value(x, robot, pieces, at_launch, arrays) for x in self._tree)
+        specialise_in(self._kernel, self._layout.real, *values)(*values)
+        for own, array in arrays.values():
+            if isinstance(own, Own):
+                self._place(own, robot, pieces)[...] = array.ravel()
+
+    def _place(self, x, robot, pieces):
+        """The numbers of a table, or of a robot's own array."""
+        start, whole = self._layout.place[id(x)], int(x.numbers.dtype.kind in "iu")
+        numbers = slice(start, start + x.numbers.size)
+        if isinstance(x, Table):
+            return pieces["table"][whole][numbers]
+        group, place = divmod(robot, self._layout.together)
+        return pieces["own"][whole][group, numbers, place]
+
+    def _value(self, x, robot, pieces, given, arrays):
+        if isinstance(x, tuple):
+            items = tuple(self._value(item, robot, pieces, given, arrays) for item in x)
+            return type(x)(*items) if hasattr(x, "_fields") else items
+        if isinstance(x, Table | Own):
+            if id(x) not in arrays:
+                kind = np.int64 if x.numbers.dtype.kind in "iu" else self._layout.real
+                numbers = np.array(self._place(x, robot, pieces), kind).view(np.ndarray)
+                arrays[id(x)] = x, numbers.reshape(x.numbers.shape)
+            return arrays[id(x)][1]
+        if isinstance(x, OfBatch | Given):
+            array = next(given)
+            if not isinstance(array, np.ndarray):
+                return _nowhere(self._layout.real if x.dtype != "int64" else "int64")
+            array = array.view(np.ndarray)
+            array = array.view(np.int64) if array.dtype == np.uint64 else array
+            return array[robot : robot + 1] if isinstance(x, OfBatch) else array.reshape(-1)
+        if isinstance(x, Number | Number32):
+            number = next(given)
+            return int(number) if isinstance(x, Number32) or x.dtype == "int64" else float(number)
+        return {RobotNumber: robot, Exists: True}.get(type(x), x)
+
+
+def _nowhere(dtype):
+    """An array without an address: NumPy's own has one even if it is empty."""
+    array = np.zeros(1, dtype)[:0]
+    ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value = None
+    return array
 
 
 class Launch:
@@ -214,7 +273,7 @@ def _cupy() -> ModuleType:
     cupy, stream = ModuleType("cupy"), Stream()
     cupy.asarray, cupy.ndarray = _array, Ndarray
     cupy.arange, cupy.where, cupy.zeros, cupy.empty = np.arange, np.where, _zeros, _empty
-    cupy.broadcast_to = np.broadcast_to
+    cupy.broadcast_to, cupy.cross, cupy.concatenate = np.broadcast_to, np.cross, np.concatenate
 
     class Event:
         """All that was asked before it is done."""
@@ -264,4 +323,5 @@ def cuda_on_host(monkeypatch, compiled_for_host):
         monkeypatch.setattr(device, name, lambda *_: None)
     monkeypatch.setattr(compiler, "load", lambda *given: load(compiled_for_host, *given))
     monkeypatch.setattr(compiler, "written_out", WrittenOut)
+    monkeypatch.setattr(compiler, "with_loops", WithLoops)
     monkeypatch.setattr(compiler, "Launch", Launch)

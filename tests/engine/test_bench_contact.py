@@ -7,7 +7,6 @@ from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa
 import engine
 from engine.bench.peers.peer import Missing
 from engine.cuda.runtime import clock
-from engine.cuda.stepping import scene_stepper
 from engine.scene import Scene, put_down
 from engine.urdf.load import load
 from tests.bench import (
@@ -156,7 +155,6 @@ def test_batches_of_robots_of_others_are_measured_in_processes_of_their_own(tmp_
 def test_a_batch_of_robots_of_others_is_measured_on_the_gpu(monkeypatch, tmp_path, way):
     real_robots_gpu.prepare(tmp_path, ("A1",))
     monkeypatch.setattr(real_robots_gpu, "SETTLE", {"falling": 100, "walking": 25})
-    monkeypatch.setattr(scene_stepper, "CONTACTS", 1000)  # by the kernels that the host can compile
     monkeypatch.setattr(clock, "synchronize", lambda: None)
     monkeypatch.setattr(clock, "device_seconds", lambda call: call() or 1e-3)
     (row,) = real_robots_gpu.ours(real_robots_gpu.RobotCase("A1", way, 3, 25, "cuda"), tmp_path)

@@ -21,7 +21,6 @@ from mimics import mimics
 
 import engine
 from engine.cuda.runtime import compiler, device, header
-from engine.scene import pairs
 from engine.step_settings import StepSettings
 from tests.seeds import OTHER
 
@@ -101,40 +100,17 @@ def of_robots(dtype: str, folder: Path):
             frozen = dataclasses.replace(settings, freezes=True)
             yield lambda settings=frozen: robot_stepper.RobotStepper(settings)
         yield lambda settings=settings: pushed(robot_stepper.RobotStepper, settings)
-    heights = engine.HeightField(np.zeros((3, 3)), 0.1)
-    for name, integrator, scene in (
-        ("quadruped", "implicit", engine.Scene()),
-        ("humanoid", "implicit", engine.Scene()),
-        ("humanoid", "rk4", engine.Scene(ground=heights, restitution=0.5)),
-        ("snake50", "semi-implicit", engine.Scene(friction=0.0)),
-    ):
-        standing = engine.load(engine.find_robot(name), floating=name == "snake50")
+    for name in ("quadruped", "humanoid"):
+        standing = engine.load(engine.find_robot(name))
         gains = np.zeros((1, standing.nv))
         settings = StepSettings(
-            standing, 100, 1e-3, integrator, "abia", dtype=dtype, kp=gains, kd=gains,
-            freezes=name == "humanoid", scene=scene,
+            standing, 100, 1e-3, "implicit", "abia", dtype=dtype, kp=gains, kd=gains, freezes=name == "humanoid",
+            scene=engine.Scene(),
         )  # fmt: skip
         yield lambda settings=settings: robot_stepper.RobotStepper(settings)
     for robot, integrator in ((following, "implicit"), (engine.tree(9, spherical=0.5, floating=True), "rk4")):
         gains = (robot.q_of_v >= 0).astype(float)[None]
         settings = StepSettings(robot, 100, 1e-3, integrator, "jsiia", dtype=dtype, kp=gains, kd=gains)
-        yield lambda settings=settings: robot_stepper.RobotStepper(settings)
-    ball = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
-    robot = mimics(folder, 2, floating=True, shape=ball)
-    gains = np.zeros((1, robot.nv))
-    yield lambda robot=robot, gains=gains: robot_stepper.RobotStepper(
-        StepSettings(robot, 100, 1e-3, "implicit", "jsiia", dtype=dtype, kp=gains, kd=gains, scene=engine.Scene())
-    )
-    for name, scene in (
-        ("quadruped", engine.Scene(self_collision=True)),
-        ("humanoid", engine.Scene(obstacles=[engine.Obstacle("cylinder", (0.1, 0.1))], self_collision=True)),
-    ):
-        model = engine.load(engine.find_robot(name))
-        gains = np.zeros((1, model.nv))
-        settings = StepSettings(
-            model, 100, 1e-3, "implicit", "abia", dtype=dtype, kp=gains, kd=gains,
-            scene=scene, pairs=pairs(model, scene),
-        )  # fmt: skip
         yield lambda settings=settings: robot_stepper.RobotStepper(settings)
 
 

@@ -10,7 +10,6 @@ from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixture
 import engine
 from engine.cuda.constraints.contacts import Contacts
 from engine.device_arrays import to_host
-from engine.scene import pairs
 from engine.step_settings import StepSettings
 
 
@@ -34,15 +33,13 @@ def each_step_alike(cpu: engine.Simulation, ours: engine.Simulation, steps: int,
     assert touching > (steps if touches is None else touches)
 
 
-def contacts(name: str, dtype: str = "float32", integrator: str = "implicit", **scene) -> Contacts:
+def contacts(name: str, dtype: str = "float32") -> Contacts:
     """Return the contacts of such robots."""
-    model, scene = robot(name), engine.Scene(**scene)
+    model = robot(name)
     gains = np.zeros((1, model.nv))
-    settings = StepSettings(
-        model, 4, 2e-3, integrator, "abia", dtype=dtype, kp=gains, kd=gains,
-        scene=scene, pairs=pairs(model, scene),
-    )  # fmt: skip
-    return Contacts(settings)
+    return Contacts(
+        StepSettings(model, 4, 2e-3, "implicit", "abia", dtype=dtype, kp=gains, kd=gains, scene=engine.Scene())
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,9 +47,6 @@ def contacts(name: str, dtype: str = "float32", integrator: str = "implicit", **
     [
         ({"name": "quadruped"}, True),
         ({"name": "quadruped", "dtype": "float64"}, True),
-        ({"name": "quadruped", "integrator": "rk4"}, False),
-        ({"name": "quadruped", "self_collision": True}, False),
-        ({"name": "quadruped", "restitution": 0.5}, False),
         ({"name": "humanoid"}, False),
     ],
 )

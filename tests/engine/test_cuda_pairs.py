@@ -127,7 +127,7 @@ def test_folded_arms_are_stopped_by_themselves_as_on_the_cpu(tmp_path):
 @pytest.mark.parametrize("integrator", [pytest.param("rk4", marks=WIDE), "semi-implicit"])
 def test_joints_that_mimic_others_touch_each_other_as_on_the_cpu(integrator, tmp_path, rng):
     """On rough ground, and some links without friction."""
-    model = mimics(tmp_path, 3, floating=True, shape=BALLS)
+    model = mimics(tmp_path, 154, floating=True, shape=BALLS)
     slick = [
         dataclasses.replace(shape, friction=0.0 if k % 3 == 0 else None) for k, shape in enumerate(model.collisions)
     ]

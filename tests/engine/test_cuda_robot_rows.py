@@ -41,18 +41,13 @@ def test_every_robot_has_its_own_state(name, batch, shared, monkeypatch, rng):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "together", "found"),
-    [
-        (98, True, (64, 8, True)),
-        (239, True, (32, 7, True)),
-        (239, False, (64, 3, True)),
-        (518, True, (64, 8, False)),
-    ],
-    ids=["a small robot", "seven blocks of 32 are more robots than three of 64", "in contact", "too large"],
+    ("numbers", "found"),
+    [(98, (64, 8, True)), (239, (32, 7, True)), (518, (64, 8, False))],
+    ids=["a small robot", "seven blocks of 32 are more robots than three of 64", "too large"],
 )
-def test_as_many_robots_as_shared_memory_holds_share_a_multiprocessor(numbers, together, found, monkeypatch):
+def test_as_many_robots_as_shared_memory_holds_share_a_multiprocessor(numbers, found, monkeypatch):
     chip = {"multiProcessorCount": 132, "sharedMemPerMultiprocessor": 233472}
     monkeypatch.setattr(device, "properties", lambda: chip)
-    assert spread(4 * numbers, 4, 1 << 16, together) == found
+    assert spread(4 * numbers, 4, 1 << 16) == found
     threads, blocks, in_shared = found
-    assert not in_shared or blocks * (4 * numbers * (threads + together) + 1024) <= chip["sharedMemPerMultiprocessor"]
+    assert not in_shared or blocks * (4 * numbers * (threads + 1) + 1024) <= chip["sharedMemPerMultiprocessor"]

@@ -12,10 +12,11 @@ import trimesh
 
 import engine
 from engine.compile import specialise_in, with_loops
-from engine.compile.with_loops import Layout
+from engine.compile.with_loops import WARP, Layout
+from engine.cuda.constraints.contacts import lanes
 from engine.cuda.stepping import scene_stepper
 from engine.cuda.stepping.scene_stepper import _robot as laid_out
-from engine.cuda.stepping.scene_stepper import arguments, serves
+from engine.cuda.stepping.scene_stepper import arguments
 from engine.holding import holding_gains
 from engine.kernels import in_scene
 from engine.kernels.collision.shape_contacts import touching_pairs
@@ -223,13 +224,16 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5 * np.abs(found[1]).max())
 
 
-def test_robots_with_hulls_or_pairs_are_stepped_so_and_those_with_points_are_not(walker: engine.Model) -> None:
-    assert serves(settings(walker, "standing", "float32"))
-    quadruped = engine.load("robots/quadruped.urdf")
-    assert not serves(settings(quadruped, "standing", "float32"))
-    assert serves(settings(quadruped, "onto itself", "float32"))
-    assert serves(replace(settings(quadruped, "onto itself", "float32"), algorithm="jsiia"))
-    assert serves(replace(settings(quadruped, "onto itself", "float32"), integrator="rk4"))
+def test_robots_on_a_plane_by_few_points_have_lanes_and_others_do_not(walker: engine.Model) -> None:
+    quadruped, alone = engine.load("robots/quadruped.urdf"), settings(walker, "standing", "float32")
+    assert lanes(settings(quadruped, "standing", "float32")) == 4
+    assert lanes(settings(engine.load("robots/humanoid.urdf"), "standing", "float32")) == WARP
+    for of in (
+        alone, settings(quadruped, "onto itself", "float32"), settings(quadruped, "on hills", "float32"),
+        replace(settings(quadruped, "standing", "float32"), integrator="rk4"),
+        replace(settings(quadruped, "standing", "float32"), algorithm="jsiia"),
+    ):  # fmt: skip
+        assert lanes(of) == 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -256,11 +260,8 @@ def test_limbs_of_joints_that_share_a_coordinate_are_taken_one_after_the_other()
 
 
 def test_mimic_joints_that_the_recursion_serves_are_stepped_so(tmp_path: Path, rng: np.random.Generator) -> None:
-    across = mimicking(tmp_path, "RL_shank_joint")  # its chain passes the trunk, beside other limbs
-    assert not serves(replace(settings(across, "standing", "float64"), algorithm="jsiia"))
     bound = mimicking(tmp_path, "RR_thigh_joint")
     of = replace(settings(bound, "standing", "float64"), algorithm="jsiia")
-    assert serves(of)
     q, v = states(bound, "standing", rng)
     target = np.where(bound.q_of_v >= 0, q[np.maximum(bound.q_of_v, 0)], 0.0)
     kept, _, worst = staged(of, q, v, target)

@@ -13,14 +13,13 @@ from page_text import ROOT, e, exempt, g, word
 
 import engine
 from engine.cpu.constraints import contact_dynamics, contact_law, contact_rounds, contact_solver
-from engine.cuda.collision import pair_tables
-from engine.cuda.stepping import scene_stepper
-from engine.kernels.collision import convex, manifold
+from engine.cuda.constraints import contacts
+from engine.kernels.collision import convex, manifold, pair_workspace
 from engine.kernels.contact import rounding, search
 from engine.kernels.contact.body_pairs import ALL_PAIRS, MOST_PAIRS
 from engine.kernels.contact.by_bodies import WARM_START_RESIDUAL
 from engine.lessons import contact as lesson_contact
-from engine.scene import Scene, pairs, points, thresholds
+from engine.scene import Scene, pairs, points, thresholds, touches
 from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT, WALKED
 from tests.bench import contact, mujoco_contact, real_robots
@@ -93,12 +92,14 @@ def residual() -> Iterable[str]:
         f"3 m/s it is {g(3 * engine.CONTACT_TOLERANCE)} m/s"
     )
     assert round(np.log10(engine.CONTACT_TOLERANCE * 9.81e-3)) == -11
+    assert (touches.VELOCITY_FLOOR, touches.VELOCITY_FLOOR_SINGLE) == (1e-9, 1e-6)
+    yield "Below 1 nm/s (1 µm/s in single precision)"
 
 
 @page_text.of(SOLVER)
 def solver() -> Iterable[str]:
     """The tolerance, the stages of the solver and their numbers."""
-    yield f"with hulls of many corners, or more than {scene_stepper.CONTACTS} possible contacts, on a plane"
+    yield f"with at most {contacts._FEW} contacts on a plane, by friction, without restitution"
     first, nothing, steps = contact_solver._ROUNDS, contact_solver._FROM_NOTHING, contact_solver._STEPS
     yield f"`contact_solver.py`, with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (13)."
     yield f"1. {word(first)} **rounds** from the impulses of the step before, each of sweeps and Newton steps;"
@@ -177,7 +178,7 @@ def geometry() -> Iterable[str]:
     yield "then the shapes are held apart along it by a hundredth of their size"
     assert convex._SHIFT == 1e-2
     yield f"Boxes and capsules' axes are held along {word(2 * 3 + 3 * 3)} axes, the normals of faces"
-    yield f"A cylinder's end has {word(pair_tables._RIM)} corners, and its lowest place where it is tilted."
+    yield f"A cylinder's end has {word(pair_workspace.RIM)} corners, and its lowest place where it is tilted."
 
 
 @claims

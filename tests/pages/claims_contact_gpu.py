@@ -18,8 +18,8 @@ SOLVER, MEASURED = "docs/contact_solver.md", "docs/measured_contact.md"
 @page_text.of(SOLVER)
 def kernels() -> Iterable[str]:
     """Which robots have kernels of their own, and what single precision is held to."""
-    yield f"| {word(limbs_of.LANES)} limbs of as many revolute joints on a free body"
-    yield f"| {lane_bodies._LEAST} to {lane_bodies.WARP} bodies on a free first one, all other joints of one coordinate"
+    yield f"without restitution: {word(limbs_of.LANES)} limbs of as many revolute joints on a free body"
+    yield f"– {lane_bodies._LEAST} to {lane_bodies.WARP} bodies on a free first one, all other joints of one coordinate"
     trunk = page_text.constants("rigid_body/limbs.cuh")["TRUNK_NV"]
     yield f"all lanes alike the trunk's {word(int(trunk))}"
     yield (
@@ -34,11 +34,11 @@ def kernels() -> Iterable[str]:
 def served() -> Iterable[str]:
     """The algorithms that step robots in a scene."""
     on = " or ".join(name.upper() for name in steppers.IN_SCENE["cuda"])
-    yield f"Robots in a scene step there by {on}, with a thread, {word(limbs_of.LANES)} lanes or a warp per robot."
+    yield f"Robots in a scene step there by {on}."
 
 
 MADE_ONCE = "measured on an H200, or by kernels compiled for the host, by scripts around the kernels"
-exempt("docs/contact.md", MADE_ONCE, "in single precision 0.04 MB for our quadruped … This limits the batch.")
+exempt("docs/contact.md", MADE_ONCE, "in single precision 0.3 MB for our quadruped … This limits the batch.")
 exempt(SOLVER, MADE_ONCE, "To hold (13) to 1e-4 … which takes double precision.")
 exempt(
     MEASURED,

@@ -10,29 +10,14 @@
 
 #include "rigid_body/ltdl.cuh"
 
-#if ANY_PAIRS
-#include "collision/solid_tables.cuh"
-#endif
-
-// A contact: the indices of its point and shape, pairs after shapes, and its gap; place and normal in the world; place
-// and rows n, t₁, t₂ in its body's frame; with pairs the feature, and with pairs of a robot's own bodies place and rows
-// in the other body's frame.
+// A contact: the indices of its point and shape, and its gap; place and normal in the world; place and rows n, t₁, t₂ in
+// its body's frame.
 namespace contact {
-constexpr int POINT = 0, SHAPE = 1, GAP = 2, PLACE = 3, NORMAL = 6, INSIDE = 9, FRAME = 12, FEATURE = 21,
-              OTHER_INSIDE = FEATURE + 2 * ANY_PAIRS, OTHER_FRAME = OTHER_INSIDE + 3, NUMBERS = OTHER_INSIDE + 12 * OWN_PAIRS;
+constexpr int POINT = 0, SHAPE = 1, GAP = 2, PLACE = 3, NORMAL = 6, INSIDE = 9, FRAME = 12, NUMBERS = 21;
 }
-// The warm start of a contact: its point's index, with pairs its feature, and the impulse in the world.
+// The warm start of a contact: its point's index, and the impulse in the world.
 namespace memory {
-constexpr int POINT = 0, FEATURE = 1, IMPULSE = FEATURE + 2 * ANY_PAIRS, NUMBERS = IMPULSE + 3;
-}
-// A moving shape in the world: its frame, the centre of its bounding sphere and the velocity there, and the angular
-// velocity.
-namespace placed {
-constexpr int ROTATION = 0, POSITION = 9, MIDDLE = 12, VELOCITY = 15, OMEGA = 18, NUMBERS = 21;
-}
-// The nearest point of a height field to a sphere.
-namespace near {
-constexpr int NORMAL = 0, PLACE = 3, GAP = 6, NUMBERS = 7;
+constexpr int POINT = 0, IMPULSE = 1, NUMBERS = IMPULSE + 3;
 }
 
 // State kept between steps: the warm starts of contacts (MEMORY) and of joints.
@@ -40,27 +25,22 @@ namespace kept {
 constexpr int MEMORY = 0, JOINT_MEMORY = MEMORY + memory::NUMBERS * CONTACTS, NUMBERS = JOINT_MEMORY + NV;
 }
 
-// The first slot of each array in the workspace of at most MOST contacts. Without restitution b has no copy without
-// offsets, and the offsets share TRIED.
+// The first slot of each array in the workspace of at most MOST contacts.
 template <int MOST> struct Places {
-    static constexpr int ROWS = (SOME_RUB ? 3 : 1) * MOST + JOINT_ROWS;  // at most: three per contact with friction, else one
+    static constexpr int ROWS = 3 * MOST + JOINT_ROWS;
     static constexpr int LONGEST = ROWS > NV ? ROWS : NV;  // the solver's vectors and matrix
-    static constexpr int LAWS = JOINT_ROWS + MOST;         // rows with a joint's law, which contacts without friction also have
+    static constexpr int LAWS = JOINT_ROWS + MOST;  // rows with a joint's law, which overlaps also have
     // In shared memory where it fits:
     static constexpr int FOUND = 0,  // contacts
-                         NEAREST = FOUND + contact::NUMBERS * MOST,  // of spheres on a height field
-                         PLACED = NEAREST + near::NUMBERS * (MOST == CONTACTS ? SPHERE_PLACES : 0),  // moving shapes
-                         FACTOR = PLACED + placed::NUMBERS * (MOST == CONTACTS ? MOVING_SOLIDS : 0),  // M, then L and 1/D
+                         FACTOR = FOUND + contact::NUMBERS * MOST,  // M, then L and 1/D
                          FREE_V = FACTOR + FACTOR_SLOTS,  // v_f
                          HALF = FREE_V + NV, WAY = HALF + NV,  // D⁻¹ Wᵀ λ, and L⁻¹ of it
                          W = WAY + NV,  // J L⁻¹ by level; before it exists, exchange slots of a warp's lanes
                          B = W + (ROWS * DEPTH > LANE_SLOTS ? ROWS * DEPTH : LANE_SLOTS),
                          OWN = B + ROWS,  // G's diagonal
                          TRIED = OWN + ROWS, U = TRIED + ROWS,  // the current iterate: impulses, velocities
-                         BASE = HAS_RESTITUTION ? U + ROWS : B, OFFSET = HAS_RESTITUTION ? BASE + ROWS : TRIED,  // b = base + offset
-                         BEFORE = U + (HAS_RESTITUTION ? 3 : 1) * ROWS,  // normal velocities before the step
-                         MU = BEFORE + HAS_RESTITUTION * MOST, LAW = MU + MOST,
-                         JOINT_OF = LAW + 3 * (ALL_RUB && JOINT_ROWS > MOST ? JOINT_ROWS : LAWS),  // velocities of joint rows
+                         MU = U + ROWS, LAW = MU + MOST,
+                         JOINT_OF = LAW + 3 * (JOINT_ROWS > MOST ? JOINT_ROWS : LAWS),  // velocities of joint rows
                          // for a warp per robot: LU factors, Ω and c of the rows, ranges of rows for each velocity
                          LOWER = JOINT_OF + JOINT_ROWS, UPPER = LOWER + (LANES == 32 ? FACTOR_SLOTS : 0),
                          RESISTANCE = UPPER + (LANES == 32 ? FACTOR_SLOTS : 0),
@@ -107,21 +87,16 @@ template <typename Real, int PITCH, int MOST> struct Room : Places<MOST> {
 
 // Tables of shapes and of their points, as packed by contacts.py.
 namespace shape {
-constexpr int FIRST = 0, COUNT = 1, LINK = 2, FRICTION = 3, RESTITUTION = 4, ROTATION = 5, POSITION = 14, RADIUS = 17,
-              NUMBERS = 18;
+constexpr int FIRST = 0, COUNT = 1, LINK = 2, FRICTION = 3, ROTATION = 4, POSITION = 13, NUMBERS = 16;
 }
 namespace point {
 constexpr int POSITION = 0, RADIUS = 3, AXIS = 4, RIM = 7, NUMBERS = 8;
 }
 
-// The tables of shapes (SHAPES, shape::NUMBERS) and points (POINTS, point::NUMBERS), and the ground: of a plane the
-// normal and the offset; of a height field x and y of its first corner, the cell, rows, columns, and the heights.
+// The tables of shapes (SHAPES, shape::NUMBERS) and points (POINTS, point::NUMBERS), and the ground, a plane: its normal
+// and offset.
 template <typename Real> struct Surroundings {
     const Real *shapes, *points, *ground;
-#if ANY_PAIRS
-    Solids solids;
-    Work work;
-#endif
 
     __device__ __forceinline__ Real of_shape(int s, int k) const { return shapes[s * shape::NUMBERS + k]; }
     __device__ __forceinline__ Real of_point(int p, int k) const { return points[p * point::NUMBERS + k]; }

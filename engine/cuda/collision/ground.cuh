@@ -1,11 +1,8 @@
-// Contacts between a robot's points and the ground, as in engine/kernels/collision/ground.py.
+// Contacts between a robot's points and a plane, as in engine/kernels/collision/ground.py.
 #pragma once
 
-#include "collision/height_field.cuh"
+#include "collision/contact_room.cuh"
 #include "rigid_body/limbs.cuh"
-#if ANY_PAIRS
-#include "collision/shape_contacts.cuh"
-#endif
 
 // The sine of a rim's tilt below which its points are fixed.
 constexpr double FLAT = 1e-3;
@@ -43,23 +40,12 @@ template <typename Real> struct Nearest {
     Vector<Real> x, n;
     Real gap;
 };
-template <typename Real, class Room>
+template <typename Real>
 __device__ __forceinline__ Nearest<Real> nearest(const Surroundings<Real>& scene, int k, int number,
-                                                 const Placed<Real>& body, const Room& room) {
-    if constexpr (HEIGHT_FIELD) {
-        if (scene.of_point(k, point::RADIUS) > 0) {
-            const int row = Room::NEAREST + near::NUMBERS * number;
-            return {room.vector(row + near::PLACE), room.vector(row + near::NORMAL), room(row + near::GAP)};
-        }
-        const Vector<Real> centre = body.p + mul(body.R, scene.vector_of_point(k, point::POSITION));
-        const Vector<Real> x = surface_point(scene, k, number, body, under(scene, centre).n);
-        const Under<Real> there = under(scene, x);
-        return {x, there.n, there.gap};
-    } else {
-        const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
-        const Vector<Real> x = surface_point(scene, k, number, body, n);
-        return {x, n, dot(n, x) - scene.ground[3]};
-    }
+                                                 const Placed<Real>& body) {
+    const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
+    const Vector<Real> x = surface_point(scene, k, number, body, n);
+    return {x, n, dot(n, x) - scene.ground[3]};
 }
 
 // Twice the signed area of a triangle seen along n.
@@ -68,24 +54,17 @@ __device__ __forceinline__ Real area(Vector<Real> a, Vector<Real> b, Vector<Real
     return dot(n, cross(b - a, c - a));
 }
 
-// The gain of a further point over the `count` kept ones at place(0) and so on: distance, then area. For a hull that
-// may `lean` by an angle in a step: distances, less the lean needed to lower a point that is `higher` than the deepest.
+// The gain of a further point over the `count` kept ones at place(0) and so on: distance, then area.
 template <typename Real, class Place>
-__device__ __forceinline__ Real worth(const Place& place, int count, Vector<Real> x, Vector<Real> n, Real higher = 0, Real lean = 0) {
+__device__ __forceinline__ Real worth(const Place& place, int count, Vector<Real> x, Vector<Real> n) {
     const Vector<Real> a = place(0), d = x - a;
-    const bool leans = lean > 0;
-    const Real off = leans ? fmax(higher, Real(0)) / lean : Real(0);
-    if (count == 1) return leans ? sqrt(dot(d, d)) - off : dot(d, d);
-    const auto beside = [&](Vector<Real> from, Vector<Real> to) {
-        const Vector<Real> side = to - from;
-        return leans ? area(from, to, x, n) / sqrt(dot(side, side)) : area(from, to, x, n);
-    };
+    if (count == 1) return dot(d, d);
     const Vector<Real> b = place(1);
-    const Real here = beside(a, b);
-    if (count == 2) return fabs(here) - off;
+    const Real here = area(a, b, x, n);
+    if (count == 2) return fabs(here);
     const Vector<Real> c = place(2);
     const Real turn = area(a, b, c, n) >= 0 ? Real(-1) : Real(1);  // outside the triangle: area at its widest side
-    return fmax(fmax(turn * here, turn * beside(b, c)), turn * beside(c, a)) - off;
+    return fmax(fmax(turn * here, turn * area(b, c, x, n)), turn * area(c, a, x, n));
 }
 
 template <typename Real, class Room>
@@ -99,59 +78,33 @@ __device__ __forceinline__ void put_contact(const Room& room, int slot, int k, i
     room.store(c + contact::FRAME, mul_t(body.R, at.n));
     room.store(c + contact::FRAME + 3, mul_t(body.R, t.first));
     room.store(c + contact::FRAME + 6, mul_t(body.R, t.second));
-    if constexpr (ANY_PAIRS) room(c + contact::FEATURE) = 0, room(c + contact::FEATURE + 1) = 0;
-}
-
-// Search the nearest points of a height field for the spheres of a shape; nothing to do on a plane.
-template <typename Real, class Room>
-__device__ __forceinline__ void search(const Surroundings<Real>& scene, int first, int many, const Placed<Real>& body,
-                                       Real dt, const Room& room) {
-    if constexpr (HEIGHT_FIELD) {
-#pragma unroll 1
-        for (int number = 0; number < many; number += KEPT) {
-            const Real radius = scene.of_point(first + number, point::RADIUS);
-            if (!(radius > 0)) return;
-            const Vector<Real> arm = mul(body.R, scene.vector_of_point(first + number, point::POSITION));
-            const Vector<Real> own = body.velocity + cross(body.omega, arm);
-            const Real speed = sqrt(dot(own, own)) + radius * sqrt(dot(body.omega, body.omega));
-            const Real ahead = Real(NEAR) + 2 * dt * speed;
-            near_sphere(scene, room, Room::NEAREST + near::NUMBERS * number, body.p + arm, radius, ahead);
-        }
-    }
-}
-
-// The descent of a point in a step at its current velocity.
-template <typename Real>
-__device__ __forceinline__ Real descent(const Nearest<Real>& at, const Placed<Real>& body, Real dt) {
-    return dt * fmax(-dot(at.n, body.velocity + cross(body.omega, at.x - body.p)), Real(0));
 }
 
 // Whether a contact may act within the step.
 template <typename Real>
 __device__ __forceinline__ bool comes_near(const Nearest<Real>& at, const Placed<Real>& body, Real dt) {
-    return at.gap <= Real(NEAR) + 2 * descent(at, body, dt);
+    const Real descent = dt * fmax(-dot(at.n, body.velocity + cross(body.omega, at.x - body.p)), Real(0));
+    return at.gap <= Real(NEAR) + 2 * descent;
 }
 
 // The contacts of shape s from slot `total` on. Returns their number. Of more than KEPT points: the deepest, the
-// farthest from it, and those that widen the area most; of WALKED or more, those that the shape may lean onto.
+// farthest from it, and those that widen the area most.
 template <typename Real, class Room>
 __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, int s, const Placed<Real>& body, Real dt,
                                               const Room& room, int total) {
     const int first = int(scene.of_shape(s, shape::FIRST)), many = int(scene.of_shape(s, shape::COUNT));
     const int place = Room::FOUND + contact::NUMBERS * total;
-    search(scene, first, many, body, dt, room);
     const auto comes = [&](const Nearest<Real>& at) { return comes_near(at, body, dt); };
     int kept = 0;
     if (many <= KEPT) {
 #pragma unroll 1
         for (int number = 0; number < many; ++number) {
-            const Nearest<Real> at = nearest<Real>(scene, first + number, number, body, room);
+            const Nearest<Real> at = nearest<Real>(scene, first + number, number, body);
             if (comes(at)) put_contact(room, total + kept++, first + number, s, at, body);
         }
         return kept;
     }
     Vector<Real> across = {0, 0, 1};
-    Real deepest = 0, stops = 0, lean = many >= WALKED ? Real(LEAN) * dt : Real(0);
     const auto kept_at = [&](int c) { return room.vector(place + contact::NUMBERS * c + contact::PLACE); };
 #pragma unroll 1
     while (kept < KEPT) {
@@ -159,83 +112,26 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
         int found = -1;
 #pragma unroll 1
         for (int number = 0; number < many; ++number) {
-            const Nearest<Real> at = nearest<Real>(scene, first + number, number, body, room);
+            const Nearest<Real> at = nearest<Real>(scene, first + number, number, body);
             if (!comes(at)) continue;
             bool taken = false;
             for (int c = 0; c < kept; ++c)
                 taken |= int(room(place + contact::NUMBERS * c + contact::POINT)) == first + number;
             if (taken) continue;
-            const Real higher = at.gap - fmax(descent(at, body, dt) - stops, Real(0)) - deepest;
-            const Real worth_here = kept == 0 ? -at.gap : worth(kept_at, kept, at.x, across, higher, lean);
+            const Real worth_here = kept == 0 ? -at.gap : worth(kept_at, kept, at.x, across);
             if (worth_here > best) best = worth_here, found = number;
         }
         if (found < 0) break;
-        const Nearest<Real> at = nearest<Real>(scene, first + found, found, body, room);
+        const Nearest<Real> at = nearest<Real>(scene, first + found, found, body);
         put_contact(room, total + kept, first + found, s, at, body);
-        if (kept == 0) {  // the ground stops it, and the hull rotates about it
-            across = at.n, deepest = at.gap, stops = descent(at, body, dt);
-            if (many >= WALKED) lean += stops / scene.of_shape(s, shape::RADIUS);
-        }
+        if (kept == 0) across = at.n;
         ++kept;
     }
     return kept;
 }
 
-// Whether body i has shapes.
-__device__ __forceinline__ bool carries(int i) {
-#if ANY_PAIRS
-    if (SOLID_START[i] != SOLID_START[i + 1]) return true;
-#endif
-    return SHAPE_START[i] != SHAPE_START[i + 1];
-}
-
-// The number of contacts that may act within a step, from the poses of `kinematics` and the velocities of `joints`.
-template <typename Real, class Joints, class Robot, class Room>
-__device__ __forceinline__ int touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
-                                       const Room& room) {
-    const auto& at = joints.at;
-    Placed<Real> body = {};
-    Motion<Real> V = {};
-    int total = 0;
-    EACH_BODY
-    for (int i = 0; i < BODIES; ++i) {
-        const int k = v_start(i), above = parent(i);
-        const Pose<Real> T = pose<Real>(i, at, robot);
-        if (above < 0) {
-            V = {}, body.R = T.R, body.p = T.p;
-        } else {
-            if (above != i - 1) {
-                const int slot = branch_slot(above);
-                V = at.motion(slot), body.p = at.vector(slot + 6);
-                body.R = {at.vector(slot + 9), at.vector(slot + 12), at.vector(slot + 15)};
-            }
-            V = motion_to_child(T, V);
-            body.p = body.p + mul(body.R, T.p), body.R = matmul(body.R, T.R);
-        }
-        if (kind(i) == REVOLUTE) V.o.z += joints.v(i, k);
-        else if (kind(i) == PRISMATIC) V.v.z += joints.v(i, k);
-        else V = V + rates<Real>(i, [&](int j) { return joints.v(i, k + j); });
-        if (branches(i)) {
-            const int slot = branch_slot(i);
-            at.store(slot, V), at.store(slot + 6, body.p);
-            at.store(slot + 9, body.R.x), at.store(slot + 12, body.R.y), at.store(slot + 15, body.R.z);
-        }
-        if (!carries(i)) continue;
-        body.omega = mul(body.R, V.o), body.velocity = mul(body.R, V.v);
-#if ANY_PAIRS
-        place_solids(scene, i, body, room);
-#endif
-#pragma unroll 1
-        for (int s = SHAPE_START[i]; s < SHAPE_START[i + 1]; ++s)
-            total += shape_contacts(scene, s, body, joints.dt, room, total);
-    }
-#if ANY_PAIRS
-    total = pairs_in_contact(scene, joints.dt, room, total);
-#endif
-    return total;
-}
-
-// `touches` by lanes: the trunk's shapes by the first lane, then those of the limbs, point by point.
+// The number of contacts that may act within a step, from the poses of `kinematics` and the velocities of `joints`: the
+// trunk's shapes by the first lane, then those of the limbs, point by point.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ int limb_touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
                                             const Room& room, const Group& group) {
@@ -288,7 +184,7 @@ __device__ __forceinline__ int limb_touches(const Joints& joints, const Robot& r
             for (int number = 0; group.any_of_all(number < many); ++number) {
                 Nearest<Real> there = {};
                 const bool near = number < many;
-                if (near) there = nearest<Real>(scene, first + number, number, body, room);
+                if (near) there = nearest<Real>(scene, first + number, number, body);
                 const bool comes = near && comes_near(there, body, joints.dt);
                 int all = 0;
                 const int slot = total + group.before(comes, all);

@@ -1,4 +1,4 @@
-// Contacts between a robot's points and a plane by a whole warp, like `touches`: a lane per body for poses, a lane per
+// Contacts between a robot's points and a plane by a whole warp: a lane per body for poses, a lane per
 // point for gaps, a lane per shape for the selection of its points, and a lane per contact for its numbers.
 #pragma once
 
@@ -113,7 +113,7 @@ __device__ __forceinline__ int lane_touches(const Joints& joints, const Robot& r
     for (int k = group.rank; k < POINTS; k += WHOLE_WARP) {
         const int s = POINT_SHAPE[k], slot = points + lane_slot::POINT_NUMBERS * k;
         const Placed<Real> body = placed_body<Real>(room, first, SHAPE_BODY[s]);
-        const Nearest<Real> there = nearest<Real>(scene, k, k - int(scene.of_shape(s, shape::FIRST)), body, found);
+        const Nearest<Real> there = nearest<Real>(scene, k, k - int(scene.of_shape(s, shape::FIRST)), body);
         const bool near = comes_near(there, body, joints.dt);
         room.store(slot, there.x), room(slot + 3) = near ? there.gap : Real(OUT_OF_REACH);
         any |= near;

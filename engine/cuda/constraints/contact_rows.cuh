@@ -5,7 +5,6 @@
 // of the body in contact.
 #pragma once
 
-#include "constraints/coupled_rows.cuh"
 #include "constraints/interior_point.cuh"
 #include "constraints/joint_constraints.cuh"
 #include "rigid_body/lane_factor.cuh"
@@ -20,23 +19,6 @@ constexpr int UNROLLED = DEPTH <= 16 ? DEPTH : 1;  // levels of a path that are 
 // Gaps and distances to limits that count as closed, m, or rad of a joint; and overlaps that count as none.
 template <typename Real> constexpr Real SHUT = sizeof(Real) == 8 ? SHUT_DOUBLE : SHUT_SINGLE;
 template <typename Real> constexpr Real OVERLAP = sizeof(Real) == 8 ? SHUT_DOUBLE : OVERLAP_SINGLE;
-
-// Order contacts with friction before those without, as the rows of a system are. Returns the number with friction.
-template <typename Real, class Room>
-__device__ __forceinline__ int frictional_first(const Surroundings<Real>& scene, const Room& room, int count) {
-    if constexpr (ALL_RUB || !SOME_RUB) return ALL_RUB ? count : 0;
-    int rubbing = 0;
-#pragma unroll 1
-    for (int i = 0; i < count; ++i) {
-        if (!(scene.of_shape(shape_of(room, i), shape::FRICTION) > 0)) continue;
-        for (int k = 0; i > rubbing && k < contact::NUMBERS; ++k) {
-            const Real one = room(room.contact(i) + k), other = room(room.contact(rubbing) + k);
-            room(room.contact(i) + k) = other, room(room.contact(rubbing) + k) = one;
-        }
-        ++rubbing;
-    }
-    return rubbing;
-}
 
 // The gap of contact i, or 0 where it is closed. In single precision the threshold grows with the coordinates'
 // rounding, so that a robot at rest does not drop by it now and then.
@@ -60,27 +42,21 @@ __device__ __forceinline__ Vector<Real> remembered(const Room& room, int i, int 
 #pragma unroll 1
     for (int tried = 0; tried < memories; ++tried) {
         const int slot = kept::MEMORY + memory::NUMBERS * m;
-        bool same = room.kept(slot) == point;
-        if constexpr (ANY_PAIRS) {
-            for (int k = 0; k < 2; ++k) same &= room.kept(slot + memory::FEATURE + k) == room(c + contact::FEATURE + k);
-        }
-        if (same) return room.kept.vector(slot + memory::IMPULSE);
+        if (room.kept(slot) == point) return room.kept.vector(slot + memory::IMPULSE);
         m = m + 1 < memories ? m + 1 : 0;
     }
     return {0, 0, 0};
 }
 
-// J of contact i into its N rows of W, from k on; J v_f into BASE, and the normal velocity before the step into BEFORE.
-// Returns whether any velocity moves it along its normal.
-template <typename Real, int N, class Memory, class Robot, class Room>
-__device__ __forceinline__ bool jacobian(const Memory& at, const Robot& robot, const Room& room, int i, int k) {
-    if constexpr (FILLS) return coupled_jacobian<Real, N>(at, robot, room, i, k);
+// J of contact i into its rows of W, from k on, and J v_f into B.
+template <typename Real, class Memory, class Robot, class Room>
+__device__ __forceinline__ void jacobian(const Memory& at, const Robot& robot, const Room& room, int i, int k) {
     const int c = room.contact(i);
     const Vector<Real> x = room.vector(c + contact::INSIDE);
-    Force<Real> F[N];
-    Real base[N] = {}, before = 0, most = 0;
+    Force<Real> F[3];
+    Real base[3] = {};
 #pragma unroll
-    for (int r = 0; r < N; ++r) {
+    for (int r = 0; r < 3; ++r) {
         const Vector<Real> d = room.vector(c + contact::FRAME + 3 * r);
         F[r] = {cross(x, d), d};
     }
@@ -88,33 +64,27 @@ __device__ __forceinline__ bool jacobian(const Memory& at, const Robot& robot, c
     for (int j = SHAPE_BODY[shape_of(room, i)];; j = parent(j)) {
         const int first = v_start(j), level = ROW_LEVEL[first] - 1;
 #pragma unroll
-        for (int r = 0; r < N; ++r) {
+        for (int r = 0; r < 3; ++r) {
             along_axes(j, F[r], [&](int which, Real value) {
                 room(Room::W + (k + r) * DEPTH + level + which) = value;
                 base[r] += value * room(Room::FREE_V + first + which);
-                if (HAS_RESTITUTION && r == 0) before += value * at(V + first + which);
-                if (MAY_HOLD && r == 0) most = fmax(most, fabs(value));
             });
         }
         if (parent(j) < 0) break;
         const Pose<Real> T = pose<Real>(j, at, robot);
 #pragma unroll
-        for (int r = 0; r < N; ++r) F[r] = force_to_parent(T, F[r]);
+        for (int r = 0; r < 3; ++r) F[r] = force_to_parent(T, F[r]);
     }
 #pragma unroll
-    for (int r = 0; r < N; ++r) room(Room::BASE + k + r) = base[r];
-    if constexpr (HAS_RESTITUTION) room(Room::BEFORE + i) = before;
-    return !MAY_HOLD || most > Real(HELD);
+    for (int r = 0; r < 3; ++r) room(Room::B + k + r) = base[r];
 }
 
-// W of N rows from k on, in place of J, for paths that begin at `tip`; G's diagonal; and in kernels of one thread a
-// robot their share of HALF = Wᵀ λ.
+// W of N rows from k on, in place of J, for paths that begin at `tip`, and G's diagonal.
 template <typename Real, int N, class Room> __device__ __forceinline__ void half_rows(const Room& room, int k, int tip) {
     const int depth = ROW_LEVEL[tip];
-    Real x[N][DEPTH], own[N] = {}, impulse[N];
+    Real x[N][DEPTH], own[N] = {};
 #pragma unroll
     for (int r = 0; r < N; ++r) {
-        impulse[r] = room(Room::TRIED + k + r);
 #pragma unroll(UNROLLED)
         for (int l = 0; l < DEPTH; ++l) x[r][l] = l < depth ? room(Room::W + (k + r) * DEPTH + l) : Real(0);
     }
@@ -130,18 +100,14 @@ template <typename Real, int N, class Room> __device__ __forceinline__ void half
             for (int r = 0; r < N; ++r) x[r][e] -= entry * x[r][l];
         }
         const Real inverse = room(row + l);
-        Real half = 0;
 #pragma unroll
         for (int r = 0; r < N; ++r) {
             const Real here = x[r][l];
-            own[r] += here * here * inverse, half += here * impulse[r];
+            own[r] += here * here * inverse;
             room(Room::W + (k + r) * DEPTH + l) = here;
         }
-        if constexpr (LANES == 1) room(Room::HALF + v) += half;
         v = ROW_PARENT[v];
     }
-    // G is kept regular where nothing moves a contact tangentially, as on a vertical slide.
-    if (MAY_HOLD && N == 3 && own[N > 1 ? 1 : 0] + own[N - 1] <= EPS<Real> * own[0]) own[N > 1 ? 1 : 0] = own[N - 1] = EPS<Real> * own[0];
 #pragma unroll
     for (int r = 0; r < N; ++r) room(Room::OWN + k + r) = own[r];
 }
@@ -305,7 +271,6 @@ template <typename Real, class Room> __device__ __forceinline__ void to_velociti
     }
 }
 template <typename Real, class Room> __device__ __forceinline__ void to_velocities(const Room& room, const Group& group) {
-    if constexpr (LANES == 1) return to_velocities<Real>(room);
     group.sync();
     if constexpr (LANE_A_BODY) {
         for (int v = group.rank; v < NV; v += LANES) room(Room::WAY + v) = room(Room::HALF + v);
@@ -362,13 +327,13 @@ template <typename Real, class Joints> struct ActingJoint {
 template <typename Real, class Joints, class Room>
 __device__ __forceinline__ void put_joint_row(const Joints& joints, const Room& room, const RowsOf& rows, int found, int v,
                                               const ActingJoint<Real, Joints>& row, Real before) {
-    const int k = rows.first_joint() + found, law = Room::LAW + 3 * (rows.count - rows.frictional() + found);
+    const int k = rows.first_joint() + found, law = Room::LAW + 3 * found;
     const int level = ROW_LEVEL[v] - 1;
     room(law) = row.friction * joints.dt;
     room(law + 1) = row.within.low * joints.dt < -SHUT<Real> ? row.within.low : Real(0);
     room(law + 2) = row.within.high * joints.dt > SHUT<Real> ? row.within.high : Real(0);
     room(Room::JOINT_OF + found) = Real(v);
-    room(Room::BASE + k) = row.after, room(Room::TRIED + k) = before;
+    room(Room::B + k) = row.after, room(Room::TRIED + k) = before;
 #pragma unroll 4
     for (int l = 0; l <= level; ++l) room(Room::W + k * DEPTH + l) = l == level;
     if constexpr (!LANE_A_BODY) half_rows<Real, 1>(room, k, v);  // a warp does all rows at once
@@ -383,7 +348,7 @@ __device__ __forceinline__ int joint_rows(const Joints& joints, const Room& room
         room.kept(kept::JOINT_MEMORY + v) = 0;
         return impulse;
     };
-    if constexpr (JOINT_ROWS > 0 && LANES > 1) {
+    if constexpr (JOINT_ROWS > 0) {
 #pragma unroll 1
         for (int first = TRUNK_NV; first < NV; first += LANES) {
             const int v = min(first + group.rank, NV - 1);
@@ -396,46 +361,13 @@ __device__ __forceinline__ int joint_rows(const Joints& joints, const Room& room
             if (acts) put_joint_row(joints, room, rows, place, v, row, impulse);
             found += all;
         }
-    } else if constexpr (JOINT_ROWS > 0) {
-        EACH_BODY
-        for (int i = 0; i < BODIES; ++i) {
-            if (kind(i) == FREE || follows(i)) continue;
-            for (int v = v_start(i); v < v_start(i) + (is_ball(i) ? 3 : 1); ++v) {
-                const ActingJoint<Real, Joints> row(joints, room(Room::FREE_V + v), v);
-                const Real impulse = before(v);
-                if (row.acts()) put_joint_row(joints, room, rows, found++, v, row, impulse);
-            }
-        }
     }
     return found;
 }
 
-constexpr bool EXACT_FLIGHT = INTEGRATOR == integrator::RK4;  // see kernels/contact/by_bodies.py
-
-// b = J v_f + c of all rows, with c for the gaps and for `share` of the restitution. Returns whether any contact
-// rebounds.
+// b = J v_f + c of contacts, from J v_f, with c for the gaps.
 template <typename Real, class Room>
-__device__ __forceinline__ bool right_side(const Surroundings<Real>& scene, const Room& room, const RowsOf& rows, Real share,
-                                           Real dt, int first, int stride) {
-    bool springs = false;
-    const int n = rows.all();
-    if constexpr (HAS_RESTITUTION)
-        for (int k = first; k < n; k += stride) room(Room::OFFSET + k) = 0, room(Room::B + k) = room(Room::BASE + k);
+__device__ __forceinline__ void right_side(const Room& room, const RowsOf& rows, Real dt, const Group& group) {
 #pragma unroll 1
-    for (int i = first; i < rows.count; i += stride) {
-        const int k = rows.first(i);
-        const Real base = room(Room::BASE + k);
-        Real c = open_gap<Real>(room, i) / dt;
-        if constexpr (HAS_RESTITUTION) {
-            const Real e = share * scene.of_shape(shape_of(room, i), shape::RESTITUTION), before = room(Room::BEFORE + i);
-            if (e > 0 && before < -Real(IMPACT) && room(room.contact(i) + contact::GAP) + dt * base <= 0) {
-                springs = true;
-                const Real slows = EXACT_FLIGHT ? fmin(base - before, Real(0)) : Real(0);
-                c = fmin(c, -slows - sqrt(e * before * e * before + slows * slows));
-            }
-        }
-        room(Room::B + k) = base + c;
-        if constexpr (HAS_RESTITUTION) room(Room::OFFSET + k) = c;
-    }
-    return springs;
+    for (int i = group.rank; i < rows.count; i += LANES) room(Room::B + 3 * i) += open_gap<Real>(room, i) / dt;
 }

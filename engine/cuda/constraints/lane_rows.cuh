@@ -60,7 +60,7 @@ __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scen
         const Vector<Real> n = room.vector(c + contact::NORMAL);
         const Tangents<Real> t = tangents(n);
         const Vector<Real> d = which == 0 ? n : which == 1 ? t.first : t.second;
-        room(Room::BASE + k) = axis_row(axes, k, body, room.vector(c + contact::PLACE), d);
+        room(Room::B + k) = axis_row(axes, k, body, room.vector(c + contact::PLACE), d);
     }
 }
 

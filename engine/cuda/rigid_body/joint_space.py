@@ -2,8 +2,7 @@
 
 M = Lᵀ D L has no fill-in between branches (Featherstone 2005; 2008, table 6.3), so row k has entries for k and for its
 ancestors only. Mimic joints couple branches: GᵀMG has entries beside the paths of the robot's tree, and paths are then
-those of its elimination tree (Liu 1990), which contain all fill-in. The same holds for bodies that may touch each
-other: all velocities that such a contact involves are then on one path.
+those of its elimination tree (Liu 1990), which contain all fill-in.
 """
 
 from __future__ import annotations
@@ -49,28 +48,11 @@ class MassMatrixRows:
         return int((self.level + 1).sum())
 
 
-Meeting = tuple[tuple[int, int], ...]
-"""Pairs of bodies that may touch each other."""
-
-
 @lru_cache(maxsize=64)
-def rows(model: Model, meeting: Meeting = ()) -> MassMatrixRows:
-    """Return the rows of a model's matrix, whose paths contain all velocities of contacts between bodies `meeting`."""
+def rows(model: Model) -> MassMatrixRows:
+    """Return the rows of a model's matrix."""
     parent = tree_velocities(model)
-    if not (model.has_mimic or meeting):
-        return MassMatrixRows(parent)
-    together = [sorted(set(moving(model, a)) | set(moving(model, b))) for a, b in meeting]
-    return MassMatrixRows(_eliminated(parent, model.coupling.v_index, model.nv, together))
-
-
-def moving(model: Model, body: int) -> list[int]:
-    """Return the model's velocities that move a body; none for the world."""
-    found: set[int] = set()
-    while body >= 0:
-        first = model.v_start[body]
-        found |= set(model.coupling.v_index[first : first + NV[model.kind[body]]].tolist())
-        body = int(model.parent[body])
-    return sorted(found)
+    return MassMatrixRows(_eliminated(parent, model.coupling.v_index, model.nv) if model.has_mimic else parent)
 
 
 def tree_velocities(model: Model) -> np.ndarray:
@@ -81,12 +63,9 @@ def tree_velocities(model: Model) -> np.ndarray:
     return parent
 
 
-def _eliminated(tree: np.ndarray, index: np.ndarray, nv: int, together: list[list[int]]) -> np.ndarray:
-    """Return the elimination tree of GᵀMG and of velocities that go `together`, from the last velocity to the first."""
+def _eliminated(tree: np.ndarray, index: np.ndarray, nv: int) -> np.ndarray:
+    """Return the elimination tree of GᵀMG, from the last velocity to the first."""
     before: list[set[int]] = [set() for _ in range(nv)]
-    for velocities in together:
-        if velocities:
-            before[velocities[-1]].update(velocities[:-1])
     for r in range(len(tree)):
         c = int(tree[r])
         while c >= 0:

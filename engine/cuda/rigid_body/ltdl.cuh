@@ -36,7 +36,7 @@ template <class Memory> __device__ __forceinline__ void clear(const Memory& at, 
 // Compute M into the matrix, without the right-hand side.
 template <typename Real, class Memory, class Robot>
 __device__ __forceinline__ void assemble(const Memory& at, int first, const Robot& robot) {
-    if constexpr (FILLS) clear(at, first);
+    if constexpr (HAS_MIMIC) clear(at, first);
     composite_bodies<Real>(at, robot, [&](int i, int c, int j, const Force<Real>& F) { enter(at, first, i, c, j, F); });
 }
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.cuda.rigid_body import tree
-from engine.cuda.rigid_body.joint_space import Meeting
 from engine.cuda.rigid_body.wrenches import BodyWrenches
 from engine.cuda.runtime import compiler, device, header
 from engine.model import Model
@@ -52,7 +51,7 @@ class _Shape(NamedTuple):
 
 
 def preamble(
-    model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None,
+    model: Model, dtype: str, additions: bool = False, matrices: int = 0, has_rows: bool = False,
     diverges: bool = False,
 ) -> str:  # fmt: skip
     """Return the C++ text of `model` and of its possible memory layouts for thread_per_robot.cuh."""
@@ -60,7 +59,7 @@ def preamble(
     return "\n".join(
         [
             *header.numbers({"THREADS": WARP, **places}),
-            tree.preamble(model, dtype, additions, matrices, meeting, diverges),
+            tree.preamble(model, dtype, additions, matrices, has_rows, diverges),
         ]
     )
 

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from engine.cuda.rigid_body import joint_space
-from engine.cuda.rigid_body.joint_space import Meeting
 from engine.cuda.runtime import header
 from engine.cuda.runtime.compiler import Module
 from engine.model import FREE, REVOLUTE, SPHERICAL, Model
@@ -29,11 +28,11 @@ class Layout:
     """The layout of one robot's slots.
 
     A mimic joint's body shares its leader's places in q and v; `factor` and `offset` give its coordinate. With
-    `matrices`, the rows of M (`joint_space`) follow the slots of the tree passes, `matrices` times; with `meeting`, the
-    pairs of bodies that may touch each other, the rows are defined without slots.
+    `matrices`, the rows of M (`joint_space`) follow the slots of the tree passes, `matrices` times; with `has_rows`
+    alone they are defined without slots.
     """
 
-    def __init__(self, model: Model, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None):
+    def __init__(self, model: Model, additions: bool = False, matrices: int = 0, has_rows: bool = False):
         self.parent, self.kind, q_start, v_start = pack(model).topology.T
         self.coupling = coupling = pack_coupling(model)
         self.q_start, self.v_start = coupling.q_index[q_start], coupling.v_index[v_start]
@@ -54,8 +53,7 @@ class Layout:
         self.last = np.array([youngest[int(p)] == i for i, p in enumerate(self.parent)])
         self.branch_start = int(widths.sum())
         self.matrix = self.branch_start + _BRANCH_SLOTS * len(branching)
-        self.rows = None if matrices == 0 and meeting is None else joint_space.rows(model, meeting or ())
-        self.fills = self.mimic or bool(meeting)
+        self.rows = joint_space.rows(model) if matrices or has_rows else None
         self.matrices = matrices
         self.slots = self.matrix + (matrices * self.rows.numbers if self.rows else 0)
         self.nq, self.nv, self.tree_nq, self.tree_nv = model.nq, model.nv, model.tree_nq, model.tree_nv
@@ -87,14 +85,14 @@ class Layout:
 
 
 def preamble(
-    model: Model, dtype: str, additions: bool = False, matrices: int = 0, meeting: Meeting | None = None,
+    model: Model, dtype: str, additions: bool = False, matrices: int = 0, has_rows: bool = False,
     diverges: bool = False,
 ) -> str:  # fmt: skip
-    """Return the C++ text of `model` for tree.cuh, and with `matrices` or `meeting` for ltdl.cuh.
+    """Return the C++ text of `model` for tree.cuh, and with `matrices` or `has_rows` for ltdl.cuh.
 
     `diverges`: the lanes of a warp are at different bodies, so no table is in constant memory.
     """
-    at = Layout(model, additions, matrices, meeting)
+    at = Layout(model, additions, matrices, has_rows)
     n = len(at.parent)
     numbers = {
         "BODIES": n,
@@ -119,7 +117,6 @@ def preamble(
         "SERIAL": at.serial,
         "SCALAR": bool(np.all(NV[at.kind] == 1)) and not at.mimic,
         "HAS_MIMIC": at.mimic,
-        "FILLS": at.fills,
         "JOINT_SPACE": matrices > 0,
         "ADDITIONS": additions,
         "HAS_BALLS": bool(np.any(at.kind == SPHERICAL)),

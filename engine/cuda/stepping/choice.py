@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.cuda.stepping import scene_stepper, written_out_stepper
+from engine.cuda.stepping import robot_stepper, written_out_stepper
 from engine.cuda.stepping.chain_stepper import ChainStepper
 from engine.cuda.stepping.group_stepper import GroupStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
@@ -34,7 +34,7 @@ STEPPERS = (
     Row(("abia",), WrittenOutStepper, in_scene=False, takes=written_out_stepper.serves),
     Row(("dca",), ChainStepper, in_scene=False, takes=_serial),
     Row(("dca",), TreeStepper, in_scene=False),
-    Row(("abia", "jsiia"), SceneStepper, takes=scene_stepper.serves),
     Row(("jsiia", "cfa"), GroupStepper, in_scene=False, takes=_in_groups),
-    Row(("abia", "jsiia"), RobotStepper),
+    Row(("abia", "jsiia"), RobotStepper, takes=robot_stepper.serves),
+    Row(("abia", "jsiia"), SceneStepper),
 )

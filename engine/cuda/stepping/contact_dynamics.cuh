@@ -15,153 +15,70 @@
 #include "stepping/limb_step.cuh"
 #endif
 
-// Subtracts joint forces from the right-hand side of M's rows.
-template <class Room> struct LessForces {
-    Room room;
-
-    template <typename Real> __device__ __forceinline__ void acceleration(int i, int k, Real force) const {
-        room(Room::FACTOR + ROW_START[k]) -= own_rate(i, force);
-    }
-};
-
 // The factors of M̃, and v_f in FREE_V, without the rotation of free joints' frames.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot& robot, const Room& room,
                                                const Group& group) {
     const auto& at = joints.at;
     const Real dt = joints.dt;
-    if constexpr (LANES > 1) {
-        for (int k = group.rank; k < NV; k += LANES) room(Room::FACTOR + ROW_START[k]) = 0;
-        const auto take = [&](int k, Real force) { room(Room::FACTOR + ROW_START[k]) -= force; };
-        if constexpr (LANE_A_BODY) {
-            const auto put = [&](int k, int l, Real x) { if (l <= k) room(Room::FACTOR + ROW_START[k] + ROW_LEVEL[l]) = x; };
-            lane_loads<Real>(joints, room, Room::W + lane_slot::POSE, robot, group, take, put);
-        } else {
-            const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(room, Room::FACTOR, i, c, j, F); };
-            limb_bias<Real>(at, joints, robot, group);
-            limb_loads<Real>(at, room.here, Room::W, robot, group, take, put);
-        }
-        for (int k = group.rank; k < NV; k += LANES) {
-            const int i = max(0, k - TRUNK_NV + 1);
-            if (i > 0) room(Room::FACTOR + diagonal(k)) += joints.extra(i, k);
-            room(Room::FACTOR + ROW_START[k]) += joints.smooth(i, k);
-        }
-        group.sync();
-        if constexpr (LANE_A_BODY) {
-            lane_factor_and_solve<Real>(room, Room::FACTOR, Room::UPPER, group);
-        } else {
-            limb_factor_and_solve<Real>(room, Room::FACTOR, group);
-        }
-        for (int k = group.rank; k < NV; k += LANES) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
-        group.sync();
-        constexpr int f = Room::FREE_V;
-        if (group.rank == 0) room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V), at.vector(V + 3)));
-        group.sync();
-        return;
+    for (int k = group.rank; k < NV; k += LANES) room(Room::FACTOR + ROW_START[k]) = 0;
+    const auto take = [&](int k, Real force) { room(Room::FACTOR + ROW_START[k]) -= force; };
+    if constexpr (LANE_A_BODY) {
+        const auto put = [&](int k, int l, Real x) { if (l <= k) room(Room::FACTOR + ROW_START[k] + ROW_LEVEL[l]) = x; };
+        lane_loads<Real>(joints, room, Room::W + lane_slot::POSE, robot, group, take, put);
+    } else {
+        const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(room, Room::FACTOR, i, c, j, F); };
+        limb_bias<Real>(at, joints, robot, group);
+        limb_loads<Real>(at, room.here, Room::W, robot, group, take, put);
     }
-    if constexpr (FILLS) clear(room, Room::FACTOR);
-    for (int k = 0; k < NV; ++k) room(Room::FACTOR + ROW_START[k]) = 0;
-    bias<Real>(at, joints, robot);
-    forces<Real>(at, LessForces<Room>{room}, robot);
-    composite_bodies<Real>(at, robot, [&](int i, int c, int j, const Force<Real>& F) {
-        enter(room, Room::FACTOR, i, c, j, F);
-    });
-    EACH_BODY
-    for (int i = 0; i < BODIES; ++i) {
-        if (follows(i)) continue;
-        for (int k = v_start(i); k < v_start(i) + (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++k) {
-            if (kind(i) != FREE) room(Room::FACTOR + diagonal(k)) += joints.extra(i, k);
-            room(Room::FACTOR + ROW_START[k]) += joints.smooth(i, k);
-        }
+    for (int k = group.rank; k < NV; k += LANES) {
+        const int i = max(0, k - TRUNK_NV + 1);
+        if (i > 0) room(Room::FACTOR + diagonal(k)) += joints.extra(i, k);
+        room(Room::FACTOR + ROW_START[k]) += joints.smooth(i, k);
     }
-    factor_and_solve<Real>(room, Room::FACTOR);
-    for (int k = 0; k < NV; ++k) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
-    EACH_BODY
-    for (int i = 0; i < BODIES; ++i) {
-        if (kind(i) != FREE) continue;
-        const int k = v_start(i), f = Room::FREE_V + k;
-        room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V + k), at.vector(V + k + 3)));
+    group.sync();
+    if constexpr (LANE_A_BODY) {
+        lane_factor_and_solve<Real>(room, Room::FACTOR, Room::UPPER, group);
+    } else {
+        limb_factor_and_solve<Real>(room, Room::FACTOR, group);
     }
+    for (int k = group.rank; k < NV; k += LANES) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
+    group.sync();
+    constexpr int f = Room::FREE_V;
+    if (group.rank == 0) room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V), at.vector(V + 3)));
+    group.sync();
 }
 
 // The impulse of contact i in the world.
-template <typename Real, class Room> __device__ __forceinline__ Vector<Real> in_world(const Room& room, const RowsOf& rows, int i) {
-    const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL);
-    const int k = Room::TRIED + rows.first(i);
-    if (!rows.rubs(i)) return room(k) * n;
+template <typename Real, class Room> __device__ __forceinline__ Vector<Real> in_world(const Room& room, int i) {
+    const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL), x = room.vector(Room::TRIED + 3 * i);
     const Tangents<Real> t = tangents(n);
-    return room(k) * n + room(k + 1) * t.first + room(k + 2) * t.second;
+    return x.x * n + x.y * t.first + x.z * t.second;
 }
 
-// Remove contact i.
-template <class Room> __device__ __noinline__ void drop(Room room, RowsOf& rows, int i) {
-    if (rows.rubs(i)) --rows.rubbing;
-    --rows.count;
-    for (int k = room.contact(i); k < room.contact(rows.count); ++k) room(k) = room(k + contact::NUMBERS);
-}
-
-// Rows of contacts with the last step's impulses: J, W and G's diagonal. A contact that no joint moves along its normal
-// is removed, since its impulse is undetermined.
+// Rows of contacts with the last step's impulses: J, W and G's diagonal.
 template <typename Real, class Joints, class Robot, class Room>
 __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
-                                             const Room& room, RowsOf& rows, int memories, const Group& group) {
+                                             const Room& room, const RowsOf& rows, int memories, const Group& group) {
     if constexpr (LANE_A_BODY) return lane_contact_rows(scene, room, rows, memories, group);
 #pragma unroll 1
-    for (int i = group.rank; i < rows.count;) {
-        const int k = rows.first(i), s = shape_of(room, i), law = Room::LAW + 3 * (i - rows.frictional());
+    for (int i = group.rank; i < rows.count; i += LANES) {
+        const int k = 3 * i, s = shape_of(room, i);
         const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL), before = remembered<Real>(room, i, memories);
-        room(Room::TRIED + k) = dot(n, before);
-        if constexpr (SOME_RUB) {
-            if (rows.rubs(i)) {
-                const Tangents<Real> t = tangents(n);
-                room(Room::TRIED + k + 1) = dot(t.first, before), room(Room::TRIED + k + 2) = dot(t.second, before);
-                room(Room::MU + i) = scene.of_shape(s, shape::FRICTION);
-                if (!jacobian<Real, 3>(joints.at, robot, room, i, k)) {
-                    drop(room, rows, i);
-                    continue;
-                }
-                half_rows<Real, 3>(room, k, SHAPE_TIP[s]);
-            }
-        }
-        if constexpr (!ALL_RUB) {
-            if (!rows.rubs(i)) {
-                room(law) = 0, room(law + 1) = 0, room(law + 2) = Real(INFINITE);
-                if (!jacobian<Real, 1>(joints.at, robot, room, i, k)) {
-                    drop(room, rows, i);
-                    continue;
-                }
-                half_rows<Real, 1>(room, k, SHAPE_TIP[s]);
-            }
-        }
-        i += LANES;
+        const Tangents<Real> t = tangents(n);
+        room.store(Room::TRIED + k, {dot(n, before), dot(t.first, before), dot(t.second, before)});
+        room(Room::MU + i) = scene.of_shape(s, shape::FRICTION);
+        jacobian<Real>(joints.at, robot, room, i, k);
+        half_rows<Real, 3>(room, k, SHAPE_TIP[s]);
     }
 }
 
-// Twice the kinetic energy that the impulses add.
-template <typename Real, class Room> __device__ __forceinline__ Real work(const Room& room, int n) {
-    Real total = 0;
-    for (int k = 0; k < n; ++k)
-        total += room(Room::TRIED + k) * (room(Room::U + k) + room(Room::B + k) - 2 * room(Room::OFFSET + k));
-    return total;
-}
-
-// Solve the law where sweeps from the warm start do not suffice, with less restitution if that would increase the
-// energy, and recompute HALF. `solved`: the warm start suffices at full restitution. Returns the residual.
+// Solve the law where sweeps from the warm start do not suffice, and recompute HALF. Returns the residual.
 template <typename Real, class Room, class Team>
-__device__ __noinline__ Real solve_anew(Surroundings<Real> scene, Room room, RowsOf rows, Real dt, bool springs, bool solved,
-                                        Team team) {
-    const int n = rows.all();
+__device__ __noinline__ Real solve_anew(Room room, RowsOf rows, Team team) {
     delassus<Real>(room, rows, team);
-    Real share = 1, left = 0;
-#pragma unroll 1
-    for (int attempt = 0; attempt < HALVINGS + 2; ++attempt) {
-        if (attempt > 0 || !solved) left = solve_contacts(rows.system<Real>(room), rows, attempt == 0, team);
-        if (!springs || work<Real>(room, n) <= 0) break;
-        share = attempt < HALVINGS ? share / 2 : Real(0);
-        team.sync();
-        springs = right_side(scene, room, rows, share, dt, 0, 1);
-    }
-    half_impulses<Real>(room, rows, n, Room::TRIED, team);
+    const Real left = solve_contacts(rows.system<Real>(room), rows, true, team);
+    half_impulses<Real>(room, rows, rows.all(), Room::TRIED, team);
     return left;
 }
 
@@ -173,20 +90,20 @@ template <typename Real, class Room, class Team> __device__ __noinline__ void ta
 #pragma unroll 1
         for (int i = 0; i < rows.count; ++i) {
             const Real gap = room(room.contact(i) + contact::GAP);
-            const int law = Room::LAW + 3 * i, k = rows.first(i);
+            const int law = Room::LAW + 3 * i, k = 3 * i;
             room(Room::B + i) = gap < 0 ? Real(BACK) * gap : gap, room(Room::TRIED + i) = 0;
             room(law) = 0, room(law + 1) = 0, room(law + 2) = Real(INFINITE);
             room(Room::OWN + i) = room(Room::OWN + k);
             for (int j = 0; j <= i; ++j)  // in place: reads never follow writes
-                room.far(Room::G + i * (i + 1) / 2 + j) = room.far(Room::G + k * (k + 1) / 2 + rows.first(j));
+                room.far(Room::G + i * (i + 1) / 2 + j) = room.far(Room::G + k * (k + 1) / 2 + 3 * j);
         }
     }
     team.sync();
     rounds(System<Real, Room>{room, 0, rows.count}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), false, team);
-    for (int k = team.rank; k < last; k += team.size) room(Room::OFFSET + k) = 0;
+    for (int k = team.rank; k < last; k += team.size) room(Room::TRIED + k) = 0;
     team.sync();
-    for (int i = team.rank; i < rows.count; i += team.size) room(Room::OFFSET + rows.first(i)) = room.far(Room::BEST + i);
-    half_impulses<Real>(room, rows, last, Room::OFFSET, team);
+    for (int i = team.rank; i < rows.count; i += team.size) room(Room::TRIED + 3 * i) = room.far(Room::BEST + i);
+    half_impulses<Real>(room, rows, last, Room::TRIED, team);
     if constexpr (LANE_A_BODY) to_velocities<Real>(room, team);
     else if (team.rank == 0) to_velocities<Real>(room);
 }
@@ -195,8 +112,8 @@ template <typename Real, class Room, class Team> __device__ __noinline__ void ta
 template <typename Real, int PITCH> struct Findings {
     using Few = Room<Real, PITCH, FEW>;
     using All = Room<Real, PITCH, CONTACTS>;
-    static constexpr int FOUND = All::FOUND, NEAREST = All::NEAREST, PLACED = All::PLACED;
-    static_assert(Few::FOUND == FOUND && (FEW == 0 || SPHERE_PLACES + MOVING_SOLIDS == 0), "as contacts.py has it");
+    static constexpr int FOUND = All::FOUND;
+    static_assert(Few::FOUND == FOUND, "as contacts.py has it");
 
     Few few;
     All all;
@@ -234,8 +151,7 @@ template <typename Real, int PITCH> struct Touching {
             return lane_touches(joints, own_robot, scene, found, found.few, found.few.W, group);
         else if constexpr (LANE_A_BODY)
             return lane_touches(joints, own_robot, scene, found, found.all, found.all.W, group);
-        else if constexpr (LANES > 1) return limb_touches(joints, own_robot, scene, found, group);
-        else return touches(joints, own_robot, scene, found);
+        else return limb_touches(joints, own_robot, scene, found, group);
     }
     // No contact: discard the stored impulses.
     __device__ __forceinline__ void part() { number = 0, left = 0; }
@@ -264,23 +180,22 @@ template <typename Real, int PITCH> struct Touching {
         group.meet();
         const auto team = [&] {  // lanes that are active here stay so
             if constexpr (LANE_A_BODY) return group;
-            else return Team(LANES > 1 ? group.lanes : __activemask());
+            else return Team(group.lanes);
         }();
         const Real dt = joints.dt;
         begin_contacts<Real>(joints, own_robot, room, group);
         for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) = 0;
-        RowsOf rows = {count, frictional_first(scene, room, count), 0};
+        RowsOf rows = {count, 0};
         contact_rows(joints, own_robot, scene, room, rows, number, group);
         rows.joints = joint_rows<Real>(joints, room, rows, number > 0, group);
         if constexpr (LANE_A_BODY) lane_half_rows<Real>(room, rows, group);
-        const int n = rows.all();
         group.sync();
-        const bool springs = group.any(right_side(scene, room, rows, Real(1), dt, group.rank, LANES));
+        right_side(room, rows, dt, group);
         if constexpr (LANE_A_BODY) {
             note_rows<Real>(room, rows, group);
             lane_half<Real>(room, rows, group);
         } else {
-            if constexpr (LANES > 1) half_by_levels<Real>(room, rows, group);
+            half_by_levels<Real>(room, rows, group);
             group.sync();
             for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) *= room(Room::FACTOR + diagonal(v));
             group.sync();
@@ -296,11 +211,9 @@ template <typename Real, int PITCH> struct Touching {
             goes = goes && !(left <= CONTACT_TOLERANCE<Real>);
         }
         const bool solved = left <= enough;
-        const bool anew = !solved || (HAS_RESTITUTION && springs && work<Real>(room, n) > 0);
         team.sync();
-        together(room, team, anew, rows, [&](const Own& own, const RowsOf& theirs, int lane) {
-            const bool spring = __shfl_sync(team.lanes, springs, lane), done = __shfl_sync(team.lanes, solved, lane);
-            const Real found = solve_anew(scene, own, theirs, dt, spring, done, team);
+        together(room, team, !solved, rows, [&](const Own& own, const RowsOf& theirs, int lane) {
+            const Real found = solve_anew<Real>(own, theirs, team);
             if (int(threadIdx.x % 32) / LANES == lane / LANES) left = found;
         });
         remember(room, rows, tells, group);
@@ -323,68 +236,35 @@ template <typename Real, int PITCH> struct Touching {
 #pragma unroll 1
         for (int i = group.rank; i < rows.count; i += LANES) {
             const int c = room.contact(i), slot = kept::MEMORY + memory::NUMBERS * i;
-            const Vector<Real> world = in_world<Real>(room, rows, i);
+            const Vector<Real> world = in_world<Real>(room, i);
             room.kept(slot) = room(c + contact::POINT);
-            for (int k = 0; k < 2 * ANY_PAIRS; ++k) room.kept(slot + memory::FEATURE + k) = room(c + contact::FEATURE + k);
             room.kept.store(slot + memory::IMPULSE, world);
-            if (tells) tell(room, rows, i, world);
+            if (tells) tell(room, i, world);
         }
         for (int j = group.rank; j < rows.joints; j += LANES)
             room.kept(kept::JOINT_MEMORY + int(room(Room::JOINT_OF + j))) = room(Room::TRIED + rows.first_joint() + j);
     }
     template <class Room>
-    __device__ __forceinline__ void tell(const Room& room, const RowsOf& rows, int i, Vector<Real> world) const {
-        const int c = room.contact(i), s = shape_of(room, i), k = rows.first(i);
+    __device__ __forceinline__ void tell(const Room& room, int i, Vector<Real> world) const {
+        const int c = room.contact(i), s = shape_of(room, i), k = 3 * i;
         const size_t place = robot * CONTACTS + i;
         Real* const row = told.seen + place * seen::NUMBERS;
         const auto store = [&](int first, Vector<Real> x) { row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z; };
         told.link[place] = int(scene.of_shape(s, shape::LINK));
         store(seen::PLACE, room.vector(c + contact::PLACE)), store(seen::NORMAL, room.vector(c + contact::NORMAL));
         store(seen::IMPULSE, world);
-        row[seen::GAP] = room(c + contact::GAP), row[seen::SLIP] = 0;
-        Vector<Real> force = room(Room::TRIED + k) * room.vector(c + contact::FRAME);  // in the body's frame
-        if (rows.rubs(i)) {
-            const Real x = room(Room::U + k + 1), y = room(Room::U + k + 2);
-            row[seen::SLIP] = sqrt(x * x + y * y);
-            force = force + room(Room::TRIED + k + 1) * room.vector(c + contact::FRAME + 3) +
-                    room(Room::TRIED + k + 2) * room.vector(c + contact::FRAME + 6);
-        }
+        const Real x = room(Room::U + k + 1), y = room(Room::U + k + 2);
+        row[seen::GAP] = room(c + contact::GAP), row[seen::SLIP] = sqrt(x * x + y * y);
+        const Vector<Real> force = room(Room::TRIED + k) * room.vector(c + contact::FRAME) +  // in the body's frame
+                                   room(Room::TRIED + k + 1) * room.vector(c + contact::FRAME + 3) +
+                                   room(Room::TRIED + k + 2) * room.vector(c + contact::FRAME + 6);
         const auto of_shape = [&](int first) {
             return Vector<Real>{scene.of_shape(s, first), scene.of_shape(s, first + 1), scene.of_shape(s, first + 2)};
         };
         const Matrix<Real> R = {of_shape(shape::ROTATION), of_shape(shape::ROTATION + 3), of_shape(shape::ROTATION + 6)};
         const Vector<Real> arm = room.vector(c + contact::INSIDE) - of_shape(shape::POSITION);
         store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
-#if ANY_PAIRS
-        tell_other(room, rows, i, world);
-#endif
     }
-#if ANY_PAIRS
-    // The other side of contact i, and the wrench on it if it is a link of the robot.
-    template <class Room>
-    __device__ __forceinline__ void tell_other(const Room& room, const RowsOf& rows, int i, Vector<Real> world) const {
-        const int c = room.contact(i), k = shape_of(room, i) - SHAPES;
-        const size_t place = robot * CONTACTS + i;
-        const int other = k < 0 ? -1 : scene.solids.whole(solid_at::OTHER_LINK, k);
-        told.other[place] = other;
-        if constexpr (TELLS_OTHER) {
-            Real* const row = told.seen + place * seen::NUMBERS + seen::OTHER;
-            const auto store = [&](int first, Vector<Real> x) { row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z; };
-            store(0, {}), store(3, {});
-            if (other < 0) return;
-            Vector<Real> force = -world, x = room.vector(c + contact::PLACE);  // of a fixed link
-            if (OWN_PAIRS && SHAPE_OTHER[k + SHAPES] >= 0) {
-                const int frame = c + contact::OTHER_FRAME, first = Room::TRIED + rows.first(i);
-                x = room.vector(c + contact::OTHER_INSIDE), force = -(room(first) * room.vector(frame));
-                if (rows.rubs(i)) force = force - room(first + 1) * room.vector(frame + 3) - room(first + 2) * room.vector(frame + 6);
-            }
-            const int at = solid_at::OTHER_FRAME + 12 * k;
-            const auto of_link = [&](int first) { return rounded<Real>(scene.solids.vector(at + first)); };
-            const Matrix<Real> R = {of_link(0), of_link(3), of_link(6)};
-            store(0, mul_t(R, cross(x - of_link(9), force))), store(3, mul_t(R, force));
-        }
-    }
-#endif
 
     // v⁺ into the state, and q⁺ = q ⊕ dt v⁺ plus the displacement in WAY that resolves overlaps, which moves no joint
     // past its limit.
@@ -400,18 +280,17 @@ template <typename Real, int PITCH> struct Touching {
         }
         sound = !group.any(!sound);
         group.sync();
-        EACH_BODY
+#pragma unroll 1
         for (int i = group.rank; i < (FREEZES && !sound ? 0 : BODIES); i += LANES) {
-            if (follows(i)) continue;
             const int k = v_start(i);
             const auto v = numbers(at, V + k);
-            if (HAS_LIMITS && overlaps && (kind(i) == REVOLUTE || kind(i) == PRISMATIC)) {
+            if (HAS_LIMITS && overlaps && kind(i) != FREE) {
                 const Real here = at(Q + q_start(i)), next = room(Room::FREE_V + k);
                 const Real low = (joints.table(joint_row::LOWER, k) - here) / dt, high = (joints.table(joint_row::UPPER, k) - here) / dt;
                 room(Room::WAY + k) = clip(room(Room::WAY + k), fmin(low, next), fmax(high, next));
             }
-            for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) v(j) = room(Room::FREE_V + k + j);
-            advance_joint<Real, HAS_BALLS>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, Room::WAY + k), v, dt);
+            for (int j = 0; j < dofs(i); ++j) v(j) = room(Room::FREE_V + k + j);
+            advance_joint<Real, false>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, Room::WAY + k), v, dt);
         }
         group.sync();
         return sound;

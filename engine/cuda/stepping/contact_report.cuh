@@ -3,12 +3,12 @@
 
 #include "collision/contact_room.cuh"
 
-// The contacts of the last step: their number (batch,), their links and, with pairs, the others in contact (batch,
-// CONTACTS), the numbers of each in the layout of contacts.py, the residual and its maximum (batch,).
+// The contacts of the last step: their number (batch,), their links (batch, CONTACTS), the numbers of each in the layout
+// of contacts.py, the residual and its maximum (batch,).
 template <typename Real> struct Told {
-    int *number, *link, *other;
+    int *number, *link;
     Real *seen, *residual, *worst;
 };
 namespace seen {
-constexpr int PLACE = 0, NORMAL = 3, GAP = 6, IMPULSE = 7, SLIP = 10, WRENCH = 11, OTHER = 17, NUMBERS = OTHER + 6 * TELLS_OTHER;
+constexpr int PLACE = 0, NORMAL = 3, GAP = 6, IMPULSE = 7, SLIP = 10, WRENCH = 11, NUMBERS = 17;
 }

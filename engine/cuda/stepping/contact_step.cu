@@ -14,16 +14,10 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
                  const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
                  long long* phases, const Real* __restrict__ wrenches, long long* frozen,
                  const Real* __restrict__ shapes, const Real* __restrict__ points, const Real* __restrict__ ground,
-                 const double* __restrict__ solids, const int* __restrict__ solid_wholes, Real* room, double* work,
-                 int* told_number, int* told_link, int* told_other, Real* told_contacts, Real* told_residual,
+                 Real* room, int* told_number, int* told_link, Real* told_contacts, Real* told_residual,
                  Real* told_worst) {
     constexpr int ROBOTS = THREADS / LANES, PITCH = pitch_of(ROBOTS);
-    Surroundings<Real> scene = {shapes, points, ground};
-#if ANY_PAIRS
-    scene.solids = {solids, solid_wholes};
-    scene.work = {work + size_t(blockIdx.x) * WORK_SLOTS * THREADS + threadIdx.x};
-    static_assert(WORK_PITCH == THREADS && LANES == 1, "how the room for pairs is laid out");
-#endif
+    const Surroundings<Real> scene = {shapes, points, ground};
     // Global memory of ROBOTS: the state between steps, the workspace for all contacts unless FEW are all, and that of
     // teams.
     constexpr size_t ROOMY = FEW < CONTACTS ? ROOM_SLOTS : 0, EACH = KEPT_SLOTS + ROOMY + TEAM_SLOTS;
@@ -36,7 +30,7 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
         Real* const far = PITCH == 1 ? all + ROOMY : all - own + ROOMY * ROBOTS + own * TEAM_SLOTS;
         return Touching<Real, PITCH>{
             scene, {{few, far, kept}, {FEW < CONTACTS ? all : few, far, kept}},
-            {told_number, told_link, told_other, told_contacts, told_residual, told_worst}, Group(), robot, told_number[robot],
+            {told_number, told_link, told_contacts, told_residual, told_worst}, Group(), robot, told_number[robot],
             told_residual[robot], begins ? Real(0) : told_worst[robot]};
     };
 #if EVEN_LIMBS

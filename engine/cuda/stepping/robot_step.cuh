@@ -179,21 +179,14 @@ __device__ __forceinline__ Touched touching_step(Touch& touch, const Joints& joi
 }
 
 // The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4). Constraints then
-// correct the velocity at the end of the step, and a joint that was held or would pass its limit moves with it. Under
-// contact the step is semi-implicit Euler's, since stages ignore contacts. With FREEZES it returns whether the velocity
-// is finite, and leaves the state unchanged if not.
-template <typename Real, int PITCH, class Robot, class Touch>
+// correct the velocity at the end of the step, and a joint that was held or would pass its limit moves with it. With
+// FREEZES it returns whether the velocity is finite, and leaves the state unchanged if not.
+template <typename Real, int PITCH, class Robot>
 __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& step, const Robot& robot,
-                                         const Watch& watch, const Feasible<Real, PITCH>& feasible, Touch& touch,
-                                         bool tells) {
+                                         const Watch& watch, const Feasible<Real, PITCH>& feasible) {
     const auto& at = step.at;
     const Real dt = step.dt;
     const Joints<Real, PITCH, Role::STAGE> stage = {step, at, step.table, dt, step.rate};
-    if constexpr (Touch::ANY) {
-        kinematics<Real>(at, step);
-        const Touched found = touching_step(touch, step, robot, watch, tells);
-        if (found.any) return found.sound;
-    }
     for (int k = 0; k < NQ; ++k) at(Q_STAGE + k) = at(Q + k), at(Q_SUM + k) = 0;
     for (int k = 0; k < NV; ++k) at(V_STAGE + k) = at(V + k), at(V_SUM + k) = 0;
 #pragma unroll 1
@@ -331,7 +324,7 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
         bool settled = true, sound = true, touched = false;
         const bool tells = step + 1 == last;
         if constexpr (HAS_STAGES) {
-            sound = rk4_step(joints, own_robot, watch, feasible, touch, tells);
+            sound = rk4_step(joints, own_robot, watch, feasible);
         } else {
             if constexpr (Touch::ANY) {
                 if (number == 0) {

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.cuda.collision.pair_tables import meeting
-from engine.cuda.constraints.contacts import Contacts, touches_something
+from engine.cuda.constraints.contacts import Contacts, lanes, touches_something
 from engine.cuda.rigid_body import thread_per_robot, tree
 from engine.cuda.rigid_body.lane_bodies import WARP
 from engine.cuda.rigid_body.limbs import LANES
@@ -20,7 +19,7 @@ from engine.validation import Array
 
 _JOINT_TABLE_BYTES = 8 * 1024
 """Joint tables of at most this size are in constant memory, beside the robot's constants."""
-_ON_GROUND = {1: ((32, 2), (32, 1)), LANES: ((16, 4), (16, 2), (16, 1)), WARP: ((4, 4), (4, 2), (4, 1))}
+_ON_GROUND = {LANES: ((16, 4), (16, 2), (16, 1)), WARP: ((4, 4), (4, 2), (4, 1))}
 """Robots per block and blocks per multiprocessor, by lanes per robot, for robots with contacts."""
 _SEATS = 64, 32, 16
 """Candidate numbers of seats per block for robots with even limbs; beyond the seats their states are in global memory.
@@ -100,16 +99,16 @@ class RobotStepper(Stepper):
         return self._shape.contacts is not None
 
 
-def spread(robot_bytes: int, itemsize: int, batch: int, together: bool) -> tuple[int, int, bool]:
+def spread(robot_bytes: int, itemsize: int, batch: int) -> tuple[int, int, bool]:
     """Return robots per block, blocks per multiprocessor at least, and whether state is in shared memory.
 
-    Shared memory is used if it leaves work for six warps; global memory has more latency to hide, so more warps.
-    `together`: the threads of a block copy its states together, which pads the slots by one number.
+    Shared memory is used if it leaves work for six warps; global memory has more latency to hide, so more warps. The
+    threads of a block copy its states together, which pads the slots by one number.
     """
     processors, most = (device.properties()[name] for name in ("multiProcessorCount", "sharedMemPerMultiprocessor"))
     counts, at_most = (64, 32) if batch > 64 * processors else (32,), 512 if itemsize == 4 else 256
-    fit = {n: min(most // (robot_bytes * (n + together) + 1024), at_most // n) for n in counts}
-    threads = max(counts if together else counts[:1], key=lambda n: n * fit[n])
+    fit = {n: min(most // (robot_bytes * (n + 1) + 1024), at_most // n) for n in counts}
+    threads = max(counts, key=lambda n: n * fit[n])
     if fit[threads] * threads >= 192:
         return threads, fit[threads], True
     return counts[0], 512 // counts[0], False
@@ -121,7 +120,6 @@ class _Sharing(NamedTuple):
     robots: int
     """Per block."""
     blocks: int
-    lanes: int
     few: int
     """Contacts up to which a step works in shared memory."""
     in_turns: bool
@@ -130,8 +128,6 @@ class _Sharing(NamedTuple):
 
 def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
     """None where shared memory does not suffice for a robot on four feet."""
-    if not contacts.may_be_few:
-        return None
     properties = device.properties()
 
     def most_shared(blocks: int) -> int:
@@ -140,13 +136,13 @@ def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
     if contacts.even_limbs:
         for seats in _SEATS:
             if seats * slots * itemsize + _turns_bytes(seats) <= most_shared(1):
-                return _Sharing(seats, 1, contacts.lanes, 0, True)
+                return _Sharing(seats, 1, 0, True)
     robot = [itemsize * (slots + contacts.room(few)) for few in range(contacts.capacity + 1)]
     for robots, blocks in _ON_GROUND[contacts.lanes]:
         most = most_shared(blocks)
         few = sum(robots * size <= most for size in robot) - 1
         if few >= min(4, contacts.capacity):
-            return _Sharing(robots, blocks, contacts.lanes, few, False)
+            return _Sharing(robots, blocks, few, False)
     return None
 
 
@@ -155,43 +151,63 @@ def _turns_bytes(seats: int) -> int:
     return 4 * (3 + _KINDS * (3 + seats)) + (5 + 2 * _KINDS) * _IN_TURNS
 
 
+class _Slots(NamedTuple):
+    """A robot's slots: those of its tree, of `matrices` and of its state."""
+
+    additions: bool
+    matrices: int
+    state: int
+    all: int
+
+
+def _slots(settings: StepSettings) -> _Slots:
+    model, facts, constrained = settings.model, constraint_facts(settings), settings.has_constraints
+    rk4, implicit = (settings.integrator == INTEGRATORS[i] for i in (1, 2))
+    gained, nq, nv = facts["HAS_GAINS"], model.nq, model.nv
+    additions = constrained or (implicit and (facts["HAS_DAMPING"] or gained))
+    joint_space = settings.algorithm == "jsiia"
+    matrices = joint_space * (1 + constrained)
+    constrained_slots = constrained * (1 + (nv > 64) + joint_space)
+    state = nq + nv * (2 + gained + constrained_slots) + rk4 * 2 * (nq + nv)
+    layout = tree.Layout(model, additions, matrices, touches_something(settings))
+    return _Slots(additions, matrices, state, layout.slots + state)
+
+
+def serves(settings: StepSettings) -> bool:
+    """Return whether this stepper takes the batch: robots that touch nothing, or that several lanes step."""
+    if not touches_something(settings):
+        return True
+    size = np.dtype(settings.dtype).itemsize
+    return lanes(settings) > 1 and _sharing(Contacts(settings), _slots(settings).all, size) is not None
+
+
 class _Shape:
     """The constants of the kernel's text, and its launch configuration."""
 
     def __init__(self, settings: StepSettings):
         model, joints = settings.model, settings.joints
-        rk4, implicit = (settings.integrator == INTEGRATORS[i] for i in (1, 2))
-        facts = constraint_facts(settings)
-        gained, constrained = facts["HAS_GAINS"], settings.has_constraints
-        additions = constrained or (implicit and (facts["HAS_DAMPING"] or gained))
-        nq, nv = model.nq, model.nv
-        joint_space = settings.algorithm == "jsiia"
-        matrices = joint_space * (1 + constrained)
         touching = touches_something(settings)
-        meets = meeting(settings.pairs) if touching else None
-        layout = tree.Layout(model, additions, matrices, meets)
-        constrained_slots = constrained * (1 + (nv > 64) + joint_space)
-        state = nq + nv * (2 + gained + constrained_slots) + rk4 * 2 * (nq + nv)
-        slots = layout.slots + state
+        additions, matrices, state, slots = _slots(settings)
         size = np.dtype(settings.dtype).itemsize
         table = joints[0].size * size
         self.joint_table_bytes = table if len(joints) == 1 and table <= _JOINT_TABLE_BYTES else 0
         self.contacts = Contacts(settings) if touching else None
         sharing = _sharing(self.contacts, slots, size) if self.contacts else None
-        if sharing:
-            robots, blocks, lanes, few, in_turns = sharing
-            in_shared = True
+        if self.contacts:
+            assert sharing is not None, "`serves` refuses others"
+            robots, blocks, few, in_turns = sharing
+            threads, in_shared = self.contacts.lanes, True
         else:
-            (robots, blocks, in_shared), lanes, few = spread(slots * size, size, settings.batch, not touching), 1, 0
+            (robots, blocks, in_shared), threads, few = spread(slots * size, size, settings.batch), 1, 0
             in_turns = False
-        self.threads = robots * lanes
+        self.threads = robots * threads
         self.grid = -(-settings.batch // robots)
         room = self.contacts.room(few) * robots if self.contacts and few else 0
         self.shared = (slots * (robots + (not touching)) + room) * size if in_shared else 0
         self.shared += _turns_bytes(robots) if in_turns else 0
         self.workspace = 0 if in_shared else slots * robots * self.grid
         if self.contacts:
-            self.contacts.place(robots, self.grid, few, lanes, in_turns)
+            self.contacts.place(robots, self.grid, few, in_turns)
         if in_turns:
             processors = device.properties()["multiProcessorCount"]
             own = min(_IN_TURNS, -(-settings.batch // processors))
@@ -207,7 +223,7 @@ class _Shape:
         numbers = {
             "INTEGRATOR": INTEGRATORS.index(settings.integrator),
             "STATE_SLOTS": state,
-            "LANES": lanes,
+            "LANES": threads,
             "IN_TURNS": _IN_TURNS,
             "TURNS_BYTES": _turns_bytes(robots),
             "JOINT_TABLE_BYTES": max(16, self.joint_table_bytes),
@@ -215,7 +231,7 @@ class _Shape:
         indices = ", ".join(map(str, model.q_of_v))
         self.preamble = "\n".join(
             [
-                thread_per_robot.preamble(model, settings.dtype, additions, matrices, meets, lanes == WARP),
+                thread_per_robot.preamble(model, settings.dtype, additions, matrices, touching, threads == WARP),
                 *header.numbers(numbers),
                 *header.flags(facts),
                 f"[[maybe_unused]] __device__ constexpr int Q_OF_V[] = {{{indices}}};",

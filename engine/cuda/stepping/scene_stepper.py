@@ -1,4 +1,4 @@
-"""Steps on a GPU of robots with many contacts, or with pairs of shapes that may touch, by `engine.kernels.in_scene`."""
+"""Steps on a GPU of robots in a scene, by `engine.kernels.in_scene`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from engine.compile.with_loops import (
     RobotNumber,
     Table,
 )
-from engine.cuda.constraints.contacts import lanes, touches_something
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.device_arrays import to_host
@@ -47,18 +46,11 @@ _MANY, _LEAST = 40, 4
 """A robot of more than `_MANY` bodies has at least `_LEAST` threads."""
 
 
-def serves(settings: StepSettings) -> bool:
-    """Return whether this stepper takes the batch: in a scene, unless several lanes step each robot faster."""
-    if not touches_something(settings):
-        return False
-    assert settings.scene is not None
-    return lanes(settings) == 1 and workspace.choose_impulse_solver(settings.model, settings.scene) != "rows"
-
-
 class SceneStepper(Stepper):
     """Robots advanced by the ABA's recursion, with contact by the inertias of their bodies."""
 
     def __init__(self, settings: StepSettings):
+        _require_recursion(settings)
         each = robots_of_multiprocessor(settings.batch)
         # of robots that touch each other, a thread each: pairs are not shared
         threads = 1 if settings.pairs.capacity else threads_of_robot(each, len(settings.model.parent), settings.dtype)
@@ -152,7 +144,7 @@ class SceneStepper(Stepper):
 
     def memory(self) -> tuple[Array, ...]:
         self._stream.synchronize()
-        left = [to_host(self._get(own)) for own in self._left]
+        left = [np.array(to_host(self._get(own))) for own in self._left]
         left = [x.astype(np.int64) if x.dtype == np.int32 else x for x in left]
         _, summary, *of_contacts = left
         beyond = np.arange(of_contacts[0].shape[1]) >= summary[:, CONTACT_COUNT, None]
@@ -195,6 +187,16 @@ class SceneStepper(Stepper):
     @property
     def _on_ground(self) -> bool:
         return True
+
+
+def _require_recursion(settings: StepSettings) -> None:
+    """Raise ValueError for mimic joints that the recursion over bodies does not serve."""
+    assert settings.scene is not None
+    if workspace.choose_impulse_solver(settings.model, settings.scene) == "rows":
+        raise ValueError(
+            f"{settings.model.name} has mimic joints whose contacts are computed on the CPU only, as two of its "
+            "coordinates pass the same body; use device='cpu'"
+        )
 
 
 def robots_of_multiprocessor(batch: int) -> int:
