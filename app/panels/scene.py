@@ -49,7 +49,7 @@ class ScenePanel(QWidget):
     chosen = pyqtSignal(int)
     """The row that the user selected, −1 for none."""
     changed = pyqtSignal(int, object)
-    """A row, and the `Thing` to replace it with."""
+    """A row, and the `SceneObject` to replace it with."""
     removed = pyqtSignal(int)
     duplicated = pyqtSignal(int)
 

@@ -1,4 +1,4 @@
-"""`Spread`: a batch of robots with random differences in initial pose, mass and joint friction. Free of Qt."""
+"""`BatchSpread`: a batch of robots with random differences in initial pose, mass and joint friction. Free of Qt."""
 
 from __future__ import annotations
 
