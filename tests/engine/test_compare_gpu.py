@@ -148,7 +148,7 @@ def stubs(monkeypatch):
         (clock, "synchronize", lambda: None),
         (
             clock,
-            "captured",
+            "capture_graph",
             lambda call, inner: None if "cfa" in repr(call) else lambda: [call() for _ in range(inner)],
         ),
         (clock, "device_seconds", seconds),
