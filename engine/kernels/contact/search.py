@@ -32,24 +32,18 @@ from engine.kernels.spatial import add, dot, load3, scale, store3
 from engine.kernels.world import ZERO
 
 (
-    WARM_START,
-    OVERLAP_START,
-    COLD_START,
-    INTERIOR,
-    POLISH,
-    SMOOTH_INTERIOR,
+    WARM_START,  # from the impulses of the step before
+    OVERLAP_START,  # from zero, for overlaps
+    COLD_START,  # from zero
+    INTERIOR,  # the interior point, which needs friction at all contacts
+    POLISH,  # from the best impulses
+    SMOOTH_INTERIOR,  # along a smoother path
     POLISH_AGAIN,
-    COLD_SMALL_R,
-    COLD_LARGE_R,
+    COLD_SMALL_R,  # from zero, with a smaller r and then a larger one: bodies that are wedged, whose impulses are not
+    COLD_LARGE_R,  # unique, need one or the other
     POLISH_LAST,
 ) = range(10)
-"""The plans, by their initial guess and method.
-
-`WARM_START`: the previous step's impulses. `OVERLAP_START`: zero, for overlaps. `COLD_START`: zero. `INTERIOR`: the
-interior point; `POLISH`: Newton's steps from the best impulses. `SMOOTH_INTERIOR`, `POLISH_AGAIN`: both, along a
-smoother path; the interior point needs friction at all contacts. `COLD_SMALL_R`, `COLD_LARGE_R`: zero, with a smaller
-and a larger r: bodies that are wedged, whose impulses are not unique, need one or the other. `POLISH_LAST`: as `POLISH`.
-"""
+"""The plans: Newton's steps but for the interior point's."""
 _FINAL_EPSILON, _MOST_FINAL_STEPS = 1e-4, 3
 """ε of a plan's final steps, where rounding of some 1e-16/ε dominates, and their maximum number."""
 _SMALL_MERIT = 1e-3
