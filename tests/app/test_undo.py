@@ -268,7 +268,7 @@ def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, und
     (box,), exports, path = scene.obstacles, window.features[RunExports], tmp_path / "beside_a_box.npz"
     exports.write(str(path), "npz", interval=0.0)
     wait(qtbot, lambda: not exports.writing.running)
-    scene.change(0, replace(scene.things[0], size=(0.3, 0.3, 0.3)))
+    scene.change(0, replace(scene.objects[0], size=(0.3, 0.3, 0.3)))
     scene.add("sphere", False)
     settled(qtbot, scene)
     larger, ball = scene.obstacles

@@ -140,6 +140,13 @@ def test_steps_in_stages_are_those_of_the_cpu(
     assert np.any(others != -1) == (way == "onto itself")
 
 
+def test_feet_that_are_wedged_in_a_plate_obey_the_law(walker: engine.Model, rng: np.random.Generator) -> None:
+    """It pushes some of them up and down: contacts against each other, whose impulses are not unique."""
+    of = settings(walker, "onto itself", "float64")
+    found = [staged(of, *states(walker, "onto itself", rng), np.zeros(walker.nv))[2] for _ in range(40)]
+    assert max(found) <= 1e-8
+
+
 @pytest.mark.parametrize("way", ["falling", "onto itself"])
 @pytest.mark.parametrize(("dtype", "off"), [("float64", 1e-9), ("float32", 2e-3)])
 def test_runge_kuttas_steps_in_stages_are_those_of_the_cpu(

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import claims_measured as measured
 import numpy as np
 import page_text
+import pytest
 from behaviour import body, decided, file_holds, heights_seen, normal_points, touched, worst_of_a_call
 from page_text import ROOT, e, exempt, g, word
 
@@ -132,8 +133,12 @@ def solver() -> Iterable[str]:
 def by_bodies() -> Iterable[str]:
     """Where Newton's steps over the bodies begin, and their damping."""
     yield f"from the impulses of the step before, where these leave a residual below {g(WARM_START_RESIDUAL)}"
-    plans = search.COLD_START, search.INTERIOR, search.POLISH, search.SMOOTH_INTERIOR, search.POLISH_AGAIN
+    plans = range(search.COLD_START, search.POLISH_LAST + 1)
     assert [search._next_plan.function(k, 1) for k in (search.WARM_START, *plans[:-1])] == list(plans)
+    assert search._next_plan.function(search.COLD_START, 0) == search.COLD_SMALL_R
+    usual, small, large = (search._plan.function(k, 1.0)[0] for k in (search.COLD_START, *plans[-3:-1]))
+    assert (small / usual, large / usual) == (pytest.approx(0.1), 10)
+    yield "from no impulses with a tenth of $r$, then with ten times it, then from the best impulses of all"
     yield (
         f"$\\epsilon$ goes with the merit, down to {g(rounding.least_damping(1.0))}, and the last step is taken with "
         f"{e(search._FINAL_EPSILON)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"

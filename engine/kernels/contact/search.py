@@ -32,13 +32,19 @@ from engine.kernels.contact.workspace import INTERIOR_COUNT, NEWTON_COUNT
 from engine.kernels.spatial import add, dot, load3, scale, store3
 from engine.kernels.world import ZERO
 
-WARM_START, OVERLAP_START, COLD_START, INTERIOR, POLISH, SMOOTH_INTERIOR, POLISH_AGAIN, COLD_SMALL_R = range(8)
-"""The plans, by their initial guess and method.
-
-`WARM_START`: the previous step's impulses. `OVERLAP_START`: zero, for overlaps. `COLD_START`: zero. `INTERIOR`: the
-interior point; `POLISH`: Newton's steps from the best impulses. `SMOOTH_INTERIOR`, `POLISH_AGAIN`: both, along a
-smoother path. `COLD_SMALL_R`: zero, with a smaller r, where not all contacts have friction.
-"""
+(
+    WARM_START,  # from the impulses of the step before
+    OVERLAP_START,  # from zero, for overlaps
+    COLD_START,  # from zero
+    INTERIOR,  # the interior point, which needs friction at all contacts
+    POLISH,  # from the best impulses
+    SMOOTH_INTERIOR,  # along a smoother path
+    POLISH_AGAIN,
+    COLD_SMALL_R,  # from zero, with a smaller r and then a larger one: bodies that are wedged, whose impulses are not
+    COLD_LARGE_R,  # unique, need one or the other
+    POLISH_LAST,
+) = range(10)
+"""The plans: Newton's steps but for the interior point's."""
 _FINAL_EPSILON, _MOST_FINAL_STEPS = 1e-4, 3
 """ε of a plan's final steps, where rounding of some 1e-16/ε dominates, and their maximum number."""
 _SMALL_MERIT = 1e-3
@@ -106,7 +112,8 @@ def _is_interior(k):
 def _polishes(k):
     """Whether plan k begins at the best iterate."""
     first = k == POLISH
-    return first or k == POLISH_AGAIN
+    again = k == POLISH_AGAIN
+    return first or again or k == POLISH_LAST
 
 
 @inline
@@ -120,20 +127,18 @@ def _plan(k, x):
     if k == COLD_START:
         return 3.0, 16 if is_single(x) else 25, 0.1
     if _is_interior(k):
-        return 3.0, 20 if is_single(x) else 40, 1.0
+        return 3.0, 20 if is_single(x) else 25, 1.0
     if _polishes(k):
         return 3.0, 12, 0.1
-    return 0.3, 12 if is_single(x) else 20, 1.0
+    return 0.3 if k == COLD_SMALL_R else 30.0, 20 if is_single(x) else 25, 1.0
 
 
 @inline
 def _next_plan(k, rubs):
-    """The plan after plan k; `rubs` is 1 where all contacts have friction, which the interior point needs."""
+    """The plan after plan k; `rubs` is 1 where all contacts have friction."""
     if k < COLD_START:
         return COLD_START
-    if k == COLD_START:
-        return INTERIOR if rubs == 1 else COLD_SMALL_R
-    return POLISH_AGAIN if k == COLD_SMALL_R else k + 1
+    return COLD_SMALL_R if k == COLD_START and rubs == 0 else k + 1
 
 
 @inline
@@ -210,7 +215,7 @@ def _is_over(numbers, counts):
 def _is_done(numbers, counts):
     """Whether no plan follows."""
     found = numbers[BEST_RESIDUAL] <= numbers[ACCEPTED_RESIDUAL] and not _is_interior(counts[PLAN])
-    return found or counts[PLAN] == POLISH_AGAIN
+    return found or counts[PLAN] == POLISH_LAST
 
 
 @inline
