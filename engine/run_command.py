@@ -45,8 +45,8 @@ from engine.rollout import Recorder, save
 from engine.scene import HeightField, Plane, Scene, put_down, slope, stands
 from engine.selection.steppers import ALGORITHMS
 from engine.simulation import INTEGRATORS, Diverged, Simulation
+from engine.text import in_one_line
 from engine.timestep import LONGEST, suggested_step
-from engine.urdf.markup import in_one_line
 from engine.validation import MOST_STEPS, Array
 
 

@@ -39,7 +39,7 @@ _CONTACT = (
     "point_mobility", "recursion", "surfaces", "terrain",
 )  # fmt: skip
 ROOMS = {
-    "description": Room(("urdf/**/*.py",), (*_FILES, "holding")),
+    "description": Room(("urdf/**/*.py", "text.py"), (*_FILES, "holding")),
     "model": Room(
         ("model/*.py", "lie.py", "parameters.py", "validation.py", "device_arrays.py", "real_numbers.py"),
         (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "inertias", "capabilities", "array_kinds"),
