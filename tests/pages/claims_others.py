@@ -266,7 +266,7 @@ exempt(
 exempt(
     ROBUST,
     "what was tried once, by hand or by a run that no file keeps",
-    "# Robustness … | the GPU's rooms, the bench's scripts |",
+    "# Robustness … | kernels in CUDA, the bench's scripts |",
 )
 exempt(
     PAPERS,
@@ -282,6 +282,6 @@ exempt(
     "examples, and times of a day",
     "--inputs 1000000 --processes 16 --seconds 7200 --keep findings", "10⁷ steps", "50 000 files to each reader",
     "--count 40 --out contact.json --processes 2", "and ends with 1 where there is any.",
-    "Without `--room` it takes a sample of each, another every day; `--seed` names a day.",
+    "it takes a sample of each, another every day; `--seed` names a day.",
     "`--write-map` here and `--map`, `--first`, `--seconds` there",
 )  # fmt: skip
