@@ -190,8 +190,8 @@ def read_run(path: str | Path) -> SavedRun:
     except KeyError as missing:
         raise ValueError(_NO_RUN.format(name, f"it lacks the array {missing}")) from None
     except array_files.TooTight as problem:
-        fix = f"if you know where it comes from, `main.py unpack {name} NEW.npz` writes a larger file, which is read"
-        raise ValueError(f"{name} is packed more tightly than a file is trusted: {problem}; {fix}") from None
+        fix = f"if you trust its source, `main.py unpack {name} NEW.npz` writes a larger file that can be read"
+        raise ValueError(f"{name} is compressed more than is safe to read: {problem}; {fix}") from None
     except (EOFError, ValueError, zlib.error, RuntimeError) as problem:  # such as NotImplementedError, RecursionError
         raise ValueError(_NO_RUN.format(name, problem)) from None
     if not isinstance(settings, dict):
@@ -374,7 +374,7 @@ def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...
         width = shape[-1]
         mine, places = rows[row : row + count * width].reshape(count, width), numbers[at : at + count]
         if places.dtype.kind not in "iu":
-            raise ValueError(f"{name}_numbers has numbers of type {places.dtype}, which count nothing")
+            raise ValueError(f"{name}_numbers has numbers of type {places.dtype}, which are not whole")
         if not np.all(np.isfinite(mine)):
             raise ValueError(f"{name}_rows has numbers that are not finite")
         if count < 0 or (count and not 0 <= places.min() <= places.max() < prod(shape[:-1])):

@@ -107,7 +107,7 @@ class Results:
         for part in sorted(self.folder.glob(PARTS)):
             samples = _columns(part, ["sample"])["sample"].to_numpy()
             if len(samples) and (samples.min() < 0 or samples.max() >= len(done) or np.any(done[samples])):
-                raise ValueError(f"{str(part)!r} has samples that other parts have, or none has; delete it, and go on")
+                raise ValueError(f"{str(part)!r} has samples of other parts, or unknown ones; delete it and run again")
             done[samples] = True
         return done
 
