@@ -1,6 +1,6 @@
 """Run files: an .npz that `Trajectory` and `Recording` both read, validated on reading.
 
-In addition to time, q, v, tau, names and settings, which `engine.rollout.save` writes, the file of a recorded run
+In addition to time, q, v, tau, names and settings, which `save_trajectory` writes, the file of a recorded run
 contains everything needed to continue it bit by bit: `setups`, JSON text on how its simulations were created, and
 arrays named ``frame_…``, ``change_…`` and ``setup_…`` with inputs and contact warm starts. ``…_count`` is the number of
 rows that belong to each frame.
@@ -29,9 +29,10 @@ from engine.recording.frames import StoredFrame
 from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike, shared
 from engine.recording.recording import Recording, Run
+from engine.recording.run_format import FORMAT, UNORDERED, arrays_of, require_run
 from engine.recording.setup import Setup
 from engine.recording.trajectories import of_frames, of_one_batch
-from engine.rollout import FORMAT, UNORDERED, Trajectory, arrays_of, require_run
+from engine.rollout import Trajectory
 from engine.scene import Touches
 from engine.simulation import Simulation
 from engine.stepper import UNKNOWN, fastest
@@ -119,12 +120,7 @@ def write_frames(
     for text, shapes in zip(texts, shapes_of, strict=True):
         text["contact_shapes"] = shapes
     written = of_frames(frames, setups, effort)
-    arrays |= arrays_of(written) | {
-        "joint_names": np.array(model.joint_names),
-        "coordinate_names": np.array(model.coordinate_names),
-        "settings": np.array(json.dumps({**settings, "format": FORMAT})),
-        "setups": np.array(json.dumps(texts)),
-    }
+    arrays |= arrays_of(model, written, settings) | {"setups": np.array(json.dumps(texts))}
     _require_size(sum(np.asarray(x).nbytes for x in arrays.values()))
     with files.replacing(path) as file:
         if packed:
