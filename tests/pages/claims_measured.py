@@ -274,7 +274,7 @@ def beside_warp() -> Iterator[str]:
 
 @page_text.of(CONTACT)
 def robots_of_others() -> Iterator[str]:
-    """The table beside MuJoCo, and how many of its rows fall short."""
+    """The table beside MuJoCo, and the runs with the largest residuals."""
     found = rows("real-robots-2-cores")
     mujoco = runs()["real-robots-2-cores"]["version"]
     yield f"MuJoCo {mujoco.rpartition('.')[0]} takes pyramidal cones, Newton and implicitfast."
@@ -285,9 +285,6 @@ def robots_of_others() -> Iterator[str]:
 
     for name in real_robots.ROBOTS:
         yield cells(name, *(cell(found[f"{name}, {way}"]) for way in real_robots.WAYS))
-    told = [row for row in found.values() if not row["blown"]]
-    short = [row for row in told if row["ratio"] < real_robots.MUST]
-    yield f"What falls short: {len(short)} of the {len(told)} rows that MuJoCo finishes."
     over = [row for row in found.values() if row["worst"] > real_robots.LAWFUL]
     steps = real_robots.STEPS // real_robots.TOGETHER
     told_over = (
@@ -300,20 +297,17 @@ def robots_of_others() -> Iterator[str]:
 
 @page_text.of(CONTACT)
 def robots_of_others_on_a_gpu() -> Iterator[str]:
-    """The table beside MuJoCo Warp, and how many of its rows fall short."""
+    """The table beside MuJoCo Warp."""
     found = rows("real-robots-h100")
 
     def cell(key: str) -> str:
         return f"{found[key]['rate'] / 1e6:.3g} ({found[key]['ratio']:.2f})" if key in found else "–"
 
-    yield "lets robots of others do on a GPU what the table above lets them do on one core, 8192 and 65536 at once"
     columns = "standing, 8192 | walking | falling | standing, 65536 | walking | falling"
     yield f"| M steps/s, and times MuJoCo Warp | {columns} |"
     for name in dict.fromkeys(key.split(",")[0] for key in found):
         keys = [f"{name}, {way}, {batch}" for batch in (8192, 65536) for way in real_robots.WAYS]
         yield cells(name, *map(cell, keys))
-    short = sum(row["ratio"] < 3 for row in found.values())
-    yield f"Three times Warp are asked; {short} of the {len(found)} rows fall short."
 
 
 @page_text.of(ALGORITHMS)
