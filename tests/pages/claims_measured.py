@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -345,31 +344,24 @@ def tree_threads() -> Iterator[str]:
 @page_text.of(ALGORITHMS)
 def growth() -> Iterator[str]:
     """Growth of calls and steps."""
-    one = rows("growth-h200")["slopes"]["links"]
-    yield f"DCA-ABA grows with the power {one['dca']:.2f} of the links"
-    yield f"CFA, whose steps are as few, with {one['cfa']:.2f};"
-    yield f"runs while the GPU waits, with {one['abia-hybrid']:.2f}; link by link, ABIA with {one['abia']:.1f}."
     at = rows("growth-h200")["links from which"]
-    links = {key: f"{x:.0f}" for key, x in at.items()}
-    yield (
-        f"DCA-ABA is ahead of ABIA from {links['dca is faster than abia']} links on, of JSIIA from "
-        f"{math.ceil(at['dca is faster than jsiia'])}, and of Pinocchio, launch and wait included, from "
-        f"{links['dca is faster than pinocchio']}."
-    )
-    yield (
-        f"The hybrid passes ABIA at {math.floor(at['abia-hybrid is faster than abia'])} links and JSIIA at "
-        f"{links['abia-hybrid is faster than jsiia']}, CFA passes them at {links['cfa is faster than abia']} and "
-        f"{math.floor(at['cfa is faster than jsiia'])}, and the hybrid at {links['cfa is faster than abia-hybrid']}."
-    )
+    names = {"dca": "DCA-ABA", "abia-hybrid": "hybrid ABIA", "cfa": "CFA"}
+    for key, name in names.items():
+        than = (at.get(f"{key} is faster than {other}") for other in ("abia", "jsiia", "abia-hybrid", "pinocchio"))
+        yield cells(name, *("" if links is None else f"{links:.0f}" for links in than))
     chain, many = rows("step-growth-h200")["cuda over cpu"]
-    yield f"from {chain['from']:.0f} links on, and {chain['at last']:.1f} times at 10⁴;"
-    yield f"many chains of ten links from {many['from']:.0f} on, and {many['at last']:.0f} times at 2²⁰."
-    step = rows("step-growth-h200")["slopes"]
-    gpu, cpu = ("abia", "dca", "jsiia", "cfa"), ("abia", "jsiia", "cfa", "dca")
-    for axis in ("links", "batch"):
-        there = ", ".join(f"`{name}` {step[axis][f'{name} on cuda']:.2f}" for name in gpu)
-        here = ", ".join(f"`{name}` {step[axis][f'{name} on cpu']:.2f}" for name in cpu)
-        yield f"on the GPU {there}; on the CPU {here}"
+    yield f"from {chain['from']:.0f} links on, {chain['at last']:.1f} times at 10⁴;"
+    yield f"many chains of ten links from {many['from']:.0f} on, {many['at last']:.0f} times at 2²⁰."
+    call, step = rows("growth-h200")["slopes"], rows("step-growth-h200")["slopes"]
+    for name, slopes, on in (
+        ("the links, a call on the GPU", call["links"], ""),
+        ("the links, a step on the GPU", step["links"], " on cuda"),
+        ("the links, a step on the CPU", step["links"], " on cpu"),
+        ("the number of robots, a step on the GPU", step["batch"], " on cuda"),
+        ("the number of robots, a step on the CPU", step["batch"], " on cpu"),
+    ):
+        powers = (slopes.get(each + on) for each in ("abia", "dca", "jsiia", "cfa", "abia-hybrid"))
+        yield cells(name, *("" if power is None else f"{power:.2f}" for power in powers))
 
 
 @page_text.of("docs/papers.md")
