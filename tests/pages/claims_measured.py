@@ -279,7 +279,7 @@ def robots_of_others() -> Iterator[str]:
     yield f"MuJoCo {mujoco.rpartition('.')[0]} takes pyramidal cones, Newton and implicitfast."
 
     def cell(row: dict[str, Any]) -> str:
-        peer = "it blew up" if row["blown"] else f"{row['ratio']:.2f}"
+        peer = "MuJoCo diverged" if row["blown"] else f"{row['ratio']:.2f}"
         return f"{row['us']:.1f}{', diverged' if row['diverged'] else ''} ({peer})"
 
     for name in real_robots.ROBOTS:
