@@ -247,7 +247,6 @@ exempt(
     COLLISION,
     TRIALS,
     "Held against coal 3.0.3 … the depth is within 1 % of the least.",
-    "| µs a pair, rests with four contacts … compiled in 1.7 s of one core, once.",
     "With its SRDF Talos, 52 meshes, has room for 3700, ANYmal for 1700.",
 )
 exempt(PAGE, HELD, "A ball of radius 0.1 m … with 10 mm/s")
