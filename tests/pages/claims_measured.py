@@ -190,9 +190,9 @@ def steps() -> Iterator[str]:
         yield cells(name, *map(microseconds, step_times(of, held)))
     free, held = (step_times("abia on cpu", held) for held in (False, True))
     yield cells(
-        "a step by ABIA on one core of the host, without and with them", f"{free[0]:.1f}, {held[0]:.1f} µs",
-        f"{free[1]:.0f}, {held[1]:.0f} µs", f"{free[2]:.0f}, {about(held[2] or 0)} µs",
-        f"{free[3]:.0f} µs, {(held[3] or 0) / 1e3:.0f} ms",
+        "a step by ABIA on one core of the host, without and with limits and friction",
+        f"{free[0]:.1f}, {held[0]:.1f} µs", f"{free[1]:.0f}, {held[1]:.0f} µs",
+        f"{free[2]:.0f}, {about(held[2] or 0)} µs", f"{free[3]:.0f} µs, {(held[3] or 0) / 1e3:.0f} ms",
     )  # fmt: skip
     found = rows("steps-h200")
     peer = [found[f"steps-{n}x1"]["peers"]["mujoco"]["us"] for n in SIZES[:3]]
