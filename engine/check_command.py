@@ -14,8 +14,8 @@ import numpy as np
 from engine import files
 from engine.model import FREE, WORLD, Diagnostic, Model
 from engine.scene.hull import hulls
+from engine.text import in_one_line
 from engine.urdf.load import examine
-from engine.urdf.markup import in_one_line
 from engine.urdf.repair import repair
 
 

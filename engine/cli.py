@@ -64,7 +64,7 @@ def parser() -> tuple[argparse.ArgumentParser, Any]:
     _add(commands, "info", info, "a robot's bodies and joints, and the algorithms that support it", robot=True)
     again = "run a trajectory's file again, and compare every state bit for bit"
     add_repeat_arguments(commands.add_parser("repeat", help=again, description=again))
-    plain = "write a run's file as large as what it holds, where it is packed too tightly to be trusted"
+    plain = "write a readable copy of a run's file that is compressed more than is safe to read"
     add_unpack_arguments(commands.add_parser("unpack", help=plain, description=plain))
     problems = "all problems of a URDF, each with its line and fix"
     check = commands.add_parser("check", help=problems, description=problems)

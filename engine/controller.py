@@ -420,7 +420,7 @@ def _failure(error: BaseException, path: str) -> _Failure:
     try:
         words = str(error)
     except BaseException:  # SystemExit too
-        words = "which cannot be put in words"
+        words = "its message cannot be read"
     said = _short(f"{type(error).__name__}: {words}" if words else type(error).__name__)
     name, detail = Path(path).name, "".join(traceback.format_exception(error))[-LONGEST_DETAIL:]
     if isinstance(error, SyntaxError) and error.filename == path:

@@ -25,5 +25,5 @@ def sentence(settings: StepSettings, robot: int, steps: int, velocity: int) -> s
     if settings.integrator != "implicit" and np.any(own[[DAMPING, KP, KD]] > 0):
         fix += ' or take integrator="implicit", which is stable for any joint damping and gains'
     first = settings.model.coordinate_names[velocity] + (f" of robot {robot}" if settings.batch > 1 else "")
-    when = "before it was taken up" if steps < 0 else f"at {steps * settings.dt:g} s"
+    when = "before the checkpoint" if steps < 0 else f"at {steps * settings.dt:g} s"
     return f"the simulation diverged {when}, first in {first}; {fix}"

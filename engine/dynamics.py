@@ -114,7 +114,7 @@ class ForwardDynamics:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, out: Array | None = None, external: ArrayLike | None = None
     ) -> Array:
         if self._busy:
-            raise RuntimeError("another thread is in these ForwardDynamics; make one for each thread")
+            raise RuntimeError("another thread is using this ForwardDynamics; make one for each thread")
         self._busy = True
         try:
             if external is not None:

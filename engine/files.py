@@ -51,7 +51,7 @@ def refuse_endless(path: str | os.PathLike[str]) -> None:
     """
     file = Path(path)
     if file.exists() and not (file.is_file() or file.is_dir()):
-        raise ValueError(f"{file.name} is a pipe or a device, whose end nobody knows; write it to a file first")
+        raise ValueError(f"{file.name} is a pipe or a device, which may never end; write its content to a file first")
 
 
 def content(path: str | os.PathLike[str], pipes: bool = False) -> bytes:
@@ -116,7 +116,7 @@ def _next(pipe: IO[bytes], path: str | os.PathLike[str]) -> bytes:
         comes = select.poll()
         comes.register(pipe, select.POLLIN)
         if not comes.poll(1000 * PATIENCE):
-            raise OSError(errno.ETIMEDOUT, f"nothing comes out of this pipe for {PATIENCE} s", os.fspath(path))
+            raise OSError(errno.ETIMEDOUT, f"no data came from this pipe for {PATIENCE} s", os.fspath(path))
     return os.read(pipe.fileno(), 1 << 20)
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from engine.model import Model
 from engine.robot_arguments import DONE, console, load_robot, warn
 from engine.selection import capabilities, choice
-from engine.urdf.markup import in_one_line
+from engine.text import in_one_line
 
 ROWS = 1000  # joints that `info` shows as a table, at most; more take over a second
 

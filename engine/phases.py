@@ -21,7 +21,7 @@ MEANINGS: Mapping[str, str] = {
     "solve": "the accelerations of the joints from the mass matrix, on the GPU with its factorisation",
     "assembly": "the blocks of the system that the forces in the joints solve",
     "elimination": "the elimination of those blocks",
-    "refinement": "the accelerations, refined until inverse dynamics finds next to nothing missing",
+    "refinement": "the accelerations, refined until the residual of inverse dynamics is small",
     "collision": "where the robot touches the ground, or nearly does",
     "contact": "the impulses of what touches, with joint limits and frictions, and the velocities after them",
     "constraints": "which joint limits and frictions act: what is decided between the accelerations under them",

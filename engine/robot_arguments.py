@@ -15,8 +15,8 @@ from rich.text import Text
 from engine import files
 from engine.model import Model
 from engine.model.composition import Part, compose
+from engine.text import in_one_line
 from engine.urdf.load import load
-from engine.urdf.markup import in_one_line
 
 DONE, NO, WRONG_CALL = 0, 1, 2
 INTERRUPTED = 130

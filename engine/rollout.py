@@ -1,19 +1,16 @@
-"""`rollout`: a whole motion in one call, and the file format of runs."""
+"""`rollout`: a whole motion in one call; and the recorder of a run in stretches."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine import array_files, files, validation
+from engine import validation
 from engine.controller import Controller
 from engine.device_arrays import on_device, to_host
 from engine.divergence import Diverged
@@ -24,8 +21,6 @@ from engine.scene import Scene
 from engine.simulation import Simulation
 from engine.validation import Array
 
-FORMAT = 2
-"""Of the files that `save` writes; 2 since obstacles have a friction and a colour, which older programs reject."""
 KEPT = ("q", "v", "tau")
 """The arrays of a motion that can be kept."""
 
@@ -276,60 +271,3 @@ class Recorder:
         time = np.arange(n) * (every * self._simulation.dt)
         q, v, tau = (x[0] if batch == 1 else x for x in (self._q[:, :n], self._v[:, :n], tau))
         return Trajectory(time, q, v, tau)
-
-
-def arrays_of(trajectory: Trajectory) -> dict[str, Any]:
-    """Return the arrays of a trajectory by their names in files; wrenches where there are any."""
-    arrays = {name: getattr(trajectory, name) for name in ("time", *KEPT)}
-    if trajectory.wrench_links:
-        arrays |= {"wrench": trajectory.wrench, "wrench_links": np.array(trajectory.wrench_links)}
-    return arrays
-
-
-def save(
-    path: str | Path,
-    model: Model,
-    trajectory: Trajectory,
-    settings: dict[str, Any],
-    controls: Array | None = None,
-    more: Mapping[str, Any] = MappingProxyType({}),
-) -> None:
-    """Write a trajectory and all settings to run it again to an .npz file, atomically.
-
-    The file holds the arrays of `Trajectory`, `joint_names`, `coordinate_names`, `settings` as JSON text and, where
-    there are any, all `controls` (1, steps, nv). `more` are further arrays.
-    """
-    arrays = {
-        **arrays_of(trajectory),
-        "joint_names": np.array(model.joint_names),
-        "coordinate_names": np.array(model.coordinate_names),
-        "settings": np.array(json.dumps({**settings, "format": FORMAT})),
-        **({} if controls is None else {"controls": controls[0]}),
-        **more,
-    }
-    with files.replacing(path) as file:
-        array_files.write_archive(file, arrays, require_run)
-
-
-FREE_SAMPLES, BYTES = 20_000, 16
-"""States that any file may have, and the file's bytes per further state, about those of a moving robot."""
-
-
-def require_run(headers: Mapping[str, array_files.Header], size: int) -> None:
-    """Raise ValueError unless arrays are a trajectory, with at most the states that a file of `size` bytes may have."""
-    _, (time, _), *rest = (headers[name] for name in ("settings", "time", *KEPT))
-    for name in ("time", *KEPT):
-        if (dtype := headers[name][1]).kind != "f":
-            raise ValueError(f"its {name} has numbers of type {dtype}, not of floating point")
-    states = [shape for shape, _ in rest]
-    samples = time[0] if len(time) == 1 else 0
-    fits = all(len(x) in (2, 3) and len(x) == len(states[0]) and x[-2] == samples for x in states)
-    if not samples or not fits:
-        raise ValueError(UNORDERED)
-    if samples > (most := FREE_SAMPLES + size // BYTES):
-        raise array_files.TooTight(
-            f"it would have {samples} states, and a file of {size / 1e6:.1f} MB has at most {most}"
-        )
-
-
-UNORDERED = "its times are not in order, or not as many as its states"

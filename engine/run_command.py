@@ -26,6 +26,7 @@ from engine.holding import holding_gains
 from engine.model import EARTH, FREE, Model
 from engine.recording.files import how_made
 from engine.recording.robot_text import robot_as_text
+from engine.recording.run_format import save_trajectory
 from engine.robot_arguments import (
     DONE,
     INTERRUPTED,
@@ -41,12 +42,12 @@ from engine.robot_arguments import (
     seed,
     warn,
 )
-from engine.rollout import Recorder, save
+from engine.rollout import Recorder
 from engine.scene import HeightField, Plane, Scene, put_down, slope, stands
 from engine.selection.steppers import ALGORITHMS
 from engine.simulation import INTEGRATORS, Diverged, Simulation
+from engine.text import in_one_line
 from engine.timestep import LONGEST, suggested_step
-from engine.urdf.markup import in_one_line
 from engine.validation import MOST_STEPS, Array
 
 
@@ -212,7 +213,7 @@ def run_robot(args: argparse.Namespace) -> int:
     if args.out is not None:
         with _undisturbed():
             trajectory, settings = recorder.trajectory(), _settings(args, simulation)
-            save(args.out, model, trajectory, settings, recorder.controls, made)
+            save_trajectory(args.out, model, trajectory, settings, recorder.controls, made)
     seconds = loaded - began, compiled - loaded, wall, perf_counter() - start - wall
     phases = {} if lost and not recorder.end else recorder.phases()
     result = _result(args, simulation, phases, energies, seconds) | {"failure": failure or None}

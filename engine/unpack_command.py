@@ -13,8 +13,8 @@ from engine.robot_arguments import DONE
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `unpack`."""
-    command.add_argument("run", type=Path, metavar="RUN.npz", help="a file that is packed too tightly to be read")
-    command.add_argument("out", type=Path, metavar="NEW.npz", help="where it is written as large as what it holds")
+    command.add_argument("run", type=Path, metavar="RUN.npz", help="a run that is compressed more than is safe to read")
+    command.add_argument("out", type=Path, metavar="NEW.npz", help="the larger copy, which can be read")
     command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     command.set_defaults(function=unpack)
 

@@ -70,7 +70,7 @@ class _Background:
                 try:
                     self._process = _started()
                 except OSError as error:
-                    self._report(f"no process can be started that makes fast code: {error}; slower code runs on")
+                    self._report(f"the optimising process cannot be started: {error}; slower code is used")
                     return
                 threading.Thread(target=self._listen, args=(self._process, made), name="fast code", daemon=True).start()
             self._asked.update(new)
@@ -100,14 +100,14 @@ class _Background:
                 problem = repr(error)
             with self._changed:
                 if problem:
-                    self._report(f"{name} could not be made fast: {problem}")
+                    self._report(f"{name} could not be optimised: {problem}")
                 self._left.discard(name)
                 self._changed.notify_all()
         with self._changed:
             self._process = None
             end_process(process, process.stdin, process.stdout)
             if self._left and not self._over:
-                self._report(f"the process that makes fast code ended with {process.returncode}; slower code runs on")
+                self._report(f"the optimising process ended with {process.returncode}; slower code is used")
             self._left.clear()
             self._changed.notify_all()
 

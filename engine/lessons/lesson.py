@@ -85,13 +85,14 @@ class Lesson:
         robot = subject.robot(model)
         given = accelerations(model, at, rates, efforts) if subject.of_accelerations else efforts
         self._run: Callable[[Array], Trace] = lambda given: trace(subject.run, robot, at, rates, given)
-        self._has_peer = subject.engine is accelerations
         self._state, self._algorithm = (at, rates, efforts), subject.algorithm
         self._phases: Mapping[str, Mapping[str, float]] = {}
         self._given, self._changes = given, dict[int, pull.Changes]()
         self.trace: Trace = self._run(given)
         is_chain = isinstance(robot, Chain)
         self.serial: Trace | None = trace(abia.forward_dynamics, robot, at, rates, efforts) if is_chain else None
+        self.serial_work = self.serial.work if self.serial and subject.engine is accelerations else 0.0
+        """Operations of the recursion link by link, where that computes the same; otherwise 0."""
         expected = subject.engine(model, at, rates, given)
         beside = [stage.values[0] for stage in self.trace.stages if stage.name == subject.beside]
         largest = max(float(np.abs(x).max()) for x in (expected, *beside))
@@ -124,6 +125,13 @@ class Lesson:
         if self._algorithm and not capabilities.reason(self._algorithm, self.model, "cpu"):
             names = sorted({self._algorithm, "abia"})
             self._phases = {name: measured.step(self.model, name, *self._state) for name in names}
+
+    def measured(self, index: int) -> str:
+        """Return the time of the engine's step, and of the phase with the stage `index`'s work; "" before `measure`."""
+        if not self._phases:
+            return ""
+        stage = self.trace.stages[index] if index >= 0 else None
+        return measured.phase_text(self._algorithm, self._phases[self._algorithm], self._phases["abia"], stage)
 
     def pulled(self, joint: int) -> LessonMarks:
         """Return marks of what `pull.PULL` N m or N more at a joint, counted from 0, changes; computed on first use."""
@@ -306,19 +314,14 @@ class LessonStep:
     @property
     def measured(self) -> str:
         """The time of the engine's step and of the phase with this stage's work; "" before `Lesson.measure`."""
-        lesson = self.lesson
-        if not lesson._phases or not self.has_clock:
-            return ""
-        stage = lesson.trace.stages[self.index] if self.index >= 0 else None
-        return measured.phase_text(lesson._algorithm, lesson._phases[lesson._algorithm], lesson._phases["abia"], stage)
+        return self.lesson.measured(self.index) if self.has_clock else ""
 
     def clock(self, palette: Palette) -> str:
         """Return the time up to this stage on 1 to 1024 processors, as SVG in the palette; "" without `has_clock`."""
         if not self.has_clock:
             return ""
         last = self.index if self.index >= 0 else len(self.lesson.trace.stages)
-        serial = self.lesson.serial.work if self.lesson.serial and self.lesson._has_peer else 0.0
-        return drawing.clock(self.lesson.trace, last, serial, palette)
+        return drawing.clock(self.lesson.trace, last, self.lesson.serial_work, palette)
 
 
 PICTURES: Mapping[str, Callable[[Trace, int, Palette], str]] = {

@@ -1,7 +1,7 @@
 """Lessons as HTML: a page for each, and an index, all without external resources.
 
 A page has all steps in order; with scripts it shows one at a time, with buttons and keys. Printed, it has all of them,
-and where the same source code was shown before, only the lines of the stage.
+and where the same source code was shown before, only the lines of the stage. Style and script: ``resources/lessons``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine import dynamics, files
 from engine.lessons import drawing
 from engine.lessons.equations import as_mathml
 from engine.lessons.lesson import Lesson, LessonStep
-from engine.lessons.text import marked_up
+from engine.lessons.text import FOLDER, marked_up
 from engine.lie import Array
 from engine.model import Model
 
@@ -28,87 +28,6 @@ DARK = dict(zip(NAMES, ("#171a20", "#1d2129", "#343a46", "#d5dbe6", "#8b95a7", "
 LIGHT = dict(zip(NAMES, ("#ffffff", "#f3f5f8", "#c2cad6", "#1b2028", "#566070", "#0a5fbf", "#2a661c", "#b06d00"),
                  strict=True))  # fmt: skip
 INDEX = "index.html"
-STYLE = """
-body { margin: 0 auto; max-width: 1080px; padding: 24px; background: var(--ground); color: var(--text);
-  font: 17px/1.5 "Catena Sans", system-ui, sans-serif; }
-h1 { font-size: 1.6em; line-height: 1.2; } h2 { font-size: 1.25em; margin: 0 0 8px; } a { color: var(--accent); }
-section { display: grid; grid-template: auto 1fr / minmax(0, 1fr) 440px; gap: 0 32px; padding: 16px 0;
-  border-top: 1px solid var(--edge); }
-.pictures { grid-area: 1 / 2 / span 2; } section > * { min-width: 0; }
-svg { display: block; width: 100%; margin-bottom: 14px; }
-svg rect, svg circle, svg line { transition: fill .4s, stroke .4s, fill-opacity .4s; }
-svg text { font-family: "Catena Sans", system-ui, sans-serif; }
-math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "DejaVu Math TeX Gyre", math;
-  font-size: 1.1em; } .equations { display: flex; flex-wrap: wrap; justify-content: safe center; align-items: baseline;
-  gap: 8px 2.5em;
-  margin: 14px 0; } pre { overflow-x: auto; background: var(--panel); padding: 10px;
-  font-size: 13px; line-height: 1.45; border-radius: 6px; } pre b { color: var(--accent); font-weight: normal; }
-nav { position: sticky; bottom: 0; display: none; gap: 8px; align-items: center; padding: 12px 0;
-  background: var(--ground); border-top: 1px solid var(--edge); } .live nav { display: flex; }
-button, input { font: inherit; color: var(--text); background: var(--panel); border: 1px solid var(--edge);
-  border-radius: 5px; padding: 4px 14px; } button:hover, button:focus { border-color: var(--accent); }
-.live section { display: none; } .live section.shown { display: grid; min-height: 620px; align-content: start; }
-.faint { color: var(--faint); } details { margin: 10px 0; } .printed { display: none; }
-@media screen and (max-width: 860px) { section { display: block; } .live section.shown { display: block; } }
-@media print {
-  @page { margin: 15mm; }
-  body { max-width: none; padding: 0; font-size: 10pt; } math { font-size: 1em; }
-  .live nav, .home, button, input[type=range], form b { display: none; }
-  section, .live section, .live section.shown { display: grid; min-height: 0; gap: 0 7mm;
-    grid-template: auto auto / minmax(0, 1fr) 80mm; }
-  .pictures { grid-area: 1 / 2; } section > details { grid-column: 1 / -1; } summary { list-style: none; }
-  pre { padding: 0; font-size: 7.5pt; white-space: pre-wrap; } pre b { font-weight: bold; }
-  .pictures svg + svg { width: 60%; margin: 0 auto 8px; }
-  .again:not(:has(b)), .again .rest { display: none; } .printed { display: inline; }
-  section > * { break-inside: avoid; } details { break-before: avoid; }
-}
-@media (prefers-reduced-motion: reduce) { svg * { transition: none !important; } }
-"""
-SCRIPT = """
-const steps = [...document.querySelectorAll("section")], where = document.getElementById("where");
-let now = 0, timer = 0;
-const named = () => (parseInt(location.hash.slice(1)) || 1) - 1;
-const play = document.getElementById("play");
-function show(k) {
-  now = Math.min(Math.max(k, 0), steps.length - 1);
-  steps.forEach((each, i) => each.classList.toggle("shown", i === now));
-  if (steps[now].getBoundingClientRect().top < 0) steps[now].scrollIntoView();
-  where.textContent = `${now + 1} of ${steps.length}`;
-  history.replaceState(null, "", `#${now + 1}`);
-  if (now === steps.length - 1) stop();
-}
-function stop() { clearInterval(timer); timer = 0; play.textContent = "Play"; }
-function toggle() {
-  if (timer) return stop();
-  if (now === steps.length - 1) show(0);
-  play.textContent = "Pause";
-  timer = setInterval(() => show(now + 1), 2500);
-}
-document.getElementById("back").onclick = () => { stop(); show(now - 1); };
-document.getElementById("next").onclick = () => { stop(); show(now + 1); };
-play.onclick = toggle;
-document.addEventListener("keydown", (key) => {
-  if (key.target.tagName === "INPUT" || key.altKey || key.ctrlKey || key.metaKey) return;
-  if (key.key === "ArrowRight") { stop(); show(now + 1); }
-  if (key.key === "ArrowLeft") { stop(); show(now - 1); }
-});
-for (const drag of document.querySelectorAll("input[type=range]")) drag.oninput = () => {
-  const chosen = drag.dataset.choices.split("|")[drag.value];
-  drag.form.querySelector("[name=answer]").value = drag.form.querySelector("b").textContent = chosen;
-};
-for (const form of document.querySelectorAll("form")) form.oninput = () => form.querySelector("output").value = "";
-for (const form of document.querySelectorAll("form")) form.onsubmit = () => {
-  const given = (new FormData(form).get("answer") || "").toString().trim(), said = form.querySelector("output");
-  const number = (text) => Number(text.replaceAll(",", "")), answer = number(form.dataset.answer);
-  const off = Math.abs(number(given) - answer);
-  const same = given !== "" && (given === form.dataset.answer || off <= form.dataset.near * Math.abs(answer));
-  said.textContent = same ? "Right." : "Not yet. " + form.dataset.hint;
-  return false;
-};
-addEventListener("hashchange", () => { stop(); show(named()); });
-document.body.classList.add("live");
-show(named());
-"""
 
 
 def write(folder: Path, model: Model, state: tuple[Array, Array, Array]) -> dict[str, str]:
@@ -117,14 +36,14 @@ def write(folder: Path, model: Model, state: tuple[Array, Array, Array]) -> dict
     `state` is q (nq,), v (nv,) and tau (nv,).
     """
     folder.mkdir(parents=True, exist_ok=True)
-    refusals, made = {}, []
+    refusals, made, script = {}, [], (FOLDER / "page.js").read_text("utf-8")
     for name in Lesson.names():
         try:
             lesson = Lesson(name, model, *state)
         except ValueError as reason:
             refusals[name] = str(reason)
             continue
-        _write(folder / f"{name}.html", lesson.title, _body(lesson, state[0]), SCRIPT)
+        _write(folder / f"{name}.html", lesson.title, _body(lesson, state[0]), script)
         made.append(lesson)
     _write(folder / INDEX, "Lessons", _index(made, model, refusals), "")
     return refusals
@@ -132,11 +51,12 @@ def write(folder: Path, model: Model, state: tuple[Array, Array, Array]) -> dict
 
 def _write(path: Path, title: str, body: str, script: str) -> None:
     light, dark = (":root {" + "".join(f" --{name}: {of[name]};" for name in NAMES) + " }" for of in (LIGHT, DARK))
-    style = f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n{STYLE}"
+    style = f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}\n"
+    style += (FOLDER / "page.css").read_text("utf-8")
     text = (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
         f'<meta name="viewport" content="width=device-width">\n<style>\n{style}</style>\n</head>\n<body>\n{body}\n'
-        + (f"<script>{script}</script>\n" if script else "")
+        + (f"<script>\n{script}</script>\n" if script else "")
         + "</body>\n</html>\n"
     )
     with files.replacing(path, "w") as file:

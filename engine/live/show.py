@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import importlib.util
 import json
 import os
@@ -177,7 +176,7 @@ def _describe(folder: Path, simulation: Simulation, robot: int) -> None:
     from engine import __version__
 
     model, first = simulation.model, Recording()
-    first.begin(simulation)
+    first.begin(simulation, watched=True)
     description: dict[str, Any] = robot_as_text(model)
     if model.source is not None and not model.parts:
         how = model.options
@@ -185,9 +184,7 @@ def _describe(folder: Path, simulation: Simulation, robot: int) -> None:
             "robot": str(Path(model.source).absolute()), "floating": bool(how.get("floating")),
             "no_mimic": not how.get("mimic", True), "package_dir": list(how.get("package_dirs", ())),
         }  # fmt: skip
-    run = first.runs[0]
-    run._setups[:] = [dataclasses.replace(setup, watched=True) for setup in run.setups]
-    save_run(folder / places.ROBOT, first, run, {**description, "catena": __version__})
+    save_run(folder / places.ROBOT, first, first.runs[0], {**description, "catena": __version__})
     script = Path(sys.argv[0] or "Python").name
     about = {"catena": __version__, "script": script, "pid": os.getpid(), "robot": robot}
     with files.replacing(folder / places.ABOUT, "w") as file:

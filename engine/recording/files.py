@@ -1,6 +1,6 @@
 """Run files: an .npz that `Trajectory` and `Recording` both read, validated on reading.
 
-In addition to time, q, v, tau, names and settings, which `engine.rollout.save` writes, the file of a recorded run
+In addition to time, q, v, tau, names and settings, which `save_trajectory` writes, the file of a recorded run
 contains everything needed to continue it bit by bit: `setups`, JSON text on how its simulations were created, and
 arrays named ``frame_…``, ``change_…`` and ``setup_…`` with inputs and contact warm starts. ``…_count`` is the number of
 rows that belong to each frame.
@@ -29,9 +29,10 @@ from engine.recording.frames import StoredFrame
 from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike, shared
 from engine.recording.recording import Recording, Run
+from engine.recording.run_format import FORMAT, UNORDERED, arrays_of, require_run
 from engine.recording.setup import Setup
 from engine.recording.trajectories import of_frames, of_one_batch
-from engine.rollout import FORMAT, UNORDERED, Trajectory, arrays_of, require_run
+from engine.rollout import Trajectory
 from engine.scene import Touches
 from engine.simulation import Simulation
 from engine.stepper import UNKNOWN, fastest
@@ -119,12 +120,7 @@ def write_frames(
     for text, shapes in zip(texts, shapes_of, strict=True):
         text["contact_shapes"] = shapes
     written = of_frames(frames, setups, effort)
-    arrays |= arrays_of(written) | {
-        "joint_names": np.array(model.joint_names),
-        "coordinate_names": np.array(model.coordinate_names),
-        "settings": np.array(json.dumps({**settings, "format": FORMAT})),
-        "setups": np.array(json.dumps(texts)),
-    }
+    arrays |= arrays_of(model, written, settings) | {"setups": np.array(json.dumps(texts))}
     _require_size(sum(np.asarray(x).nbytes for x in arrays.values()))
     with files.replacing(path) as file:
         if packed:
@@ -190,8 +186,8 @@ def read_run(path: str | Path) -> SavedRun:
     except KeyError as missing:
         raise ValueError(_NO_RUN.format(name, f"it lacks the array {missing}")) from None
     except array_files.TooTight as problem:
-        fix = f"if you know where it comes from, `main.py unpack {name} NEW.npz` writes a larger file, which is read"
-        raise ValueError(f"{name} is packed more tightly than a file is trusted: {problem}; {fix}") from None
+        fix = f"if you trust its source, `main.py unpack {name} NEW.npz` writes a larger file that can be read"
+        raise ValueError(f"{name} is compressed more than is safe to read: {problem}; {fix}") from None
     except (EOFError, ValueError, zlib.error, RuntimeError) as problem:  # such as NotImplementedError, RecursionError
         raise ValueError(_NO_RUN.format(name, problem)) from None
     if not isinstance(settings, dict):
@@ -374,7 +370,7 @@ def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...
         width = shape[-1]
         mine, places = rows[row : row + count * width].reshape(count, width), numbers[at : at + count]
         if places.dtype.kind not in "iu":
-            raise ValueError(f"{name}_numbers has numbers of type {places.dtype}, which count nothing")
+            raise ValueError(f"{name}_numbers has numbers of type {places.dtype}, which are not whole")
         if not np.all(np.isfinite(mine)):
             raise ValueError(f"{name}_rows has numbers that are not finite")
         if count < 0 or (count and not 0 <= places.min() <= places.max() < prod(shape[:-1])):

@@ -225,15 +225,15 @@ class Recording(NotCopied):
             self._runs.clear()
             self._bytes, self._inputs, self._changes = 0, None, []
 
-    def begin(self, simulation: Simulation, time: float = 0.0, about: Any = None) -> None:
-        """A new run: this simulation at `time`, s, with its present state as the first frame; `about` is the setup's.
+    def begin(self, simulation: Simulation, time: float = 0.0, about: Any = None, watched: bool = False) -> None:
+        """A new run: this simulation at `time`, s, with its present state as the first frame; see `Setup` for the rest.
 
         A run before it in which no step was taken is forgotten, unless it is `held`.
         """
         with self.lock:
             self._forget_unstepped()
             self._runs.append(Run(self._next_number))
-            self.go_on(simulation, time, about)
+            self.go_on(simulation, time, about, watched)
 
     def _forget_unstepped(self, but: Run | None = None) -> None:
         """Drop the newest run if it is not a branch, is not `but`, and has no steps."""
@@ -272,10 +272,10 @@ class Recording(NotCopied):
             self._inputs, self._changes = left.inputs, []
             return branch
 
-    def go_on(self, simulation: Simulation, time: float, about: Any = None) -> None:
-        """The present run goes on by another simulation, from that `time` of the run on, s; of `about` see `Setup`."""
+    def go_on(self, simulation: Simulation, time: float, about: Any = None, watched: bool = False) -> None:
+        """The present run goes on by another simulation, from its `time` on, s; see `Setup` for the rest."""
         with self.lock:
-            self._set_up(self._runs[-1], Setup.of(simulation, time - simulation.time, about))
+            self._set_up(self._runs[-1], Setup.of(simulation, time - simulation.time, about, watched))
             self._inputs, self._changes = None, []
             self.add(simulation, begins=True)
 

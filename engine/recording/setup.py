@@ -29,14 +29,14 @@ class Setup:
     watched: bool = False
 
     @classmethod
-    def of(cls, simulation: Simulation, time_before: float = 0.0, about: Any = None) -> Setup:
+    def of(cls, simulation: Simulation, time_before: float = 0.0, about: Any = None, watched: bool = False) -> Setup:
         """How this simulation was made; `Simulation.wrench`, if it is to be asked for, was asked for before.
 
-        `time_before` and `about` are as for the class.
+        `time_before`, `about` and `watched` are as for the class.
         """
         return cls(
             simulation.settings, simulation.device, simulation.threads, simulation.takes_wrenches, float(time_before),
-            about,
+            about, watched,
         )  # fmt: skip
 
     @property

@@ -22,7 +22,7 @@ from typing import BinaryIO
 import numpy as np
 
 from engine.scene import binary_stl, mesh_parts
-from engine.scene.mesh_files import Budget, in_one_line
+from engine.scene.mesh_files import Budget, reason_of
 
 SECONDS, SECONDS_PER_MB = 1.0, 0.8
 """CPU seconds for any file, and for each megabyte of it."""
@@ -131,7 +131,7 @@ def outcome(what: str, path: str, limits: Limits) -> tuple[Rows, str | None]:
     except MemoryError:
         rows, refusal = Rows(), MEMORY_USED
     except Exception as problem:  # including colours and textures, which are checked on use
-        refusal = in_one_line(problem)
+        refusal = reason_of(problem)
     finally:
         limits.end()
     return rows, refusal

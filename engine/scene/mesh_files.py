@@ -83,7 +83,7 @@ def open_mesh(path: str | Path, apart: bool = False, budget: Budget | None = Non
     except MemoryError:
         raise
     except Exception as problem:  # readers of a dozen formats, each with its own exceptions
-        reason = "it is damaged" if isinstance(problem, ImportError) else in_one_line(problem)  # of encoding detection
+        reason = "it is damaged" if isinstance(problem, ImportError) else reason_of(problem)  # of encoding detection
         raise ValueError(f"its {kind.upper()} cannot be understood ({reason})") from problem
     _require_finite(scene.geometry.values(), scene.graph)
     budget.require(sum(_triangles(scene.geometry[scene.graph.get(name)[1]]) for name in scene.graph.nodes_geometry))
@@ -144,7 +144,7 @@ def _require_finite(parts: Iterable[Any], graph: Any) -> None:
             raise ValueError("it has parts whose place is not finite, or too far away to compute with")
 
 
-def in_one_line(problem: Exception) -> str:
+def reason_of(problem: Exception) -> str:
     """Return an exception's message, or its type if it has none, as part of a sentence."""
     text = " ".join(str(problem).split())[:300]
     return "".join(c if c.isprintable() else "?" for c in text) or type(problem).__name__

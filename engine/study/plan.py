@@ -107,7 +107,7 @@ class Plan:
             try:
                 self.robots[name] = self._load(name)
             except (OSError, ModelError, ValueError) as error:
-                problems.add(way, f"{name}: {error}".replace("\n", "; "), "name a sound file or a robot that ships")
+                problems.add(way, f"{name}: {error}".replace("\n", "; "), "name a valid file or a robot that ships")
         self.program = self._read_program(problems)
         for name, model in self.robots.items():
             _Names(study, model, name if len(self.robots) > 1 else "", problems).check()

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from engine import __version__, files
 from engine.real_numbers import excerpt
 from engine.recording.robot_text import robot_as_text
-from engine.rollout import Trajectory, save
+from engine.recording.run_format import save_trajectory
+from engine.rollout import Trajectory
 from engine.study.batch import Batch
 from engine.study.description import Description
 from engine.study.plan import Group
@@ -107,7 +108,7 @@ class Results:
         for part in sorted(self.folder.glob(PARTS)):
             samples = _columns(part, ["sample"])["sample"].to_numpy()
             if len(samples) and (samples.min() < 0 or samples.max() >= len(done) or np.any(done[samples])):
-                raise ValueError(f"{str(part)!r} has samples that other parts have, or none has; delete it, and go on")
+                raise ValueError(f"{str(part)!r} has samples of other parts, or unknown ones; delete it and run again")
             done[samples] = True
         return done
 
@@ -147,7 +148,7 @@ def write_run(path: Path, group: Group, batch: Batch, sample: int, title: str) -
     said = group.settings._asdict() | robot | {"study": title, "sample": sample, "catena": __version__}
     said |= {"floating": model.options.get("floating", False), "package_dir": model.options.get("package_dirs", [])}
     trajectory = Trajectory(time, q, v, np.zeros((len(time), model.nv)))
-    save(path, model, trajectory, said, more=batch.made[sample])
+    save_trajectory(path, model, trajectory, said, more=batch.made[sample])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

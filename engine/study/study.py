@@ -90,7 +90,7 @@ class Study:
         study = cls(content, place if place.is_dir() else beside, f"the study of {Path(folder).name}", "", trust_xacro)
         if there.get("robots") != study._plan.digests:
             names = ", ".join(study._plan.digests)
-            raise ValueError(f"a file has changed since the study was run, of {names}; its runs cannot be had again")
+            raise ValueError(f"a file has changed since the study was run, of {names}; its runs cannot be repeated")
         decided = there.get(results.DECIDED)
         study._plan.decided = decided if isinstance(decided, dict) else {}
         return study

@@ -16,7 +16,7 @@ from typing import Any
 from engine import files
 from engine.model import Diagnostic
 from engine.real_numbers import excerpt
-from engine.urdf.markup import in_one_line
+from engine.text import in_one_line
 
 Way = tuple[str | int, ...]
 """The keys and array indices that lead to a value."""

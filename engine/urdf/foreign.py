@@ -67,9 +67,9 @@ def name_once(document: Document, root: Element) -> None:
         tag = tag_of(element)
         if tag not in _TAGS and tag not in _ATTRIBUTES:  # has another namespace prefix
             continue
-        said = [f"gives {_TAGS[tag]}, and is not of URDF"] if tag in _TAGS and _says(element) else []
+        said = [f"gives {_TAGS[tag]}, and is not part of URDF"] if tag in _TAGS and _says(element) else []
         given = (name for name in _ATTRIBUTES.get(tag, ()) if element.get(name, "").strip().lower() not in _OFF)
-        said += [f"{attribute} bears on the motion, and is not of URDF" for attribute in given]
+        said += [f"{attribute} affects the motion, and is not part of URDF" for attribute in given]
         for problem in said:
             first.setdefault(problem, element)
             count[problem] += 1

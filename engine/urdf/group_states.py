@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from engine.model import Joint
+from engine.text import shorten
 from engine.urdf import numerals
-from engine.urdf.markup import LARGEST, Document, Element, shorten
+from engine.urdf.markup import LARGEST, Document, Element
 from engine.urdf.spelling import Spelling
 
 States = dict[str, dict[str, tuple[float, ...]]]

@@ -15,6 +15,7 @@ from lxml import etree
 
 from engine import files
 from engine.model import Diagnostic, Edit
+from engine.text import in_one_line, shorten
 from engine.urdf import non_xml, numerals
 from engine.urdf.mesh_paths import PathName
 from engine.urdf.source import Source, TagOffsets
@@ -164,8 +165,8 @@ class Document:
         if self.expanded and line is not None:
             fix += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
-        problem, fix = (shorten(in_one_line(text)) for text in (problem, fix))
-        self.found.append(Diagnostic(severity, line, shorten(in_one_line(element)), problem, fix, repair))
+        problem, fix = (shorten(in_one_line(text), LONGEST) for text in (problem, fix))
+        self.found.append(Diagnostic(severity, line, shorten(in_one_line(element), LONGEST), problem, fix, repair))
 
     def all_found(self) -> list[Diagnostic]:
         """Return all diagnostics in line order; the last gives the number that was dropped, if any.
@@ -361,15 +362,6 @@ def _listed(names: Sequence[str]) -> str:
 def _first_line(message: str) -> str:
     """Return the first line of a parser's message; the rest quotes the text."""
     return message.strip().partition("\n")[0]
-
-
-def in_one_line(text: str) -> str:
-    """Escape line breaks and non-printing characters, as Python does; parts of the text come from files."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
-def shorten(text: str, length: int = LONGEST) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def tag_of(element: Element) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from engine.text import shorten
 from engine.urdf import numerals
-from engine.urdf.markup import LARGEST, Document, Element, shorten
+from engine.urdf.markup import LARGEST, Document, Element
 
 _Paths = dict[str, tuple[str, ...]]
 _GAZEBO: _Paths = {"friction": ("mu1", "mu", ".//surface//mu"), "restitution": (".//restitution_coefficient",)}

@@ -171,7 +171,7 @@ def test_a_pipe_that_nobody_writes_to_is_left_in_the_end(command, tmp_path, monk
     pipe = _endless(tmp_path / "odd.urdf", "pipe")
     monkeypatch.setattr("engine.files.PATIENCE", 0.2)
     assert main.main([command, str(pipe)]) == 1
-    assert "nothing comes out of this pipe for 0.2 s" in "".join(capfd.readouterr())
+    assert "no data came from this pipe for 0.2 s" in "".join(capfd.readouterr())
 
 
 @unix

@@ -12,7 +12,7 @@ import pytest
 import engine
 from engine import cli, lie
 from engine.algorithms import step as text
-from engine.rollout import save
+from engine.recording.run_format import save_trajectory
 
 ARM, DOG = (engine.load(engine.ROBOTS / f"{name}.urdf") for name in ("arm7", "quadruped"))
 CUBE = engine.free_body("box", (0.05, 0.05, 0.05), 0.1, "cube")
@@ -233,7 +233,7 @@ def test_a_saved_run_has_its_parts_to_the_bit(tmp_path, rng, follower):
     q = model.random(rng)
     trajectory = engine.rollout(model, q, steps=3)
     file = tmp_path / "run.npz"
-    save(file, model, trajectory, engine.robot_as_text(model))
+    save_trajectory(file, model, trajectory, engine.robot_as_text(model))
     again = engine.robot_of_text(engine.read_run(file), engine.load)
     assert again.joint_names == model.joint_names
     assert again.has_mimic
@@ -255,6 +255,6 @@ def test_a_saved_run_has_its_parts_to_the_bit(tmp_path, rng, follower):
 def test_parts_that_cannot_be_are_refused_in_a_sentence(tmp_path, amiss, said):
     file, text = tmp_path / "run.npz", engine.robot_as_text(engine.compose(ARM, CUBE))
     text["parts"][0] |= amiss
-    save(file, ARM, engine.rollout(ARM, ARM.neutral(), steps=1), text)
+    save_trajectory(file, ARM, engine.rollout(ARM, ARM.neutral(), steps=1), text)
     with pytest.raises(ValueError, match=f"the parts of its robot in run.npz are invalid .*{said}|{said}"):
         engine.robot_of_text(engine.read_run(file), engine.load)

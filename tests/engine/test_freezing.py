@@ -168,7 +168,7 @@ def test_when_and_where_each_robot_diverged_is_told(device, algorithm):
     again.restore(simulation.checkpoint())
     assert [again.divergence(robot) for robot in range(BATCH)] == [simulation.divergence(k) for k in range(BATCH)]
     again.restore(simulation.checkpoint()._replace(divergences=None))  # as files had it before these were kept
-    assert "diverged before it was taken up, first in joint" in again.divergence(WILD[0])
+    assert "diverged before the checkpoint, first in joint" in again.divergence(WILD[0])
     with pytest.raises(ValueError, match="robot is 21 and the batch 21"):
         simulation.divergence(BATCH)
 

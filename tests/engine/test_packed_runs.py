@@ -12,7 +12,7 @@ from test_recording_files import opened, recorded, save  # noqa: F401  # recorde
 
 import engine
 from engine import cli, unpack_command
-from engine.rollout import save as save_trajectory
+from engine.recording.run_format import save_trajectory
 
 
 class Taken:

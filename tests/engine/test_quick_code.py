@@ -184,9 +184,9 @@ def test_fast_code_from_another_process_is_read(monkeypatch, tmp_path):
 def test_what_cannot_be_made_fast_is_told_and_so_is_a_process_that_ends(caplog, own_background):
     code = {"odd": (zlib.compress(b"this is no code"), "LOOPS")}
     caplog.set_level(logging.WARNING)
-    with pytest.raises(RuntimeError, match=r"odd could not be made fast: .*expected top-level entity"):
+    with pytest.raises(RuntimeError, match=r"odd could not be optimised: .*expected top-level entity"):
         background.finish(lambda: code, lambda *_: None)
-    assert "odd could not be made fast" in caplog.text
+    assert "odd could not be optimised" in caplog.text
     own_background._process.kill()
     other = {"other": (zlib.compress(b"define void @other() {\n  ret void\n}\n"), "LOOPS")}
     with pytest.raises(RuntimeError, match="ended with"):

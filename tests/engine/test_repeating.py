@@ -11,7 +11,7 @@ import pytest
 import engine
 from engine import cli
 from engine.recording import Recording, files
-from engine.rollout import save
+from engine.recording.run_format import save_trajectory
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_what_no_file_says_is_not_guessed(call, tmp_path):
     """A rollout under torques, saved without them, states its result alone."""
     model = engine.load(engine.find_robot("pendulum"))
     trajectory = engine.rollout(model, [0.1], controls=np.full((50, 1), 0.2))
-    save(tmp_path / "run.npz", model, trajectory, {"robot": "pendulum", "dt": 1e-3})
+    save_trajectory(tmp_path / "run.npz", model, trajectory, {"robot": "pendulum", "dt": 1e-3})
     code, _, error = call("repeat", tmp_path / "run.npz")
     assert code == 2
     assert "does not say what drove each of its steps" in error

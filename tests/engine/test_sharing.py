@@ -274,7 +274,7 @@ def test_threads_that_share_forward_dynamics_are_told_and_no_answer_is_wrong(rng
     expected = fd(q, v, tau)
     answers, told = crowd(lambda: fd(q, v, tau).tobytes(), threads=3)
     assert set(answers) == {expected.tobytes()}
-    assert set(told) <= {"another thread is in these ForwardDynamics; make one for each thread"}
+    assert set(told) <= {"another thread is using this ForwardDynamics; make one for each thread"}
     assert told, "no two threads met: the test shows nothing"
     with pytest.raises(ValueError, match="q has shape"):
         fd(q[:, 1:], v, tau)

@@ -81,7 +81,7 @@ def test_what_has_changed_since_is_told_and_the_results_stay(tmp_path: Path) -> 
     (tmp_path / "own.urdf").write_text((tmp_path / "own.urdf").read_text().replace("1.0", "1.5"))
     opened = engine.StudyResults(tmp_path / "s.results")
     assert opened.study is None
-    assert opened.refusal == ("a file has changed since the study was run, of own.urdf; its runs cannot be had again")
+    assert opened.refusal == ("a file has changed since the study was run, of own.urdf; its runs cannot be repeated")
     (tmp_path / "own.urdf").unlink()
     opened = engine.StudyResults(tmp_path / "s.results")
     assert opened.study is None

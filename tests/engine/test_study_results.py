@@ -85,7 +85,7 @@ def test_damaged_results_are_told_and_the_part_is_run_again(tmp_path: Path) -> N
             read()
     part.unlink()
     shutil.copy(part.with_name("part-0000000000.parquet"), part)
-    with pytest.raises(ValueError, match="has samples that other parts have, or none has; delete it"):
+    with pytest.raises(ValueError, match="has samples of other parts, or unknown ones; delete it"):
         made.run(tmp_path / "r", processes=0)
     part.unlink()
     made.run(tmp_path / "r", processes=0)

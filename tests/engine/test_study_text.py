@@ -220,7 +220,7 @@ def test_robots_of_installed_packages_are_found_when_the_study_is_read(
     for change, said in (
         ("panda.urdf", "the package 'example-robot-data' has no file 'panda_description/urdf/pandas.urdf'; name a"),
         ("example-robot-data", "the package 'example-robot-dates' is not installed; install it with pip install "
-         "example-robot-dates, or list other robots; name a sound file or a robot that ships"),
+         "example-robot-dates, or list other robots; name a valid file or a robot that ships"),
     ):  # fmt: skip
         other = change.replace(".urdf", "s.urdf").replace("data", "dates")
         with pytest.raises(engine.StudyError, match=re.escape(said)):
@@ -244,7 +244,7 @@ def test_every_variable_can_be_varied_as_the_page_says(tmp_path: Path) -> None:
         )
         assert engine.Study.read(named(tmp_path, text)).count == 1
         if not variable.factor:
-            with pytest.raises(engine.StudyError, match=f"{name} is no multiple of anything; leave it out"):
+            with pytest.raises(engine.StudyError, match=f"{name} cannot be multiplied by a factor; leave it out"):
                 engine.Study.read(named(tmp_path, text + "factor = true\n"))
 
 

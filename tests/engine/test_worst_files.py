@@ -28,8 +28,8 @@ from app.simulation.messages import Settings
 from engine import run_command
 from engine.bench import results
 from engine.model import Joint
+from engine.recording.run_format import save_trajectory
 from engine.robot_arguments import CallError
-from engine.rollout import save
 from engine.urdf import srdf
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems tell no thread's time")
@@ -146,7 +146,9 @@ SESSIONS = {
 def packed(**changed: object) -> bytes:
     model, file = engine.load(engine.find_robot("pendulum")), Path(os.environ["WORST"]) / "whole.npz"
     rest = np.zeros((3, 1))
-    save(file, model, engine.Trajectory(np.arange(3) * 1e-3, rest, rest, rest), {"robot": "pendulum", "dt": 1e-3})
+    save_trajectory(
+        file, model, engine.Trajectory(np.arange(3) * 1e-3, rest, rest, rest), {"robot": "pendulum", "dt": 1e-3}
+    )
     arrays = {**dict(np.load(file)), **changed}
     return archive({name: _npy(x) for name, x in arrays.items()})
 

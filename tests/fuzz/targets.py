@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import json
 import random
 from collections.abc import Callable, Iterable
@@ -23,6 +22,7 @@ from app.simulation import grounds
 from app.simulation.messages import Settings
 from engine.bench import results
 from engine.model.joints import Joint, JointKind
+from engine.recording.run_format import save_trajectory
 from engine.urdf import load, srdf
 from tests.engine import dialect_files
 
@@ -217,8 +217,7 @@ def _recording(path: Path, data: bytes) -> None:
 def _recordings(folder: Path) -> dict[str, list[bytes]]:
     model, path, seeds = _walker(), folder / "seed.npz", []
     settings = {"robot": "quadruped", "dt": 1e-3, "integrator": "semi-implicit"}
-    saved = importlib.import_module("engine.rollout")  # of that name the engine has a function, too
-    saved.save(path, model, engine.rollout(model, model.neutral(), steps=4, device="cpu"), settings)
+    save_trajectory(path, model, engine.rollout(model, model.neutral(), steps=4, device="cpu"), settings)
     seeds.append(path.read_bytes())
     for batch in (1, 2):
         scene = engine.Scene(obstacles=(engine.Obstacle("box", (0.1, 0.2, 0.3), (0.9, 0.0, 0.2)),))

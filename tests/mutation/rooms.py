@@ -1,8 +1,8 @@
-"""Which modules make up a room, and which tests are nearest to it.
+"""Which modules make up a room, a part of the engine, and which tests are nearest to it.
 
 Of those tests a mutant meets the ones that were seen to come by the function it changes (`touched`), so a room may name
-more of them than any one mutant needs. Left out are the GPU's rooms, which a machine without one cannot run, and the
-bench's scripts: suites, the papers' experiments, peers and pictures.
+more of them than any one mutant needs. Left out are `engine/cuda`, which needs a GPU, and the bench's
+scripts: suites, the papers' experiments, peers and pictures.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CONTACT = (
     "point_mobility", "recursion", "surfaces", "terrain",
 )  # fmt: skip
 ROOMS = {
-    "description": Room(("urdf/**/*.py",), (*_FILES, "holding")),
+    "description": Room(("urdf/**/*.py", "text.py"), (*_FILES, "holding")),
     "model": Room(
         ("model/*.py", "lie.py", "parameters.py", "validation.py", "device_arrays.py", "real_numbers.py"),
         (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "inertias", "capabilities", "array_kinds"),

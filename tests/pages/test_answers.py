@@ -189,7 +189,7 @@ def test_run_tells_the_same_in_words_and_how_long_each_part_took(tmp_path: Path,
     slow(run_command, "load_robot", "load")
     slow(engine.Compilation, "here", "compile")
     slow(Recorder, "run", "simulate")
-    slow(run_command, "save", "write")
+    slow(run_command, "save_trajectory", "write")
     for batch, out in ((1, tmp_path / "run.npz"), (3, None)):
         words = (
             "run",

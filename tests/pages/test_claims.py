@@ -13,7 +13,7 @@ import claims_studies
 import page_text
 import pytest
 
-ROOMS = (
+MODULES = (
     claims_contact,
     claims_contact_gpu,
     claims_lessons,

@@ -17,7 +17,7 @@ from statuses import called
 
 import engine
 from engine.recording.files import how_made
-from engine.rollout import FORMAT
+from engine.recording.run_format import FORMAT
 
 RUNS: dict[str, Any] = {
     # Each option's default; then values, each with a robot, and what that takes besides, whose run it changes.

@@ -11,7 +11,7 @@ import equations_step
 import pytest
 from page_text import ROOT
 
-ROOMS = (equations_contact, equations_scheme, equations_step)
+MODULES = (equations_contact, equations_scheme, equations_step)
 MANY = {"docs/scheme.md": 25, "docs/contact.md": 15}
 CASES = {
     "docs/scheme.md": (

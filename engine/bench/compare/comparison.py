@@ -23,7 +23,7 @@ from engine.child_process import Children, Ended, Silence
 from engine.cuda.runtime import device
 from engine.model import Model
 from engine.selection import capabilities
-from engine.urdf.markup import in_one_line
+from engine.text import in_one_line
 
 PROCESSES = 5
 LONG = 2.0

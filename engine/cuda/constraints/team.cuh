@@ -1,15 +1,7 @@
-// The threads that work on a robot's contacts: its own thread alone, or the lanes of a warp on one robot after the
-// other, since few robots need the solver. A lane's writes are visible to the others after `sync`. Every number is
+// The threads that work on a robot's contacts: the lanes of a warp on one robot after the other, since few robots need
+// the solver. A lane's writes are visible to the others after `sync`. Every number is
 // computed by one lane, or by all alike, so that results do not depend on the number of lanes.
 #pragma once
-
-struct Alone {
-    static constexpr int rank = 0, size = 1;
-
-    __device__ __forceinline__ void sync() const {}
-    template <typename Real> __device__ __forceinline__ Real greatest(Real x) const { return x; }
-    template <typename Real> __device__ __forceinline__ Real greatest_size(Real x) const { return x; }
-};
 
 struct Team {
     unsigned lanes;

@@ -98,6 +98,11 @@ class RobotStepper(Stepper):
     def _on_ground(self) -> bool:
         return self._shape.contacts is not None
 
+    @property
+    def _phase_names(self) -> tuple[str, ...]:
+        """A thread decides about constraints between its accelerations, untimed."""
+        return tuple(name for name in super()._phase_names if name != "constraints")
+
 
 def spread(robot_bytes: int, itemsize: int, batch: int) -> tuple[int, int, bool]:
     """Return robots per block, blocks per multiprocessor at least, and whether state is in shared memory.
